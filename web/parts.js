@@ -46,6 +46,10 @@ export const commitRange = (before, last, subject) =>
 /** "gemv: 16-byte loads, Ada Byrne": the subject of a commit and its author, or what is known. */
 export const subjectText = ({ subject, author }) => [subject, author].filter(Boolean).join(", ");
 
+/** What a run was compared with: a commit in short, anything else as it is named. */
+export const againstText = (against) =>
+    (/^[0-9a-f]{40}$/.test(against) ? shortCommit(against) : against || "–");
+
 /** "3f9d2c1b7+": what was measured, and that there were changes. */
 export const commitText = (run) => [commitName(run.commit, subjectText(run)),
     run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+")];

@@ -8,7 +8,7 @@ import {
     change, dateText, duration, durationCell, interval, number, percent, plural, share,
 } from "./format.js";
 import { head } from "./glossary.js";
-import { caseLink, command, overVendor, tableBox } from "./parts.js";
+import { againstText, caseLink, command, overVendor, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
@@ -103,12 +103,21 @@ function resolution(item, threshold) {
         h("p", { class: "quiet" }, parts.map((part, i) => [i > 0 && "; ", part]));
 }
 
+/** What a second comparison found, which decides nothing. */
+function warned({ warning }, { policy }) {
+    const ratio = warning?.ratio;
+    return warning && h("p", {}, `Against ${againstText(policy.warn_against)}, as a warning: `,
+        badge(warning.verdict), " ", ratio && [change(ratio.value), ", ",
+            interval(ratio.lo, ratio.hi), ": "], warning.reason);
+}
+
 /** A case in full, which the page asks for when it is opened. */
 export async function caseDetail({ id }, run) {
     const [item] = (await get(`runs/${run.uuid}`, { case: id })).cases;
     const threshold = item.threshold ?? run.policy.threshold;
     return [
         h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)),
+        warned(item, run),
         armsTable(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Its trend")),

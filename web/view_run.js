@@ -10,7 +10,9 @@ import {
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
-import { caseName, command, commitText, crumbs, download, subjectText, tableBox } from "./parts.js";
+import {
+    againstText, caseName, command, commitText, crumbs, download, subjectText, tableBox,
+} from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { reproduce } from "./reproduce.js";
 import { caseDetail } from "./run_case.js";
@@ -43,8 +45,10 @@ function facts(run) {
             note(git.branch, git.dirty && "with uncommitted changes")]],
         ["Subject", "subject", subjectText(git) || "–"],
         ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
-        ["Against", "against", [policy.against || "–",
-            note(run.n_processes && plural(run.n_processes, "process", "processes"))]],
+        ["Against", "against", [h("span", { title: policy.against }, againstText(policy.against)),
+            note(run.n_processes && plural(run.n_processes, "process", "processes"),
+                policy.warn_against &&
+                `as a warning against ${againstText(policy.warn_against)}`)]],
         ["Threshold", "threshold", percent(policy.threshold)],
         ["Control drift", "control", percent(run.control_drift)],
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
@@ -133,7 +137,9 @@ function caseRows(item, run, opened, toggled) {
         h("tr", { class: "item" },
             h("td", {}, badge(item.verdict, "short")),
             h("th", { scope: "row" }, button,
-                UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason)),
+                UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason),
+                UNTOLD.concat("regression").includes(item.warning) && h("span", { class: "note" },
+                    badge(item.warning), ` against ${againstText(run.policy.warn_against)}`)),
             h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
             cell(item.p50_ns ? durationCell(item.p50_ns)
                 : h("span", { class: "none" }, "not timed")),

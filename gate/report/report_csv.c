@@ -25,6 +25,8 @@ enum source {
     BASELINE,
     RATIO,
     RATIO_P90,
+    WARNING,
+    WARNING_RATIO,
     FIRST, /* the log_ratio of each process of a stage */
     CONFIRMATION,
     ARM,
@@ -103,6 +105,13 @@ static const struct {
     {"ratio_to_candidate_lo", PAIR, NUMBER, offsetof(struct estimate, lo)},
     {"ratio_to_candidate_hi", PAIR, NUMBER, offsetof(struct estimate, hi)},
     {"reason", CASE, TEXT, offsetof(struct document_case, reason)},
+    {"warn_against", POLICY, TEXT, offsetof(struct document_policy, warn_against)},
+    {"warning_verdict", WARNING, VERDICT, offsetof(struct document_warning, verdict)},
+    {"warning_ratio", WARNING_RATIO, NUMBER, offsetof(struct estimate, value)},
+    {"warning_ratio_lo", WARNING_RATIO, NUMBER, offsetof(struct estimate, lo)},
+    {"warning_ratio_hi", WARNING_RATIO, NUMBER, offsetof(struct estimate, hi)},
+    {"warning_mde", WARNING, NUMBER, offsetof(struct document_warning, mde)},
+    {"warning_reason", WARNING, TEXT, offsetof(struct document_warning, reason)},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -189,6 +198,8 @@ static void put_case(const struct document *d, const struct document_case *c, st
         [BASELINE] = c->has_baseline ? &c->baseline : NULL,
         [RATIO] = c->has_ratio ? &c->ratio : NULL,
         [RATIO_P90] = c->has_ratio_p90 ? &c->ratio_p90 : NULL,
+        [WARNING] = c->has_warning ? &c->warning : NULL,
+        [WARNING_RATIO] = c->has_warning && c->warning.has_ratio ? &c->warning.ratio : NULL,
     };
     if (c->n_arms == 0)
         put_row(sources, out);

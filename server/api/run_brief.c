@@ -101,6 +101,15 @@ static void give_ceiling(struct emit *e, const struct brief_case *c)
     put_rounded(e, arm ? arm->timing.ceiling : 0, arm && arm->timing.ceiling > 0);
 }
 
+/* Of a second comparison that decides nothing, or null. */
+static void give_warning(struct emit *e, const struct brief_case *c)
+{
+    if (c->of->has_warning)
+        emit_string(e, verdict_name((enum verdict)c->of->warning.verdict));
+    else
+        emit_null(e);
+}
+
 /* For each process that compared anything its log_ratio, and 1 for a swapped one plus 2 for one of
  * the confirmation. */
 static void give_processes(struct emit *e, const struct brief_case *c)
@@ -133,6 +142,7 @@ static const struct {
     {"peer", give_peer},
     {"peer_ratio", give_peer_ratio},
     {"ceiling", give_ceiling},
+    {"warning", give_warning},
     {"processes", give_processes},
 };
 

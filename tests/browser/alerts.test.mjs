@@ -2,19 +2,12 @@
 // alerts.test.mjs: steps in the trends, and what people do about them.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, dashboard, serve, settled, shoot, skip, stop, until, walker,
+    GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
+    walker,
 } from "./harness.mjs";
-
-function makeToken(database, scope) {
-    const output = execFileSync(path.join(BUILD, "bin", "gate-server"),
-        ["token", "create", "--db", database, "--name", "ana", "--scope", scope]).toString();
-    return /kg_\w+/.exec(output)[0];
-}
 
 describe("alerts", { skip }, () => {
     const it = dashboard({ runs: 2 });
@@ -171,10 +164,7 @@ describe("alerts", { skip }, () => {
                     ({ ...(i < n ? slow : good), id, op: "gemm", dtype: "fp16" })) };
             ({ commit } = next.git);
             delete next.calibration; // whose cases count for the verdict
-            const answer = await fetch(`${url}api/v1/runs`, { method: "POST",
-                body: JSON.stringify(next), headers: { Authorization: `Bearer ${token}`,
-                    "Content-Type": "application/json" } });
-            assert.equal(answer.status, 201, await answer.text());
+            await postRun(url, token, next);
         }
     }
 

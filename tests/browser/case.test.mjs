@@ -34,6 +34,17 @@ async function onLine(page, share) {
     return at;
 }
 
+/** The run that the readout tells, and where the cursor's point of ours is. */
+async function pickedPlace(page) {
+    const run = await page.locator(".readout a.mono").first().innerText();
+    return page.evaluate((told) => {
+        const { x, y, width, height } = [...document.querySelector(".plot .uplot")
+            .querySelectorAll(".u-cursor-pt:not(.u-off)")].map((e) => e.getBoundingClientRect())
+            .filter((r) => r.width > 4).at(-1);
+        return { run: told, x: x + width / 2, y: y + height / 2 };
+    }, run);
+}
+
 async function middle(page) {
     const box = await page.locator(".plot").boundingBox();
     return { x: box.x + box.width / 2, y: box.y + 160, box };
@@ -119,6 +130,23 @@ describe("case", { skip }, () => {
                 ["raw", /p50, time of one launch/], ["chain", /newest baseline/]]) {
                 await page.check(`input[value=${name}]`);
                 assert.match(await head.innerText(), unit);
+            }
+            // About the step, nearer on x to the next run than to the one that the pointer is on.
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            const last = await pickedPlace(page);
+            const places = [];
+            for (let i = 0; i < 24; i++) {
+                places.push(await pickedPlace(page));
+                await page.keyboard.press("ArrowLeft");
+            }
+            await page.keyboard.press("Escape");
+            const steps = places.slice(1).map((at, i) => [at, places[i]])
+                .filter(([at, next]) => Math.abs(at.y - next.y) > 60);
+            assert.ok(steps.length > 0 && last.run, JSON.stringify(places));
+            for (const [at, next] of steps.flatMap(([a, b]) => [[a, b], [b, a]])) {
+                await page.mouse.move(at.x + (next.x - at.x) * 0.55, at.y);
+                assert.equal((await pickedPlace(page)).run, at.run);
             }
             // All about the step: what is told there is on the side that the pointer is on.
             const box = await page.locator(".plot .u-over").first().boundingBox();

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until, walker,
+    GPU, HOST, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
+    walker,
 } from "./harness.mjs";
 
 describe("compare", { skip }, () => {
@@ -67,6 +68,45 @@ describe("compare", { skip }, () => {
             assert.match(await page.locator("tbody").innerText(), /[AB] has no verified time/);
         });
     });
+
+    test("without pairs the control decides, without it nothing, and a guessed base is called so",
+        async () => {
+            const { file, uuids } = it.seed("unpaired.db", 8, 4, 1, 1);
+            const server = await serve(file);
+            const slower = (arms) => arms.map(({ timing, ...arm }) => ({ ...arm, timing: timing && {
+                ...timing, ...Object.fromEntries(["p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"]
+                    .map((name) => [name, timing[name] * 1.2])) } }));
+            try {
+                const base = await (await fetch(`${server.url}api/v1/runs/${uuids[0]}`)).json();
+                const [byControl, byTime] = base.cases.filter((c) => c.verdict === "pass");
+                const run = {
+                    ...base, uuid: uuids[0].replace(/^......../, "00000001"),
+                    time_ms: base.time_ms + 1,
+                    git: { ...base.git, branch: "other", commit: "f".repeat(40),
+                        parent: "e".repeat(40) }, // of which no run is known
+                    cases: [byControl, { ...byTime, processes: [] }].map(({ mode, ...c }) => ({
+                        ...c, baseline: null, ratio: null, ratio_p90: null, arms: slower(c.arms),
+                    })),
+                };
+                delete run.calibration;
+                await postRun(server.url, makeToken(file, "ingest"), run);
+                await it.withPage({}, async (page) => {
+                    const row = ({ id }) => page.locator("tbody tr", { hasText: id });
+                    await it.open(page, `#/compare?device=${GPU}&a=merge-base&b=other`, server.url);
+                    assert.match(await row(byControl).innerText(), /÷ control[\s\S]*slower/);
+                    assert.match(await row(byTime).innerText(),
+                        /\+20\.\d\d.%\s+of p50s, not judged[\s\S]*not comparable/);
+                    assert.equal(await row(byTime).locator(".change-bar.none").count(), 1);
+                    const sides = page.locator(".compare-side");
+                    assert.match(await sides.first().innerText(), new RegExp(
+                        `main at[\\s\\S]*run ${uuids[0].slice(0, 8)}[\\s\\S]*` +
+                        "began is not known.*main's newest run before it"));
+                    assert.doesNotMatch(await sides.last().innerText(), /not known/);
+                }, server.url);
+            } finally {
+                await stop(server);
+            }
+        });
 
     test("a run that is not there is said beside the form", async () => {
         await it.withPage({ allowFailures: true }, async (page) => {

@@ -116,6 +116,20 @@ export async function foundAlert(url, device = GPU) {
     return assert.fail(`no alert of ${REGRESSED}`);
 }
 
+export function makeToken(database, scope) {
+    const output = execFileSync(path.join(BUILD, "bin", "gate-server"),
+        ["token", "create", "--db", database, "--name", "ana", "--scope", scope]).toString();
+    return /kg_\w+/.exec(output)[0];
+}
+
+export async function postRun(url, token, run) {
+    const answer = await fetch(`${url}api/v1/runs`, {
+        method: "POST", body: JSON.stringify(run),
+        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    });
+    assert.equal(answer.status, 201, await answer.text());
+}
+
 /** Starts gate-server on a free port. */
 export function serve(database, ...options) {
     const child = spawn(path.join(BUILD, "bin", "gate-server"),

@@ -47,6 +47,33 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a second comparison is told as a warning", async () => {
+        const id = "gemv/fp16/m8192-k8192";
+        const ratio = { value: 1.05, lo: 1.04, hi: 1.06 };
+        await it.withPage({}, async (page) => {
+            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+                const answer = await (await route.fetch()).json();
+                const run = answer.run ?? answer;
+                Object.assign(run.policy, { against: "c".repeat(40), warn_against: "baseline" });
+                if (answer.run)
+                    answer.cases.warning = answer.cases.id.map((name) =>
+                        (name === id ? "regression" : "pass"));
+                else
+                    answer.cases[0].warning = { verdict: "regression", reason: "by 5 %", ratio };
+                await route.fulfill({ json: answer });
+            });
+            await it.open(page, `#/run/${it.uuids[4]}?case=${encodeURIComponent(id)}`);
+            const warned = page.locator("tr.item", { hasText: "against baseline" });
+            assert.equal(await warned.count(), 1);
+            assert.match(await warned.innerText(), new RegExp(`${id}[\\s\\S]*regression`));
+            assert.match((await page.locator(".detail:visible .inner").innerText())
+                .replace(/\s+/g, " "),
+            /Against baseline, as a warning: regression \+5\.00 %, \+4\.00 to \+6\.00: by 5 %/);
+            assert.match(await page.locator("dl.facts").innerText(),
+                /Against\s+c{9}\s[\s\S]*as a warning against baseline/);
+        });
+    });
+
     // Story: my merge request is red. Its run's address stands in the comment and in the job's log.
     test("a red merge request: whose fault, the evidence, what to do next: 4 clicks", async () => {
         const alert = await foundAlert(it.url, HOST);

@@ -257,7 +257,6 @@ class Lists(History):
         self.assertEqual((base["a"]["branch"], base["a"]["device"]), ("main", GPU))
         self.assertEqual(self.get(f"compare?b=merge-base&a=tune-tiles&device={GPU}")["b"],
                          base["a"])
-        # Where the parents were not measured, it is by time, and the answer says so.
         first = self.pages("runs", "runs", 50)[-1]
         self.assert_problem(self.server.get(f"/api/v1/compare?a=parent&b={first['uuid']}"), 404)
         self.assert_problem(self.server.get("/api/v1/compare?a=parent&b=merge-base"), 404)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gate run` against the merge base and the stored baseline at once: one blocks, one warns."""
 
+import csv
 import json
 import os
 import subprocess
@@ -77,7 +78,7 @@ class Sides(FakeRuns):
         self.assertTrue(all(c["baseline"] for c in document["cases"]))
 
     def test_one_table_has_both(self):
-        names = {"text": "r.txt", "markdown": "r.md", "junit": "r.xml"}
+        names = {"text": "r.txt", "markdown": "r.md", "junit": "r.xml", "csv": "r.csv"}
         self.run_here("--against", "merge-base", "--warn-against", "baseline",
                       *[word for kind, name in names.items()
                         for word in ("--report", f"{kind}={self.path(name)}")])
@@ -94,6 +95,12 @@ class Sides(FakeRuns):
         self.assertRegex(said["markdown"],
                          rf"\| `{FIRST}` .* pass \| ⚠️ \+[45]\.\d+ % regression \|\n")
         self.assertRegex(said["markdown"], rf"- ⚠️ vs baseline: regression `{SECOND}`: slower by")
+        for row in csv.DictReader(said["csv"].splitlines()):
+            self.assertEqual((row["against"], row["verdict"]), (self.base, "pass"))
+            self.assertEqual((row["warn_against"], row["warning_verdict"]),
+                             ("baseline", "regression"))
+            self.assertAlmostEqual(float(row["warning_ratio"]), 1.05, delta=0.01)
+            self.assertTrue(row["warning_reason"].startswith("slower by"))
         suite = ElementTree.fromstring(said["junit"])
         self.assertEqual((suite.get("failures"), suite.get("errors")), ("0", "0"))
         for case in suite.iter("testcase"):
