@@ -19,6 +19,10 @@ enum gate_status {
     GATE_USAGE = 64,      /* bad command line, suite or configuration */
     GATE_INTERNAL = 70,
     GATE_IO = 74, /* files, databases, pipes */
+    /* 128 and the number of the signal, as a shell says it: */
+    GATE_HUNG_UP = 129,
+    GATE_INTERRUPTED = 130,
+    GATE_TERMINATED = 143,
 };
 
 struct gate_error {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/hex.h"
+#include "gate/base/interrupt.h"
 #include "gate/cli/config.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
@@ -617,6 +619,8 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
     struct run *run = &s->run;
     enum gate_status status = run_start(run, s->setup.supervisor, err);
     if (!status)
+        status = interrupt_catch(err);
+    if (!status)
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     if (!status && r->policy.warn_against)
         status = measure_warning(s, err);
@@ -723,5 +727,7 @@ int run_request_execute(const struct command *command, struct run_request *r)
     store_close(s.store);
     if (s.lock >= 0)
         close(s.lock);
+    if (status > 128)
+        raise(interrupt_signal()); /* a shell's loop ends by it, too */
     return code;
 }

@@ -2,12 +2,14 @@
 #include "gate/run/run.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 
 /* 30 SM cycles, or what a clock step of the host and a function call come to. */
@@ -410,7 +412,12 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
                              .fingerprints = c->result.fingerprints};
     struct case_result fresh;
     struct gate_error why = {0};
-    if (supervisor_run_case(s, &task, &fresh, &why)) {
+    enum gate_status status = supervisor_run_case(s, &task, &fresh, &why);
+    if (interrupt_signal()) { /* its worker was killed, which says nothing about the case */
+        case_result_release(&fresh);
+        return;
+    }
+    if (status) {
         /* No worker can be had: what was measured so far is kept, and this case says why it lacks.
          */
         fresh.outcome = CASE_ENVIRONMENT;
@@ -443,7 +450,7 @@ static void run_process(struct run *run, struct supervisor *s, const struct plan
         supervisor_leave_providers(s);
         supervisor_retire_worker(s);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !interrupt_signal(); i++) {
         struct run_case *c = &run->cases[plan->order[i]];
         if (!is_wanted(c, stage))
             continue;
@@ -468,7 +475,7 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
                       enum run_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases;
-    while (any_wanted(run, stage)) {
+    while (any_wanted(run, stage) && !interrupt_signal()) {
         shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
         for (size_t i = 0; i < n && stage == RUN_FIRST; i++)
@@ -524,6 +531,34 @@ static void leave_out_unserved(struct run *run)
     }
 }
 
+static enum gate_status fail_interrupted(const struct run *run, struct gate_error *err)
+{
+    size_t n = run->suite->n_cases, n_done = 0;
+    for (size_t i = 0; i < n; i++)
+        n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], RUN_FIRST) &&
+                  !is_wanted(&run->cases[i], RUN_CONFIRMATION);
+    int number = interrupt_signal();
+    enum gate_status status = number == SIGHUP   ? GATE_HUNG_UP
+                              : number == SIGINT ? GATE_INTERRUPTED
+                                                 : GATE_TERMINATED;
+    return gate_fail(err, status,
+                     "interrupted by signal %d (%s) when %zu of %zu cases were measured: nothing "
+                     "is stored, and no baseline has changed",
+                     number, strsignal(number), n_done, n);
+}
+
+static void conclude(struct run *run)
+{
+    leave_out_unserved(run);
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
+        run_summarise(&run->cases[i]);
+        run_judge_error(run, &run->cases[i]);
+        complete_reason(&run->cases[i]);
+        run_remeasure_baseline(run, &run->cases[i]);
+    }
+    run_count_verdicts(run);
+}
+
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
                              void *context, struct gate_error *err)
 {
@@ -536,21 +571,16 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
     }
     run->start_ms = clock_wall_ms();
     run_stage(run, s, &plan, RUN_FIRST, progress, context);
-    if (any_wanted(run, RUN_CONFIRMATION)) {
+    if (any_wanted(run, RUN_CONFIRMATION) && !interrupt_signal()) {
         pause_for(run->policy.pause_s);
         run_stage(run, s, &plan, RUN_CONFIRMATION, progress, context);
     }
-    leave_out_unserved(run);
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
-        run_summarise(&run->cases[i]);
-        run_judge_error(run, &run->cases[i]);
-        complete_reason(&run->cases[i]);
-        run_remeasure_baseline(run, &run->cases[i]);
-    }
-    run_count_verdicts(run);
-    run->end_ms = clock_wall_ms();
     free(plan.order);
     free(plan.efforts);
+    if (interrupt_signal())
+        return fail_interrupted(run, err);
+    conclude(run);
+    run->end_ms = clock_wall_ms();
     return GATE_OK;
 }
 

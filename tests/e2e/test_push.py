@@ -168,6 +168,19 @@ class Sending(PushCase):
         self.assert_counts(self.push(), existed=1)
         self.assertEqual(len(tracker.runs), 1)
 
+    def test_a_token_file_that_others_can_read_is_told_of(self):
+        self.tracker()
+        path = os.path.join(self.folder.name, "token")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN + "\n")
+        os.chmod(path, 0o600)
+        self.assertNotIn("chmod", self.push("--token-file", path).err)
+        for mode in 0o644, 0o640, 0o604:
+            os.chmod(path, mode)
+            done = self.push("--token-file", path)
+            self.assertIn(f"token file (mode {mode:o}): chmod 600 '{path}'", done.err)
+            self.assert_counts(done, existed=1)
+
 
 class TryingAgain(PushCase):
     def test_what_may_pass_is_tried_again(self):

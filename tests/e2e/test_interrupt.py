@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `gate run` that is interrupted says so, and leaves nothing half done."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+
+from harness import FakeRuns, GATE, SECOND, WORKER
+
+
+class Interrupted(FakeRuns):
+    def kept(self):
+        """What a run may change, by name and content."""
+        files = {}
+        for folder, _, names in os.walk(self.folder):
+            for path in (os.path.join(folder, name) for name in names):
+                if "gate.db" not in path:
+                    with open(path, "rb") as file:
+                        files[path] = file.read()
+        return files, self.gate("export", "--format", "ndjson").stdout
+
+    def interrupt(self, number, *args):
+        """The worker falls silent at the second case; then the signal comes."""
+        marker = self.path("marker")
+        fake = {"only": SECOND, "act": "silence", "marker": marker}
+        gate = subprocess.Popen(
+            [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
+             "--library", self.path("old.so"), "--provider", "x.so", "--timeout", "600",
+             "--baselines", self.path("baselines"), *args], cwd=self.folder, text=True,
+            env=dict(os.environ, GATE_CACHE=self.path("cache"), FAKE=json.dumps(fake)),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not os.path.exists(marker):
+            self.assertIsNone(gate.poll())
+            time.sleep(0.01)
+        gate.send_signal(number)
+        out, errors = gate.communicate()
+        os.remove(marker)
+        return gate.returncode, out, errors
+
+    def test_it_says_so_and_nothing_has_changed(self):
+        self.accept()
+        before = self.kept()
+        self.assertEqual(len(before[1].splitlines()), 1)
+        for number, name in (signal.SIGINT, "Interrupt"), (signal.SIGTERM, "Terminated"):
+            with self.subTest(name):
+                code, out, errors = self.interrupt(
+                    number, "--ratchet", "--allow-dirty", "--report", "json=r.json",
+                    "--report", "junit=r.xml")
+                # It ends by the signal, so that a shell's loop does, too.
+                self.assertEqual((code, out), (-number, ""), errors)
+                said = rf"interrupted by signal {number:d} \({name}\) when [01] of 2 cases were "
+                self.assertRegex(errors, "(?m)^gate run: " + said)
+                with open(self.path("r.json"), encoding="utf-8") as file:
+                    report = json.load(file)
+                self.assertEqual(report["exit_code"], 128 + number)
+                self.assertRegex(report["message"], said)
+                self.assertEqual(len(ElementTree.parse(self.path("r.xml")).findall(".//error")), 1)
+                os.remove(self.path("r.json"))
+                os.remove(self.path("r.xml"))
+                self.assertEqual(self.kept(), before)
