@@ -323,6 +323,18 @@ describe("wall", { skip }, () => {
         });
     });
 
+    for (const width of [1920, 1440, 1280, 1024])
+        test(`verdict, change and vendor are whole, ${width} px wide`, async () => {
+            await it.withPage({ viewport: { width, height: 800 } }, async (page) => {
+                await it.open(page);
+                const cut = await page.locator(
+                    ".cases tbody :is(td:first-child, .changed, .peer)").evaluateAll((all) =>
+                    all.filter((e) => e.scrollWidth > e.clientWidth && e.clientWidth > 0)
+                        .map((e) => e.textContent));
+                assert.deepEqual(cut, []);
+            });
+        });
+
     test("what is new comes first, by its cause; a row is one line, and opens", async () => {
         await it.withPage({ viewport: { width: 1024, height: 768 } }, async (page) => {
             await it.open(page);
