@@ -43,6 +43,7 @@ void api_get(const struct route *route, const char *rest, struct store *store,
     struct call c = {.store = store,
                      .main_branch = site->main_branch,
                      .commit_url = site->commit_url,
+                     .public_url = site->public_url,
                      .request = request,
                      .rest = rest,
                      .reply = reply};

@@ -22,10 +22,11 @@
 bool api_refuse_parameters(const struct route *route, const struct request *request,
                            struct reply *reply);
 
-/* What the server was told about the repository. */
+/* What the server was told about the repository, and about itself. */
 struct api_site {
     const char *main_branch;
     const char *commit_url; /* or NULL */
+    const char *public_url; /* or NULL */
 };
 
 /* Answers by route->get. The tag of the answer is the caller's business; a problem takes it away.

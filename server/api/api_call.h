@@ -22,6 +22,7 @@ struct call {
     struct store *store;
     const char *main_branch;
     const char *commit_url; /* or NULL */
+    const char *public_url; /* or NULL */
     const struct request *request;
     const char *rest; /* of the path, behind the route's */
     struct reply *reply;

@@ -23,6 +23,7 @@
 struct feed {
     struct buf *out, *entries;
     const char *identity; /* of the database */
+    const char *base;     /* of links: of this server, or "./" */
     int64_t updated_ms;
 };
 
@@ -67,6 +68,15 @@ static void put_title(struct buf *out, const struct store_alert *a)
     buf_printf(out, " (%s)</title>\n", alert_state_name(a->state));
 }
 
+/* The beginning of a link; what follows it is quoted and closed by the caller. */
+static void put_link(const struct feed *f, struct buf *out, const char *rel, const char *type)
+{
+    buf_printf(out, "<link rel=\"%s\" type=\"%s\" href=\"", rel, type);
+    xml_text(out, f->base);
+    if (f->base[strlen(f->base) - 1] != '/')
+        buf_putc(out, '/');
+}
+
 static void put_commit(struct buf *out, const char *before, const char *commit)
 {
     if (commit[0] != '\0')
@@ -86,6 +96,15 @@ static void put_content(struct buf *out, const struct store_alert *a)
     else
         buf_printf(out, "%s to %s", units_duration(a->before, from), units_duration(a->after, to));
     put_commit(out, " since commit ", a->commit);
+    if (a->commit[0] != '\0' && a->subject[0] != '\0') {
+        buf_puts(out, " (");
+        xml_text(out, a->subject);
+        if (a->author[0] != '\0') {
+            buf_puts(out, ", by ");
+            xml_text(out, a->author);
+        }
+        buf_putc(out, ')');
+    }
     put_commit(out, ", before it ", a->before_commit);
     if (a->evidence[0] != '\0') {
         buf_puts(out, "; ");
@@ -107,10 +126,9 @@ static bool entry(void *context, const struct store_alert *a)
     put_id(f, f->entries, "alert", a->id);
     put_title(f->entries, a);
     put_updated(f->entries, a->updated_ms);
-    buf_printf(f->entries,
-               "<link rel=\"alternate\" type=\"text/html\" href=\"/#/alerts/%lld\"/>\n"
-               "<category term=\"%s\"/>\n",
-               (long long)a->id, alert_kind_name(a->kind));
+    put_link(f, f->entries, "alternate", "text/html");
+    buf_printf(f->entries, "#/alerts/%lld\"/>\n<category term=\"%s\"/>\n", (long long)a->id,
+               alert_kind_name(a->kind));
     put_content(f->entries, a);
     buf_puts(f->entries, "</entry>\n");
     if (a->updated_ms > f->updated_ms)
@@ -125,10 +143,12 @@ static void put_feed(struct feed *f, const struct request *request)
                      "<title>Kernel Gate alerts</title>\n");
     put_id(f, f->out, "feed", 0);
     put_updated(f->out, f->updated_ms);
-    buf_puts(f->out, "<author><name>" ALERT_SERVER "</name></author>\n"
-                     "<link rel=\"self\" type=\"application/atom+xml\" href=\"");
-    xml_text(f->out, request->target);
-    buf_puts(f->out, "\"/>\n<link rel=\"alternate\" type=\"text/html\" href=\"/#/alerts\"/>\n");
+    buf_puts(f->out, "<author><name>" ALERT_SERVER "</name></author>\n");
+    put_link(f, f->out, "self", "application/atom+xml");
+    xml_text(f->out, request->target + strspn(request->target, "/"));
+    buf_puts(f->out, "\"/>\n");
+    put_link(f, f->out, "alternate", "text/html");
+    buf_puts(f->out, "#/alerts\"/>\n");
     buf_append(f->out, f->entries->data, f->entries->len);
     buf_puts(f->out, "</feed>\n");
     f->out->failed |= f->entries->failed;
@@ -139,7 +159,10 @@ enum gate_status get_feed(struct call *c)
     struct alert_filter filter = {.state = -1, .kind = -1};
     struct buf entries;
     char identity[STORE_IDENTITY_MAX];
-    struct feed f = {.out = &c->reply->body, .entries = &entries, .identity = identity};
+    struct feed f = {.out = &c->reply->body,
+                     .entries = &entries,
+                     .identity = identity,
+                     .base = c->public_url ? c->public_url : "./"};
     if (!take_device(c, false, &filter.device_model) || !take_case(c, false, &filter.case_id))
         return GATE_OK;
     buf_init(&entries, REPLY_MAX_BODY);

@@ -89,15 +89,22 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 
     enum gate_status status = open_socket(a, url, err);
+    bool loopback = !status && listen_is_loopback(a->http.listen_fd);
     if (!status)
         status = http_start(&a->http, &http, err);
     if (status)
         return status;
+    if (!a->http.tls_cert && !loopback)
+        log_message(LOG_LEVEL_WARNING,
+                    "%s is not HTTPS: tokens are sent to it in the clear; give --tls-cert and "
+                    "--tls-key, or listen on a loopback address behind a proxy that has TLS",
+                    url);
     log_message(LOG_LEVEL_INFO, "listening on %s", url);
     notify_send("READY=1");
     wait_and_tick(http, &stop);
     notify_send("STOPPING=1");
     http_stop(http);
+    log_message(LOG_LEVEL_INFO, "stopped");
     return GATE_OK;
 }
 

@@ -20,6 +20,7 @@ static const struct option options[] = {
     {"keep-samples", required_argument, NULL, 'e'},
     {"main-branch", required_argument, NULL, 'b'},
     {"commit-url", required_argument, NULL, 'f'},
+    {"public-url", required_argument, NULL, 'i'},
     {"webhook", required_argument, NULL, 'u'},
     {"webhook-secret-file", required_argument, NULL, 's'},
     {"read-rate", required_argument, NULL, 'r'},
@@ -47,19 +48,33 @@ static enum gate_status take_level(const char *text, enum log_level *out, struct
                      text);
 }
 
+static bool is_web(const char *text)
+{
+    return (!strncmp(text, "https://", 8) || !strncmp(text, "http://", 7)) && strlen(text) <= 1000;
+}
+
 /* It becomes a link of the page. */
 static enum gate_status take_commit_url(const char *text, const char **out, struct gate_error *err)
 {
     const char *at = strstr(text, "%s");
-    bool web = !strncmp(text, "https://", 8) || !strncmp(text, "http://", 7);
     *out = text;
-    if (web && at && !strstr(at + 1, "%s") && strlen(text) <= 1000)
+    if (is_web(text) && at && !strstr(at + 1, "%s"))
         return GATE_OK;
     return gate_fail(
         err, GATE_USAGE,
         "--commit-url is '%.200s', and must be an https:// address with one %%s, where "
         "the commit stands",
         text);
+}
+
+static enum gate_status take_public_url(const char *text, const char **out, struct gate_error *err)
+{
+    *out = text;
+    if (is_web(text) && !strpbrk(text, "?# "))
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE,
+                     "--public-url is '%.200s', and must be an https:// address without ? and #",
+                     text);
 }
 
 static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
@@ -93,6 +108,8 @@ static enum gate_status take(void *context, int letter, const char *value, struc
         return GATE_OK;
     case 'f':
         return take_commit_url(value, &h->commit_url, err);
+    case 'i':
+        return take_public_url(value, &h->public_url, err);
     case 'u':
         h->webhook = value;
         return GATE_OK;

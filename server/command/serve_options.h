@@ -32,6 +32,8 @@
     "                        is chosen, on the page (main)\n"                                      \
     "  --commit-url URL      of a commit on the forge, with %s in its place, such as\n"            \
     "                        https://github.com/OWNER/NAME/commit/%s: the page links to it\n"      \
+    "  --public-url URL      of this server as its readers know it: links of the feed begin with " \
+    "it\n"                                                                                         \
     "  --webhook URL         tell it of alerts, by signed POSTs (server/watch/webhook.h)\n"        \
     "  --webhook-secret-file FILE  what they are signed with\n"                                    \
     "  --log LEVEL           error, warning, info (the default) or request: one line for each\n"   \

@@ -219,7 +219,8 @@ static enum gate_status open_webhook(struct http *h, struct gate_error *err)
     return options.url ? webhook_open(&options, &h->webhook, err) : GATE_OK;
 }
 
-/* Answers depend on the program, on which branch is the main one, and on where the forge is. */
+/* Answers depend on the program, on which branch is the main one, and on where the forge and this
+ * server are. */
 static enum gate_status open_tagger(struct http *h, struct gate_error *err)
 {
     char program[65];
@@ -228,8 +229,9 @@ static enum gate_status open_tagger(struct http *h, struct gate_error *err)
     if (status)
         return status;
     buf_init(&speaker, (size_t)4 << 20); /* more than an argument may have */
-    buf_printf(&speaker, "%s\n%s\n%s", program, h->options.main_branch,
-               h->options.commit_url ? h->options.commit_url : "");
+    buf_printf(&speaker, "%s\n%s\n%s\n%s", program, h->options.main_branch,
+               h->options.commit_url ? h->options.commit_url : "",
+               h->options.public_url ? h->options.public_url : "");
     status = speaker.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
                             : tagger_open(h->options.db, speaker.data, &h->tagger, err);
     buf_release(&speaker);

@@ -24,6 +24,7 @@ struct http_options {
     const char *tls_key;
     const char *main_branch;    /* whose runs raise alerts */
     const char *commit_url;     /* of a commit on the forge, "%s" in its place, or NULL */
+    const char *public_url;     /* of this server, or NULL */
     const char *webhook;        /* an address that is told of alerts (webhook.h), or NULL */
     const char *webhook_secret; /* file */
     int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */

@@ -82,7 +82,7 @@ void http_make(struct http *h, struct store *store, struct exchange *x, struct r
     if (!take_tag(h, x, &tag, reply))
         return;
     reply->etag = tag;
-    struct api_site site = {h->options.main_branch, h->options.commit_url};
+    struct api_site site = {h->options.main_branch, h->options.commit_url, h->options.public_url};
     api_get(x->route, x->rest, store, &site, &x->request, reply);
     tagger_renew(h->tagger);
     if (reply->status == 200)

@@ -324,6 +324,27 @@ class Feed(Case):
         self.assertEqual(response.getheader("Content-Type"), "application/atom+xml; charset=utf-8")
         return ElementTree.fromstring(response.bytes)
 
+    def links(self, feed):
+        return [e.get("href") for e in feed.iterfind(f"{ATOM}entry/{ATOM}link")]
+
+    def test_links_begin_with_the_public_url(self):
+        tags = {self.server.get("/feed.atom").getheader("ETag")}
+        for url in "https://gate.example.org/a&b", "https://gate.example.org/a&b/":
+            server = Server(self.db, "--public-url", url)
+            try:
+                response = server.get("/feed.atom")
+            finally:
+                server.stop()
+            feed = ElementTree.fromstring(response.bytes)
+            tags.add(response.getheader("ETag"))
+            self.assertTrue(self.links(feed))
+            for link in self.links(feed):
+                self.assertRegex(link, r"^https://gate\.example\.org/a&b/#/alerts/\d+$")
+            own = [e.get("href") for e in feed.findall(ATOM + "link")]
+            self.assertEqual(own, ["https://gate.example.org/a&b/" + rest
+                                   for rest in ("feed.atom", "#/alerts")])
+        self.assertEqual(len(tags), 3)
+
     def test_it_is_atom(self):
         feed = self.feed(f"?device={GPU}")
         self.assertEqual(feed.tag, ATOM + "feed")
@@ -340,7 +361,12 @@ class Feed(Case):
         self.assertEqual(ids, [i.text for i in self.feed(f"?device={GPU}").iter(ATOM + "id")])
         self.assertEqual(feed.find(f"{ATOM}author/{ATOM}name").text, "gate-server")
         own = [e.get("href") for e in feed.findall(ATOM + "link") if e.get("rel") == "self"]
-        self.assertEqual(own, [f"/feed.atom?device={GPU}"])
+        self.assertEqual(own, [f"./feed.atom?device={GPU}"])
+        alerts = self.server.json(f"/api/v1/alerts?device={GPU}")["alerts"]
+        self.assertEqual(self.links(feed), [f"./#/alerts/{a['id']}" for a in alerts])
+        for entry, alert in zip(feed.findall(ATOM + "entry"), alerts):
+            self.assertIn(f"since commit {alert['commit'][:12]} ({alert['subject']}, by "
+                          f"{alert['author']})", entry.find(ATOM + "content").text)
         newest = max(e.find(ATOM + "updated").text for e in feed.findall(ATOM + "entry"))
         self.assertEqual(feed.find(ATOM + "updated").text, newest)
 

@@ -176,6 +176,30 @@ class Tls(unittest.TestCase):
         rest = process.communicate(timeout=PATIENCE)[1]
         self.assertEqual(process.returncode, 0, rest)
 
+    def test_tokens_that_would_be_sent_in_the_clear_are_warned_of(self):
+        tls = ("--tls-cert", self.cert, "--tls-key", self.key)
+        for listen, options, warned in (("0.0.0.0:0", (), True), ("0.0.0.0:0", tls, False),
+                                        ("127.0.0.1:0", (), False)):
+            process = subprocess.Popen([SERVER, "--db", self.db, "--listen", listen, *options],
+                                       stderr=subprocess.PIPE, text=True)
+            said = [process.stderr.readline()]
+            while "listening on" not in said[-1] and said[-1]:
+                said.append(process.stderr.readline())
+            process.terminate()
+            said += process.communicate(timeout=PATIENCE)[1].splitlines()
+            self.assertEqual(process.returncode, 0, said)
+            clear = [line for line in said if "in the clear" in line]
+            self.assertEqual(len(clear), warned, said)
+            self.assertIn("gate-server: stopped", said)
+
+    def test_addresses_of_this_server_that_do_not_fit(self):
+        for url in ("gate.example", "javascript:x", "https://gate.example/#/"):
+            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0",
+                                   "--public-url", url],
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("--public-url is", done.stderr)
+
     def test_addresses_of_commits_that_do_not_fit(self):
         for url in ("https://forge.example/", "javascript:%s", "https://forge.example/%s/%s"):
             done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0",
@@ -290,7 +314,8 @@ class Stop(unittest.TestCase):
             self.assertEqual(answers, [201])
             self.assertEqual(n_serving(server), min(len(allowed), MAX_THREADS))
             self.assertEqual(server.stop(), 0)
-            self.assertEqual(server.log.count("\n"), 1, server.log)
+            said = [line.split(" on ")[0] for line in server.log.splitlines()]
+            self.assertEqual(said, ["gate-server: listening", "gate-server: stopped"])
 
 
 if __name__ == "__main__":
