@@ -290,6 +290,11 @@ DB ?= ./gate.db
 screenshots: $(B)/bin/gate-server $(BROWSER_MODULES)
 	@KERNEL_GATE_BUILD=$(B) node web/screenshots/take.mjs $(DB)
 
+## stories: takes the pictures of web/screenshots/README.md, of a made-up history
+.PHONY: stories
+stories: $(B)/bin/gate-server $(B)/tests/tools/seed_store $(BROWSER_MODULES)
+	@KERNEL_GATE_BUILD=$(B) node web/screenshots/take.mjs
+
 ## test-gpu: runs the tests that need a GPU, on a machine that has one
 .PHONY: test-gpu
 ifeq ($(CUDA),1)
