@@ -19,7 +19,8 @@ struct tagger {
     pthread_mutex_t mutex; /* of what follows */
     struct store *store;
     bool known;
-    uint64_t state;     /* a hash of it */
+    struct store_state seen;
+    uint64_t state;     /* a hash of that */
     uint64_t n_commits; /* of this process, when it was read */
     double read_ns;
 };
@@ -77,7 +78,10 @@ static enum gate_status refresh(struct tagger *t, struct gate_error *err)
     enum gate_status status = store_state(t->store, &state, err);
     if (status)
         return status;
-    t->state = hash_state(t->speaker, state.text);
+    if (strcmp(state.text, t->seen.text) != 0) {
+        t->state = hash_state(t->speaker, state.text);
+        t->seen = state;
+    }
     t->n_commits = n_commits;
     t->read_ns = now_ns;
     t->known = true;

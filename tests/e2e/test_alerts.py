@@ -449,7 +449,8 @@ class BadgesOfBranches(Case):
 
 
 class Receiver:
-    """Takes POSTs; `plan` has the answers to the next ones, then all are 204."""
+    """Takes POSTs; `plan` has the answers to the next ones, a status, headers and perhaps a body;
+    then all are 204."""
 
     def __init__(self, plan=()):
         self.plan, self.seen, self.changed = list(plan), [], threading.Condition()
@@ -467,8 +468,11 @@ class Receiver:
                 self.send_response(answer[0])
                 for name, value in answer[1].items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", "0")
+                said = answer[2] if len(answer) > 2 else b""
+                self.send_header("Content-Length", str(len(said)))
                 self.end_headers()
+                with contextlib.suppress(OSError):  # it need not be read
+                    self.wfile.write(said)
 
             def log_message(self, *_):
                 pass
@@ -570,6 +574,16 @@ class Webhook(Case):
         self.assertEqual([s for s, _, _ in receiver.seen], [500, None, 429, 404, 204, 204])
         self.assertIn("webhook: ", server.log)
         self.assertNotIn(SECRET.decode(), server.log)
+
+    def test_a_receiver_may_say_much(self):
+        receiver = self.receiver([(200, {}, b"x" * 100000)])
+        number = self.new_alert()
+        with self.hooked(receiver) as server:
+            self.step(number, "acknowledged", server=server)
+            self.step(number, "fixed", server=server)
+            receiver.wait(1)
+        self.assertEqual([(s, json.loads(b)["event"]["to"]) for s, _, b in receiver.seen],
+                         [(200, "acknowledged"), (204, "fixed")])
 
     def test_redirects_are_not_followed(self):
         other = self.receiver()

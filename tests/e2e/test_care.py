@@ -13,7 +13,8 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token, watched  # noqa: E402
+from harness import (BUILD, PATIENCE, SERVER, Server, documents, renamed, seed, token,  # noqa: E402
+                     watched)
 
 
 def run(*arguments):
@@ -44,6 +45,13 @@ class Check(CareCase):
         self.assertTrue(done.stdout.endswith("0 artifacts read\n0 faults, 0 warnings\n"),
                         done.stdout)
         self.assertFalse(os.path.exists(self.db + "-artifacts"))
+
+    def test_the_history_of_load_tests(self):
+        subprocess.run([os.path.join(BUILD, "tests", "tools", "history"), "--db", self.db,
+                        "--series", "40", "--points", "400"], check=True, timeout=PATIENCE,
+                       stdout=subprocess.DEVNULL)
+        done = self.check()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_settings(self):
         seed(self.db, 1)

@@ -2,6 +2,7 @@
 """What an anonymous reader can cost: memory of answers that nobody reads, names that lead here."""
 
 import copy
+import hashlib
 import json
 import os
 import re
@@ -27,6 +28,29 @@ def resident_kib(server):
         return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1))
 
 
+def bytes_read(server):
+    """Of files, by the threads that serve, and by all others."""
+    read = {True: [], False: []}
+    tasks = f"/proc/{server.process.pid}/task"
+    for thread in os.listdir(tasks):
+        with open(f"{tasks}/{thread}/comm", encoding="utf-8") as file:
+            serves = file.read().startswith("MHD-")  # as libmicrohttpd names them
+        with open(f"{tasks}/{thread}/io", encoding="ascii") as file:
+            read[serves].append(int(re.search(r"rchar: (\d+)", file.read()).group(1)))
+    if not read[True]:
+        raise AssertionError("no thread serves")
+    return sum(read[True]), sum(read[False])
+
+
+def assert_read_beside(test, path, size, method="GET"):
+    """What it takes is read, and so worked on, by no thread that serves."""
+    before = bytes_read(test.server)
+    test.assertEqual(test.server.get(path, method).status, 200)
+    after = bytes_read(test.server)
+    test.assertLess(after[0] - before[0], size // 2, path)
+    test.assertGreater(after[1] - before[1], size // 2, path)
+
+
 def ingest_token(db):
     return token(db, "--scope", "ingest")
 
@@ -43,6 +67,9 @@ def newest(folder):
     run["uuid"] = str(uuid.uuid4())
     run["time_ms"] += 1000
     return run
+
+
+COUNTS_READS = unittest.skipUnless(os.path.exists("/proc/self/io"), "the kernel counts no reads")
 
 
 class Readers(SeededCase):
@@ -89,6 +116,17 @@ class Readers(SeededCase):
         for reader in readers:
             reader.close()
 
+    @COUNTS_READS
+    def test_long_answers_are_made_beside_the_threads_that_serve(self):
+        for what in ("format=csv", "format=markdown", "format=brief", "case="):
+            name, body = self.large_run()
+            if what == "case=":
+                what += json.loads(body)["cases"][1]["id"]
+            with sqlite3.connect(self.db) as connection:
+                (size,), = connection.execute("SELECT length(packed) FROM document WHERE run_id ="
+                                              " (SELECT id FROM run WHERE uuid = ?)", (name,))
+            assert_read_beside(self, f"/api/v1/runs/{name}?{what}", size)
+
     def test_other_names_are_not_served(self):
         for host in ("localhost", "LOCALHOST:80", "127.0.0.1:8731", "[::1]:8731"):
             self.assertEqual(status_of(self.server, host), 200, host)
@@ -111,6 +149,25 @@ class Told(SeededCase):
         server.stop()
         self.assertIn("token=kg_...", server.log)
         self.assertNotIn("SECRET", server.log)
+
+    @COUNTS_READS
+    def test_artifacts_are_read_once_and_not_by_the_threads_that_serve(self):
+        n = 1 << 20
+        pair = [b"18".ljust(n, b"x"), b"19".ljust(n, b"x")]
+        names = [hashlib.sha256(body).hexdigest() for body in pair]
+        self.assertEqual(names[0][:2], names[1][:2])  # what little is kept of each may not collide
+        secret = token(self.db, "--scope", "artifact")
+        for name, body in zip(names, pair):
+            self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}", "PUT", {
+                "Content-Type": "application/octet-stream", "Content-Length": str(n),
+                "Authorization": f"Bearer {secret}"}, body).status, 201)
+        before = bytes_read(self.server)
+        for name in names * 3:
+            self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}", "HEAD").status, 200)
+        self.assertLess(sum(bytes_read(self.server)) - sum(before), 3 * n)
+        for name in names:  # as if they had been changed
+            os.utime(os.path.join(self.db + "-artifacts", name[:2], name))
+            assert_read_beside(self, f"/api/v1/artifacts/{name}", n, "HEAD")
 
     def test_a_number_without_room_is_told_without_paths(self):
         run = newest(self.folder.name)

@@ -153,6 +153,7 @@ static void put_run(struct history *h, int64_t device, int64_t index)
     bind_int(&q, index + 1);
     bind_text(&q, branch_of(index));
     bind_text(&q, "gemm: another tile");
+    bind_text(&q, "Ada Example");
     bind_int(&q, 0);
     bind_text(&q, "canonical");
     bind_int(&q, device + 1);

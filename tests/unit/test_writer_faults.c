@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gate/base/json.h"
 #include "server/request/auth.h"
@@ -43,6 +44,7 @@ struct fixture {
     enum gate_status (*run)(void *context, struct store *store, struct gate_error *err);
     struct job jobs[MAX_JOBS];
     unsigned n_jobs;
+    unsigned n_without_cause; /* that failed because "an earlier write" did */
 };
 
 /* A row that takes a few pages: names are short, so there are many of them. */
@@ -83,9 +85,9 @@ static void done(void *context, enum gate_status status, const struct gate_error
 {
     struct job *j = context;
     struct fixture *f = j->fixture;
-    (void)err;
     pthread_mutex_lock(&f->w.mutex);
     j->status = status;
+    f->n_without_cause += status && strstr(err->message, "an earlier write");
     f->w.n_done++;
     pthread_cond_signal(&f->w.changed);
     pthread_mutex_unlock(&f->w.mutex);
@@ -247,6 +249,7 @@ static void try_all_places(struct fixture *f, enum fault kind)
         assert_int_equal(f->jobs[f->n_jobs - 1].status, GATE_OK);
     }
     assert_true(n_harmed > 0);
+    assert_int_equal(f->n_without_cause, 0);
     /* And all of it is there for the next server. */
     writer_start_again(&f->w, NULL);
     assert_kept(f);
