@@ -149,10 +149,9 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
 
 /*
  * Changes the baselines as far as the policy lets it: new cases that are right are taken (their
- * verdict turns to pass), and what the ratchet moves moves. A GPU gives a new p50 within half of
- * the threshold, or something disturbs it and the case stays without a baseline; a host is noisy as
- * a rule, so there it is taken and said. The candidate's file is kept as an artifact when it is a
- * baseline now. *changed: the set is to be saved.
+ * verdict turns to pass), and the ratchet moves others. Standard error says how many new ones have
+ * a p50 that is not known within half of the threshold. The candidate's file is kept as an artifact
+ * when it is a baseline now. *changed: the set is to be saved.
  */
 enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, bool *changed,
                                     struct gate_error *err);
