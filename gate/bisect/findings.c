@@ -12,14 +12,14 @@ static const char *const names[] = {[SEARCH_UNKNOWN] = "unknown",
                                     [SEARCH_BAD] = "bad",
                                     [SEARCH_SKIPPED] = "skipped"};
 
-struct reading {
+struct findings_reader {
     const struct commits *commits;
     struct finding *findings;
 };
 
 static void read_finding(void *context, const cJSON *o)
 {
-    const struct reading *r = context;
+    const struct findings_reader *r = context;
     const char *commit = json_string(o, "commit", ""), *state = json_string(o, "state", "");
     for (size_t i = 0; i < r->commits->n; i++) {
         if (strcmp(r->commits->id[i], commit) != 0)
@@ -38,7 +38,7 @@ enum gate_status findings_open(const char *path, const char *about, bool restart
                                const struct commits *commits, struct journal *out,
                                struct finding *findings, struct gate_error *err)
 {
-    struct reading r = {commits, findings};
+    struct findings_reader r = {commits, findings};
     for (size_t i = 0; i < commits->n; i++)
         findings[i] = (struct finding){.log_ratio = NAN};
     return journal_open(path, about, restart, read_finding, &r, out, err);

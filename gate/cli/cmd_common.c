@@ -56,7 +56,7 @@ struct report_style command_style(void)
                                  .width = term_columns(STDOUT_FILENO)};
 }
 
-struct reading {
+struct document_reader {
     const char *name;
     struct document *document;
     bool found;
@@ -66,7 +66,7 @@ struct reading {
 
 static bool read_document(void *context, const char *text, size_t len)
 {
-    struct reading *r = context;
+    struct document_reader *r = context;
     r->found = true;
     r->status = document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err);
     return false;
@@ -100,7 +100,7 @@ enum gate_status command_document(struct store *s, const char *uuid, struct docu
         uuid = newest;
     }
     snprintf(name, sizeof(name), "stored run %s", uuid);
-    struct reading r = {.name = name, .document = out, .status = GATE_OK, .err = err};
+    struct document_reader r = {.name = name, .document = out, .status = GATE_OK, .err = err};
     enum gate_status status = store_document(s, uuid, read_document, &r, err);
     if (status == GATE_OK)
         status = r.status;

@@ -10,7 +10,7 @@
 
 #define MAX_FAULTS 100
 
-struct check {
+struct fault_reporter {
     struct store *store;
     store_fault_fn fn;
     void *context;
@@ -18,7 +18,7 @@ struct check {
     struct gate_error *err;
 };
 
-static void tell(struct check *c, const char *what, const char *which)
+static void tell(struct fault_reporter *c, const char *what, const char *which)
 {
     char line[600];
     if (c->n_faults++ >= MAX_FAULTS)
@@ -28,7 +28,7 @@ static void tell(struct check *c, const char *what, const char *which)
 }
 
 /* Each row of the statement is a fault; `what` says which. */
-static enum gate_status each_fault(struct check *c, const char *what, const char *sql)
+static enum gate_status each_fault(struct fault_reporter *c, const char *what, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(c->store->db, sql, -1, &stmt, NULL);
@@ -53,7 +53,7 @@ static enum gate_status each_fault(struct check *c, const char *what, const char
 /* ---- documents ---- */
 
 struct checked {
-    struct check *check;
+    struct fault_reporter *check;
     struct buf text;
 };
 
@@ -81,7 +81,7 @@ static bool document_row(struct query *q, void *call)
     return d->check->n_faults < MAX_FAULTS;
 }
 
-static enum gate_status check_documents(struct check *c)
+static enum gate_status check_documents(struct fault_reporter *c)
 {
     struct checked document = {.check = c};
     buf_init(&document.text, STORE_MAX_DOCUMENT);
@@ -94,7 +94,7 @@ static enum gate_status check_documents(struct check *c)
 enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, int *n_faults,
                              struct gate_error *err)
 {
-    struct check c = {.store = s, .fn = fn, .context = context, .err = err};
+    struct fault_reporter c = {.store = s, .fn = fn, .context = context, .err = err};
     enum gate_status status = GATE_OK;
     for (size_t i = 0; store_checks[i].sql && !status; i++) {
         status = each_fault(&c, store_checks[i].what, store_checks[i].sql);

@@ -129,7 +129,7 @@ static void put_pair(struct call *call, const struct side *a, const struct item 
 {
     struct emit *e = &call->emit;
     char why[200];
-    struct comparison c = {.judged = "none"};
+    struct case_change c = {.judged = "none"};
     find_reason(a, x, b, y, why, sizeof why);
     if (why[0] == '\0')
         c = compare_results(&x->result, &y->result, link_of(call, &x->result, &y->result));

@@ -68,10 +68,10 @@ static const char *judge(const struct estimate *ratio, double threshold)
     return log(ratio->hi) < -log1p(threshold / 2) ? "faster" : "unclear";
 }
 
-struct comparison compare_results(const struct store_result *a, const struct store_result *b,
-                                  struct estimate link)
+struct case_change compare_results(const struct store_result *a, const struct store_result *b,
+                                   struct estimate link)
 {
-    struct comparison c = {.ratio = b->p50_ns / a->p50_ns, .paired = paired(a, b, link)};
+    struct case_change c = {.ratio = b->p50_ns / a->p50_ns, .paired = paired(a, b, link)};
     c.threshold = fmax(a->threshold, b->threshold);
     if (c.threshold <= 0)
         c.threshold = THRESHOLD;

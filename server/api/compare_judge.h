@@ -9,7 +9,7 @@
 #include "gate/history/store_result.h"
 
 /* b over a. */
-struct comparison {
+struct case_change {
     double ratio;            /* of the times, which move by percents between runs */
     struct estimate control; /* the same, each over its control; value 0: not known */
     struct estimate paired;  /* of what both are from pairs with one baseline; the same */
@@ -22,7 +22,7 @@ bool compare_needs_link(const struct store_result *a, const struct store_result 
 
 /* Both were timed, on one device model, by one contract. `link`: the baseline of b over that of a;
  * value 0: not known. */
-struct comparison compare_results(const struct store_result *a, const struct store_result *b,
-                                  struct estimate link);
+struct case_change compare_results(const struct store_result *a, const struct store_result *b,
+                                   struct estimate link);
 
 #endif

@@ -31,7 +31,7 @@ static const char usage[] =
     "Exit status: 0 no fault, 64 usage, 70 internal, 74 faults, or a database that cannot be\n"
     "opened.\n";
 
-struct check {
+struct readiness {
     const struct serve_options *options;
     int64_t now_ms;
     int n_faults, n_warnings;
@@ -39,8 +39,10 @@ struct check {
     bool has_runs, has_main;
 };
 
-static void fault(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void warning(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fault(struct readiness *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void warning(struct readiness *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void say(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
@@ -52,7 +54,7 @@ static void say(const char *kind, const char *format, va_list args)
     putchar('\n');
 }
 
-static void fault(struct check *c, const char *format, ...)
+static void fault(struct readiness *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -61,7 +63,7 @@ static void fault(struct check *c, const char *format, ...)
     c->n_faults++;
 }
 
-static void warning(struct check *c, const char *format, ...)
+static void warning(struct readiness *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -73,7 +75,7 @@ static void warning(struct check *c, const char *format, ...)
 /* ---- files ---- */
 
 /* `secret`: that others may read it is a fault. */
-static void check_mode(struct check *c, const char *path, bool secret)
+static void check_mode(struct readiness *c, const char *path, bool secret)
 {
     struct stat st;
     if (stat(path, &st) < 0)
@@ -87,7 +89,7 @@ static void check_mode(struct check *c, const char *path, bool secret)
                 path, st.st_mode & 07777u);
 }
 
-static void check_folder(struct check *c, const char *path)
+static void check_folder(struct readiness *c, const char *path)
 {
     char folder[4096] = ".";
     const char *slash = strrchr(path, '/');
@@ -101,7 +103,7 @@ static void on_artifact_fault(void *context, const char *name, const char *what)
     fault(context, "artifact %s %s", name, what);
 }
 
-static enum gate_status check_artifacts(struct check *c, struct gate_error *err)
+static enum gate_status check_artifacts(struct readiness *c, struct gate_error *err)
 {
     struct artifacts *artifacts;
     uint64_t n_files = 0;
@@ -126,7 +128,7 @@ static enum gate_status check_artifacts(struct check *c, struct gate_error *err)
 
 static bool check_token(void *context, const struct store_token *t)
 {
-    struct check *c = context;
+    struct readiness *c = context;
     bool valid = t->revoked_ms == 0 && (t->expires_ms == 0 || t->expires_ms > c->now_ms);
     if (!valid)
         return true;
@@ -144,7 +146,7 @@ static bool check_token(void *context, const struct store_token *t)
 
 static bool check_branch(void *context, const struct store_branch *row)
 {
-    struct check *c = context;
+    struct readiness *c = context;
     c->has_runs = true;
     c->has_main |= !strcmp(row->name, c->options->http.main_branch);
     return true;
@@ -155,7 +157,7 @@ static void on_store_fault(void *context, const char *text)
     fault(context, "database: %s", text);
 }
 
-static enum gate_status check_store(struct check *c, struct gate_error *err)
+static enum gate_status check_store(struct readiness *c, struct gate_error *err)
 {
     struct store *store;
     int n_faults;
@@ -181,7 +183,7 @@ static enum gate_status check_store(struct check *c, struct gate_error *err)
 
 /* ---- settings ---- */
 
-static void check_settings(struct check *c)
+static void check_settings(struct readiness *c)
 {
     const struct http_options *h = &c->options->http;
     struct rlimit files;
@@ -212,7 +214,7 @@ enum gate_status server_check(int argc, char **argv, struct gate_error *err)
     enum gate_status status = serve_options_parse(argc, argv, usage, &options, &done, err);
     if (status || done)
         return status;
-    struct check c = {.options = &options, .now_ms = clock_wall_ms()};
+    struct readiness c = {.options = &options, .now_ms = clock_wall_ms()};
     check_mode(&c, options.http.db, false);
     check_folder(&c, options.http.db);
     check_settings(&c);

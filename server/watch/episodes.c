@@ -17,7 +17,7 @@
 /* ---- the series ---- */
 
 /* The newest values of one series, and of which results they are. */
-struct series {
+struct recent_values {
     double value[EPISODES_WINDOW]; /* logarithms, oldest first */
     size_t run[EPISODES_WINDOW];   /* indices in results */
     size_t n;
@@ -57,7 +57,7 @@ static void link_baselines(const struct results *r, struct baseline_chain *chain
     chain_end(chain);
 }
 
-static void reverse(struct series *s)
+static void reverse(struct recent_values *s)
 {
     for (size_t i = 0; i < s->n / 2; i++) {
         size_t k = s->n - 1 - i, run = s->run[i];
@@ -70,12 +70,12 @@ static void reverse(struct series *s)
 }
 
 /* Ratios, back to a baseline that is not linked to the newer ones. */
-static void take_ratios(const struct results *r, struct series *s)
+static void take_ratios(const struct results *r, struct recent_values *s)
 {
     struct baseline_chain chain;
     int64_t part = -1;
     link_baselines(r, &chain);
-    *s = (struct series){.least = LEAST_RATIO, .by_ratio = true};
+    *s = (struct recent_values){.least = LEAST_RATIO, .by_ratio = true};
     for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
         const struct watch_point *p = &r->run[i];
         if (!has_ratio(p))
@@ -96,9 +96,9 @@ static bool is_timed(const struct watch_point *p, bool by_control)
     return p->own_epoch && p->p50_ns > 0 && (!by_control || p->control_ns > 0);
 }
 
-static void take_times(const struct results *r, bool by_control, struct series *s)
+static void take_times(const struct results *r, bool by_control, struct recent_values *s)
 {
-    *s = (struct series){.least = LEAST_TIME};
+    *s = (struct recent_values){.least = LEAST_TIME};
     for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
         const struct watch_point *p = &r->run[i];
         if (!is_timed(p, by_control))
@@ -109,7 +109,7 @@ static void take_times(const struct results *r, bool by_control, struct series *
     reverse(s);
 }
 
-static void take_series(const struct results *r, struct series *s)
+static void take_series(const struct results *r, struct recent_values *s)
 {
     size_t n_timed = 0, n_ratios = 0, n_own = 0, n_controls = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -138,21 +138,21 @@ struct stretch {
     double before_ns, after_ns, change;
 };
 
-struct finding {
+struct episode_search {
     const struct results *results;
     bool of_epoch;
-    struct series series;
+    struct recent_values series;
     double level[MAX_RUNS]; /* of each result in the series; NAN: it is none of it */
     struct stretch found[EPISODES_MAX];
     size_t n;
 };
 
-static bool counts(const struct finding *f, size_t i)
+static bool counts(const struct episode_search *f, size_t i)
 {
     return !f->of_epoch || f->results->run[i].own_epoch;
 }
 
-static size_t last_good(const struct finding *f, size_t first)
+static size_t last_good(const struct episode_search *f, size_t first)
 {
     for (size_t i = first; i-- > 0;) {
         if (counts(f, i) && f->results->run[i].verdict == WATCH_GOOD)
@@ -161,7 +161,7 @@ static size_t last_good(const struct finding *f, size_t first)
     return NONE;
 }
 
-static double median_ns(const struct finding *f, size_t from, size_t to)
+static double median_ns(const struct episode_search *f, size_t from, size_t to)
 {
     double ns[MAX_RUNS];
     size_t n = 0;
@@ -173,13 +173,13 @@ static double median_ns(const struct finding *f, size_t from, size_t to)
     return n > 0 ? stats_quantile(ns, n, 0.5) : 0;
 }
 
-static struct stretch begin(const struct finding *f, enum alert_kind kind, size_t first)
+static struct stretch begin(const struct episode_search *f, enum alert_kind kind, size_t first)
 {
     return (struct stretch){.kind = kind, .first = first, .before = NONE, .end = f->results->n};
 }
 
 /* Wrong results, until one is not: it was timed. No driver makes a wrong result right. */
-static void find_wrong(struct finding *f)
+static void find_wrong(struct episode_search *f)
 {
     const struct results *r = f->results;
     for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
@@ -196,7 +196,7 @@ static void find_wrong(struct finding *f)
 }
 
 /* Is a level nearer to the baseline than to the regression? True where that is not known. */
-static bool is_back(const struct finding *f, const struct stretch *s, double level)
+static bool is_back(const struct episode_search *f, const struct stretch *s, double level)
 {
     double from = f->level[s->first];
     if (!f->series.by_ratio || isnan(level) || isnan(from))
@@ -204,7 +204,7 @@ static bool is_back(const struct finding *f, const struct stretch *s, double lev
     return level <= from - log(f->results->run[s->first].ratio) / 2;
 }
 
-static bool has_passed(const struct finding *f, const struct stretch *s, size_t i)
+static bool has_passed(const struct episode_search *f, const struct stretch *s, size_t i)
 {
     const struct watch_point *p = &f->results->run[i];
     if (!counts(f, i) || p->verdict != WATCH_GOOD)
@@ -217,7 +217,7 @@ static bool has_passed(const struct finding *f, const struct stretch *s, size_t 
     return p->p50_ns <= (s->before_ns + s->after_ns) / 2;
 }
 
-static void find_regressions(struct finding *f)
+static void find_regressions(struct episode_search *f)
 {
     const struct results *r = f->results;
     for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
@@ -239,7 +239,7 @@ static void find_regressions(struct finding *f)
     }
 }
 
-static bool has_regression(const struct finding *f, size_t from)
+static bool has_regression(const struct episode_search *f, size_t from)
 {
     for (size_t i = from; i < f->results->n; i++) {
         if (counts(f, i) && f->results->run[i].verdict == WATCH_REGRESSION)
@@ -249,7 +249,7 @@ static bool has_regression(const struct finding *f, size_t from)
 }
 
 /* The regression by verdict that begins, or ends, with a change of level at a result. */
-static struct stretch *verdict_at(struct finding *f, size_t at, bool up)
+static struct stretch *verdict_at(struct episode_search *f, size_t at, bool up)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct stretch *s = &f->found[i];
@@ -267,7 +267,7 @@ static struct stretch *verdict_at(struct finding *f, size_t at, bool up)
  * The level that a fall is news below: that before the regressions which it takes back; NAN: not
  * known.
  */
-static double base_of(const struct finding *f, const struct changepoint *c,
+static double base_of(const struct episode_search *f, const struct changepoint *c,
                       const struct stretch *told)
 {
     const struct watch_point *p = told ? &f->results->run[told->first] : NULL;
@@ -277,12 +277,13 @@ static double base_of(const struct finding *f, const struct changepoint *c,
 }
 
 /* The places among the results of the neighbours of a change. */
-static size_t place(const struct finding *f, size_t at)
+static size_t place(const struct episode_search *f, size_t at)
 {
     return at < f->series.n ? f->series.run[at] : f->results->n;
 }
 
-static void take_change(struct finding *f, const struct changepoint *c, size_t from, size_t to)
+static void take_change(struct episode_search *f, const struct changepoint *c, size_t from,
+                        size_t to)
 {
     bool up = c->after > c->before;
     size_t first = place(f, c->at), end = place(f, c->end);
@@ -305,22 +306,22 @@ static void take_change(struct finding *f, const struct changepoint *c, size_t f
     f->found[f->n++] = s;
 }
 
-static void find_changes(struct finding *f)
+static void find_changes(struct episode_search *f)
 {
     struct changepoint c[CHANGEPOINT_MAX];
-    const struct series *s = &f->series;
+    const struct recent_values *s = &f->series;
     size_t n = changepoint_find(s->value, s->n, s->least, c);
     for (size_t i = 0; i < n; i++)
         take_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : s->n);
 }
 
-static int64_t run_at(const struct finding *f, size_t place)
+static int64_t run_at(const struct episode_search *f, size_t place)
 {
     return place < f->results->n ? f->results->run[place].key.run_id : 0;
 }
 
 /* Where a full window starts to be judged, and where what it shows is new. */
-static void put_episodes(const struct finding *f, struct episodes *out)
+static void put_episodes(const struct episode_search *f, struct episodes *out)
 {
     bool is_full = f->series.n == EPISODES_WINDOW;
     size_t fresh = is_full ? f->series.run[EPISODES_WINDOW - CHANGEPOINT_FRESH] : 0;
@@ -347,7 +348,7 @@ static void put_episodes(const struct finding *f, struct episodes *out)
 
 void episodes_find(const struct results *results, struct episodes *out)
 {
-    struct finding f = {.results = results};
+    struct episode_search f = {.results = results};
     take_series(results, &f.series);
     f.of_epoch = !f.series.by_ratio;
     for (size_t i = 0; i < results->n; i++)

@@ -18,7 +18,7 @@
 
 /* ---- reading ---- */
 
-struct reading {
+struct results_reader {
     struct results *results;
     size_t n_timed, n_ratios, n_own;
 };
@@ -29,7 +29,7 @@ static void add(struct results *r, const struct watch_point *point)
 }
 
 /* Is what is read enough for a series of ratios, or for one of the item's epoch? */
-static bool is_enough(const struct reading *r)
+static bool is_enough(const struct results_reader *r)
 {
     bool by_ratio = 2 * r->n_ratios >= r->n_timed;
     return (by_ratio ? r->n_timed : r->n_own) >= EPISODES_WINDOW;
@@ -37,7 +37,7 @@ static bool is_enough(const struct reading *r)
 
 static bool timed_row(void *context, const struct watch_point *point)
 {
-    struct reading *r = context;
+    struct results_reader *r = context;
     /* When all places are taken by other epochs, there is room for this one's alone. */
     if (r->n_timed >= EPISODES_WINDOW && !point->own_epoch)
         return true;
@@ -62,9 +62,9 @@ static int by_time(const void *a, const void *b)
     return watch_compare(x->key, y->key);
 }
 
-static enum gate_status read_results(struct look *l)
+static enum gate_status read_results(struct watched_case *l)
 {
-    struct reading r = {.results = &l->results};
+    struct results_reader r = {.results = &l->results};
     struct results *results = r.results;
     struct watch_key from = {-1, 0};
     enum gate_status status = GATE_OK;
@@ -82,7 +82,7 @@ static enum gate_status read_results(struct look *l)
 
 /* ---- a look ---- */
 
-const struct watch_point *look_point(const struct look *l)
+const struct watch_point *look_point(const struct watched_case *l)
 {
     for (size_t i = l->results.n; i-- > 0;) {
         if (l->results.run[i].key.run_id == l->item->run_id)
@@ -91,8 +91,8 @@ const struct watch_point *look_point(const struct look *l)
     return NULL;
 }
 
-enum gate_status look_step(const struct look *l, struct alert_row *alert, enum alert_state to,
-                           int64_t end_run_id, const char *reason)
+enum gate_status look_step(const struct watched_case *l, struct alert_row *alert,
+                           enum alert_state to, int64_t end_run_id, const char *reason)
 {
     enum gate_status status =
         store_server_step(l->store, alert, to, end_run_id, reason, l->now_ms, l->err);
@@ -102,7 +102,7 @@ enum gate_status look_step(const struct look *l, struct alert_row *alert, enum a
     return status;
 }
 
-static enum gate_status look_at(struct look *l)
+static enum gate_status look_at(struct watched_case *l)
 {
     const struct watch_item *item = l->item;
     enum gate_status status = read_results(l);
@@ -131,7 +131,8 @@ struct one_look {
 static enum gate_status take_look(void *context, struct gate_error *err)
 {
     struct one_look *look = context;
-    struct look l = {.store = look->store, .item = look->item, .now_ms = look->now_ms, .err = err};
+    struct watched_case l = {
+        .store = look->store, .item = look->item, .now_ms = look->now_ms, .err = err};
     enum gate_status status = look_at(&l);
     int code = sqlite3_extended_errcode(look->store->db);
     look->refused = status && (code & 0xff) == SQLITE_CONSTRAINT;

@@ -7,7 +7,7 @@
 
 #define ACCEPTED_LEVEL 0.02 /* a baseline this near to a level accepts it */
 
-static enum gate_status accept_alert(const struct look *l, struct alert_row *alert,
+static enum gate_status accept_alert(const struct watched_case *l, struct alert_row *alert,
                                      double baseline_ns)
 {
     char reason[120], baseline[UNITS_MAX];
@@ -21,7 +21,7 @@ static enum gate_status accept_alert(const struct look *l, struct alert_row *ale
  * look is compared with such a baseline: what was accepted in a merge request counts when that is
  * merged. An alert that somebody opened again is not accepted by what was accepted before.
  */
-static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
+static enum gate_status accept_if_raised(const struct watched_case *l, struct alert_row *alert)
 {
     double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
     if (!alert_is_open(alert) || alert->kind != ALERT_REGRESSION ||
@@ -33,7 +33,7 @@ static enum gate_status accept_if_raised(const struct look *l, struct alert_row 
     return !status && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
 }
 
-enum gate_status watch_apply_accept(struct look *l)
+enum gate_status watch_apply_accept(struct watched_case *l)
 {
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < l->n_alerts && !status; i++)

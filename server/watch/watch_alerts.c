@@ -14,7 +14,7 @@
 /* ---- which alert an episode is ---- */
 
 /* May the episodes of this look be those of the alert? */
-static bool is_in_scope(const struct look *l, const struct alert_row *alert)
+static bool is_in_scope(const struct watched_case *l, const struct alert_row *alert)
 {
     return alert->kind == ALERT_WRONG ||
            (alert->kind != ALERT_ERROR && (alert->own_epoch || !l->episodes.of_epoch));
@@ -25,19 +25,19 @@ static struct watch_key key_of(const struct alert_row *alert)
     return (struct watch_key){alert->time_ms, alert->run_id};
 }
 
-static bool is_read(const struct look *l, const struct alert_row *alert)
+static bool is_read(const struct watched_case *l, const struct alert_row *alert)
 {
     return watch_compare(key_of(alert), l->episodes.start) >= 0;
 }
 
 /* Would the episodes of this look show the alert, if it was one? */
-static bool is_shown(const struct look *l, const struct alert_row *alert)
+static bool is_shown(const struct watched_case *l, const struct alert_row *alert)
 {
     return is_read(l, alert) &&
            (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
 }
 
-static size_t place_of(const struct look *l, struct watch_key key)
+static size_t place_of(const struct watched_case *l, struct watch_key key)
 {
     size_t n = l->results.n;
     while (n > 0 && watch_compare(l->results.run[n - 1].key, key) >= 0)
@@ -45,7 +45,7 @@ static size_t place_of(const struct look *l, struct watch_key key)
     return n;
 }
 
-static size_t distance(const struct look *l, const struct alert_row *alert,
+static size_t distance(const struct watched_case *l, const struct alert_row *alert,
                        const struct episode *episode)
 {
     size_t a = place_of(l, key_of(alert));
@@ -54,7 +54,7 @@ static size_t distance(const struct look *l, const struct alert_row *alert,
 }
 
 /* The nearest alert that is not taken; NONE: there is none within `most` results. */
-static size_t nearest(const struct look *l, const struct episode *episode, size_t most,
+static size_t nearest(const struct watched_case *l, const struct episode *episode, size_t most,
                       const bool *taken)
 {
     size_t baseline = NONE;
@@ -73,7 +73,7 @@ static size_t nearest(const struct look *l, const struct episode *episode, size_
 }
 
 /* alert_of[i]: of episode i, NONE: it has none yet. Those that did not move come first. */
-static void match(const struct look *l, size_t *alert_of, bool *taken)
+static void match(const struct watched_case *l, size_t *alert_of, bool *taken)
 {
     for (size_t i = 0; i < l->episodes.n; i++)
         alert_of[i] = NONE;
@@ -89,7 +89,7 @@ static void match(const struct look *l, size_t *alert_of, bool *taken)
 
 /* ---- what becomes of it ---- */
 
-static struct new_alert alert_of_episode(const struct look *l, const struct episode *e)
+static struct new_alert alert_of_episode(const struct watched_case *l, const struct episode *e)
 {
     return (struct new_alert){
         .track_id = l->item->track_id,
@@ -106,7 +106,8 @@ static struct new_alert alert_of_episode(const struct look *l, const struct epis
     };
 }
 
-static enum gate_status end(const struct look *l, struct alert_row *alert, int64_t end_run_id)
+static enum gate_status end(const struct watched_case *l, struct alert_row *alert,
+                            int64_t end_run_id)
 {
     return look_step(l, alert, ALERT_FIXED, end_run_id,
                      alert->kind == ALERT_WRONG ? "the result is right again"
@@ -114,7 +115,7 @@ static enum gate_status end(const struct look *l, struct alert_row *alert, int64
 }
 
 /* What somebody opened again is not ended by what was there to see when they did. */
-static bool may_end(const struct look *l, const struct alert_row *alert, int64_t end_run_id)
+static bool may_end(const struct watched_case *l, const struct alert_row *alert, int64_t end_run_id)
 {
     for (size_t i = l->results.n; i-- > 0 && alert->reopened_ms > 0;) {
         if (l->results.run[i].key.run_id == end_run_id)
@@ -124,7 +125,7 @@ static bool may_end(const struct look *l, const struct alert_row *alert, int64_t
 }
 
 /* What people did stays done; what the server did follows the results. */
-static enum gate_status follow(const struct look *l, struct alert_row *alert,
+static enum gate_status follow(const struct watched_case *l, struct alert_row *alert,
                                const struct episode *e)
 {
     bool was_ended = alert->end_run_id != 0;
@@ -139,7 +140,8 @@ static enum gate_status follow(const struct look *l, struct alert_row *alert,
     return GATE_OK;
 }
 
-static enum gate_status move(const struct look *l, struct alert_row *alert, const struct episode *e)
+static enum gate_status move(const struct watched_case *l, struct alert_row *alert,
+                             const struct episode *e)
 {
     struct new_alert to = alert_of_episode(l, e);
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
@@ -161,7 +163,7 @@ static enum gate_status move(const struct look *l, struct alert_row *alert, cons
 }
 
 /* Does the episode but take back an alert whose old level is not read any more? */
-static bool is_late_return(const struct look *l, const struct episode *e)
+static bool is_late_return(const struct watched_case *l, const struct episode *e)
 {
     for (size_t i = 0; i < l->n_alerts && e->kind == ALERT_IMPROVEMENT; i++) {
         const struct alert_row *alert = &l->alerts[i];
@@ -174,7 +176,7 @@ static bool is_late_return(const struct look *l, const struct episode *e)
     return false;
 }
 
-static enum gate_status raise(struct look *l, const struct episode *e)
+static enum gate_status raise(struct watched_case *l, const struct episode *e)
 {
     struct new_alert to = alert_of_episode(l, e);
     struct alert_row row = {
@@ -211,7 +213,7 @@ static bool is_back(const struct alert_row *alert, const struct watch_point *p)
 }
 
 /* The run from which on the newest results are as they were before the alert; 0: they are not. */
-static int64_t back_since(const struct look *l, const struct alert_row *alert)
+static int64_t back_since(const struct watched_case *l, const struct alert_row *alert)
 {
     size_t n = alert->kind == ALERT_WRONG ? 1 : N_BACK;
     int64_t run_id = 0;
@@ -227,7 +229,7 @@ static int64_t back_since(const struct look *l, const struct alert_row *alert)
     return n == 0 ? run_id : 0;
 }
 
-static enum gate_status leave(const struct look *l, struct alert_row *alert)
+static enum gate_status leave(const struct watched_case *l, struct alert_row *alert)
 {
     bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
     if (!is_in_scope(l, alert) || !(alert_is_open(alert) || has_ended))
@@ -238,7 +240,7 @@ static enum gate_status leave(const struct look *l, struct alert_row *alert)
     return run_id != 0 && may_end(l, alert, run_id) ? end(l, alert, run_id) : GATE_OK;
 }
 
-enum gate_status watch_apply_episodes(struct look *l)
+enum gate_status watch_apply_episodes(struct watched_case *l)
 {
     size_t alert_of[EPISODES_MAX], n_known = l->n_alerts;
     bool taken[LOOK_MAX_ALERTS] = {false};

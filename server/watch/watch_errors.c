@@ -12,7 +12,7 @@
 #define DEVIATIONS 6.0    /* standard deviations that a jump is more than */
 #define NORMAL_MAD 1.4826 /* a normal one over the median distance from the median */
 
-static const struct watch_point *newest(const struct look *l)
+static const struct watch_point *newest(const struct watched_case *l)
 {
     return &l->results.run[l->results.n - 1];
 }
@@ -57,7 +57,7 @@ static double median_of_logs(double *logs, size_t n, double *deviation)
  * Did the error of the newest point jump, over those of a window before it? *usual: their median.
  * Where the error is the luck of a few elements it scatters, and more is asked of a jump.
  */
-static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
+static bool has_jumped(const struct watched_case *l, const struct error_rule *rule, double *usual)
 {
     double known[WINDOW], deviation;
     double now = error_of(rule, newest(l));
@@ -83,7 +83,7 @@ static const struct error_rule *rule_of(const struct alert_row *alert)
 
 /* One that cannot be followed, since its vendor is not measured any more, stands in nobody's way.
  */
-static struct alert_row *open_error(struct look *l)
+static struct alert_row *open_error(struct watched_case *l)
 {
     for (size_t i = 0; i < l->n_alerts; i++) {
         struct alert_row *alert = &l->alerts[i];
@@ -95,7 +95,7 @@ static struct alert_row *open_error(struct look *l)
 }
 
 /* The error of a rule in the run of an alert; below 0: not known, or not read any more. */
-static double error_at(const struct look *l, const struct error_rule *rule,
+static double error_at(const struct watched_case *l, const struct error_rule *rule,
                        const struct alert_row *alert)
 {
     for (size_t i = 0; i < l->results.n; i++) {
@@ -109,7 +109,7 @@ static double error_at(const struct look *l, const struct error_rule *rule,
  * Is the newest error within what somebody accepted or ignored before? It does not come up again.
  * Who dealt with the one kind of error dealt with the other one as it was in that run.
  */
-static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
+static bool is_dealt_with(const struct watched_case *l, const struct error_rule *rule)
 {
     double now = error_of(rule, newest(l));
     for (size_t i = 0; i < l->n_alerts; i++) {
@@ -126,7 +126,7 @@ static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
     return false;
 }
 
-static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
+static enum gate_status raise_error(const struct watched_case *l, const struct error_rule *rule,
                                     double usual)
 {
     const struct watch_point *point = newest(l);
@@ -148,14 +148,14 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
 }
 
 /* It returned, as far as the newest point tells. */
-static bool is_usual_again(const struct look *l, const struct alert_row *alert)
+static bool is_usual_again(const struct watched_case *l, const struct alert_row *alert)
 {
     const struct error_rule *rule = rule_of(alert);
     double now = error_of(rule, newest(l));
     return now >= 0 && now <= rule->jump * alert->before;
 }
 
-enum gate_status watch_apply_error(struct look *l)
+enum gate_status watch_apply_error(struct watched_case *l)
 {
     struct alert_row *open = open_error(l);
     double usual;

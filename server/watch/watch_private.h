@@ -10,7 +10,7 @@
 
 #define LOOK_MAX_ALERTS 128
 
-struct look {
+struct watched_case {
     struct store *store;
     const struct watch_item *item;
     int64_t now_ms;
@@ -30,18 +30,18 @@ static inline bool alert_is_open(const struct alert_row *alert)
 }
 
 /* The result of the run of the look; NULL: it lies before those that are read. */
-const struct watch_point *look_point(const struct look *l);
+const struct watch_point *look_point(const struct watched_case *l);
 
-enum gate_status look_step(const struct look *l, struct alert_row *alert, enum alert_state to,
-                           int64_t end_run_id, const char *reason);
+enum gate_status look_step(const struct watched_case *l, struct alert_row *alert,
+                           enum alert_state to, int64_t end_run_id, const char *reason);
 
 /* Opens, moves, closes and opens again the alerts of the episodes. */
-enum gate_status watch_apply_episodes(struct look *l);
+enum gate_status watch_apply_episodes(struct watched_case *l);
 
 /* Opens and closes the alert of an error that jumped, by the newest result. */
-enum gate_status watch_apply_error(struct look *l);
+enum gate_status watch_apply_error(struct watched_case *l);
 
 /* Accepts the alerts of a level that somebody accepted as baseline, also in other branches. */
-enum gate_status watch_apply_accept(struct look *l);
+enum gate_status watch_apply_accept(struct watched_case *l);
 
 #endif

@@ -38,7 +38,7 @@ static void of_one_baseline(void **state)
     (void)state;
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     a.p50_ns = 1100; /* the machine was slower: pairs do not mind */
-    struct comparison c = compare_results(&a, &b, unknown);
+    struct case_change c = compare_results(&a, &b, unknown);
     assert_string_equal(c.judged, "slower");
     assert_true(fabs(c.paired.value - 1.03) < 1e-9);
     assert_string_equal(compare_results(&b, &a, unknown).judged, "faster");
@@ -56,7 +56,7 @@ static void of_other_baselines(void **state)
     b.p50_ns = 1000; /* and so it took as long */
     b.p50_lo_ns = 999;
     b.p50_hi_ns = 1001;
-    struct comparison c = compare_results(&a, &b, unknown);
+    struct case_change c = compare_results(&a, &b, unknown);
     assert_true(c.paired.value == 0);
     assert_string_equal(c.judged, "same");
     a.revision = b.baseline_revision = 3; /* a is what b was paired with */
@@ -78,7 +78,7 @@ static void of_linked_baselines(void **state)
     assert_false(compare_needs_link(&a, &b)); /* of no series that is known */
     a.series = b.series = 5;
     assert_true(compare_needs_link(&a, &b));
-    struct comparison c = compare_results(&a, &b, link);
+    struct case_change c = compare_results(&a, &b, link);
     assert_true(fabs(c.paired.value - 0.9 * 1.03) < 1e-9);
     assert_true(c.paired.lo < 0.9 * 1.029 && c.paired.hi > 0.9 * 1.031);
     assert_string_equal(c.judged, "faster");
