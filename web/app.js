@@ -4,7 +4,7 @@
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./glossary.js";
-import { newest, watch } from "./news.js";
+import { centre, newest, watch } from "./news.js";
 import { askSite } from "./parts.js";
 import { scrolled } from "./places.js";
 import { token } from "./token.js";
@@ -77,10 +77,8 @@ function markNavigation(name) {
             continue;
         }
         link.setAttribute("aria-current", "page");
-        // On a narrow screen the names scroll sideways: this one into the middle.
-        const row = link.parentElement;
-        row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
     }
+    centre();
 }
 
 async function show() {

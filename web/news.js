@@ -20,14 +20,20 @@ async function state() {
 /** What the server has now, or null. Asked before a view is: what comes meanwhile is news then. */
 export const newest = () => state().catch(() => null);
 
+/** On a narrow screen the names of the views scroll sideways: the current one into the middle. */
+export function centre() {
+    const link = document.querySelector("#views [aria-current]");
+    const row = link?.parentElement;
+    if (row) row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
+}
+
 /** The number of open regressions, beside the link to the alerts. */
 async function countAlerts() {
     const { counts } = await get("alerts", { kind: "regression", limit: 1 });
     const open = counts.new + counts.acknowledged;
     alerts.replaceChildren(...(open > 0
         ? [String(open), h("span", { class: "hidden" }, " open regressions")] : []));
-    // On a narrow screen the number may end beside the row of names.
-    alerts.closest("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    centre(); // the number has widened the row
 }
 
 /** Looks from time to time; `show` draws the view anew. `seen`: what it knows, of newest(). */

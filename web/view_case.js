@@ -40,7 +40,7 @@ async function errorOf(c, verified) {
     const wrong = c.verdict === "wrong";
     verified.then((verify) => {
         if (verify) note.textContent = `${wrong ? "wrong" : "relative"}; limit ` +
-            number(verify.limit, 2).replace("-", "−") + overVendor(verify);
+            number(verify.limit, 2) + overVendor(verify);
     }, () => {});
     return { rel_err: wrong ? (await verified)?.rel_fro : c.rel_err, note };
 }

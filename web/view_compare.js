@@ -36,11 +36,15 @@ function mark(verdict) {
         ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
 }
 
-/** The change on a line from -limit to +limit, with the threshold on both sides. */
+/** The change on a line from -limit to +limit, with the threshold on both sides; an arrow where it
+ *  goes on. */
 function changeBar(row, limit) {
     if (row.ratio === null) return null;
-    const x = (v) => Math.round((BAR.width / 2) * (1 + Math.max(-1, Math.min(1, v / limit))));
-    const at = x(Math.log(row.ratio));
+    const half = BAR.width / 2 - 6;
+    const x = (v) => Math.round(BAR.width / 2 + half * Math.max(-1, Math.min(1, v / limit)));
+    const log = Math.log(row.ratio);
+    const way = log > 0 ? 6 : -6;
+    const at = x(log);
     const edge = Math.log(1 + (row.threshold ?? THRESHOLD));
     return s("svg", {
         class: `change-bar ${judge(row)}`, width: BAR.width, height: BAR.height,
@@ -49,7 +53,8 @@ function changeBar(row, limit) {
     s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
     s("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: BAR.height }),
     s("rect", { class: "bar", x: Math.min(at, x(0)), width: Math.abs(at - x(0)), y: 5, height: 8 }),
-    s("circle", { class: "end", cx: at, cy: 9, r: 4 }));
+    Math.abs(log) <= limit ? s("circle", { class: "end", cx: at, cy: 9, r: 4 })
+        : s("path", { class: "end", d: `M${at} 3l${way} 6 ${-way} 6z` }));
 }
 
 /** The largest change that is drawn in full: of 19 in 20 rows, and 5 % at least. */

@@ -497,7 +497,7 @@ describe("case", { skip }, () => {
             assert.equal(await event.locator(".event-swatch.wrong").count(), 1);
             assert.equal(await event.locator(`a[href="#/run/${answer.cases[0].run}"]`).count(), 1);
             assert.match(await page.locator(".case-tiles").innerText(),
-                /Error\s+0\.073\s+wrong; limit 6\.0e−4/);
+                /Error\s+0\.073\s+wrong; limit 6\.0e-4/);
             await shoot(page, "case-wrong");
         });
     });
@@ -519,7 +519,7 @@ describe("case", { skip }, () => {
             const { arms } = run.cases.find((c) => c.id === REGRESSED);
             assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
             assert.match(await page.locator(".case-tiles").innerText(),
-                /Error\s+2\.\de-4\s+relative; limit 6\.0e−4, 1\.0\d× cudnn's/);
+                /Error\s+2\.\de-4\s+relative; limit 6\.0e-4, 1\.0\d× cudnn's/);
             await page.evaluate(() => { globalThis.written = []; });
             await page.check("input[value=log]"); // what is drawn anew has it too
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));

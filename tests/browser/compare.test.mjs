@@ -58,6 +58,22 @@ describe("compare", { skip }, () => {
         });
     });
 
+    test("the bar of a change beyond the others ends in an arrow", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route(/\/api\/v1\/compare\?/, async (route) => {
+                const { cases: [one], ...answer } = await (await route.fetch()).json();
+                const cases = Array.from({ length: 40 }, (_, i) => ({
+                    ...one, id: `gemm/fp16/m${i}`, comparable: true, paired: i === 7 ? 3 : 1.03,
+                }));
+                await route.fulfill({ json: { ...answer, cases } });
+            });
+            await it.open(page, `#/compare?device=${GPU}`);
+            assert.equal(await page.locator(".change-bar circle.end").count(), 39);
+            const far = page.locator("tbody tr", { has: page.locator(".change-bar path.end") });
+            assert.equal(await far.locator(".case").innerText(), "gemm/fp16/m7");
+        });
+    });
+
     test("without a choice, the two newest runs", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/compare?device=${GPU}`);
