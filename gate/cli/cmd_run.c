@@ -87,8 +87,9 @@ const struct command command_run = {
         "The library of a baseline comes from the cache, else from the tracking server "
         "$GATE_SERVER, else it is built from its commit. `gate push` sends the run there.\n"
         "\n"
-        "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash or hang, "
-        "3 no verdict or incomplete, 4 environment refused, 64 usage, 70 internal, 74 "
+        "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
+        "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
+        "usage, 70 internal, 74 "
         "input/output. With several, the first of 2, 1, 4, 3 wins. An interrupted "
         "run stores nothing and ends by the signal: 130 in a shell, 143 of SIGTERM.\n",
     .main = cmd_run,

@@ -123,8 +123,9 @@ static void put_man(void)
         put_roff(v->what);
         putchar('\n');
     }
-    puts(".SH EXIT STATUS\n0 pass, 1 regression, 2 wrong result, crash or hang, 3 no verdict or "
-         "incomplete, 4 environment refused, 64 usage, 70 internal, 74 input or output.");
+    puts(".SH EXIT STATUS\n0 pass, 1 regression, 2 wrong result, crash, hang, or a library that "
+         "cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 usage, 70 "
+         "internal, 74 input or output.");
 }
 
 /* ---- bash ---- */
