@@ -265,11 +265,15 @@ class Story(Repository):
         built, = glob.glob(self.path("cache/artifacts/*.so"))
         self.assertNotIn(stored, built)
 
-        # Other code under the same commit is not what the baseline was.
+        # Other code under the same commit is not what the baseline was. Its number alone is left,
+        # which a busy machine may be far off: a pass it never is.
         shutil.rmtree(self.path("cache"))
         build = json.loads(self.read("gate.json"))["build"]
-        case = self.measure("--build", f"sed -i 's/x \\* from/from/' mykernels.c && {build}",
-                            expect=3)
+        done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--pause", "0",
+                         "--seed", "1", "--build",
+                         f"sed -i 's/x \\* from/from/' mykernels.c && {build}", expect=None)
+        self.assertIn(done.returncode, (1, 3, 4), done.stderr)
+        case, = json.loads(done.stdout)["cases"]
         self.assertEqual(case["mode"], "number")
         self.assertIn("runs other machine code: refused", case["reason"])
         self.assertIn("paths (__FILE__)", case["reason"])
