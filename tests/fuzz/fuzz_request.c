@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct route *route = r.fault_status ? NULL : route_find("GET", r.path, &rest);
     bool asked = route && route->get && !api_refuse_parameters(route, &r, &reply);
     if (asked)
-        api_get(route, rest, store, &(struct api_site){"main", NULL}, &r, &reply);
+        api_get(route, rest, store, &(struct api_site){.main_branch = "main"}, &r, &reply);
     if (asked)
         check_reply(&r, &reply);
     reply_release(&reply);
