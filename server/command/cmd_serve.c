@@ -15,6 +15,7 @@
 #include "server/ops/log.h"
 #include "server/watch/notify.h"
 #include "server/command/serve_options.h"
+#include "version.h"
 
 #define TICK_MS 1000
 /*
@@ -99,7 +100,10 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
                     "%s is not HTTPS: tokens are sent to it in the clear; give --tls-cert and "
                     "--tls-key, or listen on a loopback address behind a proxy that has TLS",
                     url);
-    log_message(LOG_LEVEL_INFO, "listening on %s", url);
+    log_message(LOG_LEVEL_INFO,
+                "listening on %s with the history '%s': version " GATE_VERSION
+                ", reading takes %s token, alerts are of branch '%s'",
+                url, a->http.db, a->http.private_reads ? "a" : "no", a->http.main_branch);
     notify_send("READY=1");
     wait_and_tick(http, &stop);
     notify_send("STOPPING=1");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gate/history/store_alert.h"
 #include "server/text/emit.h"
 #include "server/ops/metrics.h"
 #include "version.h"
@@ -55,6 +56,18 @@ static int64_t size_of(const char *path, const char *ending)
     return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
+/* -1 where it cannot be read. */
+static void count_alerts(struct http *h, struct metrics_now *now)
+{
+    static const struct alert_filter all = {.state = -1, .kind = -1};
+    int64_t counts[ALERT_STATES];
+    struct store *store = http_take_store(h);
+    bool known = !store_alert_counts(store, &all, counts, NULL);
+    http_give_store(h, store);
+    now->alerts_new = known ? counts[ALERT_NEW] : -1;
+    now->alerts_acknowledged = known ? counts[ALERT_ACKNOWLEDGED] : -1;
+}
+
 void http_get_metrics(struct http *h, const struct exchange *x, struct reply *reply)
 {
     const char *accept = x->headers.accept;
@@ -69,6 +82,7 @@ void http_get_metrics(struct http *h, const struct exchange *x, struct reply *re
         .disk_free_bytes = artifacts_free_bytes(h->artifacts),
         .writer_alive = http_is_alive(h),
     };
+    count_alerts(h, &now);
     reply->type = openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                               : "text/plain; version=0.0.4; charset=utf-8";
     metrics_write(&reply->body, &now, openmetrics);

@@ -39,6 +39,7 @@ struct metrics_now {
     const char *version;
     int64_t connections, queue_jobs, queue_limit;
     int64_t database_bytes, wal_bytes, disk_free_bytes;
+    int64_t alerts_new, alerts_acknowledged; /* those that are open */
     bool writer_alive;
 };
 

@@ -133,6 +133,9 @@ class Found(Case):
     def test_filters_and_counts(self):
         self.assertEqual(self.alerts()["counts"],
                          {"new": 3, "acknowledged": 0, "accepted": 1, "fixed": 2, "ignored": 0})
+        metrics = self.server.get("/metrics").bytes.decode()
+        self.assertIn("\ngate_alerts_new 3\n", metrics)
+        self.assertIn("\ngate_alerts_acknowledged 0\n", metrics)
         of_case = self.alerts(f"?case={STEP}&device={GPU}&kind=regression&state=new")
         self.assertEqual([a["case"] for a in of_case["alerts"]], [STEP])
         # The state that is asked for does not change the counts, other filters do.

@@ -443,6 +443,11 @@ class Logs(unittest.TestCase):
         said = [line.split(" on ")[0] for line in self.run_with().splitlines()]
         self.assertEqual(said, ["gate-server: listening", "gate-server: stopped"])
 
+    def test_the_first_line_says_what_is_served(self):
+        self.assertRegex(self.run_with("--private", "--main-branch", "trunk"),
+                         r"/ with the history '.*gate\.db': version \S+, reading takes a token, "
+                         r"alerts are of branch 'trunk'\n")
+
 
 if __name__ == "__main__":
     unittest.main()
