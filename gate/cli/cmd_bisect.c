@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/interrupt.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
@@ -421,6 +422,7 @@ int cmd_bisect(int argc, char **argv)
                              .budget_ms = r.run.policy.budget_ms,
                              .pause_s = r.run.policy.pause_s,
                              .wait_s = r.run.wait_s}};
+    interrupt_announce("bisect", "the same command goes on with what is found by now");
     code = hunt(&h, &err);
     journal_close(&h.journal);
     commits_release(&h.commits);

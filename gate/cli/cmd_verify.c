@@ -3,11 +3,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/interrupt.h"
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
 #include "gate/report/report_left_out.h"
@@ -23,7 +25,8 @@ struct verify_run {
     const char *allow;
     struct run_setup setup;
     struct case_result *results; /* of the suite's cases */
-    size_t n;                    /* that are done */
+    size_t n;                    /* that are done, or were interrupted */
+    size_t n_done;
     double seconds;
 };
 
@@ -79,6 +82,18 @@ static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
 
 /* ---- verifying ---- */
 
+static enum gate_status fail_interrupted(const struct verify_run *v, struct gate_error *err)
+{
+    size_t n_wrong = 0;
+    for (size_t i = 0; i < v->n_done; i++)
+        n_wrong += v->results[i].outcome == CASE_WRONG;
+    return gate_fail(err, interrupt_status(),
+                     "interrupted by signal %d (%s) when %zu of %zu cases were verified, %zu of "
+                     "them wrong",
+                     interrupt_signal(), strsignal(interrupt_signal()), v->n_done,
+                     v->setup.suite.n_cases, n_wrong);
+}
+
 static enum gate_status verify_cases(struct verify_run *v, struct gate_error *err)
 {
     const struct suite *suite = &v->setup.suite;
@@ -88,7 +103,7 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     v->results = calloc(suite->n_cases, sizeof *v->results);
     if (!v->results)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (v->n = 0; v->n < suite->n_cases && !status; v->n++) {
+    for (v->n = 0; v->n < suite->n_cases && !status && !interrupt_signal(); v->n++) {
         const struct suite_case *c = &suite->cases[v->n];
         const struct case_task task = {.c = c,
                                        .seed = seed_of_text(v->request.seed, c->id),
@@ -100,10 +115,11 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
         snprintf(text, sizeof text, "verifying [%zu/%zu] %s", v->n + 1, suite->n_cases, c->id);
         run_request_progress(text);
         status = supervisor_run_case(v->setup.supervisor, &task, &v->results[v->n], err);
+        v->n_done += !interrupt_signal();
     }
     run_request_progress("");
     v->seconds = clock_s() - start;
-    return status;
+    return interrupt_signal() ? fail_interrupted(v, err) : status;
 }
 
 static int exit_code(const struct verify_run *v)
@@ -423,7 +439,10 @@ static int execute(const struct command *command, struct verify_run *v)
     int code = GATE_OK;
     if (!v->request.seed_text)
         v->request.seed = run_request_fresh_seed();
+    interrupt_announce(command->name, "it has no result");
     enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
+    if (!status && !v->sanitized)
+        status = interrupt_catch(&err);
     if (!status)
         status = v->sanitized ? sanitize(v, &code, &err) : verify(v, &code, &err);
     if (status)
@@ -432,6 +451,8 @@ static int execute(const struct command *command, struct verify_run *v)
         case_result_release(&v->results[i]);
     free(v->results);
     run_setup_close(&v->setup);
+    if (status > 128)
+        raise(interrupt_signal());
     return code;
 }
 

@@ -708,6 +708,8 @@ int run_request_execute(const struct command *command, struct run_request *r)
     if (!is_baseline(r->policy.against) && keeps_baselines(r))
         return command_usage(command,
                              "--accept-new and --ratchet go with --against baseline alone");
+    interrupt_announce(command->name,
+                       "nothing was measured, nothing is stored, and no baseline has changed");
     enum gate_status status = prepare(r, &s, &err);
     if (!status) {
         start(r, &s);

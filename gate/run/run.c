@@ -538,10 +538,7 @@ static enum gate_status fail_interrupted(const struct run *run, struct gate_erro
         n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], RUN_FIRST) &&
                   !is_wanted(&run->cases[i], RUN_CONFIRMATION);
     int number = interrupt_signal();
-    enum gate_status status = number == SIGHUP   ? GATE_HUNG_UP
-                              : number == SIGINT ? GATE_INTERRUPTED
-                                                 : GATE_TERMINATED;
-    return gate_fail(err, status,
+    return gate_fail(err, interrupt_status(),
                      "interrupted by signal %d (%s) when %zu of %zu cases were measured: nothing "
                      "is stored, and no baseline has changed",
                      number, strsignal(number), n_done, n);

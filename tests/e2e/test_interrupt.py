@@ -22,14 +22,14 @@ class Interrupted(FakeRuns):
                         files[path] = file.read()
         return files, self.gate("export", "--format", "ndjson").stdout
 
-    def interrupt(self, number, *args):
+    def interrupt(self, number, command, *args, worker=WORKER):
         """The worker falls silent at the second case; then the signal comes."""
         marker = self.path("marker")
         fake = {"only": SECOND, "act": "silence", "marker": marker}
         gate = subprocess.Popen(
-            [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
-             "--library", self.path("old.so"), "--provider", "x.so", "--timeout", "600",
-             "--baselines", self.path("baselines"), *args], cwd=self.folder, text=True,
+            [GATE, command, "--suite", self.suite, "--device", "cuda:0", "--worker", worker,
+             "--library", self.path("old.so"), "--timeout", "600", *args],
+            cwd=self.folder, text=True,
             env=dict(os.environ, GATE_CACHE=self.path("cache"), FAKE=json.dumps(fake)),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while not os.path.exists(marker):
@@ -47,7 +47,8 @@ class Interrupted(FakeRuns):
         for number, name in (signal.SIGINT, "Interrupt"), (signal.SIGTERM, "Terminated"):
             with self.subTest(name):
                 code, out, errors = self.interrupt(
-                    number, "--ratchet", "--allow-dirty", "--report", "json=r.json",
+                    number, "run", "--baselines", self.path("baselines"), "--ratchet",
+                    "--allow-dirty", "--report", "json=r.json",
                     "--report", "junit=r.xml")
                 # It ends by the signal, so that a shell's loop does, too.
                 self.assertEqual((code, out), (-number, ""), errors)
@@ -61,3 +62,27 @@ class Interrupted(FakeRuns):
                 os.remove(self.path("r.json"))
                 os.remove(self.path("r.xml"))
                 self.assertEqual(self.kept(), before)
+
+    def test_before_anything_is_measured(self):
+        """The worker does not even greet."""
+        self.accept()
+        before = self.kept()
+        silent = self.path("silent")
+        with open(silent, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n: >'{self.path('marker')}'\nexec cat\n")
+        os.chmod(silent, 0o755)
+        for command, said in (("run", "nothing was measured, nothing is stored, and no baseline"),
+                              ("verify", "it has no result")):
+            with self.subTest(command):
+                code, out, errors = self.interrupt(signal.SIGINT, command, worker=silent)
+                self.assertEqual((code, out), (-signal.SIGINT, ""), errors)
+                self.assertIn(f"gate {command}: interrupted: {said}", errors)
+        os.remove(silent)
+        self.assertEqual(self.kept(), before)
+
+    def test_a_verification_says_how_far_it_came(self):
+        self.accept()
+        code, out, errors = self.interrupt(signal.SIGTERM, "verify")
+        self.assertEqual((code, out), (-signal.SIGTERM, ""), errors)
+        self.assertRegex(errors, r"gate verify: interrupted by signal 15 \(Terminated\) when "
+                                 r"1 of 2 cases were verified, [01] of them wrong")
