@@ -2,6 +2,7 @@
 /* cmd_history.c: gate history. */
 #include "gate/cli/commands.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static const struct option_def options[] = {
      AT(device_model)},
     {.name = "limit",
      .value = "N",
-     .help = "at most N measurements of a device model",
+     .help = "at most N measurements of a case and device model",
      .type = OPTION_INTEGER,
      AT(limit),
      .least = 1,
@@ -41,25 +42,27 @@ const struct command command_history = {
     .name = "history",
     .operands = "CASE",
     .summary = "the measurements of a case, newest first",
-    .about = "Lists the verified measurements of a case, newest first, by device model. A '+' "
-             "behind a commit: with changes that were not committed.",
+    .about = "Lists the verified measurements of a case, newest first, by device model. CASE may "
+             "be a pattern of several, such as 'gemm/*'. A '+' behind a commit: with changes that "
+             "were not committed.",
     .groups = {{options, 0}},
     .main = cmd_history,
 };
 
 struct history {
-    const char *case_id;
+    const char *pattern;
     int64_t limit;
     bool json;
     struct report_style style;
     struct store *store;
-    struct buf text;   /* the result */
-    cJSON *points;     /* for --json */
-    const char *model; /* the device model at hand */
+    struct buf text;     /* the result */
+    cJSON *points;       /* for --json */
+    const char *case_id; /* the case and device model at hand */
+    const char *model;
     struct table *table;
     size_t n_points;
     bool no_memory;
-    cJSON *models;
+    cJSON *tracks; /* [[case, device model], ...] */
 };
 
 static void add_object(struct history *h, const struct store_point *p)
@@ -69,7 +72,8 @@ static void add_object(struct history *h, const struct store_point *p)
         h->no_memory = true;
         return;
     }
-    bool good = cJSON_AddNumberToObject(o, "time_ms", (double)p->time_ms) &&
+    bool good = cJSON_AddStringToObject(o, "case", h->case_id) &&
+                cJSON_AddNumberToObject(o, "time_ms", (double)p->time_ms) &&
                 cJSON_AddStringToObject(o, "device_model", h->model) &&
                 cJSON_AddStringToObject(o, "run_uuid", p->run_uuid) &&
                 cJSON_AddStringToObject(o, "commit", p->commit) &&
@@ -126,7 +130,7 @@ static bool add_point(void *context, const struct store_point *p)
     return !h->no_memory;
 }
 
-static enum gate_status add_device(struct history *h, const char *model, struct gate_error *err)
+static enum gate_status add_points(struct history *h, const cJSON *track, struct gate_error *err)
 {
     static const struct table_column columns[] = {
         {"time (UTC)", false, 0}, {"commit", false, 0},  {"provider", false, 0},
@@ -135,17 +139,18 @@ static enum gate_status add_device(struct history *h, const char *model, struct 
         {"vs baseline", true, 0}, {"verdict", false, 0}, {"run", false, 1},
     };
     size_t before = h->n_points;
-    h->model = model;
+    h->case_id = cJSON_GetArrayItem(track, 0)->valuestring;
+    h->model = cJSON_GetArrayItem(track, 1)->valuestring;
     if (!h->json)
         h->table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     enum gate_status status =
-        store_trend(h->store, h->case_id, model, NULL, h->limit, add_point, h, err);
+        store_trend(h->store, h->case_id, h->model, NULL, h->limit, add_point, h, err);
     if (status == GATE_OK && !h->json && h->n_points > before) {
         if (before > 0)
             buf_putc(&h->text, '\n');
         term_puts(h->case_id, &h->text);
         buf_puts(&h->text, " on ");
-        term_puts(model, &h->text);
+        term_puts(h->model, &h->text);
         buf_putc(&h->text, '\n');
         table_write(h->table, &h->style, &h->text);
     }
@@ -154,22 +159,31 @@ static enum gate_status add_device(struct history *h, const char *model, struct 
     return status;
 }
 
-static bool add_model(void *context, const struct store_device *row)
+/* Once for each provider of a case on a device model, one after the other. */
+static bool add_track(void *context, const struct store_leader *l)
 {
     struct history *h = context;
-    h->no_memory |= !cJSON_AddItemToArray(h->models, cJSON_CreateString(row->model));
-    return !h->no_memory;
+    const char *track[] = {l->case_id, l->device_model};
+    if (fnmatch(h->pattern, l->case_id, 0) ||
+        (h->case_id && !strcmp(h->case_id, l->case_id) && !strcmp(h->model, l->device_model)))
+        return true;
+    cJSON *added = cJSON_CreateStringArray(track, 2);
+    h->no_memory |= !cJSON_AddItemToArray(h->tracks, added);
+    if (h->no_memory)
+        return false;
+    h->case_id = cJSON_GetArrayItem(added, 0)->valuestring;
+    h->model = cJSON_GetArrayItem(added, 1)->valuestring;
+    return true;
 }
 
 static enum gate_status collect(struct history *h, const char *device, struct gate_error *err)
 {
-    const cJSON *model;
-    if (device)
-        return add_device(h, device, err);
-    enum gate_status status = store_devices(h->store, NULL, add_model, h, err);
-    cJSON_ArrayForEach (model, h->models) {
+    const cJSON *track;
+    enum gate_status status = store_leaderboard(
+        h->store, NULL, device, (struct store_leader_key){0}, INT64_MAX, add_track, h, err);
+    cJSON_ArrayForEach (track, h->tracks) {
         if (status == GATE_OK)
-            status = add_device(h, model->valuestring, err);
+            status = add_points(h, track, err);
     }
     return status;
 }
@@ -179,7 +193,7 @@ static enum gate_status history(struct history *h, const char *db, const char *d
 {
     buf_init(&h->text, COMMAND_MAX_OUTPUT);
     h->points = cJSON_CreateArray();
-    h->models = cJSON_CreateArray();
+    h->tracks = cJSON_CreateArray();
     enum gate_status status = store_open(db, STORE_READ_ONLY, &h->store, err);
     if (status == GATE_OK)
         status = collect(h, device, err);
@@ -187,14 +201,14 @@ static enum gate_status history(struct history *h, const char *db, const char *d
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (status == GATE_OK && h->n_points == 0)
         status = gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", db,
-                           h->case_id, device ? " on " : "", device ? device : "");
+                           h->pattern, device ? " on " : "", device ? device : "");
     if (status == GATE_OK) {
         if (h->json)
             json_write(h->points, true, &h->text);
         status = command_write(NULL, &h->text, err);
     }
     cJSON_Delete(h->points);
-    cJSON_Delete(h->models);
+    cJSON_Delete(h->tracks);
     store_close(h->store);
     buf_release(&h->text);
     return status;
@@ -211,7 +225,7 @@ int cmd_history(int argc, char **argv)
     if (optind == argc)
         return command_usage(&command_history, "which CASE?");
     struct history h = {
-        .case_id = argv[optind], .limit = a.limit, .json = a.json, .style = command_style()};
+        .pattern = argv[optind], .limit = a.limit, .json = a.json, .style = command_style()};
     if (history(&h, a.db, a.device_model, &err) != GATE_OK)
         return command_failed(&command_history, &err);
     return GATE_OK;

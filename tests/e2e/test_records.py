@@ -333,6 +333,17 @@ class History(Records):
         self.assertEqual({p["device_model"] for p in points}, {"nvidia-h200"})
         self.assertEqual(len(json.loads(self.gate("history", CASE, "--json", "--limit", "1"))), 2)
 
+    def test_a_pattern_of_cases(self):
+        self.import_runs(document(1), document(2, FAST))
+        every = json.loads(self.gate("history", "*", "--json"))
+        some = json.loads(self.gate("history", CASE.split("/")[0] + "/*", "--json"))
+        one = json.loads(self.gate("history", CASE, "--json"))
+        self.assertEqual({p["case"] for p in one}, {CASE})
+        self.assertEqual([p for p in some if p["case"] == CASE], one)
+        self.assertEqual([p for p in every if p in some], some)
+        self.assertGreater(len({p["case"] for p in every}), len({p["case"] for p in some}))
+        self.assertIn(f"{CASE} on nvidia-h200\n", self.gate("history", "*"))
+
     def test_faults(self):
         self.import_runs(document(1))
         self.assertIn("no verified measurements of 'gemm/none'",
