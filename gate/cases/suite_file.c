@@ -35,7 +35,7 @@ static const struct field case_fields[] = {
     ELEMENTS(d),
     YES_NO(causal),
     NUMBER(scale, 0, -1000, 1000),
-    NUMBER(threshold, ABOVE, 0, 10),
+    FRACTION(threshold),
     MAP(inputs, 0, values),
     MAP(expect, 0, values),
 };

@@ -148,6 +148,7 @@ static const char *form_name(enum field_form form)
         [FORM_UUID] = "a uuid",
         [FORM_BASE64] = "base64",
         [FORM_PERSON] = "a name without '@'",
+        [FORM_FRACTION] = "a fraction of up to 1, such as 0.05 for 5 %",
     };
     return names[form];
 }
@@ -197,10 +198,14 @@ static bool read_text(const struct field *f, const cJSON *value, const char **ou
 static bool read_number(const struct field *f, const cJSON *value, double *out,
                         const struct step *at, struct field_fault *fault)
 {
+    bool fraction = f->form == FORM_FRACTION;
     if (!cJSON_IsNumber(value))
-        return is_unlike(fault, at, "a number", value);
+        return is_unlike(fault, at, fraction ? form_name(f->form) : "a number", value);
     double x = *out = value->valuedouble;
-    if (f->flags & FIELD_ABOVE ? x <= f->least : x < f->least)
+    bool below = f->flags & FIELD_ABOVE ? x <= f->least : x < f->least;
+    if (fraction && (below || x > f->most))
+        return is_unlike(fault, at, form_name(f->form), value);
+    if (below)
         return fail(fault, at, "must be %s %.15g, is %.15g",
                     f->flags & FIELD_ABOVE ? "more than" : "at least", f->least, x);
     return x <= f->most || fail(fault, at, "must be at most %.15g, is %.15g", f->most, x);

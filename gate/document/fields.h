@@ -40,7 +40,8 @@ enum field_form {
     FORM_SEED, /* 16 digits */
     FORM_UUID,
     FORM_BASE64,
-    FORM_PERSON, /* no address: without '@' */
+    FORM_PERSON,   /* no address: without '@' */
+    FORM_FRACTION, /* of a number */
 };
 
 enum {

@@ -47,6 +47,8 @@
     {AT(member), .kind = FIELD_NUMBER, .flags = flag, .least = from, .most = to}
 #define TIME(member, flag) NUMBER(member, (flag) | ABOVE, 0, TIME_MAX_NS)
 #define FACTOR(member, flag) NUMBER(member, flag, FACTOR_MIN, FACTOR_MAX)
+#define FRACTION(member) \
+    {AT(member), .kind = FIELD_NUMBER, .flags = ABOVE, .most = 1, .form = FORM_FRACTION}
 #define SHARE(member, flag) NUMBER(member, flag, 0, INFINITY)
 #define ANY(member, flag) NUMBER(member, flag, -INFINITY, INFINITY)
 #define COUNT(member, flag, to) {AT(member), .kind = FIELD_COUNT, .flags = flag, .most = to}

@@ -27,7 +27,7 @@ struct library {
 /*
  * Opens `path` for devices of `kind`. `own_copy`: load a copy in memory, so that a file that is
  * loaded already is loaded once more, with state of its own; it cannot find libraries beside it by
- * $ORIGIN then. GATE_USAGE: no such file. GATE_WRONG: not a shared object,
+ * $ORIGIN then. GATE_IO: no such file. GATE_WRONG: not a shared object,
  * no kg_library symbol, another ABI version, a table that breaks the rules of kernel.h.
  */
 enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,

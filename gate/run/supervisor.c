@@ -158,6 +158,7 @@ static enum gate_status read_refusal(const cJSON *hello, struct gate_error *err)
                          fault.message);
     enum gate_status status = !strcmp(refusal.refuse, "environment") ? GATE_ENVIRONMENT
                               : !strcmp(refusal.refuse, "usage")     ? GATE_USAGE
+                              : !strcmp(refusal.refuse, "io")        ? GATE_IO
                                                                      : GATE_WRONG;
     return gate_fail(err, status, "%s", refusal.message ? refusal.message : "the worker refuses");
 }

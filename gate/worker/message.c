@@ -9,7 +9,7 @@
 
 #define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
 
-static const char *const refusals[] = {"environment", "usage", "wrong", NULL};
+static const char *const refusals[] = {"environment", "usage", "io", "wrong", NULL};
 static const char *const protocols[] = {MESSAGE_HELLO, NULL};
 static const char *const tasks[] = {"case", NULL};
 

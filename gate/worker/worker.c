@@ -41,6 +41,8 @@ static const char *refusal_name(enum gate_status status)
         return "environment";
     case GATE_USAGE:
         return "usage";
+    case GATE_IO:
+        return "io";
     default:
         return "wrong";
     }

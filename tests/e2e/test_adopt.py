@@ -79,7 +79,7 @@ class Init(Repository):
         for name in ("gate.json", "kernels.json", ".github/workflows/kernel-gate.yml"):
             self.assertIn(f"wrote     {name}", said)
         self.assertFalse(os.path.exists(self.file("mykernels.c")))
-        self.assertIn("cannot read kernel library 'out/l.so'", self.gate("run", expect=64).stderr)
+        self.assertIn("cannot read kernel library 'out/l.so'", self.gate("run", expect=74).stderr)
 
     def test_it_finds_the_system(self):
         for origin, name in (("git@gitlab.example.org:a/b.git", ".gitlab-ci.yml"),

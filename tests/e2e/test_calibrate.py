@@ -181,7 +181,7 @@ class Refused(Calibrate):
         self.assertIn(says, errors)
 
     def test_libraries(self):
-        self.assert_refused(64, "cannot read kernel library", "--device", "host", "--library",
+        self.assert_refused(74, "cannot read kernel library", "--device", "host", "--library",
                             "nowhere.so")
         self.assert_refused(2, "kernel ABI 2", "--device", "host", "--library",
                             os.path.join(BUILD, "tests", "mutants", "wrong_abi.so"))

@@ -227,8 +227,12 @@ class Refused(Smoke):
             self.assert_refused(64, f"{option} is '{value}', expected", option, value)
 
     def test_library_that_is_not_there(self):
-        self.assert_refused(64, "cannot read kernel library", "--device", "host", "--library",
+        self.assert_refused(74, "cannot read kernel library", "--device", "host", "--library",
                             "nowhere.so")
+
+    def test_suite_that_is_not_there(self):
+        self.assert_refused(74, "cannot open 'nowhere.json'", "--device", "host", "--suite",
+                            "nowhere.json")
 
     def test_two_libraries_of_one_provider(self):
         copy = shutil.copy(HOST, self.path("copy.so"))

@@ -125,6 +125,9 @@ static void faults_name_file_line_and_column(void **state)
             "takes no 'n'");
     refuses("{\"op\": \"conv\", \"dtype\": \"fp16\", \"m\": 2, \"k\": 1}", "3:8", "conv");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp8\", \"m\": 2, \"n\": 2, \"k\": 1}", "3:25", "fp8");
+    refuses(GEMM(", \"threshold\": \"5%\""), "3:70", "a fraction of up to 1, such as 0.05 for 5 %");
+    refuses(GEMM(", \"threshold\": 5"), "3:70", "such as 0.05 for 5 %, is 5");
+    refuses(GEMM(", \"threshold\": 0"), "3:70", "a fraction of up to 1");
     refuses("{\"op\": \"attention_fwd\", \"dtype\": \"fp16\", \"b\": 1, \"h\": 3, \"kv_heads\": 2, "
             "\"s\": 4, \"d\": 8}",
             "3:70", "evenly");
