@@ -74,11 +74,11 @@ function extent(alerts) {
 }
 
 function groupHead([first], alerts, box, span) {
-    const { commit, before_commit: before, subject, author, run } = first;
+    const { commit, subject, author, run } = first;
     return h("tr", { class: "group" }, box && h("td", { class: "check" }, box),
         h("th", { scope: "rowgroup", colspan: span },
             h("b", {}, extent(alerts)), " from ",
-            commit ? commitRange(before, commit, subject) : ["run ", runLink(run)], " ",
+            commit ? commitRange(first) : ["run ", runLink(run)], " ",
             subject, h("span", { class: "quiet" }, author && `, ${author}`, ", ",
                 time(first.time_ms, ago(first.time_ms)))));
 }

@@ -8,7 +8,7 @@ import {
 } from "./format.js";
 import { explain } from "./glossary.js";
 import { changeGlyph, shareBar, spark } from "./glyphs.js";
-import { caseLink, commitRange, runLink, tableBox } from "./parts.js";
+import { caseLink, commitRange, runLink, subjectText, tableBox } from "./parts.js";
 import { badge, word } from "./verdict.js";
 
 const up = (get) => (a, b) => (get(a) ?? Infinity) - (get(b) ?? Infinity);
@@ -54,7 +54,8 @@ function sinceLink(c, alerts) {
     return c.alert && h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
-        title: alert && `${found(alert.kind, [alert])} since ${alert.commit ?? "this run"}`,
+        title: alert && `${found(alert.kind, [alert])} since ${alert.commit ?? "this run"} ` +
+            subjectText(alert),
     }, alert?.commit ? shortCommit(alert.commit) : "open alert");
 }
 
@@ -63,7 +64,7 @@ function sentence(c, device, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
         alert && [` It became ${found(alert.kind, [alert])} in `,
-            commitRange(alert.before_commit, alert.commit, alert.subject), " ", alert.subject,
+            commitRange(alert), " ", alert.subject,
             alert.author && ` (${alert.author})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
         c.mde !== null && [` This machine can tell a change of ${percent(c.mde)} here; `,

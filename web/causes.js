@@ -57,7 +57,7 @@ function line({ kind, alerts, isNew, time_ms }) {
             h("span", { class: `verdict ${verdict}` }, icon(verdict),
                 `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
             h("span", { class: "quiet" }, first.before_commit ? "in" : "since"),
-            h("span", {}, commitRange(first.before_commit, first.commit, first.subject)),
+            h("span", {}, commitRange(first)),
             h("span", { class: "subject", title: first.subject }, first.subject),
             first.author && h("span", { class: "quiet" }, first.author),
             h("span", { class: "quiet devices" }, devices.join(", ")),

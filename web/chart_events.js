@@ -4,7 +4,7 @@
 
 import { address, h, s } from "./dom.js";
 import { change, duration, epochText, plural, time } from "./format.js";
-import { commitName, runLink } from "./parts.js";
+import { commitName, runLink, subjectText } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { SHAPES } from "./verdict.js";
 
@@ -26,8 +26,7 @@ function stepEvent(step) {
     const kind = KINDS[step.kind] ?? (step.change > 0 ? "slower" : "faster");
     const size = step.change === null ? "" : change(1 + step.change);
     return {
-        kind, time_ms: step.time_ms, run: step.run, commit: step.commit, alert: step.id,
-        text: size || "error",
+        ...step, kind, alert: step.id, text: size || "error",
         words: kind === "error" ? "The error against the reference changed"
             : `${size} ${kind}: ${duration(step.before_ns)} to ${duration(step.after_ns)}`,
     };
@@ -40,8 +39,7 @@ export function eventsOf(trend) {
         words: `New epoch: ${epochText(e.epoch)}`,
     }));
     const others = (trend.events ?? []).map((e) => ({
-        kind: e.kind, time_ms: e.time_ms, commit: e.commit, run: e.run, text: e.kind,
-        words: e.kind === "wrong" ? `Wrong result: ${e.text}` : e.text,
+        ...e, text: e.kind, words: e.kind === "wrong" ? `Wrong result: ${e.text}` : e.text,
     }));
     return [...epochs, ...others, ...(trend.change_points ?? []).map(stepEvent)]
         .sort((a, b) => a.time_ms - b.time_ms);
@@ -60,7 +58,7 @@ export function eventList(events, point = null) {
             title: "Show in the chart",
         }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
-            event.commit && [", commit ", commitName(event.commit)],
+            event.commit && [", commit ", commitName(event), " ", subjectText(event)],
             event.kind === "wrong" && [", run ", runLink(event.run)],
             event.alert && [", ", h("a", { href: address(`alerts/${event.alert}`) },
                 `alert ${event.alert}`)]));

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { change, dateText, duration, number, plural, shortCommit, time } from "./format.js";
 import { RESOURCES, amountOf, amountOn } from "./chart_specs.js";
 import { eventSwatch } from "./chart_events.js";
-import { commitName, runLink } from "./parts.js";
+import { commitName, runLink, subjectText } from "./parts.js";
 import { badge, word } from "./verdict.js";
 
 /** What the lane's row at place `i` says; null where it has none. */
@@ -16,7 +16,7 @@ export function pointAt(lane, i) {
     const n = get("n") ?? 1;
     return {
         lane, get, n, p50: get("p50_ns"), baseline: get("baseline_p50_ns"), time: get("time_ms"),
-        run: get("run"), commit: get("commit"),
+        run: get("run"), commit: get("commit"), subject: get("subject"), author: get("author"),
         branch: n > 1 ? null : get("branch"), // the runs of a bucket may be of several
         verdict: lane.role === "candidate" ? get("verdict") : null,
         /** The time on a yardstick; of a provider there is no ratio from pairs. */
@@ -51,7 +51,8 @@ export function pointWords(main, all, events, shown) {
         changeOf(main, candidate) && [changeOf(main, candidate), " to baseline",
             main.lane !== candidate.lane && ` (${main.lane.provider})`],
         time(main.time),
-        commitName(main.commit), main.branch,
+        [commitName(main), " ", h("span", { class: "subject", title: subjectText(main) },
+            subjectText(main))], main.branch,
         main.n > 1 ? `median of ${plural(main.n, "run")}` : ["run ", runLink(main.run)],
         ...facts.map(([label, value, show]) => value !== null && `${label} ${show(value)}`),
         ...events.map((e) => [eventSwatch(e.kind), " ", e.words]),
@@ -64,7 +65,7 @@ export function pointSpoken(main, all, events, y, place) {
     if (changeOf(main, all[0]))
         parts.push(`${changeOf(main, all[0])} against the baseline`);
     if (main.verdict) parts.push(word(main.verdict));
-    parts.push(dateText(main.time), `commit ${shortCommit(main.commit)}`);
+    parts.push(dateText(main.time), `commit ${shortCommit(main.commit)} ${subjectText(main)}`);
     if (main.branch) parts.push(`branch ${main.branch}`);
     parts.push(...events.map((e) => e.words));
     const others = all.filter((p) => p.lane !== main.lane);

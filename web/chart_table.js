@@ -2,9 +2,9 @@
 // chart_table.js: the numbers of a trend as a table, for those who do not see the chart.
 
 import { h } from "./dom.js";
-import { durationCell, number, plural, shortCommit, time } from "./format.js";
+import { durationCell, number, plural, time } from "./format.js";
 import { head } from "./glossary.js";
-import { download, runLink, tableBox } from "./parts.js";
+import { commitName, download, runLink, tableBox } from "./parts.js";
 import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
 import { RESOURCES } from "./chart_specs.js";
@@ -48,7 +48,8 @@ export function trendTable(model, count, csv, more) {
         const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
         body.push(h("tr", {},
             h("th", { scope: "row" }, time(any.columns.time_ms[row])),
-            h("td", { class: "mono" }, shortCommit(any.columns.commit[row])),
+            h("td", {}, commitName(Object.fromEntries(["commit", "subject", "author"]
+                .map((column) => [column, any.columns[column]?.[row]])))),
             branched && h("td", {}, any.columns.n?.[row] > 1 ? "–"
                 : any.columns.branch[row] ?? "–"),
             h("td", {}, known("verdict") && badge(known("verdict"), "short")),

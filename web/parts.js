@@ -31,27 +31,28 @@ export async function askSite() {
     told ??= await get("branches", { limit: 1 }).catch(() => undefined);
 }
 
-/** A commit, which leads to the forge. */
-export function commitName(commit, subject = "") {
-    if (!commit) return h("span", { class: "none" }, "no commit");
-    const props = { class: "mono", title: `${commit} ${subject ?? ""}`.trim() };
-    const href = site().commit_url?.replace("%s", encodeURIComponent(commit));
-    return h(href ? "a" : "span", { ...props, href }, shortCommit(commit));
-}
-
-/** The commits behind `before`, up to `last`, as git writes them. */
-export const commitRange = (before, last, subject) =>
-    [before && [commitName(before), ".."], commitName(last, subject)];
-
 /** "gemv: 16-byte loads, Ada Byrne": the subject of a commit and its author, or what is known. */
 export const subjectText = ({ subject, author }) => [subject, author].filter(Boolean).join(", ");
+
+/** The commit of a row of the API, which leads to the forge. */
+export function commitName({ commit, subject, author }) {
+    if (!commit) return h("span", { class: "none" }, "no commit");
+    const title = `${commit} ${subjectText({ subject, author })}`.trim();
+    const href = site().commit_url?.replace("%s", encodeURIComponent(commit));
+    return h(href ? "a" : "span", { class: "mono", title, href }, shortCommit(commit));
+}
+
+/** The commits of an alert, behind the one before it, as git writes them. */
+export const commitRange = (alert) => [alert.before_commit && [commitName({
+    commit: alert.before_commit, subject: alert.before_subject, author: alert.before_author,
+}), ".."], commitName(alert)];
 
 /** What a run was compared with: a commit in short, anything else as it is named. */
 export const againstText = (against) =>
     (/^[0-9a-f]{40}$/.test(against) ? shortCommit(against) : against || "–");
 
 /** "3f9d2c1b7+": what was measured, and that there were changes. */
-export const commitText = (run) => [commitName(run.commit, subjectText(run)),
+export const commitText = (run) => [commitName(run),
     run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+")];
 
 /** ", 1.04× cublas's": the error of a `verify` over the vendor's; "" where no vendor was right. */

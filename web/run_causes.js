@@ -90,7 +90,7 @@ export function causeSections(causes, run, table) {
             own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
         before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
             h("h2", {}, `Already red on ${main} since `,
-                commitRange(alert.before_commit, alert.commit, alert.subject)),
+                commitRange(alert)),
             h("p", { class: "quiet" }, alert.subject && `“${alert.subject}”, `,
                 alert.author && `${alert.author}, `, time(alert.time_ms), ": ", extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",

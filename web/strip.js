@@ -30,7 +30,8 @@ function history(device, scope, vendor, signal) {
             `Runs on ${device.model}; the last ${runs.length}: ${tally(runs)}`);
         row.append(...runs.reverse().map((run) => h("span", {
             class: `verdict ${run.verdict}`,
-            title: `${word(run.verdict)}, ${shortCommit(run.commit)}, ${bothTimes(run.time_ms)}`,
+            title: `${word(run.verdict)}, ${shortCommit(run.commit)} ${subjectText(run)}, ` +
+                `${bothTimes(run.time_ms)}`,
         }, icon(run.verdict))));
         if (vendor)
             vendor.append(" ", spark(runs.map((run) => // a mean of other cases is another one

@@ -125,7 +125,7 @@ function detail(alert, may, changed, signal) {
                 : alert.evidence ? fact("process", "Evidence", step) : fact("level", "p50", step),
             fact("since", "Since", time(alert.time_ms)),
             fact("first_run", "First run after it", runLink(alert.run)),
-            fact("first_commit", "Commits", commitRange(alert.before_commit, alert.commit),
+            fact("first_commit", "Commits", commitRange(alert),
                 h("span", { class: "note" }, alert.subject, alert.author && `, ${alert.author}`)),
             fact("assignee", "Assigned to", alert.assignee ?? "nobody"),
             fact("device", "Device", alert.device),

@@ -6,11 +6,11 @@ import {
     calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, sharesOf, tally,
 } from "./calibration.js";
 import { address, h } from "./dom.js";
-import { dateText, percent, plural, shortCommit, time } from "./format.js";
+import { dateText, percent, plural, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
 import { machineSection } from "./machines.js";
-import { nothingYet, runLink, tableBox } from "./parts.js";
+import { commitName, nothingYet, runLink, tableBox } from "./parts.js";
 
 const LIMIT = 50;
 
@@ -61,7 +61,7 @@ function earlier(all, selected, link) {
             const { red, decisions } = tally(c.cases, 0);
             return h("tr", { "aria-current": c === selected && "true" },
                 h("th", { scope: "row" }, h("a", { href: link(c.run) }, time(c.time_ms))),
-                h("td", { class: "mono" }, shortCommit(c.commit)),
+                h("td", {}, commitName(c)),
                 h("td", {}, c.contract),
                 h("td", { class: "number" }, String(c.cases.length)),
                 h("td", { class: "number" }, rate(red, decisions)),
@@ -103,7 +103,7 @@ export async function calibrationView({ query, signal }) {
             !one ? none(device) : [
                 h("p", { class: "quiet" }, "What the gate decided here when the truth was known: " +
                     "on unchanged code, and with a delay of known length added to it. Measured ",
-                time(one.time_ms), " at ", h("span", { class: "mono" }, shortCommit(one.commit)),
+                time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
                 calibrations.length > 1 && h("div", { class: "tools" }, picker("Calibration",
                     calibrations.map((c) => [c.run, `${dateText(c.time_ms)}, ${c.contract}`]),

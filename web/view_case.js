@@ -7,10 +7,10 @@ import { YARDSTICKS } from "./chart_specs.js";
 import { trendChart } from "./trend.js";
 import { address, h } from "./dom.js";
 import {
-    change, duration, interval, number, percent, plural, share, shortCommit, time, versus,
+    change, duration, interval, number, percent, plural, share, time, versus,
 } from "./format.js";
 import { term } from "./glossary.js";
-import { caseName, crumbs, overVendor, runLink } from "./parts.js";
+import { caseName, commitName, crumbs, overVendor, runLink } from "./parts.js";
 import { choose, here, note } from "./places.js";
 import { branchChoice, scopeOf } from "./scope.js";
 import { badge, word } from "./verdict.js";
@@ -18,7 +18,7 @@ import { badge, word } from "./verdict.js";
 const POINTS = 1500; // of a series; above it, the server makes buckets
 const COLUMNS = "time_ms,n,p50_ns,min_ns,max_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns," +
     "baseline_p50_ns,ratio,chain,chain_part,main,rel_err,vendor_ratio,sm_clock_mhz,registers," +
-    "shared_bytes,spill_bytes,tflops,gbps,run,commit,branch,verdict,kernel";
+    "shared_bytes,spill_bytes,tflops,gbps,run,commit,subject,author,branch,verdict,kernel";
 const CSV_POINTS = 10000; // the most that the server gives of a series at once
 const PAGE = 1000; // cases of one answer
 
@@ -46,9 +46,10 @@ async function errorOf(c, verified) {
 }
 
 /** What is stored, which the newest run timed anew, and who made it. */
-function storedBaseline({ baseline }) {
+function storedBaseline({ baseline, events }) {
+    const known = events.find((e) => e.commit === baseline?.commit);
     return baseline && ["stored ", duration(baseline.p50_ns),
-        baseline.commit && `, ${shortCommit(baseline.commit)}`];
+        baseline.commit && [", ", commitName({ ...known, ...baseline })]];
 }
 
 function tiles(c, whole, error) {

@@ -8,7 +8,7 @@ import { head, term } from "./glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "./lists.js";
-import { caseLink, nothingYet } from "./parts.js";
+import { caseLink, nothingYet, subjectText } from "./parts.js";
 import { choose } from "./places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "./scope.js";
 
@@ -111,8 +111,9 @@ function cell(row, provider) {
     return h("td", { class: `number ${first ? "first" : ""}` },
         h("a", {
             class: "quantity-link", href: address(`run/${leader.run}`),
-            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)}` +
-                `${leader.branch ? ` on ${leader.branch}` : ""}: open its run`,
+            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)} ` +
+                `${subjectText(leader)}${leader.branch ? ` on ${leader.branch}` : ""}: ` +
+                "open its run",
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
             h("span", {}, standingOf(row, leader)),

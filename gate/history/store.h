@@ -192,7 +192,7 @@ struct store_leader {
     const char *device_model;
     const char *provider;
     const char *kernel;
-    const char *commit;
+    const char *commit, *subject, *author;
     const char *run_uuid;
     int64_t time_ms;
     int64_t p50_ps;

@@ -100,6 +100,8 @@ static bool alert_row(struct query *q, void *call)
         .assignee = column_text(q, 21),
         .subject = column_text(q, 22),
         .author = column_text(q, 23),
+        .before_subject = column_text(q, 24),
+        .before_author = column_text(q, 25),
     };
     c->found = true;
     return c->fn(c->context, &row);

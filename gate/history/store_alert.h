@@ -47,12 +47,13 @@ struct store_alert {
     const char *commit; /* of that run, "" when not known; its subject and its author's name */
     const char *subject, *author;
     const char *before_commit; /* of the last good run before it, "" when there is none */
-    bool confirmed;            /* by the verdict of the run */
-    const char *evidence;      /* and its reason; "" for others */
-    double change;             /* 0.02 is +2 %; of a wrong result 0, as are the next two */
-    double before, after;      /* medians in ns; of an error alert, relative errors */
-    bool by_vendor;            /* or of an error alert, errors over the vendor's */
-    const char *reason;        /* of the last step; who took it, and when */
+    const char *before_subject, *before_author;
+    bool confirmed;       /* by the verdict of the run */
+    const char *evidence; /* and its reason; "" for others */
+    double change;        /* 0.02 is +2 %; of a wrong result 0, as are the next two */
+    double before, after; /* medians in ns; of an error alert, relative errors */
+    bool by_vendor;       /* or of an error alert, errors over the vendor's */
+    const char *reason;   /* of the last step; who took it, and when */
     const char *who;
     int64_t updated_ms;
     int64_t closed_ms;    /* 0: it is open */

@@ -20,6 +20,8 @@ static bool baseline_row(struct query *q, void *call)
         .time_ms = column_int(q, 5),
         .epoch = column_text(q, 6),
         .run_uuid = column_text(q, 7),
+        .subject = column_text(q, 8),
+        .author = column_text(q, 9),
     };
     return c->fn(c->context, &row);
 }
@@ -59,6 +61,8 @@ static bool change_row(struct query *q, void *call)
         .commit = column_text(q, 7),
         .kind = column_text(q, 8),
         .branch = column_text(q, 9),
+        .subject = column_text(q, 10),
+        .author = column_text(q, 11),
     };
     return c->fn(c->context, &row);
 }

@@ -13,9 +13,10 @@ struct store_baseline {
     const char *device_model;
     const char *contract;
     double p50_ns;
-    const char *commit; /* "": not known */
-    int64_t time_ms;    /* when it became the baseline */
-    const char *epoch;  /* of the run */
+    const char *commit;           /* "": not known */
+    const char *subject, *author; /* of it; the same */
+    int64_t time_ms;              /* when it became the baseline */
+    const char *epoch;            /* of the run */
     const char *run_uuid;
 };
 
@@ -29,6 +30,7 @@ struct store_baseline_change {
     double from_ns; /* 0: the first, of this contract */
     double to_ns;
     const char *commit;
+    const char *subject, *author; /* of it; "": not known */
     const char
         *kind; /* "first", "lowered", "raised" or, when the run's epoch is another, "epoch" */
     const char *branch; /* of the run */

@@ -23,6 +23,8 @@ static bool calibration_row(struct query *q, void *call)
         .host = column_text(q, 8),
         .gpu = column_text(q, 9),
         .machine = column_text(q, 10),
+        .subject = column_text(q, 11),
+        .author = column_text(q, 12),
     };
     return c->fn(c->context, &row);
 }

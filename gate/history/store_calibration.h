@@ -13,7 +13,7 @@ struct store_calibration {
     const char *run_uuid;
     int64_t time_ms;
     const char *device_model;
-    const char *commit;
+    const char *commit, *subject, *author;
     const char *contract;
     double threshold;
     int64_t processes;

@@ -23,6 +23,8 @@ static bool change_row(struct query *q, void *call)
         .change = change,
         .kind = change > 0 ? "regression" : "improvement",
         .branch = column_text(q, 7),
+        .subject = column_text(q, 8),
+        .author = column_text(q, 9),
     };
     return c->fn(c->context, &row);
 }
@@ -50,6 +52,8 @@ static bool wrong_row(struct query *q, void *call)
         .commit = column_text(q, 2),
         .reason = column_text(q, 3),
         .branch = column_text(q, 4),
+        .subject = column_text(q, 5),
+        .author = column_text(q, 6),
     };
     return c->fn(c->context, &row);
 }

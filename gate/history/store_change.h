@@ -11,7 +11,7 @@ struct store_change {
     int64_t id; /* of its alert; 0: it is where the level of one returned */
     int64_t time_ms;
     const char *run_uuid;
-    const char *commit;
+    const char *commit, *subject, *author;
     double before_ns, after_ns;
     double change; /* after over before, less 1 */
     const char *kind;
@@ -27,9 +27,9 @@ enum gate_status store_change_points(struct store *s, int64_t track, store_chang
 struct store_wrong {
     int64_t time_ms;
     const char *run_uuid;
-    const char *commit; /* "": not known */
-    const char *reason; /* the same */
-    const char *branch; /* of the run */
+    const char *commit;                    /* "": not known */
+    const char *subject, *author, *reason; /* the same */
+    const char *branch;                    /* of the run */
 };
 
 typedef bool (*store_wrong_fn)(void *context, const struct store_wrong *row);

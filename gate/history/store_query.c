@@ -360,6 +360,8 @@ static bool leader_row(struct query *q, void *call)
         .role = role_name(q, 11),
         .branch = column_text(q, 12),
         .dirty = column_int(q, 13) != 0,
+        .subject = column_text(q, 14),
+        .author = column_text(q, 15),
     };
     return c->fn(c->context, &row);
 }

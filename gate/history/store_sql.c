@@ -37,18 +37,23 @@
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 
+/* A run of the commit of baseline `g`, for its subject and author: NULLs where there is none. */
+#define BASELINE_SUBJECT "coalesce(w.subject, ''), coalesce(w.author, '') "
+#define BASELINE_COMMIT                                                                            \
+    "LEFT JOIN run w ON w.id = (SELECT n.id FROM run n WHERE n.revision_id ="                      \
+    "  (SELECT o.id FROM revision o WHERE o.commit_id = g.commit_id) ORDER BY n.time_ms LIMIT 1) "
 #define BASELINE_LOG(first)                                                                        \
     "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
-    "r.branch "                                                                                    \
-    "FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "                                     \
+    "r.branch, " BASELINE_SUBJECT "FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "       \
     "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
-    "CROSS JOIN test_case c ON c.id = t.case_id "                                                  \
-    "WHERE " first " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
+    "CROSS JOIN test_case c ON c.id = t.case_id " BASELINE_COMMIT "WHERE " first                   \
+    " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
 
 /* ?1: limit, ?2 ?3: the key before the first row */
 #define CALIBRATIONS(first)                                                                        \
     "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
-    "b.threshold, b.processes, r.host, coalesce(m.gpu, ''), coalesce(m.name, '') "                 \
+    "b.threshold, b.processes, r.host, coalesce(m.gpu, ''), coalesce(m.name, ''), r.subject, "     \
+    "r.author "                                                                                    \
     "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
     " (b.time_ms, b.run_id) < (?2, ?3) AND (?4 IS NULL OR d.model = ?4) ORDER BY b.time_ms DESC, " \
     "b.run_id DESC LIMIT ?1"
@@ -67,7 +72,8 @@
     "r.uuid, "                                                                                     \
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
-    " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject, r.author "
+    " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject, r.author,"                     \
+    " coalesce(b.subject, ''), coalesce(b.author, '') "
 /* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
 #define ALERTS(first)                                                                              \
     "SELECT " ALERT_COLUMNS ALERT_TABLES "WHERE " first " a.id < ?1"                               \
@@ -226,6 +232,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "FROM point p CROSS JOIN run r ON r.id = p.run_id "
         "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
         "WHERE p.series_id = ?1 AND p.time_ms = ?2 AND p.run_id = ?3 AND p.arm = ?4",
+    /* ?1: run */
+    [SQL_TREND_SUBJECT] = "SELECT subject, author FROM run WHERE id = ?1",
 
     /*
      * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL, ?7:
@@ -233,7 +241,7 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_LEADERBOARD] =
         "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
-        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty "
+        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty, r.subject, r.author "
         "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
@@ -269,11 +277,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "ORDER BY r.time_ms DESC LIMIT 1",
     /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
     [SQL_BASELINES] =
-        "SELECT c.name, d.model, r.contract, b.p50_ns, b.commit_id, b.stored_ms, r.epoch,"
-        " r.uuid FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
-        "CROSS JOIN baseline b ON b.track_id = t.id "
+        "SELECT c.name, d.model, r.contract, g.p50_ns, g.commit_id, g.stored_ms, r.epoch,"
+        " r.uuid, " BASELINE_SUBJECT "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
+        "CROSS JOIN baseline g ON g.track_id = t.id "
         "CROSS JOIN device d ON d.id = t.device_id "
-        "CROSS JOIN run r ON r.id = b.run_id "
+        "CROSS JOIN run r ON r.id = g.run_id " BASELINE_COMMIT
         "WHERE (?1 IS NULL OR d.model = ?1) AND c.name >= coalesce(?3, '')"
         " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
         "ORDER BY c.name, d.model LIMIT ?2",
@@ -494,13 +502,15 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "1 "
         "FROM alert a CROSS JOIN run r ON r.id = a.end_run_id "
         "WHERE a.track_id = ?1 AND a.kind IN ('regression', 'improvement')) "
-        "SELECT c.id, c.ms, r.uuid, coalesce(v.commit_id, ''), c.old, c.new, c.change, r.branch "
+        "SELECT c.id, c.ms, r.uuid, coalesce(v.commit_id, ''), c.old, c.new, c.change, r.branch,"
+        " r.subject, r.author "
         "FROM change c CROSS JOIN run r ON r.id = c.at LEFT JOIN revision v ON v.id = "
         "r.revision_id "
         "ORDER BY c.ms, c.id",
     /* ?1: track, ?2: limit */
     [SQL_WRONG_RESULTS] =
-        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason, r.branch FROM wrong w "
+        "SELECT w.time_ms, r.uuid, coalesce(v.commit_id, ''), w.reason, r.branch, r.subject,"
+        " r.author FROM wrong w "
         "CROSS JOIN run r ON r.id = w.run_id LEFT JOIN revision v ON v.id = r.revision_id "
         "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
     [SQL_PUT_WRONG] =

@@ -426,8 +426,25 @@ static bool detail_row(struct query *q, void *call)
     return false;
 }
 
-static enum gate_status read_details(struct store *s, struct store_trend_series *series,
+static bool subject_row(struct query *q, void *call)
+{
+    struct detail_call *c = call;
+    c->row->subject = share(column_text(q, 0), c->before ? c->before->subject : NULL);
+    c->row->author = share(column_text(q, 1), c->before ? c->before->author : NULL);
+    return false;
+}
+
+static enum gate_status read_subject(struct store *s, int64_t run, struct detail_call *call,
                                      struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_TREND_SUBJECT);
+    bind_int(&q, run);
+    enum gate_status status = store_each_row(s, &q, subject_row, call, err);
+    return !status && (!call->row->subject || !call->row->author) ? no_memory(err) : status;
+}
+
+static enum gate_status read_details(struct store *s, const struct store_trend_query *query,
+                                     struct store_trend_series *series, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     series->details = calloc(series->n + 1, sizeof *series->details);
@@ -443,6 +460,8 @@ static enum gate_status read_details(struct store *s, struct store_trend_series 
         status = store_each_row(s, &q, detail_row, &call, err);
         if (!status && (!call.row->branch || !call.row->kernel))
             status = no_memory(err);
+        if (!status && query->with_subjects)
+            status = read_subject(s, series->rows[k].run_id, &call, err);
     }
     return status;
 }
@@ -456,6 +475,10 @@ static void release_series(struct store_trend_series *series)
             free(row->kernel);
         if (last || row->branch != row[1].branch)
             free(row->branch);
+        if (last || row->subject != row[1].subject)
+            free(row->subject);
+        if (last || row->author != row[1].author)
+            free(row->author);
     }
     free(series->details);
     free(series->rows);
@@ -484,7 +507,7 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     else if (!status && out->bucketed && !trend_to_buckets(query, out))
         status = no_memory(err);
     for (size_t i = 0; i < out->n_series && !status && !query->levels_only; i++)
-        status = read_details(s, &out->series[i], err);
+        status = read_details(s, query, &out->series[i], err);
     return status;
 }
 

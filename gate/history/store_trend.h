@@ -23,11 +23,12 @@ struct store_trend_query {
     int64_t to_ms;
     struct store_commit from_commit; /* both included; id 0: open */
     struct store_commit to_commit;
-    bool by_commit;    /* in the order of commits; else of time */
-    int64_t points;    /* more rows of a series than this come in as many buckets at most */
-    bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
-    const char *after; /* the `next` of an earlier page of raw rows, or NULL */
-    bool levels_only;  /* without struct store_trend_details, which takes longer than the rest */
+    bool by_commit;     /* in the order of commits; else of time */
+    int64_t points;     /* more rows of a series than this come in as many buckets at most */
+    bool raw;           /* never in buckets, but in pages of `points` rows; in the order of time */
+    const char *after;  /* the `next` of an earlier page of raw rows, or NULL */
+    bool levels_only;   /* without struct store_trend_details, which takes longer than the rest */
+    bool with_subjects; /* with subject and author of the details */
     /* With ratio, chain, chain_part and is_main of rows; buckets are of the main branch, or of
      * others. NULL: without. */
     const char *main_branch;
@@ -59,6 +60,7 @@ struct store_trend_details {
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
     const char *verdict;                          /* the case's */
     char *kernel, *branch;                        /* rows that follow each other may share one */
+    char *subject, *author;                       /* of the commit; the same; "": not known */
     char run[37];
     char commit[41];
 };

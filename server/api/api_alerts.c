@@ -82,6 +82,8 @@ enum gate_status get_alerts(struct call *c)
                                                   .before_commit = "",
                                                   .subject = "",
                                                   .author = "",
+                                                  .before_subject = "",
+                                                  .before_author = "",
                                                   .assignee = "",
                                                   .evidence = "",
                                                   .reason = "",

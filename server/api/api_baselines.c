@@ -18,6 +18,8 @@ static void put_baseline(struct emit *e, const struct store_baseline *row)
     emit_string_member(e, "contract", row->contract);
     emit_known_real(e, "p50_ns", row->p50_ns);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "subject", row->subject);
+    emit_known_string(e, "author", row->author);
     emit_integer_member(e, "time_ms", row->time_ms);
     emit_known_string(e, "epoch", row->epoch);
     emit_string_member(e, "run", row->run_uuid);
@@ -69,6 +71,8 @@ static void put_change(struct emit *e, const struct store_baseline_change *row)
     emit_known_real(e, "from_ns", row->from_ns);
     emit_known_real(e, "to_ns", row->to_ns);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "subject", row->subject);
+    emit_known_string(e, "author", row->author);
     emit_string_member(e, "kind", row->kind);
     emit_row_end(e);
 }

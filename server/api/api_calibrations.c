@@ -71,6 +71,8 @@ static void put_calibration(struct call *c, const struct store_calibration *row)
     emit_known_string(e, "gpu", row->gpu);
     emit_known_string(e, "machine", row->machine);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "subject", row->subject);
+    emit_known_string(e, "author", row->author);
     emit_string_member(e, "contract", row->contract);
     emit_known_real(e, "threshold", row->threshold);
     emit_integer_member(e, "processes", row->processes);

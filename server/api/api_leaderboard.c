@@ -17,6 +17,8 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_string_member(e, "kernel", row->kernel);
     emit_string_member(e, "contract", row->contract);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "subject", row->subject);
+    emit_known_string(e, "author", row->author);
     emit_known_string(e, "branch", row->branch);
     emit_string_member(e, "run", row->run_uuid);
     emit_integer_member(e, "time_ms", row->time_ms);

@@ -99,6 +99,8 @@ static bool change_row(void *context, const struct store_change *row)
     emit_integer_member(e, "time_ms", row->time_ms);
     emit_string_member(e, "run", row->run_uuid);
     emit_known_string(e, "commit", row->commit);
+    emit_known_string(e, "subject", row->subject);
+    emit_known_string(e, "author", row->author);
     emit_known_real(e, "before_ns", row->before_ns);
     emit_known_real(e, "after_ns", row->after_ns);
     emit_real_member(e, "change", row->change);
@@ -107,10 +109,11 @@ static bool change_row(void *context, const struct store_change *row)
     return true;
 }
 
+/* Longer texts end early. */
 struct event {
     int64_t time_ms;
     const char *kind;
-    char text[256]; /* longer reasons end early */
+    char text[256], subject[160], author[80];
     char commit[44];
     char run[40];
 };
@@ -120,35 +123,6 @@ struct events {
     size_t n;
     struct event list[MAX_EVENTS + MAX_WRONG];
 };
-
-static struct event *new_event(struct events *events, const char *kind, int64_t time_ms,
-                               const char *commit, const char *run)
-{
-    struct event *event = &events->list[events->n++];
-    event->kind = kind;
-    event->time_ms = time_ms;
-    snprintf(event->commit, sizeof event->commit, "%s", commit);
-    snprintf(event->run, sizeof event->run, "%s", run);
-    return event;
-}
-
-static bool event_row(void *context, const struct store_baseline_change *row)
-{
-    const struct events *events = context;
-    if (!is_of_branch(events->call, row->branch))
-        return true;
-    bool accepted = !strcmp(row->kind, "raised");
-    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
-                                    row->commit, row->run_uuid);
-    double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
-    if (!strcmp(row->kind, "first"))
-        snprintf(event->text, sizeof event->text, "first baseline of its store");
-    else
-        snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
-                 accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
-                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
-    return true;
-}
 
 /* A text that was cut never ends within a code point. */
 static void put_text(char *out, size_t size, const char *text)
@@ -165,12 +139,45 @@ static void put_text(char *out, size_t size, const char *text)
     out[len] = '\0';
 }
 
+static struct event *new_event(struct events *events, const char *kind, int64_t time_ms,
+                               const char *commit, const char *subject, const char *author,
+                               const char *run)
+{
+    struct event *event = &events->list[events->n++];
+    event->kind = kind;
+    event->time_ms = time_ms;
+    snprintf(event->commit, sizeof event->commit, "%s", commit);
+    put_text(event->subject, sizeof event->subject, subject);
+    put_text(event->author, sizeof event->author, author);
+    snprintf(event->run, sizeof event->run, "%s", run);
+    return event;
+}
+
+static bool event_row(void *context, const struct store_baseline_change *row)
+{
+    const struct events *events = context;
+    if (!is_of_branch(events->call, row->branch))
+        return true;
+    bool accepted = !strcmp(row->kind, "raised");
+    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
+                                    row->commit, row->subject, row->author, row->run_uuid);
+    double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
+    if (!strcmp(row->kind, "first"))
+        snprintf(event->text, sizeof event->text, "first baseline of its store");
+    else
+        snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
+                 accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
+                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
+    return true;
+}
+
 static bool wrong_row(void *context, const struct store_wrong *row)
 {
     const struct events *events = context;
     if (!is_of_branch(events->call, row->branch))
         return true;
-    struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->run_uuid);
+    struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->subject,
+                                    row->author, row->run_uuid);
     put_text(event->text, sizeof event->text,
              row->reason[0] ? row->reason : "the result was wrong, and so never timed");
     return true;
@@ -204,6 +211,8 @@ static enum gate_status put_events(struct call *c, const struct store_trend_resu
         emit_string_member(e, "kind", event->kind);
         emit_string_member(e, "text", event->text);
         emit_known_string(e, "commit", event->commit);
+        emit_known_string(e, "subject", event->subject);
+        emit_known_string(e, "author", event->author);
         emit_string_member(e, "run", event->run);
         emit_close(e, '}');
     }
@@ -326,6 +335,7 @@ static bool take_query(struct call *c, struct store_trend_query *q, trend_column
         !take_columns(c, columns))
         return false;
     q->levels_only = trend_columns_are_levels(*columns);
+    q->with_subjects = trend_columns_have_subjects(*columns);
     q->main_branch = trend_columns_have_chain(*columns) ? c->main_branch : NULL;
     q->by_commit = order == 1;
     q->raw = raw == 1;

@@ -30,41 +30,50 @@ typedef struct store_trend_row row_t;
 typedef struct store_trend_details details_t;
 typedef struct store_trend_series series_t;
 
+/* What a column is read with. */
+enum part {
+    LEVEL,
+    CHAIN,
+    DETAIL, /* of struct store_trend_details, as those of SUBJECT */
+    SUBJECT,
+};
+
 static const struct column {
     const char *name;
     enum kind kind;
     size_t offset; /* in a row, or in its details */
-    bool in_details;
-    bool of_chain;
+    enum part part;
 } columns[] = {
-    {"time_ms", INTEGER, offsetof(row_t, time_ms), false, false},
-    {"n", INTEGER, offsetof(row_t, n), false, false},
-    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), false, false},
-    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), false, false},
-    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), false, false},
-    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), false, false},
-    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), false, false},
-    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), true, false},
-    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), true, false},
-    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), true, false},
-    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), true, false},
-    {"rel_err", ERROR, offsetof(details_t, rel_err), true, false},
-    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), true, false},
-    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), true, false},
-    {"registers", COUNT, offsetof(details_t, registers), true, false},
-    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), true, false},
-    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), true, false},
-    {"tflops", TFLOPS, offsetof(row_t, p50_ps), false, false},
-    {"gbps", GBPS, offsetof(row_t, p50_ps), false, false},
-    {"ratio", RATIO, offsetof(row_t, ratio), false, true},
-    {"chain", RATIO, offsetof(row_t, chain), false, true},
-    {"chain_part", COUNT, offsetof(row_t, chain_part), false, true},
-    {"main", YES_NO, offsetof(row_t, is_main), false, true},
-    {"run", TEXT, offsetof(details_t, run), true, false},
-    {"commit", TEXT, offsetof(details_t, commit), true, false},
-    {"branch", NAMED, offsetof(details_t, branch), true, false},
-    {"verdict", NAMED, offsetof(details_t, verdict), true, false},
-    {"kernel", NAMED, offsetof(details_t, kernel), true, false},
+    {"time_ms", INTEGER, offsetof(row_t, time_ms), LEVEL},
+    {"n", INTEGER, offsetof(row_t, n), LEVEL},
+    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), LEVEL},
+    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), LEVEL},
+    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), LEVEL},
+    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), LEVEL},
+    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), LEVEL},
+    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), DETAIL},
+    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), DETAIL},
+    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), DETAIL},
+    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), DETAIL},
+    {"rel_err", ERROR, offsetof(details_t, rel_err), DETAIL},
+    {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), DETAIL},
+    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), DETAIL},
+    {"registers", COUNT, offsetof(details_t, registers), DETAIL},
+    {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), DETAIL},
+    {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), DETAIL},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ps), LEVEL},
+    {"gbps", GBPS, offsetof(row_t, p50_ps), LEVEL},
+    {"ratio", RATIO, offsetof(row_t, ratio), CHAIN},
+    {"chain", RATIO, offsetof(row_t, chain), CHAIN},
+    {"chain_part", COUNT, offsetof(row_t, chain_part), CHAIN},
+    {"main", YES_NO, offsetof(row_t, is_main), CHAIN},
+    {"run", TEXT, offsetof(details_t, run), DETAIL},
+    {"commit", TEXT, offsetof(details_t, commit), DETAIL},
+    {"subject", NAMED, offsetof(details_t, subject), SUBJECT},
+    {"author", NAMED, offsetof(details_t, author), SUBJECT},
+    {"branch", NAMED, offsetof(details_t, branch), DETAIL},
+    {"verdict", NAMED, offsetof(details_t, verdict), DETAIL},
+    {"kernel", NAMED, offsetof(details_t, kernel), DETAIL},
 };
 #define N_COLUMNS (sizeof columns / sizeof columns[0])
 
@@ -81,7 +90,7 @@ bool trend_columns_of(const char *names, trend_columns *set)
 {
     *set = 0;
     for (size_t i = 0; i < N_COLUMNS && !names; i++)
-        *set |= (trend_columns)!columns[i].of_chain << i;
+        *set |= (trend_columns)(columns[i].part == LEVEL || columns[i].part == DETAIL) << i;
     while (names) {
         size_t len = strcspn(names, ",");
         trend_columns bit = bit_of(names, len);
@@ -93,22 +102,28 @@ bool trend_columns_of(const char *names, trend_columns *set)
     return true;
 }
 
-bool trend_columns_are_levels(trend_columns set)
+static bool has_part(trend_columns set, enum part part)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (set >> i & 1 && columns[i].in_details)
-            return false;
+        if (set >> i & 1 && columns[i].part == part)
+            return true;
     }
-    return true;
+    return false;
+}
+
+bool trend_columns_are_levels(trend_columns set)
+{
+    return !has_part(set, DETAIL) && !has_part(set, SUBJECT);
 }
 
 bool trend_columns_have_chain(trend_columns set)
 {
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        if (set >> i & 1 && columns[i].of_chain)
-            return true;
-    }
-    return false;
+    return has_part(set, CHAIN);
+}
+
+bool trend_columns_have_subjects(trend_columns set)
+{
+    return has_part(set, SUBJECT);
 }
 
 /* ---- values ---- */
@@ -121,7 +136,7 @@ struct source {
 
 static struct source source_of(const struct column *column, const series_t *s)
 {
-    if (!column->in_details)
+    if (column->part == LEVEL || column->part == CHAIN)
         return (struct source){(const char *)s->rows + column->offset, sizeof *s->rows};
     return (struct source){(const char *)s->details + column->offset, sizeof *s->details};
 }

@@ -14,8 +14,8 @@
 /* A set of columns, a bit each. */
 typedef uint32_t trend_columns;
 
-/* The columns of a list of names with commas between them, NULL: all but those of the chain. False:
- * one is not known, or is there twice. */
+/* The columns of a list of names with commas between them, NULL: all but those of the chain, and
+ * of the commit its hash alone. False: one is not known, or is there twice. */
 bool trend_columns_of(const char *names, trend_columns *set);
 
 /* Can they be written without struct store_trend_details? */
@@ -23,6 +23,9 @@ bool trend_columns_are_levels(trend_columns set);
 
 /* Is one of them of struct store_trend_query's main_branch? */
 bool trend_columns_have_chain(trend_columns set);
+
+/* Is one of them of struct store_trend_query's with_subjects? */
+bool trend_columns_have_subjects(trend_columns set);
 
 /* An object with an array for each column. */
 void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set);

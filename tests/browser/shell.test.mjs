@@ -67,6 +67,29 @@ describe("shell", { skip }, () => {
         });
     });
 
+    test("a commit's subject and author stand wherever its hash does", async () => {
+        await it.withPage({}, async (page) => {
+            const told = /^[0-9a-f]{40} .+, (Ada Byrne|Grace Murray|Kurt Zuse)$/;
+            for (const hash of ["#/", caseAddress(REGRESSED), `#/run/${it.uuids.at(-2)}`,
+                "#/calibration", "#/alerts", `#/alerts/${it.alert}`, "#/runs", "#/compare"]) {
+                await it.open(page, hash);
+                await settled(page);
+                const titles = await page.locator("main .mono").evaluateAll((all) => all
+                    .filter((e) => /^[0-9a-f]{9}$/.test(e.textContent)).map((e) => e.title));
+                assert.ok(titles.length > 0, hash);
+                // the sample's first baselines are of a commit without a run
+                const other = titles.filter((t) => !told.test(t) && !t.startsWith("3f9d2c1b7"));
+                assert.deepEqual(other, [], hash);
+            }
+            await it.open(page, caseAddress(REGRESSED));
+            await page.waitForSelector(".plot canvas");
+            assert.match(await page.locator(".readout .subject").innerText(), /, [A-Z]\w+ [A-Z]/);
+            await it.open(page, "#/leaderboard");
+            for (const link of await page.locator("a.quantity-link").all())
+                assert.match(await link.getAttribute("title"), /commit [0-9a-f]{9} .+, [A-Z]\w+ /);
+        });
+    });
+
     test("a long subject does not break the words of the device beside it", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
             await it.open(page, "#/runs");

@@ -12,6 +12,7 @@ from harness import BUILD, GEMV, GPU, Server
 from api_history import ACCEPTED, History
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
+IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose baseline was lowered
 COLUMNS = ("time_ms n p50_ns min_ns max_ns p50_lo_ns p50_hi_ns p10_ns p90_ns control_ns "
            "baseline_p50_ns rel_err vendor_ratio sm_clock_mhz registers shared_bytes spill_bytes "
            "tflops gbps run commit branch verdict kernel").split()
@@ -191,6 +192,36 @@ class Trends(History):
         self.assertEqual(trend["baseline"], {k: baseline[k] for k in
                                              ("p50_ns", "commit", "time_ms")})
         self.assertEqual(trend["baseline"]["commit"], accepted["commit"])
+
+    def test_a_commit_has_its_subject_and_author_wherever_it_stands(self):
+        runs = self.pages("runs", "runs", 500)
+        known = {r["commit"]: (r["subject"], r["author"]) for r in runs}
+        self.assertGreater(len(set(known.values())), 3)
+        wrong = next(c["id"] for c in self.get(f"cases?device={GPU}&verdict=wrong")["cases"])
+        trends = [self.trend(case=c, columns="commit,subject,author", points=points)
+                  for c in (ACCEPTED, IMPROVED, ATTENTION, wrong) for points in (1000, 3)]
+        listed = {"change points": [p for t in trends for p in t["change_points"]],
+                  "leaders": self.get("leaderboard")["leaders"],
+                  "baselines": self.get("baselines")["baselines"],
+                  "log": self.get("baselines/log")["log"],
+                  "calibrations": self.get("calibrations")["calibrations"],
+                  "alerts": self.get("alerts")["alerts"],
+                  "before": [dict(commit=a["before_commit"], subject=a["before_subject"],
+                                  author=a["before_author"])
+                             for a in self.get("alerts")["alerts"] if a["before_commit"]]}
+        for kind in ("accepted", "baseline", "wrong"):
+            listed[kind] = [e for t in trends for e in t["events"] if e["kind"] == kind]
+        for order in ("time", "commit"):
+            series = self.trend(columns="commit,subject,author", order=order)["series"]
+            listed[order] = [dict(zip(("commit", "subject", "author"), row)) for s in series
+                             for row in zip(*s["columns"].values())]
+        listed["rows"] = self.rows(f"trends?case={GEMV}&device={GPU}&points=3"
+                                   "&columns=commit,subject,author")
+        for name, rows in listed.items():
+            self.assertTrue(any(row["commit"] in known for row in rows), name)
+            for row in rows:  # the first baseline's commit has no run
+                self.assertEqual((row["subject"], row["author"]),
+                                 known.get(row["commit"], (None, None)), name)
 
     def test_a_wrong_result_is_in_no_trend(self):
         wrong = next(c for c in self.get(f"cases?device={GPU}&verdict=wrong")["cases"])
