@@ -29,6 +29,8 @@ export function reproduce(run, ids = []) {
     if (filter(ids)) words.push("--filter", filter(ids));
     if (policy.threshold !== 0.02)
         words.push("--threshold", `${Number((policy.threshold * 100).toPrecision(6))}%`);
+    if (policy.host_threshold)
+        words.push("--host-threshold", `${Number((policy.host_threshold * 100).toPrecision(6))}%`);
     if (policy.against && policy.against !== "baseline") words.push("--against", policy.against);
     const checkout = git.commit ? `git checkout ${git.commit} && ` : "";
     return `${checkout}make && ${words.map(quoted).join(" ")}`;

@@ -89,13 +89,16 @@ function armsTable(item) {
 
 /** How the case was compared with the baseline, and what it can tell. */
 function resolution(item, threshold) {
-    const { baseline, mde, ratio_p90: p90 } = item;
+    const { baseline, mde, ratio_p90: p90, ratio_calls: calls } = item;
+    const taken = item.arms.find((arm) => arm.role === "candidate")?.timing?.call_ns;
     const known = mde !== null && mde !== undefined;
     const parts = [
         baseline && `stored baseline ${duration(baseline.p50_ns)} of ${dateText(baseline.time_ms)}`,
         known && h(mde > threshold ? "b" : "span", {}, `MDE ${percent(mde)}`,
             mde > threshold && `, over the threshold of ${percent(threshold)}`),
         p90 && `p90 ${change(p90.value)}, ${interval(p90.lo, p90.hi)}`,
+        taken && `a call of launch() takes ${duration(taken)} on the host` + (calls
+            ? `, ${change(calls.value)}, ${interval(calls.lo, calls.hi)}` : ""),
         item.mode === "number" && "compared with the baseline's number by the control",
         item.same_library && "candidate and baseline are the same file",
     ].filter(Boolean);

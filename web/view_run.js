@@ -49,7 +49,8 @@ function facts(run) {
             note(run.n_processes && plural(run.n_processes, "process", "processes"),
                 policy.warn_against &&
                 `as a warning against ${againstText(policy.warn_against)}`)]],
-        ["Threshold", "threshold", percent(policy.threshold)],
+        ["Threshold", "threshold", [percent(policy.threshold), policy.host_threshold &&
+            note(`${percent(policy.host_threshold)} of launch() on the host`)]],
         ["Control drift", "control", percent(run.control_drift)],
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
         ["Epoch", "epoch", epochText(run.epoch)],

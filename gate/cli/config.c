@@ -21,7 +21,7 @@ static char folder[3 * LEVELS_MAX + 1];
 /* ---- what it may hold, as gate/formats/config.schema.json publishes it ---- */
 
 struct config_file {
-    const char *schema, *library, *build, *suite, *baselines, *main, *database;
+    const char *schema, *library, *build, *suite, *baselines, *main, *database, *host_threshold;
     const char **providers;
     size_t n_providers;
 };
@@ -41,6 +41,7 @@ static const struct field config_fields[] = {
     TEXTS(providers, 0, 7, PATH_MAX_CHARACTERS),
     WORDS(main, 0, OPTION_MAX),
     WORDS(database, 0, PATH_MAX_CHARACTERS),
+    WORDS(host_threshold, 0, OPTION_MAX),
 };
 const struct shape config_file = SHAPE_OF(config);
 #undef OF

@@ -142,6 +142,13 @@ const struct option_def request_measure_options[] = {
 };
 
 const struct option_def request_full_options[] = {
+    {.name = "host-threshold",
+     .value = "PERCENT",
+     .help = "slowdown of a call of launch() on the host that fails",
+     .type = OPTION_PERCENT,
+     AT(policy.host_threshold),
+     .key = "host_threshold",
+     .fallback = "none: it is reported alone"},
     {.name = "full",
      .help = "measure cases that run the same machine code as what they are compared with like "
              "all others, and not in one process",

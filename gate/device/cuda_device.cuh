@@ -163,6 +163,8 @@ unsigned cuda_replay_room(const struct device_replay *r);
 void cuda_replay_free(struct device *d, struct device_replay *r);
 enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
                                  unsigned index, double *device_ns, struct gate_error *err);
+enum gate_status cuda_calls_run(struct device *d, device_launch_fn launch, void *context,
+                                struct device_calls calls, double *host_ns, struct gate_error *err);
 enum gate_status cuda_control_run(struct device *d, struct device_time *out,
                                   struct gate_error *err);
 enum gate_status cuda_state_read(struct device *d, struct device_state *out,

@@ -164,6 +164,11 @@ struct device_span {
 /* Enqueues launch number `index` of a sequence on `stream`. */
 typedef enum kg_status (*device_launch_fn)(void *context, unsigned index, void *stream);
 
+/* Launches in a row, by their numbers. */
+struct device_calls {
+    unsigned first, n;
+};
+
 /* What a kind of device implements: each member is the function of the same name below. */
 struct device_backend {
     void (*close)(struct device *d);
@@ -222,6 +227,9 @@ struct device_backend {
     void (*replay_free)(struct device *d, struct device_replay *r);
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);
+    enum gate_status (*calls_run)(struct device *d, device_launch_fn launch, void *context,
+                                  struct device_calls calls, double *host_ns,
+                                  struct gate_error *err);
     enum gate_status (*rest)(struct device *d, double ns, struct gate_error *err);
     enum gate_status (*state_read)(struct device *d, struct device_state *out,
                                    struct gate_error *err);
@@ -431,6 +439,15 @@ static inline enum gate_status device_single_run(struct device *d, device_launch
                                                  struct gate_error *err)
 {
     return d->backend->single_run(d, launch, context, index, device_ns, err);
+}
+
+/* Wall clock of the calls alone, which a caller waits for; the device's work is waited for after
+ * them. On the host a call does the work. */
+static inline enum gate_status device_calls_run(struct device *d, device_launch_fn launch,
+                                                void *context, struct device_calls calls,
+                                                double *host_ns, struct gate_error *err)
+{
+    return d->backend->calls_run(d, launch, context, calls, host_ns, err);
 }
 
 /*

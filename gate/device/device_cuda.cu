@@ -192,6 +192,7 @@ static const struct device_backend cuda_backend = {
     .replay_room = cuda_replay_room,
     .replay_free = cuda_replay_free,
     .single_run = cuda_single_run,
+    .calls_run = cuda_calls_run,
     .rest = cuda_rest,
     .state_read = cuda_state_read,
     .throttle_read = cuda_throttle_read,

@@ -72,6 +72,7 @@ const struct shape document_absent_shape = SHAPE_OF(absent);
 #define OF document_policy
 static const struct field policy_fields[] = {
     NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
+    NUMBER(host_threshold, ABOVE, 0, 10),
     TEXT(against, 0, TEXT_MAX),
     TEXT(warn_against, 0, TEXT_MAX),
 };
@@ -112,6 +113,7 @@ static const struct field process_fields[] = {
     ANY(log_ratio, REQUIRED | NULLABLE),
     ANY(log_ratio_cycles, REQUIRED | NULLABLE),
     ANY(log_ratio_p90, REQUIRED | NULLABLE),
+    ANY(log_ratio_calls, 0),
     SHARE(control_ns, REQUIRED),
 };
 SHAPE(process);
@@ -198,6 +200,8 @@ static const struct field timing_fields[] = {
     MAYBE(ratio_to_candidate, REQUIRED | NULLABLE, ratio),
     FACTOR(ratio_cycles, NULLABLE),
     FACTOR(ratio_p90, NULLABLE),
+    TIME(call_ns, 0),
+    FACTOR(ratio_calls, 0),
     FORMED(samples_ns, 0, FORM_BASE64, 1000000),
 };
 SHAPE(timing);
@@ -235,6 +239,7 @@ static const struct field one_case_fields[] = {
     MAYBE(baseline, REQUIRED | NULLABLE, baseline),
     MAYBE(ratio, REQUIRED | NULLABLE, ratio),
     MAYBE(ratio_p90, NULLABLE, ratio),
+    MAYBE(ratio_calls, 0, ratio),
     SHARE(mde, NULLABLE),
     YES_NO(same_library),
     YES_NO(same_code),

@@ -66,7 +66,7 @@ struct document_shard {
 };
 
 struct document_policy {
-    double threshold;
+    double threshold, host_threshold;   /* host_threshold: of a call of launch() */
     const char *against, *warn_against; /* warn_against: what `warning` of each case is about */
 };
 
@@ -87,6 +87,7 @@ struct document_process {
     bool swapped;
     double p50_ns, half_width, baseline_p50_ns;
     double log_ratio, log_ratio_cycles, log_ratio_p90; /* ln of candidate over baseline */
+    double log_ratio_calls;
     double control_ns;
 };
 
@@ -134,7 +135,8 @@ struct document_timing {
     bool has_ratio_to_candidate;
     struct estimate ratio_to_candidate; /* candidate over this arm */
     double ratio_cycles, ratio_p90;
-    const char *samples_ns; /* base64 of little-endian float32 */
+    double call_ns, ratio_calls; /* of launch() on the host */
+    const char *samples_ns;      /* base64 of little-endian float32 */
 };
 
 struct document_arm {
@@ -163,8 +165,8 @@ struct document_case {
     struct document_baseline baseline;
     int mode; /* enum document_mode */
     double mde;
-    bool has_ratio, has_ratio_p90;
-    struct estimate ratio, ratio_p90;
+    bool has_ratio, has_ratio_p90, has_ratio_calls;
+    struct estimate ratio, ratio_p90, ratio_calls;
     double error_ratio;
     enum yes_no same_library, same_code;
     bool has_warning;

@@ -78,11 +78,13 @@ struct measurement {
     struct device_sensors before, after; /* of the device, around the same */
     double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
     size_t n_single;
+    double call_ns; /* that a call of launch() takes on the host; 0: not measured */
     /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.
      */
     struct estimate ratio;
-    double ratio_cycles; /* median in SM cycles; 0: not measured */
-    double ratio_p90;    /* of the p90s of the samples */
+    double ratio_cycles;         /* median in SM cycles; 0: not measured */
+    double ratio_p90;            /* of the p90s of the samples */
+    struct estimate ratio_calls; /* of call_ns, pair by pair */
     struct code code;
     bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
 };

@@ -25,6 +25,7 @@ enum source {
     BASELINE,
     RATIO,
     RATIO_P90,
+    RATIO_CALLS,
     WARNING,
     WARNING_RATIO,
     FIRST, /* the log_ratio of each process of a stage */
@@ -112,6 +113,11 @@ static const struct {
     {"warning_ratio_hi", WARNING_RATIO, NUMBER, offsetof(struct estimate, hi)},
     {"warning_mde", WARNING, NUMBER, offsetof(struct document_warning, mde)},
     {"warning_reason", WARNING, TEXT, offsetof(struct document_warning, reason)},
+    {"host_threshold", POLICY, NUMBER, offsetof(struct document_policy, host_threshold)},
+    {"ratio_calls", RATIO_CALLS, NUMBER, offsetof(struct estimate, value)},
+    {"ratio_calls_lo", RATIO_CALLS, NUMBER, offsetof(struct estimate, lo)},
+    {"ratio_calls_hi", RATIO_CALLS, NUMBER, offsetof(struct estimate, hi)},
+    {"call_ns", TIMING, NUMBER, offsetof(struct document_timing, call_ns)},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -198,6 +204,7 @@ static void put_case(const struct document *d, const struct document_case *c, st
         [BASELINE] = c->has_baseline ? &c->baseline : NULL,
         [RATIO] = c->has_ratio ? &c->ratio : NULL,
         [RATIO_P90] = c->has_ratio_p90 ? &c->ratio_p90 : NULL,
+        [RATIO_CALLS] = c->has_ratio_calls ? &c->ratio_calls : NULL,
         [WARNING] = c->has_warning ? &c->warning : NULL,
         [WARNING_RATIO] = c->has_warning && c->warning.has_ratio ? &c->warning.ratio : NULL,
     };

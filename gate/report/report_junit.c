@@ -116,6 +116,9 @@ static void evidence(const struct document_case *c, struct buf *out)
     buf_clear(&line);
     if (report_p90(c, &line))
         buf_printf(out, "p90: %s\n", line.data);
+    buf_clear(&line);
+    if (report_calls(c, &line))
+        buf_printf(out, "launch() on the host: %s\n", line.data);
     if (c->mde >= 0)
         buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
     buf_release(&line);

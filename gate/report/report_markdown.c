@@ -284,6 +284,9 @@ static void evidence(const struct document_case *c, struct buf *out)
     buf_clear(&line);
     if (report_p90(c, &line))
         buf_printf(out, "  - p90: %s\n", line.data);
+    buf_clear(&line);
+    if (report_calls(c, &line))
+        buf_printf(out, "  - `launch()` on the host: %s\n", line.data);
     if (c->same_library == YES)
         buf_puts(out, "  - candidate and baseline are the same file\n");
     else if (c->same_code == YES)

@@ -8,6 +8,9 @@
 
 #include "gate/report/report_units.h"
 
+/* A launch() that takes so many times as long on the host is told, whatever the verdict. */
+#define CALLS_STAND_OUT 1.25
+
 static void note_provider(struct report_run *run, const char *provider)
 {
     for (size_t i = 0; i < run->n_providers; i++) {
@@ -57,7 +60,8 @@ void report_run_read(const struct document *document, struct report_run *out)
 
 bool report_is_told(const struct document_case *c)
 {
-    return c->verdict != VERDICT_PASS || (c->has_baseline && c->baseline.off == YES);
+    return c->verdict != VERDICT_PASS || (c->has_baseline && c->baseline.off == YES) ||
+           (c->has_ratio_calls && c->ratio_calls.lo > CALLS_STAND_OUT);
 }
 
 const char *report_against(const char *against, char out[REPORT_NAME_MAX])
@@ -266,7 +270,10 @@ void report_conditions(const struct report_run *run, struct buf *out)
 
 void report_policy(const struct report_run *run, struct buf *out)
 {
-    buf_printf(out, "threshold %.3g %%", 100 * run->document->policy.threshold);
+    const struct document_policy *policy = &run->document->policy;
+    buf_printf(out, "threshold %.3g %%", 100 * policy->threshold);
+    if (policy->host_threshold > 0)
+        buf_printf(out, ", %.3g %% of launch() on the host", 100 * policy->host_threshold);
 }
 
 static bool has_evidence(const struct document_case *c, enum document_stage stage)
@@ -293,13 +300,29 @@ bool report_evidence(const struct document_case *c, enum document_stage stage, s
     return true;
 }
 
-bool report_p90(const struct document_case *c, struct buf *out)
+static void put_change(struct estimate ratio, struct buf *out)
 {
     char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
-    if (!c->has_ratio_p90)
+    buf_printf(out, "%s (%s to %s)", units_change(ratio.value, value),
+               units_signed_percent(ratio.lo - 1, lo), units_change(ratio.hi, hi));
+}
+
+bool report_p90(const struct document_case *c, struct buf *out)
+{
+    if (c->has_ratio_p90)
+        put_change(c->ratio_p90, out);
+    return c->has_ratio_p90;
+}
+
+bool report_calls(const struct document_case *c, struct buf *out)
+{
+    char text[UNITS_MAX];
+    const struct document_timing *timing = report_timing(document_candidate(c));
+    if (!c->has_ratio_calls)
         return false;
-    buf_printf(out, "%s (%s to %s)", units_change(c->ratio_p90.value, value),
-               units_signed_percent(c->ratio_p90.lo - 1, lo), units_change(c->ratio_p90.hi, hi));
+    put_change(c->ratio_calls, out);
+    if (timing && timing->call_ns > 0)
+        buf_printf(out, ", %s a call", units_duration(timing->call_ns, text));
     return true;
 }
 

@@ -107,7 +107,7 @@ void report_commit(const struct report_run *run, struct buf *out);
  * far as the document says; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
-/* "threshold 2 %". */
+/* "threshold 2 %, 20 % of launch() on the host". */
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
@@ -118,6 +118,8 @@ bool report_evidence(const struct document_case *c, enum document_stage stage, s
 
 /* "+1.20 % (+0.85 to +1.55 %)": p90 over the baseline's. False: not measured. */
 bool report_p90(const struct document_case *c, struct buf *out);
+/* The same of a call of launch() on the host, and what it takes. */
+bool report_calls(const struct document_case *c, struct buf *out);
 
 /*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most

@@ -236,6 +236,9 @@ static void evidence(const struct document_case *c, const struct report_style *s
     buf_clear(&text);
     if (report_p90(c, &text))
         evidence_line("p90", text.data, style, out);
+    buf_clear(&text);
+    if (report_calls(c, &text))
+        evidence_line("launch()", text.data, style, out);
     if (c->same_library == YES)
         evidence_line("library", "candidate and baseline are the same file", style, out);
     else if (c->same_code == YES)

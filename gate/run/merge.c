@@ -12,6 +12,12 @@
 #define LIBRARIES_MAX 16
 #define NAMED_MAX 20 /* parts that are missing, by number */
 
+/* 0: not known. */
+static double positive(double x)
+{
+    return x > 0 ? x : 0;
+}
+
 static bool differ(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") != 0;
@@ -34,6 +40,7 @@ static enum gate_status check_same(const struct document *first, const struct do
     else if (differ(first->libraries[0].sha256, d->libraries[0].sha256))
         what = "of different libraries";
     else if (first->policy.threshold != d->policy.threshold ||
+             positive(first->policy.host_threshold) != positive(d->policy.host_threshold) ||
              differ(first->policy.against, d->policy.against) ||
              differ(first->policy.warn_against, d->policy.warn_against))
         what = "compared with different things, or by different thresholds";

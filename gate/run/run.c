@@ -94,6 +94,7 @@ static struct run_time time_of(const struct document_arm *arm)
         .sm_clock_mhz = t->sm_clock_mhz,
         .throttled_power_ns = known(t->throttled_power_ns),
         .throttled_thermal_ns = known(t->throttled_thermal_ns),
+        .call_ns = known(t->call_ns),
     };
 }
 
@@ -107,6 +108,7 @@ static bool read_pair(const struct document_arm *baseline, struct run_process *o
     out->d = log(t->ratio_to_candidate.value);
     out->log_ratio_cycles = log(t->ratio_cycles);
     out->log_ratio_p90 = log(t->ratio_p90);
+    out->log_ratio_calls = log(t->ratio_calls);
     out->same_code = t->same_code == YES;
     return true;
 }
@@ -126,7 +128,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     const struct document_arm *baseline =
         document_find_arm(result->arms, result->n_arms, ROLE_BASELINE);
     p.candidate = time_of(document_find_arm(result->arms, result->n_arms, ROLE_CANDIDATE));
-    p.log_ratio_cycles = p.log_ratio_p90 = NAN;
+    p.log_ratio_cycles = p.log_ratio_p90 = p.log_ratio_calls = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(baseline, &p)) {
         const char *said =
             baseline && baseline->has_verify ? baseline->verify.message : result->message;
@@ -178,12 +180,15 @@ struct sequences {
     bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
 };
 
-/* Where there is a number alone, the order of the sides is nothing that could matter. */
-static struct decide_sequence flatten(const struct run_sequence *q, struct sequences *to,
-                                      enum run_stage stage, bool paired)
+/* Where there is a number alone, the order of the sides is nothing that could matter. A decision
+ * that was final does not look at processes that were asked for by another question. */
+static struct decide_sequence flatten(const struct run_case *c, struct sequences *to,
+                                      enum run_stage stage)
 {
-    bool cycles = false;
-    for (size_t i = 0; i < q->n; i++) {
+    const struct run_sequence *q = &c->sequence[stage];
+    size_t n = c->decided_n[RUN_FIRST] ? c->decided_n[stage] : q->n;
+    bool cycles = false, paired = c->mode == RUN_PAIRED;
+    for (size_t i = 0; i < n; i++) {
         to->d[stage][i] = q->process[i].d;
         to->cycles[stage][i] = q->process[i].log_ratio_cycles;
         to->swapped[stage][i] = q->process[i].swapped;
@@ -192,7 +197,7 @@ static struct decide_sequence flatten(const struct run_sequence *q, struct seque
     return (struct decide_sequence){.d = to->d[stage],
                                     .log_ratio_cycles = cycles ? to->cycles[stage] : NULL,
                                     .swapped = paired ? to->swapped[stage] : NULL,
-                                    .n = q->n};
+                                    .n = n};
 }
 
 /* p90 of the samples, which is reported and not judged: over the sequence that decides. */
@@ -277,8 +282,8 @@ static void decide_measured(const struct run *run, struct run_case *c)
     struct sequences flat;
     bool paired = c->mode == RUN_PAIRED;
     struct decide_input in = {
-        .first = flatten(&c->sequence[RUN_FIRST], &flat, RUN_FIRST, paired),
-        .confirmation = flatten(&c->sequence[RUN_CONFIRMATION], &flat, RUN_CONFIRMATION, paired),
+        .first = flatten(c, &flat, RUN_FIRST),
+        .confirmation = flatten(c, &flat, RUN_CONFIRMATION),
         .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
         .baseline_p50_ns =
             paired ? median_baseline_ns(&c->sequence[RUN_FIRST]) : c->baseline.p50_ns,
@@ -290,6 +295,8 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .confirm_faster = paired && run->policy.ratchet,
     };
     c->decision = decide(&in);
+    for (int stage = RUN_FIRST; c->decision.next == DECIDE_DONE && stage < RUN_STAGES; stage++)
+        c->decided_n[stage] = stage == RUN_FIRST ? in.first.n : in.confirmation.n;
     c->ratio_p90 = ratio_of_p90s(c);
     c->verdict = c->decision.verdict;
     snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
@@ -304,6 +311,7 @@ static void plan_more(struct run_case *c)
         c->sequence[RUN_FIRST].wanted = c->decision.next_n;
     else if (c->decision.next == DECIDE_CONFIRM)
         c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
+    run_plan_calls(c);
 }
 
 /* What is wrong, and the one command that shows it again. */
@@ -338,13 +346,16 @@ static bool is_sampled(const struct run *run, const struct run_case *c)
 }
 
 /* What runs the same machine code on the same arguments takes the same time: one process is a
- * control of that, and one that shows more than the threshold is no control. */
+ * control of that, and one that shows more than the threshold is no control. On the host only the
+ * same file takes the same time. */
 static bool is_settled(const struct run *run, const struct run_case *c)
 {
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
-    return !run->policy.full && !run->policy.ratchet && c->result.outcome == CASE_MEASURED &&
-           q->n == 1 && same_thing(run, c) &&
-           fabs(q->process[0].d) <= log1p(run_threshold(run, c)) && !is_sampled(run, c);
+    bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
+    return !run->policy.full && !run->policy.ratchet && !host_is_judged &&
+           c->result.outcome == CASE_MEASURED && q->n == 1 && same_thing(run, c) &&
+           fabs(q->process[0].d) <= log1p(run_threshold(run, c)) &&
+           !run_calls_stand_out(run, &q->process[0]) && !is_sampled(run, c);
 }
 
 static void decide_case(const struct run *run, struct run_case *c)
@@ -366,6 +377,7 @@ static void decide_case(const struct run *run, struct run_case *c)
                  is_new ? "; --accept-new takes this one" : "");
     } else {
         decide_measured(run, c);
+        run_decide_calls(run, c);
         plan_more(c);
     }
 }
@@ -549,6 +561,7 @@ static void conclude(struct run *run)
     leave_out_unserved(run);
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
+        run_judge_calls(&run->cases[i]);
         run_judge_error(run, &run->cases[i]);
         complete_reason(&run->cases[i]);
         run_remeasure_baseline(run, &run->cases[i]);

@@ -41,14 +41,15 @@ struct run_time {
     double half_width; /* of p50's interval in this process, over p50 */
     double sm_clock_mhz;
     double throttled_power_ns, throttled_thermal_ns;
+    double call_ns; /* of launch() on the host; 0: not measured */
 };
 
 /* What one process measured of a case. */
 struct run_process {
     bool swapped;
-    struct run_time candidate, baseline;    /* baseline: all 0 in number mode */
-    double d;                               /* ln of the ratio; 0 without a baseline */
-    double log_ratio_cycles, log_ratio_p90; /* NaN: not measured */
+    struct run_time candidate, baseline; /* baseline: all 0 in number mode */
+    double d;                            /* ln of the ratio; 0 without a baseline */
+    double log_ratio_cycles, log_ratio_p90, log_ratio_calls; /* NaN: not measured */
     double control_ns;
     bool same_code; /* candidate and baseline launched the same machine code */
 };
@@ -81,6 +82,9 @@ struct run_case {
     bool left_out;        /* not served, and not counted */
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
+    size_t decided_n[RUN_STAGES]; /* processes that it rests on, once it is final; 0: it is not */
+    struct decision calls;        /* of calls of launch(), run_decide_calls() */
+    struct estimate ratio_calls;  /* of call_ns, over the processes that decide; 0: none */
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
     enum verdict verdict;
     char reason[1600];
@@ -89,6 +93,7 @@ struct run_case {
 /* What the user asks of a run. */
 struct run_policy {
     double threshold;
+    double host_threshold; /* of what launch() takes on the host; 0: it decides nothing */
     double
         budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
     double pause_s;  /* before the confirmation */
@@ -186,6 +191,20 @@ bool run_error_jumped(const struct run *run, const struct run_case *c);
 
 /* Makes a case whose error jumped a regression that says so; notes where nothing is compared. */
 void run_judge_error(const struct run *run, struct run_case *c);
+
+/*
+ * What a call of launch() takes on the host, candidate over baseline: a second question to the same
+ * processes, decided by the rules of decide.h with a threshold of its own where the policy has one.
+ * run_plan_calls() asks for the processes that it lacks.
+ */
+void run_decide_calls(const struct run *run, struct run_case *c);
+void run_plan_calls(struct run_case *c);
+
+/* Does launch() take much longer on the host in this process, by whatever kernels it launches? */
+bool run_calls_stand_out(const struct run *run, const struct run_process *p);
+
+/* Makes a case a regression, or what else its calls came to, where its time is judged better. */
+void run_judge_calls(struct run_case *c);
 
 void run_count_verdicts(struct run *run);
 

@@ -65,6 +65,7 @@ static struct document_process process_of(const struct run_process *p, enum run_
         .log_ratio = mode == RUN_NONE ? NAN : p->d,
         .log_ratio_cycles = paired ? p->log_ratio_cycles : NAN,
         .log_ratio_p90 = paired ? p->log_ratio_p90 : NAN,
+        .log_ratio_calls = paired ? p->log_ratio_calls : NAN,
         .control_ns = p->control_ns,
     };
 }
@@ -107,6 +108,8 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
         .ratio = c->decision.ratio,
         .has_ratio_p90 = c->ratio_p90.value > 0,
         .ratio_p90 = c->ratio_p90,
+        .has_ratio_calls = c->ratio_calls.value > 0,
+        .ratio_calls = c->ratio_calls,
         .mde = positive_or_nan(c->decision.mde),
         .same_library = told(run_same_library(run, c)),
         .same_code = told(run_same_code(c)),
@@ -183,6 +186,7 @@ bool run_document(struct run *run, struct document *out)
         .n_absent = g->n_absent,
         .contract = g->contract,
         .policy = {.threshold = run->policy.threshold,
+                   .host_threshold = positive_or_nan(run->policy.host_threshold),
                    .against = run->policy.against,
                    .warn_against = run->policy.warn_against},
         .epoch = run->epoch,

@@ -30,6 +30,11 @@ static double p90(const struct run_time *t)
     return t->p90_ns;
 }
 
+static double call(const struct run_time *t)
+{
+    return t->call_ns;
+}
+
 static double sm_clock(const struct run_time *t)
 {
     return t->sm_clock_mhz;
@@ -95,6 +100,8 @@ static void summarise(const struct run_case *c, bool baseline, struct document_t
     if (!isnan(timing->p10_ns))
         timing->p10_ns = median(collect(c, baseline, p10));
     timing->p90_ns = median(collect(c, baseline, p90));
+    if (!isnan(timing->call_ns))
+        timing->call_ns = median(collect(c, baseline, call));
     timing->sm_clock_mhz = median(collect(c, baseline, sm_clock));
     timing->throttled_power_ns = sum(collect(c, baseline, throttled_power));
     timing->throttled_thermal_ns = sum(collect(c, baseline, throttled_thermal));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gate/worker/audit_memory.h"
+#include "gate/worker/measure_calls.h"
 #include "gate/worker/protocol.h"
 #include "gate/launch/pairs.h"
 #include "gate/launch/session.h"
@@ -294,6 +295,8 @@ static enum gate_status measure_session(struct session *s, const struct measure_
         note_sensors(s, sensors);
     if (!status)
         status = note_throttle(s, &before, err);
+    if (!status)
+        status = measure_calls(s, policy->swap, err);
     if (!status && policy->single_budget_ns > 0)
         status = take_singles(s, policy, err);
     return status;

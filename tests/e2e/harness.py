@@ -67,9 +67,9 @@ class Smoke(Gate):
     """Runs of the smoke suite on the host device."""
 
     # Small enough for a sanitizer build; the suite's size is not what is tested.
-    def run_smoke(self, *args, cases="gemm/fp32/*"):
+    def run_smoke(self, *args, cases="gemm/fp32/*", **env):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", cases, "--json",
-                         "--budget", "20", "--pause", "0", *args)
+                         "--budget", "20", "--pause", "0", *args, **env)
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 

@@ -34,11 +34,12 @@ class Config(Gate):
         self.assertEqual(shown["threshold"], ("2%", "default"))
 
     def test_an_option_beats_a_variable_and_a_variable_the_file(self):
-        self.config(database="file.db", baselines="file", library="file.so")
+        self.config(database="file.db", baselines="file", library="file.so", host_threshold="20%")
         shown = self.shown("--db", "option.db", GATE_DB="variable.db", GATE_BASELINES="variable")
         self.assertEqual(shown["db"], ("option.db", "command line"))
         self.assertEqual(shown["baselines"], ("variable", "$GATE_BASELINES"))
         self.assertEqual(shown["library"], ("file.so", "gate.json"))
+        self.assertEqual(shown["host-threshold"], ("20%", "gate.json"))
 
     def test_a_variable_that_is_empty_says_nothing(self):
         self.assertEqual(self.shown(GATE_DB="")["db"], ("./gate.db", "default"))

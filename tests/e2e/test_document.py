@@ -76,14 +76,17 @@ def full_run():
                                             "verdict": "wrong", "reason": "it hung"}]})
     case.update(threshold=0.05, error_ratio=1.1, same_code=False)
     case["baseline"].update(made_by="trend", again_ns=1000.5, off=False, library_sha256=SHA256)
-    case["processes"][0].update(half_width=0.001)
+    case["processes"][0].update(half_width=0.001, log_ratio_calls=0.25)
+    case["ratio_calls"] = {"value": 1.28, "lo": 1.2, "hi": 1.3}
+    run["policy"]["host_threshold"] = 0.2
     arm["verify"].update(outputs={"dx": 1e-4, "dw": None, "db": 0}, checks=3, skipped=10, refused=1,
                          not_served=2, not_guarded=3, too_large=4, why_not_guarded="no memory",
                          own_shape_only=True, vendor="cublas", vendor_ratio=1.5)
     arm["timing"].update(power_w={"before": 1, "after": None}, temperature_c=None, same_code=True,
                          samples_ns="AAAA", spread=0.001, processes=5, p10_ns=1.5, registers=1,
                          shared_bytes=0, spill_bytes=0, code_sha256=SHA256, ratio_cycles=1.1,
-                         ratio_p90=0.9, throttled_power_ns=0, throttled_thermal_ns=1)
+                         ratio_p90=0.9, throttled_power_ns=0, throttled_thermal_ns=1,
+                         call_ns=2500.5, ratio_calls=1.28)
     return run
 
 
@@ -104,7 +107,8 @@ BASELINE = {"schema": "gate-baseline/1", "device_model": "host", "contract": "c"
              "reason": "r", "author": "a", "commit": "", "run_uuid": UUID}]}
 
 CONFIG = {"schema": "gate-config/1", "library": "l.so", "build": "make", "suite": "s.json",
-          "baselines": "b", "providers": ["p.so"], "main": "main", "database": "gate.db"}
+          "baselines": "b", "providers": ["p.so"], "main": "main", "database": "gate.db",
+          "host_threshold": "20%"}
 
 
 def places(value):

@@ -24,6 +24,18 @@ class Slow(Smoke):
             self.skipTest(f"this machine is too busy for a verdict: {why}")
         self.assertGreater(document["cases"][0]["ratio"]["lo"], 1.02)
 
+    def test_a_call_that_takes_longer_on_the_host(self):
+        """1.5 times: below a threshold of 100 %, above one of 20 % of the host's time. Whether
+        there is a verdict of it goes by the machine; a pass it must never be."""
+        self.run_smoke("--accept-new", cases="gemm/fp32/m96-*")
+        code, document, errors = self.run_smoke(
+            "--library", mutant("host_slow"), "--threshold", "100%", "--host-threshold", "20%",
+            cases="gemm/fp32/m96-*", GATE_SLOW="1.5")
+        self.assertIn(code, (1, 3, 4), errors)
+        case = document["cases"][0]
+        self.assertGreater(case["ratio_calls"]["value"], 1.2)
+        self.assertIn("launch() on the host: ", case["reason"])
+
 
 if __name__ == "__main__":
     unittest.main()

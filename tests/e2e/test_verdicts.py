@@ -88,6 +88,57 @@ class Verdicts(FakeRuns):
         self.assertEqual(code, 0, errors)
         self.assertAlmostEqual(self.cases(document)[SECOND]["ratio_p90"]["value"], 1.1)
 
+    def test_what_a_call_takes_on_the_host_is_reported_and_judged_when_asked(self):
+        """The device's time is the same."""
+        self.accept()
+        calls = {SECOND: 1.5}
+        text = self.path("report.txt")
+        code, document, errors = self.run_gate("--report", f"text={text}", calls=calls)
+        self.assertEqual(code, 0, errors)
+        case = self.cases(document)[SECOND]
+        self.assertAlmostEqual(case["ratio_calls"]["value"], 1.5)
+        self.assertNotIn("host_threshold", document["policy"])
+        with open(text, encoding="utf-8") as file:
+            self.assertIn("launch()      +50.0 % ", file.read())
+        code, document, _ = self.run_gate("--host-threshold", "20%", calls=calls)
+        case = self.cases(document)[SECOND]
+        self.assertEqual((code, case["verdict"], len(case["processes"])), (1, "regression", 10))
+        self.assertEqual(document["policy"]["host_threshold"], 0.2)
+        self.assertIn("launch() on the host: slower by 50.00 %", case["reason"])
+        self.assertIn("Its time on the device: ", case["reason"])
+        self.assertEqual(self.cases(document)[FIRST]["verdict"], "pass")
+        self.assertEqual(len(self.cases(document)[FIRST]["processes"]), 5)
+        self.assertEqual(self.run_gate("--host-threshold", "60%", calls=calls)[0], 0)
+
+    def test_equal_kernels_may_be_called_slowly(self):
+        """Same machine code is settled by one process, but says nothing of launch()."""
+        self.accept()
+        same = {"same_code": [FIRST, SECOND]}
+        for arguments, verdict in (((), "pass"), (("--host-threshold", "20%"), "regression")):
+            with self.subTest(verdict):
+                _, document, _ = self.run_gate(*arguments, calls={SECOND: 1.5}, **same)
+                case = self.cases(document)[SECOND]
+                self.assertEqual(case["verdict"], verdict)
+                self.assertAlmostEqual(case["ratio_calls"]["lo"], 1.5)
+
+    def test_a_call_that_was_not_measured_is_no_green(self):
+        self.accept()
+        code, document, _ = self.run_gate("--host-threshold", "20%")
+        self.assertEqual(code, 3)
+        self.assertIn("launch() on the host: the worker did not measure it",
+                      self.cases(document)[FIRST]["reason"])
+
+    def test_an_open_question_about_calls_does_not_open_the_other_again(self):
+        """1.5 at 50 % stays open for 20 processes; the device's time passed after five."""
+        self.accept()
+        code, document, _ = self.run_gate("--host-threshold", "50%",
+                                          calls={SECOND: 1.5},
+                                          log_ratio={SECOND: [0.0] * 5 + [0.5]},
+                                          count=self.path("count"))
+        case = self.cases(document)[SECOND]
+        self.assertEqual((code, case["verdict"], len(case["processes"])), (3, "no-verdict", 20))
+        self.assertIn("Its time on the device: +0.00 %", case["reason"])
+
     def test_faster_is_an_improvement_and_the_baseline_stays(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 900.0})

@@ -28,6 +28,8 @@ struct device_replay {
 /* What the clock tells of the arms: a launch takes LAUNCH_NS times `factor`, with noise. */
 static struct script {
     double factor[2], noise;
+    double call_ns[2]; /* that a call of launch() takes on the host */
+    unsigned calls[2]; /* that there were */
     unsigned bad_from; /* replays of arm 1 from this one on take `bad_ns`; 0: none do */
     double bad_ns;
     double sm_clock_mhz;
@@ -109,6 +111,17 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
     return GATE_OK;
 }
 
+static enum gate_status calls(struct device *d, device_launch_fn launch, void *context,
+                              struct device_calls calls, double *host_ns, struct gate_error *err)
+{
+    const struct arm_launch *l = context;
+    unsigned arm = l->arm->role == ARM_BASELINE;
+    (void)d, (void)launch, (void)err;
+    script.calls[arm] += calls.n;
+    *host_ns = script.call_ns[arm] * calls.n;
+    return GATE_OK;
+}
+
 /* One watt more for each replay there was. */
 static struct device_sensors sensors(struct device *d)
 {
@@ -133,8 +146,12 @@ static int open_scripted(void **state)
     backend.rest = rest;
     backend.sensors_read = sensors;
     backend.single_run = single;
+    backend.calls_run = calls;
     d->backend = &backend;
-    script = (struct script){.factor = {1, 1}, .sm_clock_mhz = 1980, .room = {UINT_MAX, UINT_MAX}};
+    script = (struct script){.factor = {1, 1},
+                             .call_ns = {3000, 3000},
+                             .sm_clock_mhz = 1980,
+                             .room = {UINT_MAX, UINT_MAX}};
     rng_seed(&script.rng, 8);
     *state = d;
     return 0;
@@ -291,6 +308,26 @@ static void a_tail_shows_in_single_launches(void **state)
     release(&p);
 }
 
+/* The device takes as long, so that its time says nothing of it. */
+static void what_a_call_takes_on_the_host_is_measured(void **state)
+{
+    const struct measure_policy policy = {.budget_ns = 0, .swap = true};
+    struct pair p;
+    script.call_ns[0] = 4500;
+    assert_int_equal(measure(*state, &policy, &p), GATE_OK);
+    assert_true(fabs(p.arm[0].measurement.call_ns - 4500) < 1e-9);
+    assert_true(fabs(p.arm[1].measurement.call_ns - 3000) < 1e-9);
+    assert_true(fabs(p.arm[1].measurement.ratio_calls.value - 1.5) < 1e-9);
+    assert_true(fabs(p.arm[1].measurement.ratio.value - 1) < 1e-9);
+    assert_true(script.calls[0] > 0);
+    assert_int_equal(script.calls[0], script.calls[1]);
+    release(&p);
+    script.call_ns[1] = 0;
+    assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
+    assert_non_null(strstr(p.err.message, "a call of launch() took 0 ns"));
+    release(&p);
+}
+
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
 static void a_calibration_tells_it_too(void **state)
 {
@@ -385,6 +422,7 @@ int main(void)
         TEST(a_clock_that_never_ran_is_told_at_once),
         TEST(a_single_launch_of_no_time_is_told),
         TEST(a_tail_shows_in_single_launches),
+        TEST(what_a_call_takes_on_the_host_is_measured),
         TEST(a_calibration_tells_it_too),
         TEST(who_is_faster_than_the_device_is_wrong),
         TEST(without_the_counter_there_are_no_cycles),
