@@ -2,9 +2,7 @@
 // view_compare.js: two commits, runs, devices or providers, case by case.
 
 import { get } from "./api.js";
-import {
-    THRESHOLD, compareDevices, compareProviders, compareRuns, judge, meanRatio,
-} from "./compare_data.js";
+import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h, s } from "./dom.js";
 import {
     change, dateText, duration, durationCell, interval, plural, shortCommit, time, versus,
@@ -13,6 +11,7 @@ import { head, term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "./parts.js";
 import { choose, note } from "./places.js";
+import { effective, noneOfMain, scopeOf } from "./scope.js";
 import { badge } from "./verdict.js";
 import { eventSwatch } from "./chart_events.js";
 
@@ -22,8 +21,11 @@ const WORDS = {
     slower: "slower", faster: "faster", unclear: "unclear", same: "about the same",
     none: "not comparable",
 };
-/** What a change of two runs is of, where it is not of pairs. */
-const BY = { control: "÷ control", times: "of p50s, not judged" };
+/** What a change is of, where there is no interval of pairs. */
+const BY = {
+    control: "÷ control", times: "of p50s, not judged", pairs: "from pairs",
+    lowest: "of the lowest p50s",
+};
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
     ["providers", "Providers"]];
@@ -45,9 +47,9 @@ function changeBar(row, limit) {
     const log = Math.log(row.ratio);
     const way = log > 0 ? 6 : -6;
     const at = x(log);
-    const edge = Math.log(1 + (row.threshold ?? THRESHOLD));
+    const edge = Math.log(1 + (row.threshold ?? 0));
     return s("svg", {
-        class: `change-bar ${judge(row)}`, width: BAR.width, height: BAR.height,
+        class: `change-bar ${row.judged ?? ""}`, width: BAR.width, height: BAR.height,
         viewBox: `0 0 ${BAR.width} ${BAR.height}`, "aria-hidden": "true",
     },
     s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
@@ -64,13 +66,13 @@ function barLimit(rows) {
     return Math.max(0.05, all[Math.floor(all.length * 0.95)] ?? 0);
 }
 
-function summary(rows) {
-    const count = (kind) => rows.filter((r) => judge(r) === kind).length;
+function summary({ rows, tell = changeText }) {
+    const count = (kind) => rows.filter((r) => r.judged === kind).length;
     const mean = meanRatio(rows);
     return h("ul", { class: "compare-summary" },
         Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
             h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
-        mean !== null && h("li", {}, h("b", {}, changeText(mean)), " ",
+        mean !== null && h("li", {}, h("b", {}, tell(mean)), " ",
             term("geomean", "mean change")));
 }
 
@@ -82,7 +84,8 @@ function changeText(ratio) {
 
 const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
 const SORTS = {
-    worst: (x, y) => RANK[judge(x)] - RANK[judge(y)] || size(y) - size(x),
+    worst: (x, y) => (x.judged ? RANK[x.judged] - RANK[y.judged] || size(y) - size(x)
+        : (y.ratio ?? 0) - (x.ratio ?? 0)),
     change: (x, y) => size(y) - size(x),
     case: () => 0,
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
@@ -93,24 +96,24 @@ function cell(one, more, note) {
         one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict)));
 }
 
-function table(rows, names) {
+function table(rows, { names, isJudged, tell = changeText }) {
     const limit = barLimit(rows);
     const number = { class: "number" };
     const minor = { class: "number minor" };
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
         head("compare_change", "B against A", number),
         h("td", { class: "minor" }),
-        head("compare_judged", "Result")];
+        isJudged && head("compare_judged", "Result")];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
         cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
             "A ", duration(r.a.p50_ns))),
-        h("td", number, r.comparable ? changeText(r.ratio) : "–", r.comparable && r.by &&
+        h("td", number, r.comparable ? tell(r.ratio) : "–", r.comparable && r.by &&
             h("span", { class: "note" }, r.paired ? interval(r.paired_lo, r.paired_hi) :
                 BY[r.by])),
         h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        h("td", {}, mark(judge(r)))));
+        isJudged && h("td", {}, mark(r.judged))));
 }
 
 // ---- what is compared ----
@@ -174,7 +177,7 @@ async function runsPart(state, devices, signal, go) {
         const { a, b, by_time: byTime, rows } = await compareRuns(state, signal);
         const guessed = (name) => byTime && state[name] === "merge-base";
         return {
-            form, rows, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
+            form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))),
             caution: "Where both runs were measured against the same baseline, the change is the " +
@@ -188,22 +191,31 @@ async function runsPart(state, devices, signal, go) {
     }
 }
 
+/** What is compared without runs is of the main branch, where it has any. */
+async function mainScope(signal) {
+    const { devices } = await get("devices", scopeOf(""), signal);
+    const branch = await effective("", devices, signal);
+    return { scope: scopeOf(branch), sides: branch !== "" && noneOfMain() };
+}
+
 async function devicesPart(state, devices, signal, go) {
     const options = devices.map((d) => [d.model, d.newest.device_name]);
     const known = (model) => devices.some((d) => d.model === model);
     if (!known(state.a)) state.a = devices[0].model;
     if (!known(state.b)) state.b = (devices[1] ?? devices[0]).model;
+    const { scope, sides } = await mainScope(signal);
     return {
         form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
-        ...(await compareDevices(state, signal)), names: { a: state.a, b: state.b },
-        caution: "The newest result of each case on both devices. It says how the devices " +
-            "differ, and is no verdict about code.",
+        ...(await compareDevices(state, scope, signal)), sides, names: { a: state.a, b: state.b },
+        caution: "The newest result of each case on both devices, by its p50. It says how the " +
+            "devices differ, and judges no code.",
     };
 }
 
 async function providersPart(state, devices, signal, go) {
-    const leaders = await allLeaders(state.device, signal);
+    const { scope, sides } = await mainScope(signal);
+    const leaders = await allLeaders(state.device, signal, scope);
     const names = [...new Set(leaders.map((l) => l.provider))].sort();
     const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
     const other = names.find((n) => n !== ours) ?? ours;
@@ -217,8 +229,11 @@ async function providersPart(state, devices, signal, go) {
                 (device) => go({ device, a: "", b: "" })),
             picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
-        ...(await compareProviders(state, signal)), names: { a: state.a, b: state.b },
-        caution: "The lowest verified p50 that each ever reached on this device.",
+        ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
+        names: { a: state.a, b: state.b }, tell: (ratio) => versus(ratio, state.a),
+        caution: "The lowest verified p50 that each ever reached on this device. The change is " +
+            "from pairs where ours was timed beside the best vendor, as everywhere; of lowest " +
+            "times where it was not. It judges no code.",
     };
 }
 
@@ -234,9 +249,9 @@ function results(part, state, save) {
         const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
         const rows = part.rows
             .filter((r) => words.every((w) => r.id.includes(w)))
-            .filter((r) => !state.only || judge(r) === state.only)
+            .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
             .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
-        body.replaceChildren(...(rows.length > 0 ? table(rows, part.names)
+        body.replaceChildren(...(rows.length > 0 ? table(rows, part)
             : [h("p", { class: "quiet" }, "No case of this kind.")]));
         found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
             : `${rows.length} of ${plural(part.rows.length, "case")}`;
@@ -255,8 +270,9 @@ function results(part, state, save) {
     });
     draw();
     return [
-        part.sides, summary(part.rows), h("p", { class: "quiet" }, part.caution),
-        h("div", { class: "tools" }, search, picker("Show", kinds, state.only, change_("only")),
+        part.sides, summary(part), h("p", { class: "quiet" }, part.caution),
+        h("div", { class: "tools" }, search,
+            part.isJudged && picker("Show", kinds, state.only, change_("only")),
             picker("Sort by", sorts, state.sort || "worst", change_("sort")), found),
         body,
     ];

@@ -156,13 +156,22 @@ describe("compare", { skip }, () => {
         });
     });
 
-    test("devices and providers", async () => {
+    /** Nothing is coloured as slower or faster, and nothing is called so with a mark. */
+    const assertUnjudged = async (page) => {
+        await page.locator(".change-bar").first().waitFor();
+        for (const judged of [".judged", ":is(.change-bar, td).slower", ".change-bar.faster",
+            ".change-bar .zone[width]:not([width='0'])", "label:has-text('Show')"])
+            assert.equal(await page.locator(`main ${judged}`).count(), 0, judged);
+    };
+
+    test("devices and providers are not judged, and ours is told from pairs", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/compare?what=devices&a=${HOST}&b=${GPU}`);
             assert.match(await page.locator(".compare-summary").innerText(), /31\d times faster/);
             await it.open(page, `#/compare?what=devices&a=${GPU}&b=${HOST}`);
             assert.equal(await page.locator("tbody tr").count(), 12);
-            assert.match(await page.locator("tbody tr").first().innerText(), /slower/);
+            assert.match(await page.locator("tbody tr").first().innerText(), /times slower/);
+            await assertUnjudged(page);
             await page.click(".tabs a:text-is('Providers')");
             await until(page, () => location.hash.includes("what=providers"));
             await it.open(page, `#/compare?what=providers&device=${GPU}`);
@@ -171,6 +180,23 @@ describe("compare", { skip }, () => {
             await settled(page);
             assert.match(await page.locator("thead").innerText(), /cublas\s+ours/);
             assert.match(await page.locator("tbody").innerText(), /Not timed by both providers/);
+            await assertUnjudged(page);
+            const { cases } = await (await fetch(
+                `${it.url}api/v1/cases?device=${GPU}&main=1&limit=1000`)).json();
+            const told = async (a, b, one) => {
+                await it.open(page, `#/compare?what=providers&device=${GPU}&a=${a}&b=${b}`);
+                return page.locator("tbody tr", { hasText: one.id }).innerText();
+            };
+            const vendors = cases.filter((c) => c.peer === "cublas" && c.peer_ratio > 1.006);
+            assert.ok(vendors.length > 0);
+            for (const one of vendors.slice(0, 2)) {
+                const times = `${one.peer_ratio.toFixed(2).replace(".", "\\.")} times`;
+                assert.match(await told("cublas", "ours", one),
+                    new RegExp(`${times} slower than cuBLAS\\s+from pairs`));
+                assert.match(await told("ours", "cublas", one),
+                    new RegExp(`${times} faster than ours\\s+from pairs`));
+                assert.match(await told("ours", "torch", one), /of the lowest p50s|Not timed/);
+            }
         });
     });
 });
