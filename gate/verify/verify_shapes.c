@@ -286,6 +286,20 @@ static struct kg_problem half_tiles(const struct kg_problem *p)
     return half;
 }
 
+/* Longer ones than are drawn, with a tail: where a kernel may split them. */
+#define LONG_SUM (8192 + 513)
+
+static struct kg_problem long_sums(const struct kg_problem *p)
+{
+    struct kg_problem longer = *p;
+    bool over_rows = p->op == KG_OP_LINEAR_RELU_BWD;
+    longer.m = over_rows ? LONG_SUM : 3;
+    longer.k = over_rows ? 3 : LONG_SUM;
+    if (p->op != KG_OP_GEMV)
+        longer.n = 5;
+    return longer;
+}
+
 unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
                          struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover)
 {
@@ -299,9 +313,11 @@ unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shape
         new_pairs(&met, &out[i], true);
     for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &fixed, p);
-    if (p->op != KG_OP_ATTENTION_FWD && n < SHAPES_MAX) {
-        out[n] = half_tiles(p);
-        new_pairs(&met, &out[n++], true);
+    if (p->op != KG_OP_ATTENTION_FWD && n + 2 <= SHAPES_MAX) {
+        out[n++] = half_tiles(p);
+        out[n++] = long_sums(p);
+        new_pairs(&met, &out[n - 2], true);
+        new_pairs(&met, &out[n - 1], true);
     }
     for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &drawn, p);

@@ -42,6 +42,7 @@ SHORTENED(odd_k_tiles, (x->k + 63) / 64 > 3 && (x->k + 63) / 64 % 2 == 1,
           x->k - (x->k - 1) / 64 * 64)
 SHORTENED(half_k_tile, x->k > 64 && x->k % 64 == 32, 32)
 SHORTENED(long_k, x->k > 700, x->k % 8 ? x->k % 8 : 1)
+SHORTENED(long_sums, x->k > 8192, x->k % 8 ? x->k % 8 : 1)
 SHORTENED(k_of_512, x->k >= 512 && x->k % 512 == 0, 1)
 SHORTENED(flat_and_wide, x->n > 12 * x->m && x->m > 1 && x->k > 1, 1)
 
@@ -173,7 +174,7 @@ static enum kg_status batches_together(const problem *p, const args_t *args)
     {                                                                                              \
 #name, name, 0, NULL                                                                       \
     }
-FAULTS(F(five_k_tiles), F(odd_k_tiles), F(half_k_tile), F(long_k), F(k_of_512), F(flat_and_wide),
-       F(column_of_half_tile), F(wide), F(few_rows), F(many_kv_tiles), F(one_query_of_many_heads),
-       F(groups_over_four), F(odd_kv_heads), F(always_full), F(k_strides_for_v), F(y_padding_of_dy),
-       F(batches_together), )
+FAULTS(F(five_k_tiles), F(odd_k_tiles), F(half_k_tile), F(long_k), F(long_sums), F(k_of_512),
+       F(flat_and_wide), F(column_of_half_tile), F(wide), F(few_rows), F(many_kv_tiles),
+       F(one_query_of_many_heads), F(groups_over_four), F(odd_kv_heads), F(always_full),
+       F(k_strides_for_v), F(y_padding_of_dy), F(batches_together), )
