@@ -18,7 +18,7 @@ static const struct {
 /* Without the name of a command it serves. */
 static enum gate_status dispatch(int argc, char **argv, struct gate_error *err)
 {
-    if (argc > 1 && !strcmp(argv[1], "--version")) {
+    if (argc > 1 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
         puts("gate-server " GATE_VERSION);
         return GATE_OK;
     }

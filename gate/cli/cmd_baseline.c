@@ -83,6 +83,7 @@ const struct command command_baseline = {
 /* Rows or objects of one file after the other. */
 struct listing {
     bool json, log;
+    size_t n;
     struct buf objects;
     struct table *table;
     const struct baseline *baseline;
@@ -100,6 +101,7 @@ static void show_entry(void *context, const char *case_id, const struct baseline
 {
     struct listing *l = context;
     char text[UNITS_MAX];
+    l->n++;
     if (l->json) {
         baseline_write_entry(l->baseline, l->device_model, case_id, e, next_object(l));
         return;
@@ -124,6 +126,7 @@ static void log_entry(void *context, const struct baseline_change *c)
 {
     struct listing *l = context;
     char text[UNITS_MAX];
+    l->n++;
     if (l->json) {
         baseline_write_change(l->device_model, c, next_object(l));
         return;
@@ -181,7 +184,10 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
         buf_puts(&l.objects, l.objects.len ? "\n]\n" : "[]\n");
         status = command_write(NULL, &l.objects, err);
     } else if (status == GATE_OK) {
-        table_write(l.table, &style, &text);
+        if (l.n)
+            table_write(l.table, &style, &text);
+        else
+            buf_puts(&text, "no baseline is stored; gate run --accept-new makes the first\n");
         status = command_write(NULL, &text, err);
     }
     table_free(l.table);

@@ -371,10 +371,10 @@ static void decide_case(const struct run *run, struct run_case *c)
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"
-                                                : "no comparable baseline is stored for this case";
+                                                : "no comparable baseline is stored";
         bool is_new = !run->against_sha256 && !c->has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
-                 is_new ? "; --accept-new takes this one" : "");
+                 is_new ? "; --accept-new makes this measurement one" : "");
     } else {
         decide_measured(run, c);
         run_decide_calls(run, c);

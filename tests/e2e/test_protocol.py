@@ -15,7 +15,7 @@ class Contracts(FakeRuns):
         self.accept()
         code, document, _ = self.run_gate(greeting={"contract": "fake-v2"})
         self.assertEqual(code, 3)
-        self.assertIn("no comparable baseline is stored for this case; --accept-new takes this one",
+        self.assertIn("no comparable baseline is stored; --accept-new makes this measurement one",
                       document["cases"][0]["reason"])
 
     def test_a_wrong_result_beats_a_regression(self):

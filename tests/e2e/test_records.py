@@ -532,6 +532,13 @@ class Baseline(Records):
         self.assertIn("these baselines are of 'nvidia-a100'",
                       self.gate("baseline", "show", expect=4))
 
+    def test_an_empty_folder(self):
+        os.mkdir(self.path("baselines"))
+        for command in ("show", "log"):
+            self.assertEqual(self.gate("baseline", command),
+                             "no baseline is stored; gate run --accept-new makes the first\n")
+            self.assertEqual(self.gate("baseline", command, "--json"), "[]\n")
+
     def test_no_folder(self):
         self.import_runs(document(1))
         self.gate("baseline", "show", expect=74)

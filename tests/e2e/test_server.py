@@ -371,7 +371,8 @@ class Life(unittest.TestCase):
                    "--web-root", os.path.join(self.folder.name, "none"))
 
     def test_help_and_version(self):
-        for option, words in (("--help", "Usage: gate-server"), ("--version", "gate-server ")):
+        for option, words in (("--help", "Usage: gate-server"), ("--version", "gate-server "),
+                              ("-h", "Usage: gate-server"), ("-V", "gate-server ")):
             done = subprocess.run([SERVER, option], capture_output=True, timeout=PATIENCE)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertIn(words, done.stdout.decode())
