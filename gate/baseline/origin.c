@@ -36,7 +36,7 @@ static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
     return found;
 }
 
-/* Who has an e-mail address in place of a name is not named. */
+/* A name that holds an e-mail address is left out. */
 static void take_author(const char *name, struct origin *o)
 {
     size_t len = strlen(name);

@@ -89,9 +89,9 @@ const struct command command_run = {
         "\n"
         "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
         "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
-        "usage, 70 internal, 74 "
-        "input/output. With several, the first of 2, 1, 4, 3 wins. An interrupted "
-        "run stores nothing and ends by the signal: 130 in a shell, 143 of SIGTERM.\n",
+        "usage, 70 internal, 74 input/output. With several, the first of 2, 1, 4, 3 wins. An "
+        "interrupted run stores nothing and ends by the signal: 130 in a shell, 143 of "
+        "SIGTERM.\n",
     .main = cmd_run,
 };
 

@@ -30,8 +30,8 @@ struct shapes_cover {
 };
 
 /* Fills out[] and returns their number: a few with a size of the problem's own, plus a tail, then
- * the fixed and the drawn ones. Of two plans with one seed the fixed ones of the shorter are the
- * first ones of the longer. */
+ * the fixed ones, for a product one of half tiles, and the drawn ones. Of two plans with one seed
+ * the fixed ones of the shorter are the first ones of the longer. */
 unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
                          struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover);
 

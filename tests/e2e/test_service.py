@@ -192,21 +192,17 @@ class Tls(unittest.TestCase):
             self.assertEqual(len(clear), warned, said)
             self.assertIn("gate-server: stopped", said)
 
-    def test_addresses_of_this_server_that_do_not_fit(self):
-        for url in ("gate.example", "javascript:x", "https://gate.example/#/"):
-            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0",
-                                   "--public-url", url],
-                                  capture_output=True, text=True, timeout=PATIENCE)
-            self.assertEqual(done.returncode, 64, done.stderr)
-            self.assertIn("--public-url is", done.stderr)
-
-    def test_addresses_of_commits_that_do_not_fit(self):
-        for url in ("https://forge.example/", "javascript:%s", "https://forge.example/%s/%s"):
-            done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0",
-                                   "--commit-url", url],
-                                  capture_output=True, text=True, timeout=PATIENCE)
-            self.assertEqual(done.returncode, 64, done.stderr)
-            self.assertIn("where the commit stands", done.stderr)
+    def test_addresses_that_do_not_fit(self):
+        for option, words, urls in (
+                ("--public-url", "--public-url is",
+                 ("gate.example", "javascript:x", "https://gate.example/#/")),
+                ("--commit-url", "where the commit stands",
+                 ("https://forge.example/", "javascript:%s", "https://forge.example/%s/%s"))):
+            for url in urls:
+                done = subprocess.run([SERVER, "--db", self.db, "--listen", "127.0.0.1:0", option,
+                                       url], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual(done.returncode, 64, done.stderr)
+                self.assertIn(words, done.stderr)
 
     def test_files_that_do_not_fit(self):
         for options, status, words in (
