@@ -2,7 +2,7 @@
 /*
  * cuda_state.cu: what belongs to the whole device, and is no kernel's to change.
  *
- * The stack limit is not among it: the driver raises that by itself.
+ * The stack limit is not among it, nor are the other flags: the driver changes those by itself.
  */
 #include "gate/device/cuda_device.cuh"
 
@@ -19,7 +19,9 @@ enum gate_status cuda_state_read(struct device *device, struct device_state *out
     CUDA_TRY(cudaDeviceGetLimit(&out->printf_bytes, cudaLimitPrintfFifoSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->persisting_l2_bytes, cudaLimitPersistingL2CacheSize), err);
     CUDA_TRY(cudaDeviceGetLimit(&out->l2_fetch_bytes, cudaLimitMaxL2FetchGranularity), err);
-    CUDA_TRY(cudaGetDeviceFlags(&out->flags), err);
+    unsigned flags = 0;
+    CUDA_TRY(cudaGetDeviceFlags(&flags), err);
+    out->wait_flags = flags & cudaDeviceScheduleMask;
     cudaFuncCache cache = cudaFuncCachePreferNone;
     CUDA_TRY(cudaDeviceGetCacheConfig(&cache), err);
     out->cache_preference = (int)cache;

@@ -146,7 +146,7 @@ struct device_state {
     size_t malloc_heap_bytes, printf_bytes, persisting_l2_bytes; /* limits */
     size_t l2_fetch_bytes; /* another: how much of the L2 a miss fills */
     uint64_t pool_keeps;   /* bytes that the default pool does not give back */
-    unsigned flags;        /* how a call waits, and more */
+    unsigned wait_flags;   /* how a call waits */
     int cache_preference;  /* of L1 and shared memory */
 };
 

@@ -31,13 +31,22 @@ static void choose_device(const char *wanted, char *device, size_t size)
         fprintf(stderr, "gate: there is no GPU here; measuring on the host device\n");
 }
 
-/* The vendor's libraries that are shipped; each says itself when what it opens is not there. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The vendor's libraries that are shipped, but for one that is the candidate itself; each says
+ * itself when what it opens is not there. */
 static enum gate_status add_vendors(struct target *t, unsigned *n, struct gate_error *err)
 {
     static const char *const vendors[] = {"libcublas_provider.so", "libcublaslt_provider.so",
                                           "libeager_provider.so", "libcudnn_provider.so"};
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0] && !status; i++) {
+        if (!strcmp(vendors[i], name_of(t->library)))
+            continue;
         status = paths_library(vendors[i], t->provider_paths[*n], err);
         t->providers[*n] = t->provider_paths[*n];
         (*n)++;

@@ -10,7 +10,6 @@
 #include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
-#define FP16_HALF_UNIT 0x1p-25 /* of subnormal numbers: what their rounding may add */
 
 /* A check in hand. */
 struct trial {
@@ -206,8 +205,6 @@ static enum gate_status compare_at_outputs(struct trial *t, struct gate_error *e
         const struct problem_tensor *about = &image->about[image->n_in + i];
         compare_start(&look, &image->problem, about, probe_is_exact(t->check->probe), t->rms[i]);
         look.limit += probe_slack(t->check->probe, &image->problem);
-        if (image->problem.dtype == KG_F16 && t->rms[i] > 0)
-            look.limit += FP16_HALF_UNIT / t->rms[i];
         look.unbiased = t->check->probe == PROBE_NORMAL;
         const struct kg_tensor got = problem_dense(&image->problem, about, t->scratch[i]);
         enum gate_status status = compare_on_host(&look, &got, t->reference[i], err);

@@ -43,6 +43,16 @@ static double share_of_norm(uint32_t op)
     return op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
 }
 
+/* Rounding to the subnormal numbers of fp16 adds half a unit whatever the size: from this root mean
+ * square on that stays within the limit, and what is smaller is measured by it. */
+#define FP16_HALF_UNIT 0x1p-25
+
+static double least_rms(const struct kg_problem *p, double limit, double rms)
+{
+    double least = share_of_norm(p->op) * rms;
+    return p->dtype == KG_F16 ? fmax(least, FP16_HALF_UNIT / limit) : least;
+}
+
 double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about)
 {
     bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
@@ -59,7 +69,7 @@ void compare_start(struct look *look, const struct kg_problem *p,
                           .limit = limit,
                           .rms = rms,
                           .rule = {.exact = exact,
-                                   .least_rms = share_of_norm(p->op) * rms,
+                                   .least_rms = least_rms(p, limit, rms),
                                    .bad_share = BAD_FACTOR * limit,
                                    .bad_rms = rms}};
 }

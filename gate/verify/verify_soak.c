@@ -36,10 +36,10 @@ void means_compare(struct device *d, const struct means *m, unsigned launches,
     for (unsigned i = 0; i < 3; i++)
         process[i] =
             (struct state_memory){m->process[i].heap_bytes, host ? m->process[i].address_bytes : 0};
+    state_find_gathering(m->counts, launches, v);
+    state_find_device_leak(m->device, launches, v); /* the driver's heap grows with it */
     if (host || launches >= MANY)
         state_find_leak(process, launches, v);
-    state_find_gathering(m->counts, launches, v);
-    state_find_device_leak(m->device, launches, v);
 }
 
 /* ---- a small problem ---- */

@@ -94,7 +94,7 @@ struct state_counts state_count(void)
                                  count_children()};
 }
 
-void state_read(bool counted, struct state *out)
+void state_read(struct state *out)
 {
     *out = (struct state){.float_control = float_control()};
     if (!getcwd(out->folder, sizeof out->folder))
@@ -110,8 +110,7 @@ void state_read(bool counted, struct state *out)
     umask(out->umask);
     out->scheduler = sched_getscheduler(0);
     out->niceness = getpriority(PRIO_PROCESS, 0);
-    if (counted)
-        out->counts = state_count();
+    out->counts = state_count();
 }
 
 static void describe_change(struct verification *v, const char *whose, const char *what)
@@ -128,7 +127,13 @@ static void say(struct verification *v, const char *what)
     describe_change(v, "process", what);
 }
 
-void state_compare(const struct state *before, const struct state *now, struct verification *v)
+static bool has_more(unsigned before, unsigned now, unsigned more)
+{
+    return now > before && now - before > more;
+}
+
+void state_compare(const struct state *before, const struct state *now, unsigned more,
+                   struct verification *v)
 {
     if (before->float_control != now->float_control)
         say(v, "the floating-point mode");
@@ -149,11 +154,11 @@ void state_compare(const struct state *before, const struct state *now, struct v
         say(v, "the file mode mask");
     if (before->scheduler != now->scheduler || before->niceness != now->niceness)
         say(v, "how it is scheduled");
-    if (now->counts.threads > before->counts.threads)
+    if (has_more(before->counts.threads, now->counts.threads, more))
         say(v, "the number of threads");
-    if (now->counts.files > before->counts.files)
+    if (has_more(before->counts.files, now->counts.files, more))
         say(v, "the number of open files");
-    if (now->counts.children > before->counts.children)
+    if (has_more(before->counts.children, now->counts.children, more))
         say(v, "the number of child processes");
 }
 
@@ -274,8 +279,8 @@ enum gate_status state_compare_device(const struct device_state *before,
         describe_change(v, "device", "the part of the L2 that is set aside");
     if (before->l2_fetch_bytes != now->l2_fetch_bytes)
         describe_change(v, "device", "how much of the L2 a miss fills");
-    if (before->flags != now->flags)
-        describe_change(v, "device", "its flags, as how a call waits");
+    if (before->wait_flags != now->wait_flags)
+        describe_change(v, "device", "how a call waits");
     if (before->cache_preference != now->cache_preference)
         describe_change(v, "device", "the preference of L1 or shared memory");
     if (before->pool_keeps != now->pool_keeps)

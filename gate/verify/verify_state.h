@@ -9,7 +9,7 @@
 #ifndef GATE_VERIFY_VERIFY_STATE_H
 #define GATE_VERIFY_VERIFY_STATE_H
 
-#include <stdbool.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,11 +35,14 @@ struct state {
     struct state_counts counts;
 };
 
-/* `counted`: also threads, files and children, which a CUDA driver makes when it pleases. */
-void state_read(bool counted, struct state *out);
+void state_read(struct state *out);
 
-/* Has a kernel changed anything? Then says so in v. */
-void state_compare(const struct state *before, const struct state *now, struct verification *v);
+/* Has a kernel changed anything? Then says so in v. There may be `more` threads, files and children
+ * than before: a CUDA driver makes a few when it pleases. */
+#define STATE_MORE_ON_GPU 64
+#define STATE_MORE_ANY UINT_MAX
+void state_compare(const struct state *before, const struct state *now, unsigned more,
+                   struct verification *v);
 
 struct state_memory {
     size_t heap_bytes;    /* allocated by malloc() */

@@ -256,7 +256,7 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
 {
     struct state before, now;
     struct device_state device_before, device_now;
-    bool counted = device_info(d)->kg.kind == KG_DEVICE_HOST;
+    unsigned more = device_info(d)->kg.kind == KG_DEVICE_HOST ? 0 : STATE_MORE_ON_GPU;
     struct round *r = calloc(1, sizeof *r);
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -267,7 +267,7 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
     r->arm = arm;
     r->notice = notice;
     r->context = context;
-    state_read(counted, &before);
+    state_read(&before);
     enum gate_status status = device_state_read(d, &device_before, err);
     find_shapes(r, p);
     prepare_shapes(r);
@@ -276,8 +276,8 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
     if (!status)
         status = check_elsewhere(r, p, err);
     arm->verification.own_shape_only = !status && arm->verification.ok && !r->served_elsewhere;
-    state_read(counted, &now);
-    state_compare(&before, &now, &arm->verification);
+    state_read(&now);
+    state_compare(&before, &now, more, &arm->verification);
     if (!status)
         status = device_state_read(d, &device_now, err);
     if (!status)

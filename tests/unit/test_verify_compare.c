@@ -88,6 +88,34 @@ static void test_a_sum_that_cancelled(void **state)
     }
 }
 
+/* One large element in another row: what rounding to whole units of 2^-24 adds to a row of a few
+ * units is right, and three units more are not. */
+static void test_a_row_of_subnormal_numbers(void **state)
+{
+    enum { WIDTH = 64 };
+    (void)state;
+    const struct kg_problem p = {
+        .op = KG_OP_ATTENTION_FWD, .dtype = KG_F16, .batch = 1, .heads = 2, .head_dim = WIDTH};
+    const struct problem_tensor about = {"o", true, 2, {2, WIDTH}};
+    for (int off = 0; off < 2; off++) {
+        double reference[2 * WIDTH];
+        uint16_t bits[2 * WIDTH];
+        struct look look;
+        char text[600] = "";
+        for (int i = 0; i < 2 * WIDTH; i++) {
+            bits[i] = (uint16_t)(i % 7 + 3 * off * (i >= WIDTH));
+            reference[i] = (i % 7 + 0.4) * 0x1p-24;
+        }
+        bits[40] = 0x2000;
+        reference[40] = 0x1p-7;
+        const struct kg_tensor got = problem_dense(&p, &about, bits);
+        compare_start(&look, &p, &about, false, 1e-3);
+        assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
+        assert_int_equal(compare_is_right(&look, text, sizeof text), !off);
+        assert_true(!off || strstr(text, "of row 1 is over the limit"));
+    }
+}
+
 /* The limit for fp32 is 1e-5: these errors are below it as a share of the whole. */
 static void test_an_error_in_one_row(void **state)
 {
@@ -234,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_equal_is_right),
         cmocka_unit_test(test_one_bit_is_not_exact),
         cmocka_unit_test(test_a_sum_that_cancelled),
+        cmocka_unit_test(test_a_row_of_subnormal_numbers),
         cmocka_unit_test(test_an_error_in_one_row),
         cmocka_unit_test(test_an_error_in_one_tile),
         cmocka_unit_test(test_an_error_in_one_element),

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gate/verify/verify_state.h"
 
@@ -25,7 +26,7 @@ static struct verification after_change(size_t at)
     now.printf_bytes += at == 3;
     now.persisting_l2_bytes += at == 4;
     now.l2_fetch_bytes += at == 5;
-    now.flags += at == 6;
+    now.wait_flags += at == 6;
     now.cache_preference += at == 7;
     now.pool_keeps += at == 8;
     assert_int_equal(state_compare_device(&before, &now, &v, &err), GATE_OK);
@@ -34,8 +35,14 @@ static struct verification after_change(size_t at)
 
 static void test_a_device_is_as_it_was(void **state)
 {
-    static const char *const says[] = {"",           "that is current", "heap",  "printf() buffer",
-                                       "the L2",     "a miss fills",    "flags", "preference",
+    static const char *const says[] = {"",
+                                       "that is current",
+                                       "heap",
+                                       "printf() buffer",
+                                       "the L2",
+                                       "a miss fills",
+                                       "how a call waits",
+                                       "preference",
                                        "memory pool"};
     (void)state;
     assert_true(after_change(0).ok);
@@ -89,8 +96,8 @@ static bool changed_by_now(const struct state *before)
 {
     struct state now;
     struct verification v = {.ok = true};
-    state_read(false, &now);
-    state_compare(before, &now, &v);
+    state_read(&now);
+    state_compare(before, &now, STATE_MORE_ANY, &v);
     return !v.ok;
 }
 
@@ -100,17 +107,38 @@ static void test_a_thread_is_no_change(void **state)
     (void)state;
     pthread_t thread;
     struct state before;
-    state_read(false, &before);
+    state_read(&before);
     assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(changed_by_now(&before));
+}
+
+static void test_many_open_files_are_one(void **state)
+{
+    (void)state;
+    int files[STATE_MORE_ON_GPU + 1];
+    struct state before, now;
+    struct verification few = {.ok = true}, many = {.ok = true};
+    state_read(&before);
+    for (unsigned i = 0; i < STATE_MORE_ON_GPU; i++)
+        assert_true((files[i] = dup(STDERR_FILENO)) >= 0);
+    state_read(&now);
+    state_compare(&before, &now, STATE_MORE_ON_GPU, &few);
+    assert_true((files[STATE_MORE_ON_GPU] = dup(STDERR_FILENO)) >= 0);
+    state_read(&now);
+    state_compare(&before, &now, STATE_MORE_ON_GPU, &many);
+    for (unsigned i = 0; i <= STATE_MORE_ON_GPU; i++)
+        close(files[i]);
+    assert_true(few.ok);
+    assert_false(many.ok);
+    assert_non_null(strstr(many.message, "the number of open files"));
 }
 
 static void test_a_signal_handler_is_one(void **state)
 {
     (void)state;
     struct state before;
-    state_read(false, &before);
+    state_read(&before);
     void (*previous)(int) = signal(SIGUSR2, SIG_IGN);
     assert_true(changed_by_now(&before));
     signal(SIGUSR2, previous);
@@ -122,7 +150,7 @@ static void test_the_mask_and_the_environment_are_some(void **state)
     struct state before;
     sigset_t one, previous;
     (void)state;
-    state_read(false, &before);
+    state_read(&before);
     sigemptyset(&one);
     sigaddset(&one, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &one, &previous);
@@ -139,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thread_is_no_change),
+        cmocka_unit_test(test_many_open_files_are_one),
         cmocka_unit_test(test_a_signal_handler_is_one),
         cmocka_unit_test(test_the_mask_and_the_environment_are_some),
         cmocka_unit_test(test_a_device_is_as_it_was),
