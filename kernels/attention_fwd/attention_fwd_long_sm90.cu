@@ -183,13 +183,14 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
 
     for (;;) {
         q_ring.wait_full(q_at);
-        const struct item &i = items[q_at.parity]; /* the next one is put beside it */
-        const int key_tiles = uniform(i.key_tiles);
+        const struct item &i = items[q_at.parity]; /* the leader releases it, so it reads it */
+        const int key_tiles = uniform(warp_leader ? i.key_tiles : 0);
         if (key_tiles == 0)
             break;
-        const int row = uniform(i.row + w * 64), unmasked = uniform(visible_keys(p.a, row));
+        const int row = uniform(warp_leader ? i.row : 0) + w * 64;
+        const int unmasked = uniform(visible_keys(p.a, row));
         const int mine = uniform(key_tiles_of<KEYS>(p.a, row + 64)); /* of the key tiles */
-        float s[KEYS / 2], o[D / 2], inverse[2];
+        float s[KEYS / 2], o[D / 2], inverse[2], shrink[2];
         uint32_t pr[KEYS / 4];
         struct softmax_rows rows;
 
@@ -227,12 +228,11 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
                 if ((j + 1) * KEYS > unmasked)
                     mask_tile(t, p.a, row, j * KEYS);
             };
-            auto settle = [&](const float(&shrink)[2]) {
-                if (!first) {
-                    ptx::wgmma_wait<0>();
-                    ptx::keep(o);
-                    scale_rows(o, shrink);
-                }
+            bool outgrown = false;
+            auto settle = [&](const float(&by)[2]) {
+                shrink[0] = by[0];
+                shrink[1] = by[1];
+                outgrown = true;
             };
             ptx::keep(s);
             softmax_tile<T, D, Tile::POLYNOMIAL>(
@@ -242,6 +242,7 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
             if (warp_leader)
                 k_ring.release(k_at);
             k_at.next();
+            return outgrown;
         };
 
         issue_s();
@@ -253,8 +254,10 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
             issue_s();
             issue_o(j > 1);
             ptx::wgmma_wait<1>();
-            softmax(j, false);
+            const bool outgrown = softmax(j, false);
             finish_o();
+            if (outgrown)
+                scale_rows(o, shrink);
             pack_tile(pr, s, T());
         }
         if (warp_leader)

@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(512, 1)
         const int unmasked = uniform(visible_keys(a, row));
         const int key_tiles = uniform(key_tiles_of<Tile>(a, row));
         const uint32_t q_low = uniform(descriptor_low(q_of(r)));
-        float o[32], inverse[2];
+        float o[32], inverse[2], shrink[2];
         uint32_t p[KEYS / 4];
         struct softmax_rows rows;
 
@@ -178,17 +178,17 @@ __global__ void __launch_bounds__(512, 1)
                 if ((j + 1) * KEYS > unmasked)
                     mask_tile(t, a, row, j * KEYS);
             };
-            auto settle = [&](const float(&shrink)[2]) {
-                if (!first) {
-                    ptx::wgmma_wait<0>();
-                    ptx::keep(o);
-                    scale_rows(o, shrink);
-                }
+            bool outgrown = false;
+            auto settle = [&](const float(&by)[2]) {
+                shrink[0] = by[0];
+                shrink[1] = by[1];
+                outgrown = true;
             };
             ptx::keep(s);
             softmax_tile<T, 64, Tile::POLYNOMIAL>(
                 s, rows, factor, first, {q_of(r), base + layout::K + j * Tile::KEY_BYTES, 64, KEYS},
                 hide, settle);
+            return outgrown;
         };
         softmax(0, true);
         pack_tile(p, s, T());
@@ -207,10 +207,12 @@ __global__ void __launch_bounds__(512, 1)
             ptx::wgmma_commit();
             turn.pass();
             ptx::wgmma_wait<1>();
-            softmax(j, false);
+            const bool outgrown = softmax(j, false);
             ptx::wgmma_wait<0>();
             ptx::keep(o);
             ptx::keep(p);
+            if (outgrown)
+                scale_rows(o, shrink);
             pack_tile(p, s, T());
         }
         ptx::mbarrier_wait(base + layout::V_FULL + (key_tiles - 1) * 8, 0);

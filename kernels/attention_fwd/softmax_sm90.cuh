@@ -194,7 +194,9 @@ __device__ __forceinline__ void start_references(const float (&s)[R], float fact
 
 /*
  * S becomes P. `first` tiles set the references. hide(s) masks the tile: scores that are computed
- * again have to be masked again. settle(shrink) multiplies O.
+ * again have to be masked again. settle(shrink) is called where rows of the warp have outgrown
+ * their references: O of the tiles before is to be multiplied. While some of that is in the tensor
+ * cores, settle must leave it for later, since a warp cannot wait for them alone.
  */
 template <typename T, int D, int EVERY, int R, typename Hide, typename Settle>
 __device__ __forceinline__ void softmax_tile(float (&s)[R], struct softmax_rows &rows, float factor,
