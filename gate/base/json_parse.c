@@ -145,11 +145,19 @@ static bool check_escape(struct scan *s)
     return (low >= 0xdc00 && low <= 0xdfff) || fault(s, start, "half of a surrogate pair");
 }
 
+/* Does it stand for itself in a string, and for no more than itself? */
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
+}
+
 static bool check_string(struct scan *s)
 {
     size_t start = s->at++;
     for (;;) {
         uint32_t code;
+        while (s->at < s->len && is_plain(s->text[s->at]))
+            s->at++;
         int c = peek(s);
         if (c < 0)
             return fault(s, start, "string without an end");
@@ -248,9 +256,14 @@ static bool check_token(struct scan *s)
     }
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->len && strchr(" \t\n\r", s->text[s->at]) && s->text[s->at])
+    while (s->at < s->len && is_space(s->text[s->at]))
         s->at++;
 }
 

@@ -3,8 +3,6 @@
 #include "server/api/run_brief.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "gate/history/store_put.h"
 
@@ -18,13 +16,13 @@ struct brief_case {
 /* null where it is not known */
 static void put_rounded(struct emit *e, double value, bool known)
 {
-    char text[32];
     if (!known || !isfinite(value)) {
         emit_null(e);
         return;
     }
-    snprintf(text, sizeof text, "%.*g", DIGITS, value);
-    emit_real(e, strtod(text, NULL));
+    double unit = value != 0 ? pow(10, DIGITS - 1 - floor(log10(fabs(value)))) : 1;
+    bool rounds = isfinite(unit) && isfinite(value * unit);
+    emit_real(e, rounds ? round(value * unit) / unit : value);
 }
 
 static void give_id(struct emit *e, const struct brief_case *c)

@@ -323,6 +323,45 @@ static void test_numbers_round_trip(void **state)
     }
 }
 
+/* The number in the fewest of 15 to 17 digits that read back, by printf(). */
+static void put_by_printf(double value, char out[48])
+{
+    if (value == floor(value) && fabs(value) <= JSON_MAX_SAFE_INTEGER) {
+        snprintf(out, 48, "%.0f", value);
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, 48, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            return;
+    }
+}
+
+static void test_numbers_are_as_printf_writes_them(void **state)
+{
+    (void)state;
+    uint64_t r = 88172645463325252u;
+    struct buf b;
+    buf_init(&b, 100);
+    for (int i = 0; i < 200000; i++) {
+        char text[48];
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        double scale = pow(10, (double)(r >> 32) / 0x1p32 * 22);
+        double x = i % 4 == 0   ? (double)(r % 2000000000000000u) / scale
+                   : i % 4 == 1 ? (double)(r % 100000) / scale
+                   : i % 4 == 2 ? nextafter(pow(10, (double)(r % 24) - 6), i % 8 ? 0 : INFINITY)
+                                : (double)(r >> 11) / scale;
+        x = i % 3 ? x : -x;
+        put_by_printf(x, text);
+        buf_clear(&b);
+        json_write_number(x, &b);
+        assert_string_equal(b.data, text);
+    }
+    buf_release(&b);
+}
+
 static void test_no_json_for_nan(void **state)
 {
     (void)state;
@@ -425,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_first_line),
         cmocka_unit_test(test_look_ups),
         cmocka_unit_test(test_numbers_round_trip),
+        cmocka_unit_test(test_numbers_are_as_printf_writes_them),
         cmocka_unit_test(test_no_json_for_nan),
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_keys_that_come_again),
