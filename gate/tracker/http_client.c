@@ -264,7 +264,7 @@ static enum gate_status perform(struct http_client *c, const char *message,
 enum gate_status http_client_ask(struct http_client *c, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err)
 {
-    char url[REMOTE_URL_MAX + 256], message[CURL_ERROR_SIZE] = "";
+    char url[REMOTE_URL_MAX + 1000], message[CURL_ERROR_SIZE] = "";
     bool ok = true;
     int n = snprintf(url, sizeof url, "%s%s", c->remote->url, request->path);
     if (n < 0 || (size_t)n >= sizeof url)

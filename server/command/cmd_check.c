@@ -200,7 +200,8 @@ static void check_settings(struct readiness *c)
     if (h->webhook_secret)
         check_mode(c, h->webhook_secret, true);
     if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
-        warning(c, "webhook: %s is not HTTPS: what it is told can be read on the way", h->webhook);
+        warning(c, "webhook: %.*s is not HTTPS: what it is told can be read on the way",
+                (int)strcspn(h->webhook, "?"), h->webhook);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)
         warning(c, "files: this process may open %llu, too few for %lld connections",

@@ -23,11 +23,13 @@
 #define LONGEST_WAIT_S 600.0 /* whatever the receiver asks for */
 #define MAX_BODY ((size_t)64 << 10)
 #define MAX_ANSWER ((size_t)64 << 10)
-#define LOG_EVERY 20  /* failures in a row, between two lines of the log */
+#define LOG_EVERY 20 /* failures in a row, between two lines of the log */
+#define QUERY_MAX 700
 #define SAVE_EVERY 32 /* deliveries between two writes of the mark */
 
 struct webhook {
     struct remote remote;
+    char query[QUERY_MAX + 2]; /* "?..." of the address, or ""; it may be a secret */
     struct http_client *client;
     struct buf secret;
     char target[2 * HMAC_BYTES + 1];
@@ -190,7 +192,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
     snprintf(signature, sizeof signature, "X-Gate-Signature: sha256=%s", hex);
     struct http_request request = {
         .method = "POST",
-        .path = "",
+        .path = w->query,
         .type = "application/json",
         .body = body->data,
         .len = body->len,
@@ -295,15 +297,36 @@ static enum gate_status read_secret(const char *path, struct buf *out, struct ga
 /* The address may be a secret itself, so that the database has its hash. */
 static void name_target(struct webhook *w)
 {
+    char url[sizeof w->remote.url + sizeof w->query];
     uint8_t mac[HMAC_BYTES];
-    hmac_sha256("webhook", 7, w->remote.url, strlen(w->remote.url), mac);
+    snprintf(url, sizeof url, "%s%s", w->remote.url, w->query);
+    hmac_sha256("webhook", 7, url, strlen(url), mac);
     put_hex(w->target, mac, sizeof mac);
+}
+
+/* No message has the query: services that take no other sign of who asks have a key in it. */
+static enum gate_status take_address(struct webhook *w, const char *text, struct gate_error *err)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-._~%!$&'()*+,;=:@/?";
+    char address[2 * REMOTE_URL_MAX];
+    size_t n = strcspn(text, "?"), n_query = strlen(text + n);
+    bool ends = n > 0 && text[n - 1] == '/'; /* a '/' that remote_take_url() drops */
+    snprintf(address, sizeof address, "%.*s", (int)n, text);
+    if (n_query > QUERY_MAX || strspn(text + n, allowed) != n_query)
+        return gate_fail(err, GATE_USAGE,
+                         "the query of the webhook's address has other characters than an address "
+                         "may have, or more than %d",
+                         QUERY_MAX);
+    if (n_query > 0)
+        snprintf(w->query, sizeof w->query, "%s%s", ends ? "/" : "", text + n);
+    return remote_take_url(address, &w->remote, err);
 }
 
 static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
                                 struct gate_error *err)
 {
-    enum gate_status status = remote_take_url(o->url, &w->remote, err);
+    enum gate_status status = take_address(w, o->url, err);
     if (!status)
         status = read_secret(o->secret_file, &w->secret, err);
     if (!status)

@@ -23,7 +23,7 @@
 struct webhook;
 
 struct webhook_options {
-    const char *url;         /* https://HOST[:PORT][/PATH], or http:// */
+    const char *url;         /* https://HOST[:PORT][/PATH][?QUERY], or http:// */
     const char *secret_file; /* 16 to 4096 bytes; newlines at its end do not count */
     const char *db;
     struct writer *writer; /* outlives it */

@@ -457,6 +457,7 @@ class Receiver:
 
     def __init__(self, plan=()):
         self.plan, self.seen, self.changed = list(plan), [], threading.Condition()
+        self.paths = []
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -465,6 +466,7 @@ class Receiver:
                 with receiver.changed:
                     answer = receiver.plan.pop(0) if receiver.plan else (204, {})
                     receiver.seen.append((answer[0], dict(self.headers), body))
+                    receiver.paths.append(self.path)
                     receiver.changed.notify_all()
                 if answer[0] is None:
                     return  # no answer at all
@@ -578,6 +580,23 @@ class Webhook(Case):
         self.assertIn("webhook: ", server.log)
         self.assertNotIn(SECRET.decode(), server.log)
 
+    def test_an_address_may_have_a_query_that_no_log_has(self):
+        query = "?api-version=2016-06-01&sp=%2Ftriggers%2Frun&sv=1.0&sig=Z3-key_of.it~1"
+        receiver = self.receiver([(500, {}), (301, {"Location": "/"}), (None, {})])
+        for end in ("", "/"):
+            receiver.paths.clear()
+            receiver.seen.clear()
+            plain = receiver.url
+            receiver.url = plain + end + query
+            with self.hooked(receiver) as server:
+                self.step(self.new_alert(), "acknowledged", server=server)
+                receiver.wait(1)
+            receiver.url = plain
+            self.assertEqual(set(receiver.paths), {"/hook/Of-Gate" + end + query})
+            if not end:
+                self.assertIn("answers 500", server.log)
+            self.assertNotIn("key_of", server.log)
+
     def test_a_receiver_may_say_much(self):
         receiver = self.receiver([(200, {}, b"x" * 100000)])
         number = self.new_alert()
@@ -648,10 +667,17 @@ class Webhook(Case):
                                 (74, ("--webhook", url, "--webhook-secret-file", short + "x")),
                                 (64, ("--webhook", "ftp://x", "--webhook-secret-file",
                                       self.secret)),
-                                (64, ("--webhook", "http://u:p@x/", "--webhook-secret-file",
-                                      self.secret))):
+                                (64, ("--webhook", "http://u:p@x/?sig=key_of",
+                                      "--webhook-secret-file", self.secret)),
+                                (64, ("--webhook", url + "?sig=key_of it", "--webhook-secret-file",
+                                      self.secret)),
+                                (64, ("--webhook", url + "?sig=key_of#1", "--webhook-secret-file",
+                                      self.secret)),
+                                (64, ("--webhook", url + "?key_of=" + "a" * 700,
+                                      "--webhook-secret-file", self.secret))):
             got = refused(*options)
             self.assertEqual(got[0], status, got)
+            self.assertNotIn("key_of", got[1])
 
 
 if __name__ == "__main__":

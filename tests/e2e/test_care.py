@@ -65,10 +65,10 @@ class Check(CareCase):
                       "too few for 100000 connections"):
             self.assertIn(words, done.stdout)
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = self.check("--tls-cert", key, "--tls-key", key, "--webhook", "http://x/",
+        done = self.check("--tls-cert", key, "--tls-key", key, "--webhook", "http://x/?sig=key",
                           "--webhook-secret-file", self.path("none"))
         self.assertRegex(done.stdout, r"fault +\S+key.pem: others than its owner may read it")
-        self.assertIn("is not HTTPS", done.stdout)
+        self.assertIn("webhook: http://x/ is not HTTPS", done.stdout)
         self.assertEqual(done.returncode, 74)
         os.chmod(self.db, 0o666)
         done = self.check()
