@@ -8,6 +8,7 @@ import { caseLink, commitRange } from "./parts.js";
 import { icon } from "./verdict.js";
 
 const DAY = 86400e3;
+const LATE = 3 * DAY; // from the run that begins a step to the last one that shows it
 const APART = 1800e3; // without a look at the page, after which the next look is another visit
 const KEY = "kernel-gate-visit"; // in localStorage: the last look, and the end of the visit before
 const LINES = 5;
@@ -23,6 +24,10 @@ function lastVisit() {
         : [now - DAY, "since yesterday"];
 }
 
+/** A history that is imported is raised today, and is no news: what is new was measured lately. */
+const isFresh = (alert, since) => alert.state === "new" && alert.updated_ms > since &&
+    alert.time_ms > since - LATE;
+
 /** [{ kind, alerts, isNew, time_ms }], the new ones first, then worst first. */
 function causesOf(alerts, since) {
     const groups = new Map();
@@ -32,7 +37,7 @@ function causesOf(alerts, since) {
     }
     return [...groups.values()].map((of) => ({
         kind: of[0].kind, alerts: of, time_ms: Math.max(...of.map((a) => a.time_ms)),
-        isNew: of.some((a) => a.state === "new" && a.updated_ms > since),
+        isNew: of.some((alert) => isFresh(alert, since)),
     })).sort((a, b) => b.isNew - a.isNew || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
         b.time_ms - a.time_ms);
 }

@@ -80,6 +80,9 @@ async function listView(query, signal) {
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             signIn(may, anew),
+            (after || next) && h("p", { class: "quiet", role: "status" },
+                `These are ${alerts.length} alerts, the newest first, and the groups are of them: `,
+                "newer or older pages may have more of the same commits."),
             alerts.length === 0 ? nothing(state, filtered)
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },

@@ -215,6 +215,21 @@ describe("alerts", { skip }, () => {
         }
     });
 
+    test("a page of many says that its groups are its own", async () => {
+        await it.withPage({}, async (page) => {
+            const said = page.locator("main p[role=status]");
+            await it.open(page, "#/alerts?state=all");
+            assert.equal(await said.count(), 0);
+            await page.route(/\/api\/v1\/alerts\?.*limit=200/, async (route) => {
+                const answer = await (await route.fetch()).json();
+                await route.fulfill({ json: { ...answer, next: "7" } });
+            });
+            await page.reload();
+            await settled(page);
+            assert.match(await said.innerText(), /groups are of them: .* more of the same commits/);
+        });
+    });
+
     test("cases of one range of commits that are slower on other devices are a group of their own",
         async () => {
             const alert = (id, name, device) => ({

@@ -32,7 +32,7 @@ describe("wall", { skip }, () => {
                 assert.match(await card.locator(".ticks").getAttribute("aria-label"),
                     /the last 28: (1 wrong, )?\d+ regression, \d+ pass/);
                 assert.match(await card.locator(".ticks .verdict").last().getAttribute("title"),
-                    /^(wrong|regression), [0-9a-f]{9}, .* UTC\)$/);
+                    /^(wrong|regression), [0-9a-f]{9} .+, [A-Z]\w+ \w+, .* UTC\)$/);
             }
             const verdicts = await page.locator("tbody td .verdict.short .word").allInnerTexts();
             assert.deepEqual(verdicts.slice(0, 5),
@@ -107,7 +107,8 @@ describe("wall", { skip }, () => {
             });
             await it.open(page, `#/?device=${device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
-            assert.match(await since.getAttribute("title"), /% slower since [0-9a-f]{40}$/);
+            assert.match(await since.getAttribute("title"),
+                /% slower since [0-9a-f]{40} .+, [A-Z]\w+ \w+$/);
             assert.match(await since.getAttribute("href"), /state=acknowledged/);
         });
     });
@@ -335,12 +336,20 @@ describe("wall", { skip }, () => {
             });
         });
 
+    /** The page believes that it is an hour after the newest run. */
+    const setClock = async (page) => {
+        const { runs: [newest] } = await (await fetch(`${it.url}api/v1/runs?limit=1`)).json();
+        await page.clock.setFixedTime(newest.time_ms + 3600e3);
+    };
+
     test("what is new comes first, by its cause; a row is one line, and opens", async () => {
         await it.withPage({ viewport: { width: 1024, height: 768 } }, async (page) => {
+            await setClock(page);
             await it.open(page);
             const causes = page.locator(".cause");
             assert.match(await page.locator(".causes h2").innerText(),
-                /^\d changes since yesterday$/);
+                /^1 change since yesterday, \d still open$/);
+            assert.equal(await page.locator(".cause .state.new").count(), 1);
             const mean = page.locator(".card", { hasText: "H200" }).locator(".vendor-mean");
             assert.match(await mean.innerText(), /^\d\.\d+ times \w+ than the best vendor/);
             await mean.locator(".spark path").waitFor();
@@ -363,14 +372,23 @@ describe("wall", { skip }, () => {
         });
     });
 
+    test("a history that was imported today has no news, however new its alerts are", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page);
+            assert.match(await page.locator(".causes h2").innerText(),
+                /^Nothing is new since yesterday, \d still open$/);
+        });
+    });
+
     test("at the next visit only what came since is new", async () => {
         await it.withPage({}, async (page) => {
+            await setClock(page);
             await page.addInitScript(() => {
                 localStorage.setItem("kernel-gate-visit", `${Date.now() - 7200e3} 0`);
             });
             await it.open(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^\d changes since your last visit 2 hours ago$/);
+                /^1 change since your last visit 2 hours ago, \d still open$/);
             await page.addInitScript(() => { // as if all that is found had been found before
                 localStorage.setItem("kernel-gate-visit", `${Date.now() + 3600e3} ${2e12}`);
             });
