@@ -55,6 +55,31 @@ describe("shell", { skip }, () => {
             });
     });
 
+    test("on a telephone names stay beside what scrolls, and the first case is near", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
+            async (page) => {
+                for (const hash of [`#/leaderboard?device=${GPU}`, `#/calibration?device=${GPU}`]) {
+                    await it.open(page, hash);
+                    await settled(page);
+                    const moved = await page.locator(".box:visible").evaluateAll((all) => all
+                        .filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
+                            box.scrollLeft = 60;
+                            return ["tbody th", "thead th"].map((cell) =>
+                                Math.round(box.querySelector(cell).getBoundingClientRect().left -
+                                    box.getBoundingClientRect().left));
+                        }));
+                    assert.ok(moved.length > 0, hash);
+                    assert.deepEqual(moved.flat().filter((left) => left !== 0), [], hash);
+                    for (const words of await page.locator(".reached").all())
+                        assert.ok((await words.boundingBox()).width > 80, "words stay whole");
+                }
+                await it.open(page, "#/");
+                await page.waitForSelector("tbody tr");
+                const { y } = await page.locator("tbody tr").first().boundingBox();
+                assert.ok(y < 600, `the first case is at ${y} px`);
+            });
+    });
+
     test("at 1024 px no table of a view scrolls sideways", async () => {
         await it.withPage({ viewport: { width: 1024, height: 768 } }, async (page) => {
             for (const [name, hash] of views(it)) {
