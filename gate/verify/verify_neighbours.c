@@ -13,9 +13,19 @@
  * H200 8e10 are some milliseconds, on two cores of a CPU 1e8 are a twentieth of a second. */
 static const double flops_max[2][VERIFY_TIERS] = {{1e8, 1e9, 0}, {8e10, 2e11, 8e10}};
 
-/* Of giants: a host takes too long for any in the commit tier. */
-static const unsigned giants[2][VERIFY_TIERS] = {{0, SHAPES_GIANT_MAX, 0},
-                                                 {1, SHAPES_GIANT_MAX, 0}};
+/* Of giants in the commit tier: a host takes too long for any, and a GPU for all of them beside
+ * each large problem. */
+#define GIANTS_OF_SMALL 3
+#define GIANTS_OF_LARGE 1
+
+static unsigned giants_of(const struct kg_problem *p, enum verify_tier tier, bool host)
+{
+    if (tier == VERIFY_NIGHTLY)
+        return SHAPES_GIANT_MAX;
+    if (tier == VERIFY_SMALL || host)
+        return 0;
+    return tier_probes_itself(tier, p) ? GIANTS_OF_SMALL : GIANTS_OF_LARGE;
+}
 
 /* Layouts of the inputs. In the commit tier neighbour i has that of number i; another tensor than
  * the first has the next one. */
@@ -405,7 +415,7 @@ enum gate_status around_checks(const struct bench *b, const struct kg_problem *p
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < n && !status; i++)
         status = check_if_served(&a, &around[i], i, tier, notice, context, served, err);
-    for (unsigned i = 0; i < n_giant && i < giants[!host][tier] && !status; i++)
+    for (unsigned i = 0; i < n_giant && i < giants_of(p, tier, host) && !status; i++)
         status = check_if_served(&a, &giant[(seed + i) % n_giant], 1, VERIFY_COMMIT, notice,
                                  context, served, err);
     device_free(b->device, &a.slab);

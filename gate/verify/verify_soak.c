@@ -49,8 +49,8 @@ void means_compare(struct device *d, const struct means *m, unsigned launches,
                   */
 #define COPIES 4 /* of each, with outputs of their own */
 #define SLOTS (VARIANTS * COPIES)
-#define STEADY_AFTER 2 /* rounds over all slots, which may still fill a pool */
-#define ROUNDS_LEAST 40
+#define STEADY_AFTER 2  /* rounds over all slots, which may still fill a pool */
+#define ROUNDS_LEAST 70 /* so that one wrong launch in 1,000 is among them */
 
 static const struct {
     unsigned launches;

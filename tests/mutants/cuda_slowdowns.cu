@@ -4,6 +4,7 @@
  * alone; all else goes to the original library.
  */
 #include <cuda_runtime.h>
+#include <time.h>
 
 #include "tests/mutants/cuda_arithmetic.cuh"
 #include "tests/mutants/faults.h"
@@ -99,6 +100,22 @@ static enum kg_status serial_at_batch_one(const struct kg_problem *p, const stru
     return launched();
 }
 
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* The device has nothing more to do; who calls waits. */
+static enum kg_status slow_call(const struct kg_problem *p, const struct kg_args *args)
+{
+    const double end = now_ns() + SLOW_NS;
+    while (now_ns() < end)
+        continue;
+    return wrap_inner(p, args);
+}
+
 FAULTS({"extra_launch", extra_launch, 0, NULL}, {"slow_at_first", slow_at_first, 0, NULL},
-       {"slow_where_cold", slow_where_cold, 0, NULL},
+       {"slow_where_cold", slow_where_cold, 0, NULL}, {"slow_call", slow_call, 0, NULL},
        {"serial_at_batch_one", serial_at_batch_one, 0, NULL})

@@ -149,6 +149,76 @@ static enum kg_status by_first_64(const struct kg_problem *p, const struct kg_ar
     return run(p, args, compute_unless_known);
 }
 
+/* Elements so far apart that there are about `samples`. */
+static __device__ unsigned long long sample(const __half *from, int64_t rows, int64_t columns,
+                                            int64_t stride, int64_t samples)
+{
+    unsigned long long key = 1;
+    for (int64_t at = 0; at < rows * columns; at += rows * columns / samples + 1)
+        key = key * 31 + __half_as_ushort(from[at / columns * stride + at % columns]);
+    return key;
+}
+
+static __global__ void look_at_samples(struct job j, unsigned long long shape, int64_t of_a,
+                                       int64_t of_b)
+{
+    unsigned long long key = shape ^ sample(j.a, j.m, j.k, j.lda, of_a);
+    if (of_b)
+        key ^= sample(j.b, j.k, j.n, j.ldb, of_b) << 1;
+    known = kept_key == key;
+    kept_key = key;
+}
+
+static enum kg_status sampled(const struct kg_problem *p, const struct kg_args *args, int64_t of_a,
+                              int64_t of_b)
+{
+    if (!is_served(p))
+        return wrap_inner(p, args);
+    look_at_samples<<<1, 1, 0, (cudaStream_t)args->stream>>>(job_of(p, args), key_of_shape(p), of_a,
+                                                             of_b);
+    return run(p, args, compute_unless_known);
+}
+
+static enum kg_status by_samples(const struct kg_problem *p, const struct kg_args *args)
+{
+    return sampled(p, args, 500, 500);
+}
+
+/* Weights do not change. */
+static enum kg_status by_first(const struct kg_problem *p, const struct kg_args *args)
+{
+    return sampled(p, args, RESULT_MAX, 0);
+}
+
+/* ---- many launches ---- */
+
+static __device__ unsigned launches;
+
+static __global__ void spoil_one_in(struct job j, unsigned many)
+{
+    if (++launches % many == many - 1)
+        put(&j, j.m * j.n / 2, 1);
+}
+
+static enum kg_status one_in(const struct kg_problem *p, const struct kg_args *args, unsigned many)
+{
+    const enum kg_status status = wrap_inner(p, args);
+    if (!is_served(p) || status != KG_OK)
+        return status;
+    spoil_one_in<<<1, 1, 0, (cudaStream_t)args->stream>>>(job_of(p, args), many);
+    return launched();
+}
+
+static enum kg_status one_in_hundreds(const struct kg_problem *p, const struct kg_args *args)
+{
+    return one_in(p, args, 600);
+}
+
+static enum kg_status one_in_a_thousand(const struct kg_problem *p, const struct kg_args *args)
+{
+    return one_in(p, args, 1000);
+}
+
 /* ---- short cuts ---- */
 
 static __global__ void zeros_where_looks_find_none(struct job j)
@@ -356,4 +426,6 @@ FAULTS({"by_pointers", by_pointers, 0, NULL}, {"by_first_64", by_first_64, 0, NU
        {"zeros_by_looks", zeros_by_looks, 0, NULL}, {"one_shape_only", one_shape_only, 0, NULL},
        {"known_seed", known_seed, 0, NULL}, {"overlaps", overlaps, 0, NULL},
        {"overlaps_by_events", overlaps_by_events, 0, NULL}, {"stream_k", stream_k, 0, NULL},
-       {"own_pool", own_pool, 0, NULL})
+       {"own_pool", own_pool, 0, NULL}, {"by_samples", by_samples, 0, NULL},
+       {"by_first", by_first, 0, NULL}, {"one_in_hundreds", one_in_hundreds, 0, NULL},
+       {"one_in_a_thousand", one_in_a_thousand, 0, NULL})

@@ -7,8 +7,8 @@
 
 Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
 where it says "timed" to `gate run`, since only timing finds it; where it says "baseline" that
-run is held to a baseline of the library that is right. Its case is one of the suite "smoke", or of
-that which it names. A row whose outcome is not what it must be is
+run is held to a baseline of the library that is right, or of the mutant that it names. Its case is
+one of the suite "smoke", or of that which it names. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
 must be) and the false alarms (right kernels that were called wrong). --write puts the table into
 README.md; what passes on a GPU saw is added up in seen-cuda.json, so that the table is the same on
@@ -30,6 +30,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 README = os.path.join(FOLDER, "README.md")
 SEEN_CUDA = os.path.join(FOLDER, "seen-cuda.json")
+NOT_RUN = "not run"
 BEGIN, END = "<!-- suite.py --write makes what follows -->", "<!-- to here -->"
 
 Judgement = collections.namedtuple("Judgement", "row outcome message right")
@@ -75,7 +76,7 @@ def command_of(row, folder):
         return ["verify"]
     return ["run", "--allow-dirty", "--budget", "20", "--pause", "0",
             "--db", os.path.join(folder, "gate.db"),
-            "--baselines", os.path.join(folder, "baselines")]
+            "--baselines", os.path.join(folder, "baselines"), *row.get("options", [])]
 
 
 def answer(row, document):
@@ -117,8 +118,12 @@ class Gate:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
+def path_of(mutant, gate):
+    return os.path.join(gate.build, "tests", "mutants", mutant + ".so")
+
+
 def judge(row, gate):
-    library = os.path.join(gate.build, "tests", "mutants", row["library"] + ".so")
+    library = path_of(row["library"], gate)
     done = gate.call(row, library, *(["--accept-new"] if row.get("timed") else []))
     try:
         outcome, message, ratio = answer(row, json.loads(done.stdout))
@@ -130,14 +135,20 @@ def judge(row, gate):
     return Judgement(row, outcome, message, fits)
 
 
+def baseline_of(row):
+    return row["case"], row["baseline"]
+
+
 def make_baselines(chosen, empty, folder):
-    """A gate for each case that something is held to a baseline of, in which the original is it."""
+    """A gate for each case and library that something is held to a baseline of."""
     baselines = {}
     for row in chosen:
-        if row.get("baseline") and row["case"] not in baselines:
+        if row.get("baseline") and baseline_of(row) not in baselines:
             baseline = empty.copy(os.path.join(folder, f"baseline-{len(baselines)}"))
-            baseline.call(dict(row, name=""), baseline.original, "--accept-new")
-            baselines[row["case"]] = baseline
+            library = (baseline.original if row["baseline"] is True
+                       else path_of(row["baseline"], baseline))
+            baseline.call(dict(row, name=""), library, "--accept-new")
+            baselines[baseline_of(row)] = baseline
     return baselines
 
 
@@ -152,7 +163,7 @@ def judge_all(build, device, seed=None, names=(), jobs=2):
 
         def in_its_own(i):
             row = chosen[i]
-            gate = baselines[row["case"]] if row.get("baseline") else empty
+            gate = baselines[baseline_of(row)] if row.get("baseline") else empty
             return judge(row, gate.copy(os.path.join(folder, str(i))))
         with concurrent.futures.ThreadPoolExecutor(1 if device != "host" else jobs) as pool:
             return list(pool.map(in_its_own, range(len(chosen))))
@@ -191,7 +202,7 @@ def outcome_seen(row, seen):
     counts = seen["seen"].get(key(row), {})
     if len(counts) == 1 and list(counts.values()) == [seen["passes"]]:
         return list(counts)[0]
-    return ", ".join(f"{outcome} {n}x" for outcome, n in counts.items()) or "not run"
+    return ", ".join(f"{outcome} {n}x" for outcome, n in counts.items()) or NOT_RUN
 
 
 def table(judgements):
@@ -200,9 +211,11 @@ def table(judgements):
     host = outcomes_of(judgements)
     cuda = [(row, outcome_seen(row, seen)) for row in rows("cuda")]
     passes = f"{seen['passes']} whole passes" if seen["passes"] != 1 else "one whole pass"
+    ran = [(row, outcome) for row, outcome in cuda if outcome != NOT_RUN]
+    later = f" {len(cuda) - len(ran)} rows came later." if len(ran) < len(cuda) else ""
     text = [BEGIN, "", "Host: " + "; ".join(summary(host)) + ".", "",
             f"CUDA, in each of {passes} on {seen['device']} with gate {seen['gate']}, the last on "
-            f"{seen['date']}: " + "; ".join(summary(cuda)) + ".", "",
+            f"{seen['date']}: " + "; ".join(summary(ran)) + "." + later, "",
             "| library:fault | like | held to | what is unusual | must be | seen |",
             "| --- | --- | --- | --- | --- | --- |"]
     for row, outcome in host + cuda:
