@@ -114,6 +114,7 @@ static const struct field process_fields[] = {
     ANY(log_ratio_cycles, REQUIRED | NULLABLE),
     ANY(log_ratio_p90, REQUIRED | NULLABLE),
     ANY(log_ratio_calls, 0),
+    ANY(log_ratio_fresh, 0),
     SHARE(control_ns, REQUIRED),
 };
 SHAPE(process);
@@ -202,6 +203,7 @@ static const struct field timing_fields[] = {
     FACTOR(ratio_p90, NULLABLE),
     TIME(call_ns, 0),
     FACTOR(ratio_calls, 0),
+    FACTOR(ratio_fresh, 0),
     FORMED(samples_ns, 0, FORM_BASE64, 1000000),
 };
 SHAPE(timing);

@@ -87,7 +87,7 @@ struct document_process {
     bool swapped;
     double p50_ns, half_width, baseline_p50_ns;
     double log_ratio, log_ratio_cycles, log_ratio_p90; /* ln of candidate over baseline */
-    double log_ratio_calls;
+    double log_ratio_calls, log_ratio_fresh;
     double control_ns;
 };
 
@@ -136,7 +136,8 @@ struct document_timing {
     struct estimate ratio_to_candidate; /* candidate over this arm */
     double ratio_cycles, ratio_p90;
     double call_ns, ratio_calls; /* of launch() on the host */
-    const char *samples_ns;      /* base64 of little-endian float32 */
+    double ratio_fresh;
+    const char *samples_ns; /* base64 of little-endian float32 */
 };
 
 struct document_arm {

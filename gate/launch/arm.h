@@ -85,6 +85,7 @@ struct measurement {
     double ratio_cycles;         /* median in SM cycles; 0: not measured */
     double ratio_p90;            /* of the p90s of the samples */
     struct estimate ratio_calls; /* of call_ns, pair by pair */
+    double ratio_fresh; /* of fresh over repeated launches, audit_fresh.h; 0: not measured */
     struct code code;
     bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
 };

@@ -109,6 +109,7 @@ static bool read_pair(const struct document_arm *baseline, struct run_process *o
     out->log_ratio_cycles = log(t->ratio_cycles);
     out->log_ratio_p90 = log(t->ratio_p90);
     out->log_ratio_calls = log(t->ratio_calls);
+    out->log_ratio_fresh = log(t->ratio_fresh);
     out->same_code = t->same_code == YES;
     return true;
 }
@@ -128,7 +129,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     const struct document_arm *baseline =
         document_find_arm(result->arms, result->n_arms, ROLE_BASELINE);
     p.candidate = time_of(document_find_arm(result->arms, result->n_arms, ROLE_CANDIDATE));
-    p.log_ratio_cycles = p.log_ratio_p90 = p.log_ratio_calls = NAN;
+    p.log_ratio_cycles = p.log_ratio_p90 = p.log_ratio_calls = p.log_ratio_fresh = NAN;
     if (c->mode == RUN_PAIRED && !read_pair(baseline, &p)) {
         const char *said =
             baseline && baseline->has_verify ? baseline->verify.message : result->message;
@@ -311,7 +312,6 @@ static void plan_more(struct run_case *c)
         c->sequence[RUN_FIRST].wanted = c->decision.next_n;
     else if (c->decision.next == DECIDE_CONFIRM)
         c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
-    run_plan_calls(c);
 }
 
 /* What is wrong, and the one command that shows it again. */
@@ -377,8 +377,8 @@ static void decide_case(const struct run *run, struct run_case *c)
                  is_new ? "; --accept-new makes this measurement one" : "");
     } else {
         decide_measured(run, c);
-        run_decide_calls(run, c);
         plan_more(c);
+        run_ask_more(run, c);
     }
 }
 
@@ -561,7 +561,7 @@ static void conclude(struct run *run)
     leave_out_unserved(run);
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         run_summarise(&run->cases[i]);
-        run_judge_calls(&run->cases[i]);
+        run_judge_questions(&run->cases[i]);
         run_judge_error(run, &run->cases[i]);
         complete_reason(&run->cases[i]);
         run_remeasure_baseline(run, &run->cases[i]);

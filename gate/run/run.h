@@ -49,7 +49,8 @@ struct run_process {
     bool swapped;
     struct run_time candidate, baseline; /* baseline: all 0 in number mode */
     double d;                            /* ln of the ratio; 0 without a baseline */
-    double log_ratio_cycles, log_ratio_p90, log_ratio_calls; /* NaN: not measured */
+    double log_ratio_cycles, log_ratio_p90, log_ratio_calls,
+        log_ratio_fresh; /* NaN: not measured */
     double control_ns;
     bool same_code; /* candidate and baseline launched the same machine code */
 };
@@ -59,6 +60,12 @@ struct run_sequence {
     size_t n, wanted; /* processes there are, and there shall be */
     size_t
         lost; /* in which the baseline was not measured; bounded, or a case could go on forever */
+};
+
+/* What is asked besides the time. */
+struct run_question {
+    bool asked;
+    struct decision decision;
 };
 
 struct run_case {
@@ -83,8 +90,8 @@ struct run_case {
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
     size_t decided_n[RUN_STAGES]; /* processes that it rests on, once it is final; 0: it is not */
-    struct decision calls;        /* of calls of launch(), run_decide_calls() */
-    struct estimate ratio_calls;  /* of call_ns, over the processes that decide; 0: none */
+    struct run_question calls, fresh; /* run_ask_more() */
+    struct estimate ratio_calls;      /* of call_ns, over the processes that decide; 0: none */
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
     enum verdict verdict;
     char reason[1600];
@@ -193,18 +200,17 @@ bool run_error_jumped(const struct run *run, const struct run_case *c);
 void run_judge_error(const struct run *run, struct run_case *c);
 
 /*
- * What a call of launch() takes on the host, candidate over baseline: a second question to the same
- * processes, decided by the rules of decide.h with a threshold of its own where the policy has one.
- * run_plan_calls() asks for the processes that it lacks.
+ * Asks what else is to be known of a case than its time, and for the processes that this lacks:
+ * where the policy has a threshold of its own, what a call of launch() takes on the host; of what
+ * is faster, whether it is on fresh inputs and destroyed outputs as well.
  */
-void run_decide_calls(const struct run *run, struct run_case *c);
-void run_plan_calls(struct run_case *c);
+void run_ask_more(const struct run *run, struct run_case *c);
 
 /* Does launch() take much longer on the host in this process, by whatever kernels it launches? */
 bool run_calls_stand_out(const struct run *run, const struct run_process *p);
 
-/* Makes a case a regression, or what else its calls came to, where its time is judged better. */
-void run_judge_calls(struct run_case *c);
+/* What the answers make of a case's verdict and reason. */
+void run_judge_questions(struct run_case *c);
 
 void run_count_verdicts(struct run *run);
 

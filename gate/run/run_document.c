@@ -66,6 +66,7 @@ static struct document_process process_of(const struct run_process *p, enum run_
         .log_ratio_cycles = paired ? p->log_ratio_cycles : NAN,
         .log_ratio_p90 = paired ? p->log_ratio_p90 : NAN,
         .log_ratio_calls = paired ? p->log_ratio_calls : NAN,
+        .log_ratio_fresh = paired ? p->log_ratio_fresh : NAN,
         .control_ns = p->control_ns,
     };
 }

@@ -147,8 +147,8 @@ static bool is_judged(const struct run *run, const struct run_case *c)
 {
     return c->mode == RUN_PAIRED && c->result.outcome == CASE_MEASURED &&
            c->sequence[RUN_FIRST].n >= DECIDE_FIRST_LOOK && c->verdict != VERDICT_WRONG &&
-           c->verdict != VERDICT_ENVIRONMENT && c->calls.verdict != VERDICT_REGRESSION &&
-           !run_error_jumped(run, c);
+           c->verdict != VERDICT_ENVIRONMENT && c->calls.decision.verdict != VERDICT_REGRESSION &&
+           c->fresh.decision.verdict != VERDICT_REGRESSION && !run_error_jumped(run, c);
 }
 
 /* The baseline of a case that has one, moved as far as this run moves it. */

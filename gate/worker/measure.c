@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/worker/audit_fresh.h"
 #include "gate/worker/audit_memory.h"
 #include "gate/worker/measure_calls.h"
 #include "gate/worker/protocol.h"
@@ -315,6 +316,8 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
         status = audit_memory(&s, err);
     if (!status)
         status = audit_arms(&audit, err);
+    if (!status)
+        status = audit_fresh(&audit, err);
     if (status == GATE_WRONG)
         blame(&s, err);
     session_release(&s);

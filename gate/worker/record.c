@@ -195,6 +195,7 @@ static void record_measurement(const struct measurement *m, bool is_candidate,
     out->ratio_cycles = known_or_nan(m->ratio_cycles, m->ratio_cycles > 0);
     out->ratio_p90 = known_or_nan(m->ratio_p90, m->ratio_p90 > 0);
     out->call_ns = known_or_nan(m->call_ns, m->call_ns > 0);
+    out->ratio_fresh = known_or_nan(m->ratio_fresh, m->ratio_fresh > 0);
     out->ratio_calls = known_or_nan(m->ratio_calls.value, m->ratio_calls.value > 0);
     record_code(m, is_candidate, out);
 }

@@ -156,6 +156,8 @@ def baseline_arm(name, p50, d):
                          ratio_to_candidate=around(FAKE.get("ratio", {}).get(name, ratio),
                                                    FAKE.get("widths", {}).get(name, 0)),
                          ratio_cycles=FAKE.get("cycles", {}).get(name, ratio))
+    if "fresh" not in FAKE or name in FAKE["fresh"]:
+        arm["timing"]["ratio_fresh"] = FAKE.get("fresh", {}).get(name, 1.0)
     if "calls" in FAKE:
         arm["timing"].update(call_ns=2000.0, ratio_calls=FAKE["calls"].get(name, 1.0))
     if "same_code" in FAKE:  # the cases whose code is the same

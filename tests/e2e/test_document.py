@@ -76,7 +76,7 @@ def full_run():
                                             "verdict": "wrong", "reason": "it hung"}]})
     case.update(threshold=0.05, error_ratio=1.1, same_code=False)
     case["baseline"].update(made_by="trend", again_ns=1000.5, off=False, library_sha256=SHA256)
-    case["processes"][0].update(half_width=0.001, log_ratio_calls=0.25)
+    case["processes"][0].update(half_width=0.001, log_ratio_calls=0.25, log_ratio_fresh=0)
     case["ratio_calls"] = {"value": 1.28, "lo": 1.2, "hi": 1.3}
     run["policy"]["host_threshold"] = 0.2
     arm["verify"].update(outputs={"dx": 1e-4, "dw": None, "db": 0}, checks=3, skipped=10, refused=1,
@@ -86,7 +86,7 @@ def full_run():
                          samples_ns="AAAA", spread=0.001, processes=5, p10_ns=1.5, registers=1,
                          shared_bytes=0, spill_bytes=0, code_sha256=SHA256, ratio_cycles=1.1,
                          ratio_p90=0.9, throttled_power_ns=0, throttled_thermal_ns=1,
-                         call_ns=2500.5, ratio_calls=1.28)
+                         call_ns=2500.5, ratio_calls=1.28, ratio_fresh=1.01)
     return run
 
 

@@ -146,6 +146,28 @@ class Verdicts(FakeRuns):
         self.assertEqual(self.cases(document)[SECOND]["verdict"], "improvement")
         self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["baseline"]["p50_ns"], 1000.0)
 
+    def test_what_leaves_work_out_where_it_is_done_is_not_faster(self):
+        """It was seen in fresh processes once more."""
+        self.accept()
+        for arguments in ((), ("--ratchet",)):
+            code, document, _ = self.run_gate(*arguments, p50={SECOND: 900.0},
+                                              fresh={SECOND: 1.1})
+            case = self.cases(document)[SECOND]
+            self.assertEqual((code, case["verdict"], len(case["processes"])),
+                             (3, "no-verdict", 10))
+            self.assertIn("faster where its result is there already: ", case["reason"])
+            self.assertIn("slower by 10.00 %", case["reason"])
+        self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["baseline"]["p50_ns"], 1000.0)
+
+    def test_what_was_not_timed_on_fresh_inputs_is_not_called_faster(self):
+        self.accept()
+        code, document, _ = self.run_gate(p50={SECOND: 900.0}, fresh={})
+        case = self.cases(document)[SECOND]
+        self.assertEqual((code, case["verdict"]), (0, "pass"))
+        self.assertIn("faster, which is not believed: ", case["reason"])
+        self.assertIn("the worker did not measure it", case["reason"])
+        self.assertEqual(self.run_gate(p50={SECOND: 1100.0}, fresh={})[0], 1)
+
     def test_the_ratchet_follows_a_confirmed_improvement(self):
         self.accept()
         code, document, errors = self.run_gate("--ratchet", p50={SECOND: 900.0})

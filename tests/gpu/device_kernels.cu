@@ -45,6 +45,31 @@ enum kg_status launch_spin(void *context, unsigned index, void *stream)
     return status_of(cudaGetLastError());
 }
 
+enum kg_status launch_two_in_turn(void *context, unsigned index, void *stream)
+{
+    const enum kg_status status = launch_spin(context, index, stream);
+    return status == KG_OK ? launch_spin(context, index, stream) : status;
+}
+
+enum kg_status launch_two_side_by_side(void *context, unsigned index, void *stream)
+{
+    static cudaStream_t side;
+    static cudaEvent_t begun, done;
+    cudaStream_t const own = (cudaStream_t)stream;
+    if (!side && (cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking) != cudaSuccess ||
+                  cudaEventCreateWithFlags(&begun, cudaEventDisableTiming) != cudaSuccess ||
+                  cudaEventCreateWithFlags(&done, cudaEventDisableTiming) != cudaSuccess))
+        return KG_LAUNCH_FAILED;
+    cudaError_t error = cudaEventRecord(begun, own);
+    if (error == cudaSuccess)
+        error = cudaStreamWaitEvent(side, begun, 0);
+    if (error != cudaSuccess || launch_spin(context, index, stream) != KG_OK ||
+        launch_spin(context, index, side) != KG_OK)
+        return KG_LAUNCH_FAILED;
+    error = cudaEventRecord(done, side);
+    return status_of(error == cudaSuccess ? cudaStreamWaitEvent(own, done, 0) : error);
+}
+
 enum kg_status launch_add(void *context, unsigned index, void *stream)
 {
     add<<<1, 1, 0, (cudaStream_t)stream>>>((unsigned long long *)context, index + 1);

@@ -15,6 +15,9 @@ extern "C" {
 
 /* Keeps one thread busy for *(const uint64_t *)context ns of the global timer. */
 enum kg_status launch_spin(void *context, unsigned index, void *stream);
+/* Two of these, one after the other, and side by side: the second one on a stream of its own. */
+enum kg_status launch_two_in_turn(void *context, unsigned index, void *stream);
+enum kg_status launch_two_side_by_side(void *context, unsigned index, void *stream);
 /* The context is const int64_t * to device memory; adds index + 1 to it. */
 enum kg_status launch_add(void *context, unsigned index, void *stream);
 

@@ -262,6 +262,51 @@ static void test_single_run_refuses_a_launch_that_waits(void)
     CHECK(is_ok(device_single_run(device, launch_spin, &spin_ns, 0, &ns, &err), &err));
 }
 
+/* ---- what a replay is made of ---- */
+
+static struct device_kernels kernels_of(device_launch_fn launch, struct device_replay **replay)
+{
+    struct gate_error err;
+    CHECK(is_ok(launch(&spin_ns, 0, device_stream(device)) == KG_OK &&
+                        !device_synchronize(device, &err)
+                    ? GATE_OK
+                    : GATE_WRONG,
+                &err));
+    if (!CHECK(is_ok(device_replay_record(device, launch, &spin_ns, 4, false, replay, &err), &err)))
+        return (struct device_kernels){0};
+    return device_replay_kernels(device, *replay);
+}
+
+/* Four launches of two kernels each, of one code on one argument. */
+static void test_the_order_of_kernels_is_part_of_what_they_are(void)
+{
+    struct device_replay *turn = NULL, *again = NULL, *side = NULL;
+    const struct device_kernels a = kernels_of(launch_two_in_turn, &turn);
+    const struct device_kernels b = kernels_of(launch_two_in_turn, &again);
+    const struct device_kernels c = kernels_of(launch_two_side_by_side, &side);
+    CHECK(a.n == 1 && b.n == 1 && c.n == 1);
+    CHECK(a.sequence != 0 && a.sequence == b.sequence);
+    CHECK(c.sequence != 0 && c.sequence != a.sequence);
+    CHECK(median_replay_ns(turn) > 1.5 * median_replay_ns(side));
+    device_replay_free(device, turn);
+    device_replay_free(device, again);
+    device_replay_free(device, side);
+}
+
+/* The device's work is not in it. */
+static void test_calls_are_timed_on_the_host(void)
+{
+    const struct device_calls calls = {0, 4};
+    double ns = 0.0;
+    struct gate_error err = {0};
+    for (int i = 0; i < 3; i++)
+        CHECK(is_ok(device_calls_run(device, launch_spin, &spin_ns, calls, &ns, &err), &err));
+    printf("# 4 calls of a launch of %g us: %g us\n", 1e-3 * (double)spin_ns, 1e-3 * ns);
+    CHECK(ns > 0.0 && ns < 2.0 * (double)spin_ns);
+    CHECK(device_calls_run(device, launch_failing, &spin_ns, calls, &ns, &err) == GATE_WRONG);
+    CHECK(is_ok(device_calls_run(device, launch_spin, &spin_ns, calls, &ns, &err), &err));
+}
+
 static void test_rest_and_throttle(void)
 {
     struct device_throttle throttle = {-1, -1};
@@ -292,6 +337,9 @@ int main(void)
         {"control", test_control},
         {"single run", test_single_run},
         {"single run refuses a launch that waits", test_single_run_refuses_a_launch_that_waits},
+        {"the order of kernels is part of what they are",
+         test_the_order_of_kernels_is_part_of_what_they_are},
+        {"calls are timed on the host", test_calls_are_timed_on_the_host},
         {"rest and throttle", test_rest_and_throttle},
     };
     return run_on_device(tests, sizeof(tests) / sizeof(tests[0]));

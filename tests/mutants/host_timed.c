@@ -167,6 +167,56 @@ static enum kg_status half_stale(const problem *p, const args_t *args)
     return compute_rows(args, &x, is_there(args) ? (x.m * 55 + 99) / 100 : x.m);
 }
 
+/* The library's own kernel, of `rows` rows. */
+static enum kg_status inner_rows(const problem *p, const args_t *args, int64_t rows)
+{
+    problem less = *p;
+    args_t those = *args;
+    less.m = rows;
+    those.in[0].shape[0] = those.out[0].shape[0] = rows;
+    return wrap_inner(&less, &those);
+}
+
+/* What was there after the last launch of an input, of many that rotate. */
+struct mark {
+    const void *in;
+    float first;
+    unsigned char head[64];
+};
+
+static struct mark mark_of(const args_t *args)
+{
+    const struct kg_tensor *a = &args->in[0];
+    struct mark m = {a->data, kg_load_float(a->data, a->dtype, 0), {0}};
+    memcpy(m.head, args->out[0].data, sizeof m.head);
+    return m;
+}
+
+/* Leaves out one row in `share` where the result is there. */
+static enum kg_status but_for(const problem *p, const args_t *args, int64_t share)
+{
+    static struct mark marks[4096];
+    if (p->op != KG_OP_GEMM || p->m < 100 || result_bytes(args) < sizeof marks->head)
+        return wrap_inner(p, args);
+    struct mark now = mark_of(args);
+    struct mark *last = &marks[(uintptr_t)now.in / 4096 % 4096];
+    bool less = last->in == now.in && last->first == now.first &&
+                !memcmp(last->head, now.head, sizeof now.head);
+    enum kg_status status = inner_rows(p, args, less ? p->m - p->m / share : p->m);
+    *last = mark_of(args);
+    return status;
+}
+
+static enum kg_status fifth_stale(const problem *p, const args_t *args)
+{
+    return but_for(p, args, 5);
+}
+
+static enum kg_status tenth_stale(const problem *p, const args_t *args)
+{
+    return but_for(p, args, 10);
+}
+
 static enum kg_status writes_past_end(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
@@ -231,5 +281,6 @@ FAULTS({"copy_fails", copy_fails, 0, NULL}, {"copy_one_element", copy_one_elemen
        {"previous", previous, 0, NULL}, {"by_pointer", by_pointer, 0, NULL},
        {"if_stale", if_stale, 0, NULL}, {"unverified", unverified, 0, NULL},
        {"unverified_stale", unverified_stale, 0, NULL}, {"twice_stale", twice_stale, 0, NULL},
-       {"half_stale", half_stale, 0, NULL}, {"writes_past_end", writes_past_end, 0, NULL},
+       {"half_stale", half_stale, 0, NULL}, {"fifth_stale", fifth_stale, 0, NULL},
+       {"tenth_stale", tenth_stale, 0, NULL}, {"writes_past_end", writes_past_end, 0, NULL},
        {"spoils_input", spoils_input, 0, NULL})

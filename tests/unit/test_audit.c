@@ -14,6 +14,7 @@
 
 #include "gate/base/seed.h"
 #include "gate/worker/audit.h"
+#include "gate/worker/audit_fresh.h"
 #include "gate/worker/audit_memory.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
@@ -30,6 +31,8 @@ enum deed {
     IF_STALE,
     LATE_STALE,
     HALF_STALE,
+    EIGHTH_STALE,
+    LATE_EIGHTH,
     OTHER_BITS,
     SINGLES,
     PAST_END,
@@ -121,6 +124,12 @@ static void misbehave(const struct kg_args *args)
         break;
     case HALF_STALE:
         less_if_stale(args, M / 2 + 1, 0);
+        break;
+    case EIGHTH_STALE:
+        less_if_stale(args, M - 1, 0);
+        break;
+    case LATE_EIGHTH:
+        less_if_stale(args, M - 1, 5);
         break;
     case PAST_END:
         compute(args);
@@ -215,6 +224,7 @@ struct trial {
     bool beside_baseline, baseline_writes; /* the deed is the baseline's */
     unsigned guilty;
     bool clock_stops; /* when the audit begins */
+    double ratio; /* of the candidate's samples over the baseline's; 0: they are not looked at */
     unsigned looks;
     struct gate_error err;
 };
@@ -279,6 +289,9 @@ static enum gate_status audit(struct trial *t, void **state)
     status = audit_memory(&s, &t->err);
     if (!status)
         status = audit_arms(&a, &t->err);
+    t->arm[1].measurement.ratio = (struct estimate){t->ratio, t->ratio * 0.99, t->ratio * 1.01};
+    if (!status && t->ratio > 0)
+        status = audit_fresh(&a, &t->err);
     clock_stands = false;
     t->guilty = s.at;
     session_release(&s);
@@ -341,6 +354,28 @@ static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
     }
 }
 
+/* An eighth is too little for that, but not to be called faster. */
+static void what_is_faster_is_timed_on_fresh_inputs(void **state)
+{
+    static const struct {
+        enum deed deed;
+        double ratio, least, most;
+    } cases[] = {{NOTHING, 0.9, 1, 1},
+                 {EIGHTH_STALE, 0.9, 1.13, 1.15},
+                 {LATE_EIGHTH, 0.9, 1.13, 1.15},
+                 {EIGHTH_STALE, 1, 0, 0}}; /* not faster */
+    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trial t = {.beside_baseline = true, .ratio = cases[i].ratio};
+        memset(&kernel, 0, sizeof kernel);
+        kernel.deed = cases[i].deed;
+        kernel.from = 40;
+        assert_int_equal(audit(&t, state), GATE_OK);
+        double fresh = t.arm[1].measurement.ratio_fresh;
+        assert_true(fresh >= cases[i].least && fresh <= cases[i].most);
+    }
+}
+
 static void one_that_works_passes_beside_a_baseline(void **state)
 {
     struct trial t = {.beside_baseline = true};
@@ -397,6 +432,7 @@ int main(void)
         TEST(one_that_changes_its_ways_is_wrong),
         TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
         TEST(one_that_does_less_where_its_result_is_there_is_wrong),
+        TEST(what_is_faster_is_timed_on_fresh_inputs),
         TEST(one_that_works_passes_beside_a_baseline),
         TEST(who_writes_elsewhere_is_found),
         TEST(an_input_that_was_changed_once_is_seen),

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_questions.c: what else is asked of the processes of a case than its time.
+ *
+ * What does a call of launch() take on the host? Equal machine code says nothing of that, equal
+ * files do. And where a case is faster: is it as much faster on fresh inputs and destroyed outputs?
+ * Each question is decided by the rules of decide.h on its own, and looks at the processes that it
+ * asked for; those that did not measure it do not count.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gate/run/run.h"
+
+/* Without a threshold a process that shows this much is no reason to stop after one. */
+#define STANDS_OUT 1.25
+#define CLOCK_NS 50.0 /* a clock step of the host and a function call */
+
+/* One figure of each process of a stage, as far as it is known. */
+struct column {
+    double d[DECIDE_LAST_LOOK], baseline_ns[DECIDE_LAST_LOOK];
+    bool swapped[DECIDE_LAST_LOOK];
+    size_t n;
+};
+
+static struct column column_of(const struct run_case *c, enum run_stage stage,
+                               const struct run_question *q)
+{
+    const struct run_sequence *s = &c->sequence[stage];
+    bool calls = q == &c->calls;
+    struct column column = {.n = 0};
+    for (size_t i = 0; i < s->n; i++) {
+        const struct run_process *p = &s->process[i];
+        double d = calls ? p->log_ratio_calls : p->log_ratio_fresh;
+        if (!isfinite(d))
+            continue;
+        column.d[column.n] = d;
+        column.baseline_ns[column.n] = calls ? p->baseline.call_ns : p->baseline.p50_ns;
+        column.swapped[column.n++] = p->swapped;
+    }
+    return column;
+}
+
+static struct decide_sequence sequence(const struct column *column)
+{
+    return (struct decide_sequence){.d = column->d, .swapped = column->swapped, .n = column->n};
+}
+
+static void want(struct run_sequence *s, size_t known, size_t next_n)
+{
+    size_t n = s->n + (next_n > known ? next_n - known : 0);
+    n = n < DECIDE_LAST_LOOK ? n : DECIDE_LAST_LOOK;
+    if (s->wanted < n)
+        s->wanted = n;
+}
+
+static bool is_final(const struct run_question *q)
+{
+    return q->asked && q->decision.next == DECIDE_DONE;
+}
+
+/* Decides as far as the processes go, and asks for those that it lacks. */
+static void ask(const struct run *run, struct run_case *c, struct run_question *q, double threshold)
+{
+    struct column first = column_of(c, RUN_FIRST, q);
+    struct column confirmation = column_of(c, RUN_CONFIRMATION, q);
+    const struct decide_input in = {
+        .first = sequence(&first),
+        .confirmation = sequence(&confirmation),
+        .threshold = threshold,
+        .baseline_p50_ns = stats_middle(first.baseline_ns, first.n),
+        .floor_ns = CLOCK_NS,
+        .control_drift = run_control_drift(run),
+        .other = run->policy.other,
+        .same = run_same_library(run, c) ? "are the same file" : NULL,
+    };
+    if (is_final(q))
+        return;
+    q->asked = true;
+    if (!first.n) {
+        q->decision = (struct decision){.verdict = VERDICT_NO_VERDICT};
+        snprintf(q->decision.reason, sizeof q->decision.reason, "the worker did not measure it");
+        return;
+    }
+    q->decision = decide(&in);
+    if (q->decision.next == DECIDE_MORE_FIRST)
+        want(&c->sequence[RUN_FIRST], first.n, q->decision.next_n);
+    else if (q->decision.next == DECIDE_CONFIRM)
+        want(&c->sequence[RUN_CONFIRMATION], confirmation.n, q->decision.next_n);
+}
+
+static void note_ratio_of_calls(struct run_case *c)
+{
+    struct column column = column_of(c, RUN_CONFIRMATION, &c->calls);
+    if (column.n < DECIDE_FIRST_LOOK)
+        column = column_of(c, RUN_FIRST, &c->calls);
+    if (column.n < DECIDE_FIRST_LOOK)
+        return;
+    struct estimate e = decide_bounds(column.d, column.n);
+    c->ratio_calls = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
+}
+
+/* It is, or is to be confirmed. */
+static bool seems_faster(const struct run_case *c)
+{
+    return c->verdict == VERDICT_IMPROVEMENT ||
+           (c->decision.next == DECIDE_CONFIRM && c->decision.ratio.value < 1);
+}
+
+void run_ask_more(const struct run *run, struct run_case *c)
+{
+    if (c->mode != RUN_PAIRED)
+        return;
+    note_ratio_of_calls(c);
+    if (run->policy.host_threshold > 0)
+        ask(run, c, &c->calls, run->policy.host_threshold);
+    if (seems_faster(c) || c->fresh.asked)
+        ask(run, c, &c->fresh, run_threshold(run, c));
+}
+
+bool run_calls_stand_out(const struct run *run, const struct run_process *p)
+{
+    double limit = run->policy.host_threshold > 0 ? 1 + run->policy.host_threshold : STANDS_OUT;
+    return p->log_ratio_calls > log(limit);
+}
+
+/* How bad: what is not bad at all is 0. */
+static int rank(enum verdict v)
+{
+    static const enum verdict order[] = {VERDICT_NO_VERDICT, VERDICT_ENVIRONMENT,
+                                         VERDICT_REGRESSION, VERDICT_WRONG};
+    for (int i = 0; i < (int)(sizeof order / sizeof *order); i++)
+        if (order[i] == v)
+            return i + 1;
+    return 0;
+}
+
+static void judge_calls(struct run_case *c)
+{
+    const struct decision *calls = &c->calls.decision;
+    char before[sizeof c->reason];
+    if (!c->calls.asked || rank(calls->verdict) == 0)
+        return;
+    bool worse = rank(calls->verdict) > rank(c->verdict);
+    snprintf(before, sizeof before, "%s", c->reason);
+    if (worse)
+        c->verdict = calls->verdict;
+    snprintf(c->reason, sizeof c->reason, "%s%.700s. %s%.700s",
+             worse ? "launch() on the host: " : "", worse ? calls->reason : before,
+             worse ? "Its time on the device: " : "launch() on the host: ",
+             worse ? before : calls->reason);
+}
+
+/* Who leaves work out where it is done already is not faster; who cannot be shown to do it all is
+ * not called faster. */
+static void judge_fresh(struct run_case *c)
+{
+    const struct decision *fresh = &c->fresh.decision;
+    char before[sizeof c->reason];
+    bool believed = fresh->next == DECIDE_DONE &&
+                    (fresh->verdict == VERDICT_PASS || fresh->verdict == VERDICT_IMPROVEMENT);
+    if (c->verdict != VERDICT_IMPROVEMENT || believed)
+        return;
+    bool idles = fresh->verdict == VERDICT_REGRESSION;
+    c->verdict = idles ? VERDICT_NO_VERDICT : VERDICT_PASS;
+    snprintf(before, sizeof before, "%s", c->reason);
+    snprintf(c->reason, sizeof c->reason,
+             "%s: %.600s. On fresh inputs and destroyed outputs, against repeated launches: %.600s",
+             idles ? "faster where its result is there already" : "faster, which is not believed",
+             before, fresh->reason);
+}
+
+void run_judge_questions(struct run_case *c)
+{
+    if (c->result.outcome != CASE_MEASURED)
+        return;
+    judge_fresh(c);
+    judge_calls(c);
+}
