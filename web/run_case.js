@@ -106,6 +106,22 @@ function resolution(item, threshold) {
         h("p", { class: "quiet" }, parts.map((part, i) => [i > 0 && "; ", part]));
 }
 
+/** What the candidate's verification looked at; nothing of a run that did not say. */
+function covered({ arms }) {
+    const verify = arms.find((arm) => arm.role === "candidate")?.verify;
+    if (!verify?.shapes && !verify?.values) return null;
+    const pairs = verify.pairs_of > 0 &&
+        `${verify.pairs ?? 0} of ${plural(verify.pairs_of, "pair")} of their classes`;
+    const parts = [
+        verify.values && plural(verify.values, "kind of inputs", "kinds of inputs"),
+        verify.shapes && plural(verify.shapes, "other shape"), pairs,
+        verify.layouts && plural(verify.layouts, "layout"),
+        verify.launches && plural(verify.launches, "launch", "launches"),
+        verify.skipped > 0 && `${plural(verify.skipped, "check")} could not be made`,
+    ].filter(Boolean);
+    return h("p", { class: "quiet covered" }, "Verification covered ", parts.join(", "), ".");
+}
+
 /** What a second comparison found, which decides nothing. */
 function warned({ warning }, { policy }) {
     const ratio = warning?.ratio;
@@ -122,6 +138,7 @@ export async function caseDetail({ id }, run) {
         h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)),
         warned(item, run),
         armsTable(item),
+        covered(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
         command("Repeat this case", reproduce(run, [item.id])),

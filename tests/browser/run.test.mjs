@@ -297,6 +297,32 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a case says what its verification covered and what launch() takes on the host",
+        async () => {
+            await it.withPage({}, async (page) => {
+                await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+                    const answer = await (await route.fetch()).json();
+                    if (!answer.run) {
+                        const [item] = answer.cases;
+                        const arm = item.arms.find((one) => one.role === "candidate");
+                        item.ratio_calls = { value: 1.5, lo: 1.4, hi: 1.6 };
+                        arm.timing.call_ns = 4500;
+                        Object.assign(arm.verify, { values: 21, shapes: 32, pairs: 163,
+                            pairs_of: 171, layouts: 9, launches: 1280, skipped: 1 });
+                    }
+                    await route.fulfill({ json: answer });
+                });
+                await it.open(page,
+                    `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
+                const text = (await page.locator(".detail:visible .inner").innerText())
+                    .replace(/\s+/g, " ");
+                assert.match(text, new RegExp("Verification covered 21 kinds of inputs, 32 other " +
+                    "shapes, 163 of 171 pairs of their classes, 9 layouts, 1.?280 launches, " +
+                    "1 check could not be made."));
+                assert.match(text, /launch\(\) takes 4\.500 .s on the host, \+50\.00.%, \+40/);
+            });
+        });
+
     test("a run without what is optional shows what it has", async () => {
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/runs/*", async (route) => {
