@@ -63,6 +63,8 @@ static bool is_final(const struct run_question *q)
 /* Decides as far as the processes go, and asks for those that it lacks. */
 static void ask(const struct run *run, struct run_case *c, struct run_question *q, double threshold)
 {
+    if (is_final(q))
+        return;
     struct column first = column_of(c, RUN_FIRST, q);
     struct column confirmation = column_of(c, RUN_CONFIRMATION, q);
     const struct decide_input in = {
@@ -75,8 +77,6 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
         .other = run->policy.other,
         .same = run_same_library(run, c) ? "are the same file" : NULL,
     };
-    if (is_final(q))
-        return;
     q->asked = true;
     if (!first.n) {
         q->decision = (struct decision){.verdict = VERDICT_NO_VERDICT};
