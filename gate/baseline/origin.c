@@ -135,13 +135,15 @@ void origin_author(char *out, size_t size)
                         NULL};
     char name[150] = "", mail[150] = "";
     struct origin o = {0};
+    struct ci_job job;
     if (line_of(get_name, 0, name, sizeof name) && line_of(get_mail, 0, mail, sizeof mail) &&
         name[0] && mail[0]) {
         snprintf(out, size, "%s <%s>", name, mail);
         return;
     }
     read_who(&o);
-    snprintf(out, size, "%s", o.who);
+    ci_read(&job);
+    snprintf(out, size, "%s", job.job[0] ? job.job : o.who);
 }
 
 static void make_uuid(char uuid[37])

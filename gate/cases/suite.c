@@ -39,12 +39,19 @@ static enum gate_status check_literals(const struct suite_case *c, const struct 
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(&c->problem, tensors);
     const struct problem_tensor *found = NULL;
-    for (unsigned i = 0; i < n; i++)
-        if (tensors[i].is_output == is_output && !strcmp(tensors[i].name, v->tensor))
+    char names[PROBLEM_MAX_TENSORS * 24] = "";
+    for (unsigned i = 0; i < n; i++) {
+        if (tensors[i].is_output != is_output)
+            continue;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", tensors[i].name);
+        if (!strcmp(tensors[i].name, v->tensor))
             found = &tensors[i];
+    }
     if (!found)
-        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'", problem_op_name(c->problem.op),
-                         is_output ? "output" : "input", v->tensor);
+        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'; it has %s",
+                         problem_op_name(c->problem.op), is_output ? "output" : "input", v->tensor,
+                         names);
     if ((int64_t)v->n_values != problem_tensor_elements(found))
         return gate_fail(err, GATE_USAGE, "'%s' has %lld elements, here are %zu values", v->tensor,
                          (long long)problem_tensor_elements(found), v->n_values);

@@ -131,7 +131,9 @@ void http_get_asset(struct http *h, const struct exchange *x, struct reply *repl
 {
     const char *path = x->request.path;
     if (!strncmp(path, "/api/", 5) || !strcmp(path, "/api"))
-        reply_problem(reply, 404, "There is no such address in the API.");
+        reply_problem(reply, 404,
+                      "There is no such address in the API, which /api/v1/openapi.json "
+                      "describes.");
     else
         assets_get(h->assets, path, accepts_gzip(x->headers.accept_encoding), reply);
 }

@@ -141,8 +141,8 @@ static void literals_must_fit_their_tensor(void **state)
     struct gate_error err = {0};
     (void)state;
     refuses(GEMM(", \"inputs\": {\"a\": [1]}"), "3:73", "has 2 elements");
-    refuses(GEMM(", \"inputs\": {\"c\": [1]}"), "3:73", "no input 'c'");
-    refuses(GEMM(", \"expect\": {\"a\": [1]}"), "3:73", "no output 'a'");
+    refuses(GEMM(", \"inputs\": {\"c\": [1]}"), "3:73", "no input 'c'; it has a, b");
+    refuses(GEMM(", \"expect\": {\"a\": [1]}"), "3:73", "no output 'a'; it has c");
     refuses(GEMM(", \"inputs\": {\"a\": [1, 1e6]}"), "3:77", "at most");
     assert_int_equal(load(GEMM(", \"inputs\": {\"a\": [1, 2]}"), &s, &err), GATE_OK);
     const struct case_values *values = suite_case_input(&s.cases[0], "a");
