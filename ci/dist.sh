@@ -51,8 +51,9 @@ mkdir -p "$stage/lib/cmake/kernel-gate"
 sed "s|@VERSION@|$version|" ci/kernel-gate-config.cmake \
     >"$stage/lib/cmake/kernel-gate/kernel-gate-config.cmake"
 if [ -d tests/gpu ]; then
-    mkdir -p "$stage/tests"
+    mkdir -p "$stage/tests/e2e" # of which tests/gpu takes these
     cp -r tests/run tests/gpu "$stage/tests/"
+    cp tests/e2e/{harness,fake_services,fake_tracker,test_adopt}.py "$stage/tests/e2e/"
     find "$stage/tests" -name __pycache__ -prune -exec rm -r {} +
     for folder in gpu mutants; do
         if [ -d "$build/tests/$folder" ]; then
