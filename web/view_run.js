@@ -176,7 +176,7 @@ function casesTable(run, some, query, name = "rows") {
         head("case", "Case"), head("process", "Evidence", { class: "minor" }),
         head("p50", "p50", right), head("baseline", "Baseline", out),
         head("change", "Change", right), head("mde", "MDE", out),
-        head("provider", "vs provider", minor), head("ceiling", "Ceiling", minor),
+        head("provider", "vs vendor", minor), head("ceiling", "Ceiling", minor),
     ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),
     { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true, name });
 }
