@@ -266,7 +266,7 @@ static void test_single_run_refuses_a_launch_that_waits(void)
 
 static struct device_kernels kernels_of(device_launch_fn launch, struct device_replay **replay)
 {
-    struct gate_error err;
+    struct gate_error err = {0};
     CHECK(is_ok(launch(&spin_ns, 0, device_stream(device)) == KG_OK &&
                         !device_synchronize(device, &err)
                     ? GATE_OK
