@@ -10,6 +10,7 @@ import {
 import { head } from "./glossary.js";
 import { againstText, caseLink, command, overVendor, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
+import { kernelsSection } from "./run_kernels.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
 
@@ -139,6 +140,7 @@ export async function caseDetail({ id }, run) {
         warned(item, run),
         armsTable(item),
         covered(item),
+        kernelsSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
         command("Repeat this case", reproduce(run, [item.id])),

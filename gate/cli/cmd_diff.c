@@ -9,12 +9,13 @@
 #include "gate/baseline/revision.h"
 #include "gate/cli/run_request.h"
 #include "gate/diff/diff.h"
+#include "gate/document/document.h"
 
 #define BASELINE "baseline:"
 
 struct diff_request {
     struct run_request run; /* its recipe and its folder of baselines */
-    const char *device_model;
+    const char *device_model, *run_file;
     int64_t architecture;
     bool all, instructions, json, markdown;
 };
@@ -36,6 +37,12 @@ static const struct option_def options[] = {
      .type = OPTION_FLAG,
      AT(instructions)},
     {.name = "markdown", .help = "print Markdown", .type = OPTION_FLAG, AT(markdown)},
+    {.name = "cases",
+     .value = "RUN.json",
+     .help = "a JSON report of gate run on a GPU: also list its cases that launch a kernel that is "
+             "not the same",
+     .type = OPTION_TEXT,
+     AT(run_file)},
     {.name = "json", .help = "print JSON, of all kernels", .type = OPTION_FLAG, AT(json)},
     BASELINES_OPTION(struct diff_request, run.baselines),
     {.name = "device-model",
@@ -60,7 +67,7 @@ const struct command command_diff = {
         "Local memory holds spilled registers and arrays whose index is not known to the compiler. "
         "Its bytes are those of a thread, each instruction counted once, as ptxas -v counts "
         "spills. A '?' is a figure that the file does not have. Which kernels a case launches is "
-        "known to no file, so the cases are not told.\n",
+        "known to no library: a run's report knows it, see --cases.\n",
     .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
     .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or none that "
               "can be read.\n",
@@ -139,6 +146,55 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
     return GATE_OK;
 }
 
+/* ---- which cases a change can touch ---- */
+
+static bool is_changed(const struct diff *d, const char *kernel)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        const struct diff_row *row = &d->rows[i];
+        if (row->change != DIFF_SAME &&
+            ((row->new.kernel && !strcmp(row->new.kernel->name, kernel)) ||
+             (row->old.kernel && !strcmp(row->old.kernel->name, kernel))))
+            return true;
+    }
+    return false;
+}
+
+/* *known: the run says what the case launches. */
+static bool is_touched(const struct diff *d, const struct document_case *c, bool *known)
+{
+    const struct document_arm *arm = document_candidate(c);
+    *known = arm && arm->has_timing && arm->timing.n_kernels;
+    for (size_t i = 0; *known && i < arm->timing.n_kernels; i++)
+        if (is_changed(d, arm->timing.kernels[i].name))
+            return true;
+    return false;
+}
+
+static enum gate_status write_cases(const struct diff_request *r, const struct diff *d,
+                                    struct buf *out, struct gate_error *err)
+{
+    struct document run;
+    size_t touched = 0, unknown = 0;
+    enum gate_status status = document_load(r->run_file, &run, err);
+    if (status)
+        return status;
+    buf_printf(out, "\nCases that launch a kernel that is not the same:\n");
+    for (size_t i = 0; i < run.n_cases; i++) {
+        bool known, is = is_touched(d, &run.cases[i], &known);
+        unknown += !known;
+        touched += is;
+        if (is)
+            buf_printf(out, "%s%s\n", r->markdown ? "- " : "  ", run.cases[i].id);
+    }
+    buf_printf(out, "%zu of %zu cases", touched, run.n_cases);
+    if (unknown)
+        buf_printf(out, "; of %zu the run does not say what they launch", unknown);
+    buf_putc(out, '\n');
+    document_release(&run);
+    return GATE_OK;
+}
+
 static enum gate_status print(const struct diff_request *r, const struct diff *d,
                               struct gate_error *err)
 {
@@ -153,6 +209,8 @@ static enum gate_status print(const struct diff_request *r, const struct diff *d
         diff_write_text(d, r->all, &style, &text);
     enum gate_status status =
         r->instructions ? diff_write_instructions(d, r->markdown, &text, err) : GATE_OK;
+    if (!status && r->run_file)
+        status = write_cases(r, d, &text, err);
     if (!status)
         status = command_write(NULL, &text, err);
     buf_release(&text);
@@ -171,8 +229,8 @@ int cmd_diff(int argc, char **argv)
         return code;
     if (argc - optind != 2)
         return command_usage(&command_diff, "two libraries or commits are needed: NEW OLD");
-    if (r.json && (r.instructions || r.markdown))
-        return command_usage(&command_diff, "--json goes with neither --instructions nor "
+    if (r.json && (r.instructions || r.markdown || r.run_file))
+        return command_usage(&command_diff, "--json goes with none of --instructions, --cases and "
                                             "--markdown");
     enum gate_status status = open_library(&r, argv[optind], &new, &err);
     if (!status)

@@ -15,6 +15,8 @@
 #define COUNT_MAX 1e9 /* summed over the cases of a run */
 #define CASE_REASON_MAX 1600
 #define CASES_MAX 10000
+#define KERNEL_NAME_MAX (DOCUMENT_KERNEL_NAME_SIZE - 1)
+#define SIZES_MAX 48 /* three whole numbers */
 #define FILE_MAX_BYTES ((size_t)256 << 20)
 
 static const char *const kinds[] = {"host", "cuda", NULL};
@@ -169,6 +171,23 @@ static const struct field sensor_fields[] = {
 SHAPE(sensor);
 #undef OF
 
+#define OF document_kernel
+static const struct field kernel_fields[] = {
+    TEXT(name, REQUIRED, KERNEL_NAME_MAX),
+    FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX),
+    TEXT(grid, REQUIRED, SIZES_MAX),
+    TEXT(block, REQUIRED, SIZES_MAX),
+    SIZE(shared_bytes, REQUIRED),
+    SIZE(registers, REQUIRED),
+    SIZE(stack, 0),
+    SIZE(local_stores, 0),
+    SIZE(local_loads, 0),
+    SIZE(barriers, 0),
+    SIZE(code, 0),
+};
+SHAPE(kernel);
+#undef OF
+
 #define OF document_timing
 static const struct field timing_fields[] = {
     TIME(p50_ns, REQUIRED),
@@ -204,6 +223,7 @@ static const struct field timing_fields[] = {
     TIME(call_ns, 0),
     FACTOR(ratio_calls, 0),
     FACTOR(ratio_fresh, 0),
+    LIST(kernels, 0, 0, DOCUMENT_KERNELS_MAX, kernel),
     FORMED(samples_ns, 0, FORM_BASE64, 1000000),
 };
 SHAPE(timing);

@@ -117,6 +117,16 @@ struct document_sensor {
     double before, after;
 };
 
+#define DOCUMENT_KERNELS_MAX 16
+#define DOCUMENT_KERNEL_NAME_SIZE 1001 /* of a name that is longer the beginning is kept */
+
+/* A kernel that the launch runs; figures as `gate diff` has them. */
+struct document_kernel {
+    const char *name, *code_sha256;
+    const char *grid, *block; /* "132 x 1 x 1" */
+    int64_t shared_bytes, registers, stack, local_stores, local_loads, barriers, code;
+};
+
 struct document_timing {
     double p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns;
     int64_t processes;
@@ -137,6 +147,8 @@ struct document_timing {
     double ratio_cycles, ratio_p90;
     double call_ns, ratio_calls; /* of launch() on the host */
     double ratio_fresh;
+    struct document_kernel *kernels;
+    size_t n_kernels;
     const char *samples_ns; /* base64 of little-endian float32 */
 };
 

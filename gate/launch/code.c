@@ -2,6 +2,7 @@
 #include "gate/launch/code.h"
 
 #include <sha2.h>
+#include <stdio.h>
 #include <string.h>
 
 static unsigned larger(unsigned a, unsigned b)
@@ -25,7 +26,41 @@ static void add_kernel(SHA2_CTX *context, const struct device_kernel *k, const c
     SHA256Update(context, (const uint8_t *)&k->shared_bytes, sizeof k->shared_bytes);
 }
 
-struct code code_of(const struct device_kernels *kernels, const struct machine_code *library)
+/* The kernel as the file has it for this architecture. */
+static struct resources find_resources(const struct machine_code *library, const char *name,
+                                       unsigned architecture)
+{
+    const struct machine_kernel *kernels;
+    size_t n = library ? machine_code_kernels(library, &kernels) : 0;
+    struct resources r = {0};
+    for (int i = 0; i < RESOURCE_COUNT; i++)
+        r.of[i] = -1;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(kernels[i].name, name)) {
+            struct resources found = resources_of(&kernels[i]);
+            if (found.architecture == architecture)
+                return found;
+        }
+    return r;
+}
+
+static void keep_kernel(struct code *code, const struct device_kernel *k, const char *hex,
+                        struct resources resources)
+{
+    if (code->n_kernels == CODE_KERNELS_MAX)
+        return;
+    struct code_kernel *kept = &code->kernels[code->n_kernels++];
+    kept->name = k->name;
+    snprintf(kept->sha256, sizeof kept->sha256, "%s", hex);
+    memcpy(kept->grid, k->grid, sizeof kept->grid);
+    memcpy(kept->block, k->block, sizeof kept->block);
+    kept->shared_bytes = k->shared_bytes;
+    kept->resources = resources;
+    kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
+}
+
+struct code code_of(const struct device_kernels *kernels, const struct machine_code *library,
+                    unsigned architecture)
 {
     struct code code = {.sequence = kernels->sequence};
     SHA2_CTX context;
@@ -35,9 +70,11 @@ struct code code_of(const struct device_kernels *kernels, const struct machine_c
     for (size_t i = 0; i < kernels->n; i++) {
         const struct device_kernel *k = &kernels->list[i];
         add_resources(&code, k);
-        known = known && machine_code_hash(library, k->name, hex);
+        bool found = library && machine_code_hash(library, k->name, hex);
+        known = known && found;
         if (known)
             add_kernel(&context, k, hex);
+        keep_kernel(&code, k, found ? hex : "", find_resources(library, k->name, architecture));
     }
     if (known)
         SHA256End(&context, code.sha256);

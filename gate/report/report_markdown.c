@@ -272,6 +272,16 @@ static void commands(const struct document_case *const *cases, size_t n, struct 
     }
 }
 
+static void kernel_lines(char *line, struct buf *out)
+{
+    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        buf_puts(out, "  - kernel ");
+        put_text(line, out);
+        buf_putc(out, '\n');
+    }
+}
+
 static void evidence(const struct document_case *c, struct buf *out)
 {
     struct buf line;
@@ -287,6 +297,9 @@ static void evidence(const struct document_case *c, struct buf *out)
     buf_clear(&line);
     if (report_calls(c, &line))
         buf_printf(out, "  - `launch()` on the host: %s\n", line.data);
+    buf_clear(&line);
+    if (report_kernels(c, &line))
+        kernel_lines(line.data, out);
     if (c->same_library == YES)
         buf_puts(out, "  - candidate and baseline are the same file\n");
     else if (c->same_code == YES)

@@ -122,6 +122,13 @@ bool report_p90(const struct document_case *c, struct buf *out);
 bool report_calls(const struct document_case *c, struct buf *out);
 
 /*
+ * What of a regression's kernels differs from the baseline's, a line each: "NAME: registers 128 ->
+ * 168, code bytes 4096 -> 5120". False, with nothing appended: it is no regression, they are not
+ * known, or nothing differs.
+ */
+bool report_kernels(const struct document_case *c, struct buf *out);
+
+/*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
  * REPORT_MAX_UNRESOLVED by name, each written by `put`. Nothing when all can.
  */

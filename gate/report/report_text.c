@@ -223,6 +223,14 @@ static void evidence_line(const char *name, const char *words, const struct repo
     buf_putc(out, '\n');
 }
 
+static void kernel_lines(char *line, const struct report_style *style, struct buf *out)
+{
+    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        evidence_line("kernel", line, style, out);
+    }
+}
+
 static void evidence(const struct document_case *c, const struct report_style *style,
                      struct buf *out)
 {
@@ -239,6 +247,9 @@ static void evidence(const struct document_case *c, const struct report_style *s
     buf_clear(&text);
     if (report_calls(c, &text))
         evidence_line("launch()", text.data, style, out);
+    buf_clear(&text);
+    if (report_kernels(c, &text))
+        kernel_lines(text.data, style, out);
     if (c->same_library == YES)
         evidence_line("library", "candidate and baseline are the same file", style, out);
     else if (c->same_code == YES)

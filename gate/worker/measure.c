@@ -272,11 +272,13 @@ static void note_sensors(struct session *s, struct device_sensors before)
 
 static void note_code(struct session *s)
 {
+    const struct kg_device *where = &device_info(s->device)->kg;
+    unsigned architecture = (unsigned)(10 * where->cc_major + where->cc_minor);
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct measurement *m = &s->arms[i].measurement;
         const struct device_kernels kernels =
             device_replay_kernels(s->device, s->series[i].replay[0]);
-        m->code = code_of(&kernels, s->arms[i].library->code);
+        m->code = code_of(&kernels, s->arms[i].library->code, architecture);
         m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
     }
 }

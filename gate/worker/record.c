@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/worker/record.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +165,51 @@ static void record_code(const struct measurement *m, bool is_candidate, struct d
         out->same_code = m->same_code ? YES : NO;
 }
 
+struct record_kernels {
+    struct document_kernel list[CODE_KERNELS_MAX];
+    struct {
+        char name[DOCUMENT_KERNEL_NAME_SIZE], grid[48], block[48];
+    } text[CODE_KERNELS_MAX];
+};
+static_assert(CODE_KERNELS_MAX <= DOCUMENT_KERNELS_MAX, "all that are kept have a place");
+
+static void put_sizes(const unsigned size[3], char text[48])
+{
+    snprintf(text, 48, "%u x %u x %u", size[0], size[1], size[2]);
+}
+
+static struct document_kernel record_kernel(const struct code_kernel *k)
+{
+    return (struct document_kernel){.code_sha256 = k->sha256[0] ? k->sha256 : NULL,
+                                    .shared_bytes = k->shared_bytes,
+                                    .registers = k->resources.of[RESOURCE_REGISTERS],
+                                    .stack = k->resources.of[RESOURCE_STACK],
+                                    .local_stores = k->resources.of[RESOURCE_LOCAL_STORES],
+                                    .local_loads = k->resources.of[RESOURCE_LOCAL_LOADS],
+                                    .barriers = k->resources.of[RESOURCE_BARRIERS],
+                                    .code = k->resources.of[RESOURCE_CODE]};
+}
+
+/* NULL: there are none, or no memory, and nothing is recorded of them. */
+static struct record_kernels *record_kernels(const struct code *code, struct document_timing *out)
+{
+    struct record_kernels *kernels = code->n_kernels ? calloc(1, sizeof *kernels) : NULL;
+    for (size_t i = 0; kernels && i < code->n_kernels; i++) {
+        const struct code_kernel *k = &code->kernels[i];
+        struct document_kernel *to = &kernels->list[i];
+        *to = record_kernel(k);
+        snprintf(kernels->text[i].name, sizeof kernels->text[i].name, "%s", k->name);
+        put_sizes(k->grid, kernels->text[i].grid);
+        put_sizes(k->block, kernels->text[i].block);
+        to->name = kernels->text[i].name;
+        to->grid = kernels->text[i].grid;
+        to->block = kernels->text[i].block;
+    }
+    out->kernels = kernels ? kernels->list : NULL;
+    out->n_kernels = kernels ? code->n_kernels : 0;
+    return kernels;
+}
+
 static void record_measurement(const struct measurement *m, bool is_candidate,
                                const struct kg_problem *p, const struct device_info *info,
                                struct document_timing *out)
@@ -201,7 +248,7 @@ static void record_measurement(const struct measurement *m, bool is_candidate,
 }
 
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
-                               const struct device_info *info, char **samples)
+                               const struct device_info *info, struct record_memory *memory)
 {
     struct document_arm out;
     fields_clear(&document_arm_shape, &out);
@@ -211,9 +258,18 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
     out.has_verify = true;
     record_verification(&arm->verification, p, &out.verify);
     out.has_timing = arm->timed;
-    *samples = arm->timed ? record_samples(&arm->measurement) : NULL;
-    if (arm->timed)
-        record_measurement(&arm->measurement, arm->role == ARM_CANDIDATE, p, info, &out.timing);
-    out.timing.samples_ns = *samples;
+    *memory = (struct record_memory){0};
+    if (!arm->timed)
+        return out;
+    record_measurement(&arm->measurement, arm->role == ARM_CANDIDATE, p, info, &out.timing);
+    out.timing.samples_ns = memory->samples = record_samples(&arm->measurement);
+    if (arm->role != ARM_PROVIDER)
+        memory->kernels = record_kernels(&arm->measurement.code, &out.timing);
     return out;
+}
+
+void record_free(struct record_memory *memory)
+{
+    free(memory->samples);
+    free(memory->kernels);
 }

@@ -11,8 +11,15 @@
 struct document_device record_device(const struct device_info *info);
 struct document_library record_library(const struct library *lib, enum arm_role role);
 
-/* *samples is the caller's (free). */
+/* What a recorded arm points to. */
+struct record_memory {
+    char *samples;
+    struct record_kernels *kernels;
+};
+
+/* *memory is the caller's (record_free), and holds what is recorded. */
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
-                               const struct device_info *info, char **samples);
+                               const struct device_info *info, struct record_memory *memory);
+void record_free(struct record_memory *memory);
 
 #endif

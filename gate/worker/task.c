@@ -276,7 +276,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
 {
     struct message_fingerprints texts;
     struct document_arm arms[ARMS_MAX];
-    char *samples[ARMS_MAX];
+    struct record_memory memory[ARMS_MAX];
     struct message_answer answer = {
         .done = t->c.id,
         .nonce = t->nonce,
@@ -297,10 +297,10 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
         answer.n_log_ratio = t->n_shares;
     }
     for (unsigned i = 0; i < t->n_arms; i++)
-        arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &samples[i]);
+        arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &memory[i]);
     send_message(w->out, &message_answer_shape, &answer);
     for (unsigned i = 0; i < t->n_arms; i++)
-        free(samples[i]);
+        record_free(&memory[i]);
 }
 
 static void release(const struct worker *w, struct task *t)

@@ -74,6 +74,33 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a regression shows what differs in its kernels", async () => {
+        const kernel = (name, code, figures) => ({ name, code_sha256: code.repeat(64),
+            grid: "132 x 1 x 1", block: "128 x 1 x 1", shared_bytes: 0, registers: 96,
+            ...figures });
+        await it.withPage({}, async (page) => {
+            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+                const answer = await (await route.fetch()).json();
+                for (const item of answer.run ? [] : answer.cases) {
+                    item.verdict = "regression";
+                    for (const { role, timing } of item.arms.filter((arm) => arm.timing))
+                        timing.kernels = role === "candidate"
+                            ? [kernel("same", "a"), kernel("spills", "b", { registers: 128 }),
+                                kernel("new", "c")]
+                            : [kernel("same", "a"), kernel("spills", "d"), kernel("old", "e")];
+                }
+                await route.fulfill({ json: answer });
+            });
+            await it.open(page,
+                `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
+            const table = page.locator(".detail:visible .box[aria-label^='Kernels of'] tbody");
+            assert.deepEqual((await table.locator("tr").allInnerTexts()).map((row) =>
+                row.replace(/\s+/g, " ").trim()), [
+                "spills Registers 96 128", "new the baseline does not launch it",
+                "old the baseline's, not launched any more"]);
+        });
+    });
+
     // Story: my merge request is red. Its run's address stands in the comment and in the job's log.
     test("a red merge request: whose fault, the evidence, what to do next: 4 clicks", async () => {
         const alert = await foundAlert(it.url, HOST);

@@ -12,8 +12,9 @@ candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (tha
 "ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
 "baseline_fails" is the message of a baseline that is wrong, "baseline_is_lost" leaves it out of
-all but the first process. "drift" is a file that counts processes: the
-control of each is 1 % slower than that of the one before. "count" is a file that counts processes
+all but the first process, "baseline_kernels" are those that it launches.
+"drift" is a file that counts processes: the control of each is 1 % slower than that of the one
+before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
 "log_ratio" to lists of ln of its ratio to the baseline (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
@@ -160,6 +161,8 @@ def baseline_arm(name, p50, d):
         arm["timing"]["ratio_fresh"] = FAKE.get("fresh", {}).get(name, 1.0)
     if "calls" in FAKE:
         arm["timing"].update(call_ns=2000.0, ratio_calls=FAKE["calls"].get(name, 1.0))
+    if "baseline_kernels" in FAKE:
+        arm["timing"]["kernels"] = FAKE["baseline_kernels"]
     if "same_code" in FAKE:  # the cases whose code is the same
         arm["timing"]["same_code"] = name in FAKE["same_code"]
     return arm

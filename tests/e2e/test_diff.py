@@ -97,8 +97,32 @@ class Diff(Gate):
         subprocess.run(["strip", new, "-o", self.path("stripped.so")], check=True)
         self.assertIn("4 with the same code", self.gate("diff", "stripped.so", new).stdout)
         self.assertIn("2 kernels: 1 with", self.gate("diff", new, old, "--arch", "90").stdout)
+        self.show_cases(new, old, [k["new"]["name"] for k in kernels if k["architecture"] == 90])
         self.show_instructions(new, old)
         self.refuse("has a kernel for sm_70", new, old, "--arch", "70")
+
+    def show_cases(self, new, old, names):
+        """A run of the host, in which two of three cases are said to launch the kernels."""
+        suite = {"schema": "gate-suite/1", "name": "three", "description": "x", "cases": [
+            {"op": "gemm", "dtype": "fp32", "m": 4, "n": n, "k": 4} for n in (1, 2, 3)]}
+        with open(self.path("three.json"), "w", encoding="utf-8") as file:
+            json.dump(suite, file)
+        ran = self.gate("run", "--suite", "three.json", "--accept-new", "--allow-dirty", "--json")
+        document = json.loads(ran.stdout)
+        for case, name in zip(document["cases"], sorted(names)):
+            case["arms"][0]["timing"]["kernels"] = [
+                {"name": name, "grid": "1 x 1 x 1", "block": "1 x 1 x 1", "shared_bytes": 0,
+                 "registers": 8}]
+        with open(self.path("run.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        shown = self.gate("diff", new, old, "--cases", "run.json")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        touched = [c["id"] for c, name in zip(document["cases"], sorted(names)) if "sum" in name]
+        self.assertEqual(shown.stdout.splitlines()[-3:], [
+            "Cases that launch a kernel that is not the same:", f"  {touched[0]}",
+            "1 of 3 cases; of 1 the run does not say what they launch"])
+        self.assertEqual(self.gate("diff", new, old, "--cases", "no.json").returncode, 74)
+        self.refuse("--json goes with none of", new, old, "--cases", "run.json", "--json")
 
     def show_instructions(self, new, old):
         shown = self.gate("diff", new, old, "--instructions", "--arch", "90", path=self.folder)

@@ -53,6 +53,34 @@ class Verdicts(FakeRuns):
         self.assertEqual(first["verdict"], "pass")
         self.assertEqual(len(first["processes"]), 5)
 
+    def test_a_regression_says_what_differs_in_its_kernels(self):
+        def kernel(name, code, **figures):
+            return dict({"name": name, "code_sha256": code * 64, "grid": "132 x 1 x 1",
+                         "block": "128 x 1 x 1", "shared_bytes": 1024, "registers": 96,
+                         "stack": 0, "barriers": 1, "code": 4096}, **figures)
+        self.accept()
+        reports = {name: self.path(f"report.{name}") for name in ("text", "markdown")}
+        code, document, errors = self.run_gate(
+            *(f"--report={name}={path}" for name, path in reports.items()),
+            p50={SECOND: 1100.0}, only=SECOND,
+            timing={"kernels": [kernel("same", "a"),
+                                kernel("spills", "b", registers=128, local_stores=64),
+                                kernel("moved", "c"), kernel("new\x1b[1m", "d")]},
+            baseline_kernels=[kernel("same", "a"), kernel("spills", "e", local_stores=0),
+                              kernel("moved", "f"), kernel("old", "9")])
+        self.assertEqual(code, 1, errors)
+        arms = {arm["role"]: arm for arm in self.cases(document)[SECOND]["arms"]}
+        self.assertEqual(len(arms["candidate"]["timing"]["kernels"]), 4)
+        for path in reports.values():
+            with open(path, encoding="utf-8") as file:
+                said = " ".join(file.read().split())
+            for line in ("spills: registers 96 -> 128, bytes of local stores 0 -> 64",
+                         "moved: other machine code, the same figures",
+                         "new??1m: the baseline does not launch it",
+                         "old: the baseline's, not launched any more"):
+                self.assertIn(line, said.replace("\\", "").replace("&gt;", ">"))
+            self.assertNotIn("same: ", said)
+
     def test_roles_are_swapped_in_every_other_process(self):
         self.accept()
         _, document, _ = self.run_gate()

@@ -24,7 +24,7 @@ static const struct device_kernels both = {two, 2, 77};
 static struct code code_in(const struct cubin *cubin, const struct device_kernels *kernels)
 {
     struct machine_code *m = cubin_read(cubin, 1);
-    struct code code = code_of(kernels, m);
+    struct code code = code_of(kernels, m, 90);
     machine_code_free(m);
     return code;
 }
@@ -81,7 +81,7 @@ static void test_not_known_is_not_the_same(void **state)
         assert_string_equal(code.sha256, "");
         assert_false(code_is_same(&code, &code));
     }
-    struct code code = code_of(&both, NULL);
+    struct code code = code_of(&both, NULL, 90);
     assert_false(code_is_same(&code, &code));
     code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0}); /* its arguments are not */
     assert_false(code_is_same(&code, &code));
@@ -90,12 +90,16 @@ static void test_not_known_is_not_the_same(void **state)
 static void test_resources_are_the_most(void **state)
 {
     (void)state;
-    struct code code = code_of(&both, NULL);
+    struct code code = code_of(&both, NULL, 90);
     assert_true(code.has_resources);
     assert_int_equal(code.registers, 96);
     assert_int_equal(code.spill_bytes, 16);
     assert_int_equal(code.shared_bytes, 65536);
-    code = code_of(&(struct device_kernels){NULL, 0, 0}, NULL);
+    assert_int_equal(code.n_kernels, 2);
+    assert_string_equal(code.kernels[1].name, two[1].name);
+    assert_int_equal(code.kernels[1].resources.of[RESOURCE_REGISTERS], two[1].registers);
+    assert_int_equal(code.kernels[1].resources.of[RESOURCE_CODE], -1);
+    code = code_of(&(struct device_kernels){NULL, 0, 0}, NULL, 90);
     assert_false(code.has_resources);
 }
 

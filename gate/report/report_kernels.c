@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_kernels.c: what of a slower case's kernels differs from the baseline's.
+ */
+#include "gate/report/report_run.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct line {
+    struct buf *out;
+    bool any; /* figures */
+};
+
+/* The one of that name; where each side has one alone, that. */
+static const struct document_kernel *find(const struct document_timing *among,
+                                          const struct document_kernel *k, bool alone)
+{
+    for (size_t i = 0; i < among->n_kernels; i++)
+        if (!strcmp(among->kernels[i].name, k->name))
+            return &among->kernels[i];
+    return alone ? &among->kernels[0] : NULL;
+}
+
+/* Names come from a library's file, and sizes from a document. */
+static void put_safe(const char *text, struct buf *out)
+{
+    for (; *text; text++)
+        buf_putc(out, isalnum((unsigned char)*text) || strchr(" _$.", *text) ? *text : '?');
+}
+
+static void begin_figure(struct line *l, const char *name)
+{
+    buf_printf(l->out, "%s%s ", l->any ? ", " : "", name);
+    l->any = true;
+}
+
+static void put_figure(struct line *l, const char *name, int64_t old, int64_t new)
+{
+    if (old == new || old < 0 || new < 0)
+        return;
+    begin_figure(l, name);
+    buf_printf(l->out, "%" PRId64 " -> %" PRId64, old, new);
+}
+
+static void put_sizes(struct line *l, const char *name, const char *old, const char *new)
+{
+    if (!strcmp(old, new))
+        return;
+    begin_figure(l, name);
+    put_safe(old, l->out);
+    buf_puts(l->out, " -> ");
+    put_safe(new, l->out);
+}
+
+static void put_figures(struct line *l, const struct document_kernel *old,
+                        const struct document_kernel *new)
+{
+    put_sizes(l, "grid", old->grid, new->grid);
+    put_sizes(l, "block", old->block, new->block);
+    put_figure(l, "registers", old->registers, new->registers);
+    put_figure(l, "stack bytes", old->stack, new->stack);
+    put_figure(l, "bytes of local stores", old->local_stores, new->local_stores);
+    put_figure(l, "bytes of local loads", old->local_loads, new->local_loads);
+    put_figure(l, "shared bytes", old->shared_bytes, new->shared_bytes);
+    put_figure(l, "barriers", old->barriers, new->barriers);
+    put_figure(l, "code bytes", old->code, new->code);
+    if (!l->any)
+        buf_puts(l->out, "other machine code, the same figures");
+}
+
+static bool is_same(const struct document_kernel *old, const struct document_kernel *new)
+{
+    return old->code_sha256 && new->code_sha256 && !strcmp(old->code_sha256, new->code_sha256) &&
+           !strcmp(old->grid, new->grid) && !strcmp(old->block, new->block) &&
+           old->shared_bytes == new->shared_bytes;
+}
+
+static void put_kernel(const struct document_kernel *old, const struct document_kernel *new,
+                       struct buf *out)
+{
+    struct line l = {.out = out};
+    if (old && new &&is_same(old, new))
+        return;
+    put_safe((new ? new : old)->name, out);
+    buf_puts(out, ": ");
+    if (!old)
+        buf_puts(out, "the baseline does not launch it");
+    else if (!new)
+        buf_puts(out, "the baseline's, not launched any more");
+    else
+        put_figures(&l, old, new);
+    buf_putc(out, '\n');
+}
+
+static const struct document_timing *timing_of(const struct document_case *c,
+                                               enum document_role role)
+{
+    const struct document_arm *arm = document_find_arm(c->arms, c->n_arms, role);
+    return arm && arm->has_timing && arm->timing.n_kernels ? &arm->timing : NULL;
+}
+
+bool report_kernels(const struct document_case *c, struct buf *out)
+{
+    const struct document_timing *new = timing_of(c, ROLE_CANDIDATE);
+    const struct document_timing *old = timing_of(c, ROLE_BASELINE);
+    const size_t before = out->len;
+    if (c->verdict != VERDICT_REGRESSION || !new || !old)
+        return false;
+    const bool alone = new->n_kernels == 1 && old->n_kernels == 1;
+    for (size_t i = 0; i < new->n_kernels; i++)
+        put_kernel(find(old, &new->kernels[i], alone), &new->kernels[i], out);
+    for (size_t i = 0; i < old->n_kernels; i++)
+        if (!find(new, &old->kernels[i], alone))
+            put_kernel(&old->kernels[i], NULL, out);
+    return out->len > before;
+}
