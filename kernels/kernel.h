@@ -57,10 +57,13 @@
  *    error, as that of a log-sum-exp of splits, is no fault.
  * A sum of finite inputs that is too large for the output's dtype is an infinity there, and no NaN,
  * unless a partial sum may be one of either sign. Results are rounded to nearest, halves to the
- * even neighbour. The scale has any size and sign. A kernel may weigh keys that the mask hides by
- * zero. What lies between rows, before a tensor and behind it may be anything, a NaN or nothing at
- * all: launch() touches no byte there, but those that share an aligned 16 bytes with an element may
- * be read, and no result may depend on them. Each tensor has strides and an alignment of its own.
+ * even neighbour: once, so that neither the product of a linear layer before its bias nor a part of
+ * a split sum may be kept in 16 bits, as cuBLAS and cuBLASLt do for some shapes. The scale has any
+ * size and sign (cuDNN gives NaN for a negative one, which its provider therefore does not serve).
+ * A kernel may weigh keys that the mask hides by zero. What lies between rows, before a tensor and
+ * behind it may be anything, a NaN or nothing at all: launch() touches no byte there, but those
+ * that share an aligned 16 bytes with an element may be read, and no result may depend on them.
+ * Each tensor has strides and an alignment of its own.
  */
 #ifndef KG_KERNEL_H
 #define KG_KERNEL_H
