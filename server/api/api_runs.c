@@ -112,6 +112,7 @@ struct wanted {
     const char *case_id; /* NULL: all cases */
     enum report_format format;
     bool brief;
+    enum gate_status status; /* of the document: one that is not stored as it should be */
 };
 
 /* CSV and Markdown are as the reports of `gate run` have them. */
@@ -119,7 +120,9 @@ static void put_parsed(struct wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
     struct document document;
-    if (document_parse("the document", 1, text, len, GATE_IO, &document, NULL) != GATE_OK)
+    w->status = document_parse("the stored document", 1, text, len, GATE_IO, &document,
+                               &w->call->err);
+    if (w->status)
         return;
     if (w->case_id)
         document_keep_case(&document, w->case_id);
@@ -166,6 +169,8 @@ enum gate_status get_document(struct call *c)
         whole ? store_find_document(c->store, c->rest, &reply->document.run_id,
                                     &reply->document.bytes, &reply->document.packed_bytes, &c->err)
               : store_document(c->store, c->rest, document_row, &wanted, &c->err);
+    if (!status)
+        status = wanted.status;
     if (status != GATE_USAGE)
         return status;
     reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");

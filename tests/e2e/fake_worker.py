@@ -16,7 +16,8 @@ all but the first process, "baseline_kernels" are those that it launches.
 "drift" is a file that counts processes: the control of each is 1 % slower than that of the one
 before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
-"log_ratio" to lists of ln of its ratio to the baseline (the last entry stays). In a calibration
+"log_ratio" to lists of ln of its ratio to the baseline, "freshs" to lists of what it takes on fresh
+inputs over repeated ones (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
 "time=1040", a file with "wrong" is wrong, and each process is off by a normal error of this
@@ -228,6 +229,8 @@ def main():
             merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["baseline"] and (task["verify"] or not FAKE.get("baseline_is_lost")):
             arms.append(baseline_arm(name, p50, of_process("log_ratio", name, process, None)))
+            if arms[1]["timing"] and "freshs" in FAKE:
+                arms[1]["timing"]["ratio_fresh"] = of_process("freshs", name, process, 1.0)
         record = {"done": name, "nonce": task["nonce"], "outcome": "measured", "message": "",
                   "spoiled": False, "arms": arms}
         if "shares" in task:

@@ -3,6 +3,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import (BUILD, PATIENCE, SERVER, Server, documents, renamed, seed, token,  # noqa: E402
@@ -104,6 +106,21 @@ class Check(CareCase):
         done = self.check()
         self.assertRegex(done.stdout, r"fault +database: ")
         self.assertEqual(done.returncode, 74)
+
+    def test_a_document_that_is_none_is_an_error(self):
+        seed(self.db, 6)
+        text = b'{"schema": "gate-run/1"}'
+        connection = sqlite3.connect(self.db)
+        connection.execute("UPDATE document SET packed = ?, n_bytes = ?, sha256 = ?",
+                           (zlib.compress(text), len(text), hashlib.sha256(text).digest()))
+        connection.commit()
+        connection.close()
+        server = Server(self.db)
+        uuid = json.loads(server.get("/api/v1/runs?limit=1").bytes)["runs"][0]["uuid"]
+        for form in ("csv", "markdown", "brief"):
+            response = server.get(f"/api/v1/runs/{uuid}?format={form}")
+            self.assertEqual(response.status, 503)
+            self.assertIn(b'"status"', response.bytes)
 
     def test_artifacts(self):
         server = Server(self.db)

@@ -187,6 +187,17 @@ class Verdicts(FakeRuns):
             self.assertIn("slower by 10.00 %", case["reason"])
         self.assertEqual(self.cases(self.run_gate()[1])[SECOND]["baseline"]["p50_ns"], 1000.0)
 
+    def test_what_is_left_of_an_improvement_on_fresh_inputs_decides_where_times_are_noisy(self):
+        self.accept()
+        noisy = {SECOND: [1.1, 0.9, 1.15, 1.0, 0.95] * 4}
+        for p50, verdict, processes in ((700.0, "improvement", 5), (900.0, "pass", 20)):
+            code, document, errors = self.run_gate(
+                p50={SECOND: p50}, freshs=noisy, count=self.path(f"count-{p50}"))
+            case = self.cases(document)[SECOND]
+            self.assertEqual((code, case["verdict"], len(case["processes"])),
+                             (0, verdict, processes), errors)
+        self.assertIn("faster, which is not believed: ", case["reason"])
+
     def test_what_was_not_timed_on_fresh_inputs_is_not_called_faster(self):
         self.accept()
         code, document, _ = self.run_gate(p50={SECOND: 900.0}, fresh={})
