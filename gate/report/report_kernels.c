@@ -77,20 +77,19 @@ static bool is_same(const struct document_kernel *old, const struct document_ker
            old->shared_bytes == new->shared_bytes;
 }
 
-static void put_kernel(const struct document_kernel *old, const struct document_kernel *new,
-                       struct buf *out)
+static void put_alone(const struct document_kernel *k, const char *what, struct buf *out)
+{
+    put_safe(k->name, out);
+    buf_printf(out, ": %s\n", what);
+}
+
+static void put_changed(const struct document_kernel *old, const struct document_kernel *new,
+                        struct buf *out)
 {
     struct line l = {.out = out};
-    if (old && new &&is_same(old, new))
-        return;
-    put_safe((new ? new : old)->name, out);
+    put_safe(new->name, out);
     buf_puts(out, ": ");
-    if (!old)
-        buf_puts(out, "the baseline does not launch it");
-    else if (!new)
-        buf_puts(out, "the baseline's, not launched any more");
-    else
-        put_figures(&l, old, new);
+    put_figures(&l, old, new);
     buf_putc(out, '\n');
 }
 
@@ -109,10 +108,15 @@ bool report_kernels(const struct document_case *c, struct buf *out)
     if (c->verdict != VERDICT_REGRESSION || !new || !old)
         return false;
     const bool alone = new->n_kernels == 1 && old->n_kernels == 1;
-    for (size_t i = 0; i < new->n_kernels; i++)
-        put_kernel(find(old, &new->kernels[i], alone), &new->kernels[i], out);
+    for (size_t i = 0; i < new->n_kernels; i++) {
+        const struct document_kernel *k = &new->kernels[i], *was = find(old, k, alone);
+        if (!was)
+            put_alone(k, "the baseline does not launch it", out);
+        else if (!is_same(was, k))
+            put_changed(was, k, out);
+    }
     for (size_t i = 0; i < old->n_kernels; i++)
         if (!find(new, &old->kernels[i], alone))
-            put_kernel(&old->kernels[i], NULL, out);
+            put_alone(&old->kernels[i], "the baseline's, not launched any more", out);
     return out->len > before;
 }

@@ -120,8 +120,8 @@ static void put_parsed(struct wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
     struct document document;
-    w->status = document_parse("the stored document", 1, text, len, GATE_IO, &document,
-                               &w->call->err);
+    w->status =
+        document_parse("the stored document", 1, text, len, GATE_IO, &document, &w->call->err);
     if (w->status)
         return;
     if (w->case_id)

@@ -94,7 +94,7 @@ class Build(unittest.TestCase):
         self.addCleanup(server.wait)
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.kill)
-        url = server.stderr.readline().split()[-1]
+        url = re.search(r"http://\S+", server.stderr.readline()).group()
         with self.assertRaises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(url, timeout=60)
         self.assertEqual(caught.exception.code, 404)
