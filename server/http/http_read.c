@@ -102,9 +102,11 @@ static bool make_or_wait(struct http *h, struct exchange *x, struct reply *reply
         reply->retry_after = 1;
         return false;
     }
-    struct store *store = http_take_store(h);
+    /* A thread has one store at a time: other routes take one where they need it. */
+    struct store *store = x->route->get ? http_take_store(h) : NULL;
     http_make(h, store, x, reply);
-    http_give_store(h, store);
+    if (store)
+        http_give_store(h, store);
     return false;
 }
 

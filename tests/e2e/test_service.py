@@ -304,6 +304,7 @@ class Stop(unittest.TestCase):
             until(lambda: b"gate_queue_jobs 2" in server.get("/metrics").bytes, "the jobs")
             for _ in range(50):
                 self.assertEqual(server.get("/api/v1/runs").status, 200)
+            self.assertEqual(server.get("/readyz").status, 200)
             self.assertEqual(answers, [])
             lock.communicate(b"\n", timeout=PATIENCE)
             thread.join(PATIENCE)
