@@ -47,6 +47,8 @@ const struct message_greeting *supervisor_greeting(const struct supervisor *s, c
 
 void case_result_release(struct case_result *r)
 {
+    for (size_t i = 0; i < r->n_arms; i++)
+        fields_release(&document_arm_shape, &r->arms[i]);
     free(r->arms);
     cJSON_Delete(r->record);
     r->arms = NULL;
