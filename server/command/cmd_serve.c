@@ -46,7 +46,8 @@ static enum gate_status open_socket(struct serve_options *a, char url[LISTEN_MAX
                                     struct gate_error *err)
 {
     enum gate_status status = notify_socket(&a->http.listen_fd, err);
-    if (!status && a->http.listen_fd < 0)
+    a->http.listen_is_passed = a->http.listen_fd >= 0;
+    if (!status && !a->http.listen_is_passed)
         status = listen_open(a->listen, &a->http.listen_fd, err);
     if (status)
         return status;

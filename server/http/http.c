@@ -125,6 +125,17 @@ static enum gate_status read_tls(struct http *h, struct gate_error *err)
     return !status ? read_pem(h->options.tls_key, &h->tls_key, err) : status;
 }
 
+/* Nobody new while it stops. MHD_quiesce_daemon() as the first step would do that too, but it and a
+ * thread that wakes up at that moment both take the socket out of one epoll set, for which
+ * libmicrohttpd 0.9.75 aborts. */
+static enum MHD_Result accept_client(void *context, const struct sockaddr *address, socklen_t len)
+{
+    struct http *h = context;
+    (void)address;
+    (void)len;
+    return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
+}
+
 static enum gate_status start_daemon(struct http *h, struct gate_error *err)
 {
     const struct http_options *o = &h->options;
@@ -148,7 +159,7 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
     if (h->n_threads < 2) /* libmicrohttpd warns of a pool of one */
         pool[0].option = MHD_OPTION_END;
     h->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
+        flags, 0, accept_client, h, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
         MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)o->max_per_address, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->timeout_s,
@@ -343,16 +354,18 @@ void http_stop(struct http *h)
     webhook_close(h->webhook);
     if (h->daemon) {
         atomic_store(&h->stopping, true);
-        MHD_quiesce_daemon(h->daemon);
         drain(h);
         slow_close(h->slow);
         h->slow = NULL;
         writer_drain(h->writer);
         drain(h);
-        MHD_stop_daemon(h->daemon);
+        if (h->options.listen_is_passed) /* it goes on with whoever passed it */
+            MHD_quiesce_daemon(h->daemon);
+        MHD_stop_daemon(h->daemon); /* else it closes the socket */
     }
+    if (!h->daemon || h->options.listen_is_passed)
+        close(h->options.listen_fd);
     slow_close(h->slow);
-    close(h->options.listen_fd);
     for (unsigned i = 0; i < h->n_free; i++)
         store_close(h->stores[i]);
     tagger_close(h->tagger);

@@ -17,6 +17,7 @@ struct http;
 
 struct http_options {
     int listen_fd;         /* bound and listening; the server takes it over, also when it fails */
+    bool listen_is_passed; /* by systemd, which listens on after the server's end */
     const char *db;        /* path of the database, made when it is not there */
     const char *web_root;  /* or NULL: the page that was built in */
     const char *artifacts; /* folder of the artifacts, made when it is not there */
