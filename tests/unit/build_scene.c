@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build_scene.c: see build_scene.h. */
 #include <dirent.h>
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gate/base/file.h"
 #include "tests/unit/build_scene.h"
-
-char scene_folder[PATHS_MAX / 4];
+#include "tests/unit/unit.h"
 
 /*
  * What a build does is up to the commit's "how". It notes each build in $COUNT; the library holds
@@ -38,18 +30,10 @@ const char scene_fails[] =
     "printf 'error: \\342\\200\\230x\\342\\200\\231 \\033[1mmissing\\n' >&2\n"
     "cat; exit 3\n";
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 void scene_variable(const char *variable, const char *name)
 {
-    char path[sizeof scene_folder + 64];
-    snprintf(path, sizeof path, "%s/%s", scene_folder, name);
+    char path[sizeof unit_folder + 64];
+    snprintf(path, sizeof path, "%s/%s", unit_folder, name);
     setenv(variable, path, 1);
 }
 
@@ -68,28 +52,16 @@ void scene_line(const char *command, char *line, int size)
     assert_int_equal(pclose(f), 0);
 }
 
-void scene_write(const char *path, const char *text)
-{
-    struct gate_error err = {0};
-    if (file_write_atomic(path, text, strlen(text), &err))
-        fail_msg("%s", err.message);
-}
-
 void scene_commit(const char *how, char id[41])
 {
-    scene_write("how", how);
+    write_text("how", how);
     scene_shell("git add -A && git commit -q --allow-empty -m change");
     scene_line("git rev-parse HEAD", id, 41);
 }
 
 int scene_enter(void **state)
 {
-    (void)state;
-    const char *parent = getenv("TMPDIR");
-    snprintf(scene_folder, sizeof scene_folder, "%s/gate-test-revision-XXXXXX",
-             parent ? parent : "/tmp");
-    if (!mkdtemp(scene_folder) || chdir(scene_folder) || mkdir("repository", 0700) ||
-        chdir("repository"))
+    if (unit_enter_folder(state) || mkdir("repository", 0700) || chdir("repository"))
         return -1;
     scene_variable("GATE_CACHE", "cache");
     scene_variable("COUNT", "count");
@@ -99,7 +71,7 @@ int scene_enter(void **state)
     scene_variable("HOME", "home");
     setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
     setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
-    setenv("GIT_CEILING_DIRECTORIES", scene_folder, 1);
+    setenv("GIT_CEILING_DIRECTORIES", unit_folder, 1);
     setenv("GIT_AUTHOR_NAME", "A", 1);
     setenv("GIT_AUTHOR_EMAIL", "a@example.org", 1);
     setenv("GIT_COMMITTER_NAME", "A", 1);
@@ -109,15 +81,9 @@ int scene_enter(void **state)
     unsetenv("GIT_INDEX_FILE");
     unsetenv("MAKEFLAGS");
     unsetenv("MAKELEVEL");
-    scene_write("Makefile", makefile);
+    write_text("Makefile", makefile);
     return system("git -c init.defaultBranch=main init -q") || mkfifo("../started", 0600) ||
            mkfifo("../go", 0600);
-}
-
-int scene_leave(void **state)
-{
-    (void)state;
-    return chdir("/") || nftw(scene_folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void scene_resolve(const char *what, struct revision *r)
@@ -126,17 +92,6 @@ void scene_resolve(const char *what, struct revision *r)
     if (revision_resolve(what, RECIPE(LIBRARY), r, &err))
         fail_msg("%s: %s", what, err.message);
     assert_int_equal(err.message[0], '\0');
-}
-
-void assert_content(const char *path, const char *expected)
-{
-    struct buf b;
-    struct gate_error err = {0};
-    buf_init(&b, 1 << 20);
-    if (file_read(path, &b, &err))
-        fail_msg("%s", err.message);
-    assert_string_equal(b.data, expected);
-    buf_release(&b);
 }
 
 void assert_library_of(const struct revision *r, const char *id)

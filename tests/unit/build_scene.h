@@ -16,11 +16,9 @@
 #define NO_COMMIT "0123456789abcdef0123456789abcdef01234567"
 
 /* For a table of tests: each has a scene of its own. */
-#define SCENE_TEST(function) cmocka_unit_test_setup_teardown(function, scene_enter, scene_leave)
+#define SCENE_TEST(function)                                                                       \
+    cmocka_unit_test_setup_teardown(function, scene_enter, unit_leave_folder)
 int scene_enter(void **state);
-int scene_leave(void **state);
-
-extern char scene_folder[PATHS_MAX / 4];
 
 /* What a commit's build does: makes the library; writes an error and asks standard input. */
 extern const char scene_builds[], scene_fails[];
@@ -33,8 +31,6 @@ void scene_shell(const char *command);
 /* The first line of what a command prints. */
 void scene_line(const char *command, char *line, int size);
 
-void scene_write(const char *path, const char *text);
-
 /* Commits the repository with another "how". */
 void scene_commit(const char *how, char id[41]);
 
@@ -43,7 +39,6 @@ void scene_resolve(const char *what, struct revision *r);
 /* Checkouts for builds; locks stay. */
 int scene_worktrees(void);
 
-void assert_content(const char *path, const char *expected);
 void assert_library_of(const struct revision *r, const char *id);
 
 /* So many builds in all. */

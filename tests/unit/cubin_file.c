@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cubin_file.c: see cubin_file.h. */
 #include "tests/unit/cubin_file.h"
+#include "tests/unit/unit.h"
 
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define FILE_MAX ((size_t)1 << 20)
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decide_made.c: see decide_made.h. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 const struct decide_input made_policy = {
     .threshold = 0.02, .baseline_p50_ns = 1e5, .other = "the baseline"};

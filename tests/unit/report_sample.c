@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_sample.c: see report_sample.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "tests/unit/report_sample.h"
+#include "tests/unit/unit.h"
 
 #define SAMPLE "tests/data/run-h200.json"
 #define MAX_REPORT (128u * 1024 * 1024)

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_fixture.c: see store_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 int store_set_up(void **state)
 {

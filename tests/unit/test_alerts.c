@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_alerts.c: the steps of an alert's life, their log, lists and counts; marks of webhooks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/history/store_alert.h"
 #include "gate/history/store_change.h"
 #include "gate/history/store_badge.h"
 #include "gate/history/store_webhook.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 #define DEVICE "nvidia-h200"
 

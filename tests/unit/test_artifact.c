@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The artifact cache: what is put is what is got, and nothing else is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,77 +12,30 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "gate/baseline/artifact.h"
 #include "gate/base/file.h"
+#include "tests/unit/unit.h"
 
 #define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 
-static char folder[PATHS_MAX / 4];
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 /* Each test has an empty cache, "cache", in a folder of its own. */
-static int enter_folder(void **state)
+static int enter_cache(void **state)
 {
     (void)state;
-    const char *parent = getenv("TMPDIR");
-    char cache[sizeof folder + 8];
-    snprintf(folder, sizeof folder, "%s/gate-test-artifact-XXXXXX", parent ? parent : "/tmp");
-    if (!mkdtemp(folder) || chdir(folder))
+    char cache[sizeof unit_folder + 8];
+    if (unit_enter_folder(state))
         return -1;
-    snprintf(cache, sizeof cache, "%s/cache", folder);
+    snprintf(cache, sizeof cache, "%s/cache", unit_folder);
     return setenv("GATE_CACHE", cache, 1);
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") || nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    struct gate_error err = {0};
-    if (file_write_atomic(path, text, strlen(text), &err))
-        fail_msg("%s", err.message);
-}
-
-static void assert_content(const char *path, const char *expected)
-{
-    struct buf b;
-    struct gate_error err = {0};
-    buf_init(&b, 1 << 20);
-    if (file_read(path, &b, &err))
-        fail_msg("%s", err.message);
-    assert_string_equal(b.data, expected);
-    buf_release(&b);
-}
-
-static int count_entries(const char *path)
-{
-    DIR *d = opendir(path);
-    assert_non_null(d);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
 }
 
 static void put_abc(void)
 {
     char sha256[65] = "";
     struct gate_error err = {0};
-    write_file("lib.so", "abc");
+    write_text("lib.so", "abc");
     if (artifact_put("lib.so", sha256, &err))
         fail_msg("%s", err.message);
     assert_string_equal(sha256, ABC);
@@ -125,17 +73,17 @@ static void assert_cache(const char *expected)
 static void test_place(void **state)
 {
     (void)state;
-    char path[PATHS_MAX], text[sizeof folder + 16];
+    char path[PATHS_MAX], text[sizeof unit_folder + 16];
     struct gate_error err = {0};
     assert_cache("cache");
     setenv("GATE_CACHE", "relative/deep//cache", 1);
     assert_cache("relative/deep/cache");
     setenv("GATE_CACHE", "", 1); /* empty is unset */
-    snprintf(text, sizeof text, "%s/xdg", folder);
+    snprintf(text, sizeof text, "%s/xdg", unit_folder);
     setenv("XDG_CACHE_HOME", text, 1);
     assert_cache("xdg/kernel-gate");
     setenv("XDG_CACHE_HOME", "xdg", 1);
-    setenv("HOME", folder, 1);
+    setenv("HOME", unit_folder, 1);
     assert_cache(".cache/kernel-gate");
     unsetenv("XDG_CACHE_HOME");
     unsetenv("GATE_CACHE");
@@ -150,7 +98,7 @@ static void test_unusable_places(void **state)
     (void)state;
     char path[PATHS_MAX], name[PATHS_MAX + 100];
     struct gate_error err = {0};
-    write_file("file", "x");
+    write_text("file", "x");
     setenv("GATE_CACHE", "file", 1);
     assert_int_equal(artifact_cache_dir(path, &err), GATE_IO);
     setenv("GATE_CACHE", "file/below", 1);
@@ -174,7 +122,7 @@ static void test_put_then_get(void **state)
     char path[PATHS_MAX];
     struct gate_error err = {0};
     put_abc();
-    write_file("lib.so", "changed since");
+    write_text("lib.so", "changed since");
     assert_int_equal(artifact_get(ABC, path, &err), GATE_OK);
     assert_int_equal(path[0], '/');
     assert_content(path, "abc");
@@ -203,7 +151,7 @@ static void test_put_refuses(void **state)
     assert_int_equal(artifact_put("/dev/zero", sha256, &err), GATE_USAGE);
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_int_equal(artifact_put("pipe", sha256, &err), GATE_USAGE); /* and does not wait */
-    write_file("empty", "");
+    write_text("empty", "");
     assert_int_equal(artifact_put("empty", sha256, &err), GATE_USAGE);
     int fd = open("big", O_CREAT | O_WRONLY, 0600);
     assert_int_equal(ftruncate(fd, (off_t)ARTIFACT_MAX_BYTES + 1), 0);
@@ -255,7 +203,7 @@ static void test_truncated_or_odd_is_refused(void **state)
     assert_int_equal(truncate("cache/artifacts/" ABC ".so", 0), 0);
     assert_int_equal(artifact_get(ABC, path, &err), GATE_ENVIRONMENT);
     /* Right bytes behind a link, which may point elsewhere tomorrow. */
-    write_file("lib.so", "abc");
+    write_text("lib.so", "abc");
     assert_int_equal(symlink("../../lib.so", "cache/artifacts/" ABC ".so"), 0);
     assert_int_equal(artifact_get(ABC, path, &err), GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "is not a regular file, refused"));
@@ -339,7 +287,7 @@ static void test_damaged_notes(void **state)
     assert_int_equal(sizeof not_hex, 66);
     assert_int_equal(artifact_note_commit(COMMIT, "libours.so", ABC, &err), GATE_OK);
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
-        write_file(path, damaged[i]);
+        write_text(path, damaged[i]);
         assert_int_equal(artifact_find_commit(COMMIT, "libours.so", sha256, &err),
                          GATE_ENVIRONMENT);
         assert_non_null(strstr(err.message, path));
@@ -385,9 +333,9 @@ static void test_concurrent_puts(void **state)
     char sha256[2][65], path[PATHS_MAX];
     struct gate_error err = {0};
     memset(big, 'b', sizeof big - 1);
-    write_file("lib0.so", big);
+    write_text("lib0.so", big);
     big[0] = 'c';
-    write_file("lib1.so", big);
+    write_text("lib1.so", big);
     for (int i = 0; i < 2; i++)
         assert_int_equal(file_sha256(i ? "lib1.so" : "lib0.so", sha256[i], &err), GATE_OK);
     pid_t children[PROCESSES];
@@ -439,7 +387,7 @@ static void test_full_disk_leaves_nothing(void **state)
     char sha256[65], path[PATHS_MAX];
     struct gate_error err = {0};
     memset(big, 'b', sizeof big - 1);
-    write_file("lib.so", big);
+    write_text("lib.so", big);
     assert_in_child(full_disk);
     assert_int_equal(count_entries("cache/artifacts"), 0);
     assert_int_equal(artifact_put("lib.so", sha256, &err), GATE_OK);
@@ -477,7 +425,7 @@ static bool read_only_and_damaged(void)
 static void test_read_only_cache(void **state)
 {
     (void)state;
-    write_file("other.so", "other");
+    write_text("other.so", "other");
     put_abc();
     assert_int_equal(chmod("cache/artifacts", 0555), 0);
     assert_int_equal(chmod("cache", 0555), 0);
@@ -488,7 +436,7 @@ static void test_read_only_cache(void **state)
     assert_int_equal(chmod("cache/artifacts", 0700), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_cache, unit_leave_folder)
 
 int main(void)
 {

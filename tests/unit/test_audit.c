@@ -3,14 +3,8 @@
  * test_audit.c: kernels that change their ways once they are timed, on the host device; its clock
  * is a count of the elements that were computed, so that laziness shows to the last one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/base/seed.h"
 #include "gate/worker/audit.h"
@@ -18,6 +12,7 @@
 #include "gate/worker/audit_memory.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
+#include "tests/unit/unit.h"
 
 enum { M = 8, SETS_MAX = 64, ROUNDS = 4, LATE = 20 };
 

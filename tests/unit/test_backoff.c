@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delays between tries: doubled, capped, half by chance, never before what the server asked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gate/base/backoff.h"
+#include "tests/unit/unit.h"
 
 static void assert_within(unsigned n, double least, double most)
 {

@@ -1,41 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stored baselines: what is kept, what is refused, and what the file looks like. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "gate/base/file.h"
 #include "gate/baseline/baseline.h"
+#include "tests/unit/unit.h"
 
 #define CONTRACT "graph-replay-v1"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 #define UUID "5a3b1e00-0000-4000-8000-000000000001"
-
-static char folder[PATH_MAX];
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    const char *parent = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/gate-test-baseline-XXXXXX", parent ? parent : "/tmp");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    unlink("b.json");
-    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
 
 static struct baseline_entry entry(double p50_ns)
 {
@@ -393,5 +372,5 @@ int main(void)
         cmocka_unit_test(test_load_refused),
         cmocka_unit_test(test_order_of_a_file_edited_by_hand),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, unit_enter_folder, unit_leave_folder);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_baseline_chain.c: baselines that follow each other, and those whose link is not known. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gate/history/baseline_chain.h"
+#include "tests/unit/unit.h"
 
 static struct baseline_chain linked(const struct chain_point *p, size_t n)
 {

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_bisect_search.c: which commits are looked at, over made histories. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gate/base/seed.h"
 #include "gate/bisect/search.h"
+#include "tests/unit/unit.h"
 
 #define N_MAX 64
 

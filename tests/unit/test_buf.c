@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The growable buffer and the error texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 #include "gate/base/utf8.h"
+#include "tests/unit/unit.h"
 
 static void test_grows_and_terminates(void **state)
 {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_changepoint.c: series with a known answer. tests/tools/change_rates.c measures rates. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "server/watch/changepoint.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/unit.h"
 
 #define LEAST 0.008
 

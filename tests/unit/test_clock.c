@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_clock.c: a clock that is not the system's is found out; here the program has its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gate/base/clock.h"
+#include "tests/unit/unit.h"
 
 static long behind_ns;
 

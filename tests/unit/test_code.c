@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a replay runs, of kernels that a file of nvcc's is not needed for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/cubin_file.h"
 #include "gate/launch/code.h"
+#include "tests/unit/unit.h"
 
 static const struct device_kernel two[] = {
     {"one", {132, 1, 1}, {128, 1, 1}, 96, 0, 4096},

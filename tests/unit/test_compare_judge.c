@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_compare_judge.c: two runs are judged as the gate would; on recorded data never wrongly. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/decide/stats.h"
 #include "server/api/compare_judge.h"
 #include "tests/unit/pairs.h"
+#include "tests/unit/unit.h"
 
 #define A_RUN 5 /* processes */
 #define MAX_RUNS 40

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_peaks.c: chips are told apart by their names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "gate/device/cuda_peaks.h"
+#include "tests/unit/unit.h"
 
 static void test_every_chip_by_its_driver_name(void **state)
 {

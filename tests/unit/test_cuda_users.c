@@ -2,14 +2,7 @@
 /*
  * test_cuda_users.c: which listed processes are believed to use a GPU, on a made-up /proc.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,45 +10,19 @@
 #include <unistd.h>
 
 #include "gate/device/cuda_users.h"
-
-static char proc_root[256];
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    const char *folder = getenv("TMPDIR");
-    snprintf(proc_root, sizeof(proc_root), "%s/proc.XXXXXX", folder ? folder : "/tmp");
-    return mkdtemp(proc_root) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return nftw(proc_root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
+#include "tests/unit/unit.h"
 
 /* Path of an entry of a process; NULL as leaf: its folder. Valid until the next call. */
 static const char *path_of(int pid, const char *leaf)
 {
     static char path[512];
-    snprintf(path, sizeof(path), "%s/%d%s%s", proc_root, pid, leaf ? "/" : "", leaf ? leaf : "");
+    snprintf(path, sizeof(path), "%s/%d%s%s", unit_folder, pid, leaf ? "/" : "", leaf ? leaf : "");
     return path;
 }
 
 static void write_file(int pid, const char *leaf, const char *text)
 {
-    FILE *file = fopen(path_of(pid, leaf), "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    write_text(path_of(pid, leaf), text);
 }
 
 /* A process in a state such as 'S', without open files. */
@@ -85,7 +52,7 @@ static void test_user_holds_a_device_file(void **state)
     add_open_file(10, 0, "/dev/null");
     add_open_file(10, 1, "socket:[4711]");
     add_open_file(10, 7, "/dev/nvidia-uvm");
-    assert_true(cuda_user_is_alive(proc_root, 10));
+    assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
 static void test_any_numbered_device_counts(void **state)
@@ -93,7 +60,7 @@ static void test_any_numbered_device_counts(void **state)
     (void)state;
     add_process(10, "train", 'S');
     add_open_file(10, 3, "/dev/nvidia3");
-    assert_true(cuda_user_is_alive(proc_root, 10));
+    assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
 static void test_other_files_do_not_count(void **state)
@@ -103,15 +70,15 @@ static void test_other_files_do_not_count(void **state)
     add_open_file(10, 0, "/dev/null");
     add_open_file(10, 1, "/srv/dev/nvidia0");
     add_open_file(10, 2, "/dev/nvme0");
-    assert_false(cuda_user_is_alive(proc_root, 10));
+    assert_false(cuda_user_is_alive(unit_folder, 10));
 }
 
 static void test_number_of_nobody_does_not_count(void **state)
 {
     (void)state;
-    assert_false(cuda_user_is_alive(proc_root, 10));
-    assert_false(cuda_user_is_alive(proc_root, 0));
-    assert_false(cuda_user_is_alive(proc_root, -1));
+    assert_false(cuda_user_is_alive(unit_folder, 10));
+    assert_false(cuda_user_is_alive(unit_folder, 0));
+    assert_false(cuda_user_is_alive(unit_folder, -1));
 }
 
 static void test_zombie_does_not_count(void **state)
@@ -119,10 +86,10 @@ static void test_zombie_does_not_count(void **state)
     (void)state;
     add_process(10, "a) S (b", 'Z');
     add_open_file(10, 3, "/dev/nvidia0");
-    assert_false(cuda_user_is_alive(proc_root, 10));
+    assert_false(cuda_user_is_alive(unit_folder, 10));
     add_process(11, "Z) Z (Z", 'S');
     add_open_file(11, 3, "/dev/nvidia0");
-    assert_true(cuda_user_is_alive(proc_root, 11));
+    assert_true(cuda_user_is_alive(unit_folder, 11));
 }
 
 /* A loop of links stands for a folder that may not be read: unlike a mode it also stops root. */
@@ -132,7 +99,7 @@ static void test_unreadable_process_counts(void **state)
     add_process(10, "root-only", 'S');
     assert_int_equal(rmdir(path_of(10, "fd")), 0);
     assert_int_equal(symlink("fd", path_of(10, "fd")), 0);
-    assert_true(cuda_user_is_alive(proc_root, 10));
+    assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
 static void test_find_skips_self_and_the_dead(void **state)
@@ -143,18 +110,18 @@ static void test_find_skips_self_and_the_dead(void **state)
     add_process(5, "gate", 'R');
     add_open_file(5, 3, "/dev/nvidia0");
     add_process(7, "bash", 'S');
-    assert_false(cuda_users_find(proc_root, pids, 4, 5, &user));
+    assert_false(cuda_users_find(unit_folder, pids, 4, 5, &user));
     assert_int_equal(user.pid, 0);
 
     add_process(8, "python3", 'S');
     add_open_file(8, 3, "/dev/nvidia0");
-    assert_true(cuda_users_find(proc_root, pids, 4, 5, &user));
+    assert_true(cuda_users_find(unit_folder, pids, 4, 5, &user));
     assert_int_equal(user.pid, 8);
     assert_string_equal(user.name, "python3");
 
-    assert_true(cuda_users_find(proc_root, pids, 4, 99, &user));
+    assert_true(cuda_users_find(unit_folder, pids, 4, 99, &user));
     assert_int_equal(user.pid, 5);
-    assert_false(cuda_users_find(proc_root, pids, 0, 99, &user));
+    assert_false(cuda_users_find(unit_folder, pids, 0, 99, &user));
 }
 
 static void test_name_is_optional(void **state)
@@ -165,7 +132,7 @@ static void test_name_is_optional(void **state)
     add_process(12, "short-lived", 'S');
     add_open_file(12, 3, "/dev/nvidia0");
     assert_int_equal(unlink(path_of(12, "comm")), 0);
-    assert_true(cuda_users_find(proc_root, &pid, 1, 1, &user));
+    assert_true(cuda_users_find(unit_folder, &pid, 1, 1, &user));
     assert_string_equal(user.name, "?");
 }
 
@@ -176,7 +143,7 @@ static void test_real_proc(void **state)
     assert_false(cuda_user_is_alive("/proc", getpid()));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, unit_enter_folder, unit_leave_folder)
 
 static void list_is_known_by_oneself(void **state)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide.c: the rule of the verdict at and around its borders, stage by stage. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 /* ---- the first sequence ---------------------------------------------------------------------- */
 

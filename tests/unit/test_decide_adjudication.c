@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_adjudication.c: what is compared with a difference before it is the code's. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 /* ---- adjudication ---------------------------------------------------------------------------- */
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_bounds.c: bounds and the minimum detectable effect. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 static void bounds_have_the_ranks_of_the_looks(void **state)
 {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_input.c: input that no measurement gives. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 static void assert_fault(const struct decide_input *in, const char *reason)
 {

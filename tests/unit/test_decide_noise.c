@@ -9,16 +9,11 @@
  * the trials.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gate/decide/decide.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/unit.h"
 
 #define TRIALS 100000
 

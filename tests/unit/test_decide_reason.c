@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_reason.c: every verdict is a sentence with its figures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/unit/decide_made.h"
+#include "tests/unit/unit.h"
 
 /* One case: what was measured, and the sentence about it. */
 struct sentence {

@@ -10,20 +10,15 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/decide/decide.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/pairs.h"
+#include "tests/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TRIALS 2000 /* of a case and a threshold */

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_decide_roles.c: what the order of the two sides adds, and that it is taken out. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/decide_made.h"
 #include "gate/decide/decide_roles.h"
+#include "tests/unit/unit.h"
 
 static const bool by_turns[] = {false, true, false, true, false, true, false, true};
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_device_host.c: the host as a device, through device.h alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <signal.h>
@@ -15,6 +9,7 @@
 
 #include "gate/device/device.h"
 #include "kernels/reference/half.h"
+#include "tests/unit/unit.h"
 
 /* A sanitizer ends a program that asks for too much memory, unless it is told to refuse it as the C
  * library does. */

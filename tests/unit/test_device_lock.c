@@ -2,10 +2,6 @@
 /* One gate at a time on a device. */
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,28 +9,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gate/device/device_lock.h"
+#include "tests/unit/unit.h"
 
 #define DEVICE "GPU-../0 1"
 #define FILE_NAME "kernel-gate-GPU----0-1.lock"
 
-static char folder[PATH_MAX];
-
 static int enter_folder(void **state)
 {
-    const char *parent = getenv("TMPDIR");
-    (void)state;
-    snprintf(folder, sizeof folder, "%.3000s/gate-test-lock-XXXXXX", parent ? parent : "/tmp");
-    return mkdtemp(folder) && !chdir(folder) && !setenv("TMPDIR", folder, 1) ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    unlink(FILE_NAME);
-    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+    return unit_enter_folder(state) || setenv("TMPDIR", unit_folder, 1);
 }
 
 static void second_is_refused_and_told_who(void **state)
@@ -105,5 +88,5 @@ int main(void)
         cmocka_unit_test(a_holder_that_dies_lets_go),
         cmocka_unit_test(what_is_no_plain_file_is_refused),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, enter_folder, unit_leave_folder);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_device_parts.c: elements, rows and tiles of an output on the host device, and integers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/reference/half.h"
 #include "gate/device/device.h"
+#include "tests/unit/unit.h"
 
 /* Three tiles down and three across, of which the last ones are partial. */
 enum { ROWS = 300, COLUMNS = 261, ELEMENTS = ROWS * COLUMNS, T = DEVICE_TILE };

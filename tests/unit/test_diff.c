@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_diff.c: kernels side by side, of files that are put together here; test_diff.py has those
  * that nvcc makes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/base/seed.h"
 #include "gate/diff/diff.h"
 #include "gate/diff/listing.h"
 #include "tests/unit/cubin_file.h"
+#include "tests/unit/unit.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 

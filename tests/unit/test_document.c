@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_document.c: the reader of run documents, and the writer; that the reader agrees with the
  * published schema is in tests/e2e/test_document.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_runs.h"
+#include "tests/unit/unit.h"
 
 static const char calibration_text[] =
     "{\"processes\":5,\"cases\":[{\"id\":\"gemm/a\",\"mde\":0.01,\"resolved\":true,\"injected\":"

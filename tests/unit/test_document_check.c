@@ -3,12 +3,7 @@
  * test_document_check.c: which documents are refused for their times, and that none of the made-up
  * history is refused. What else a document must not claim is in tests/e2e/test_records.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 #include <cjson/cJSON.h>
 
@@ -16,6 +11,7 @@
 #include "gate/document/document_check.h"
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_runs.h"
+#include "tests/unit/unit.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 

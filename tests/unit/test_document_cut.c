@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_document_cut.c: a case out of a document, whatever its text looks like. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "server/api/document_cut.h"
+#include "tests/unit/unit.h"
 
 #define MAX_BYTES 10000
 

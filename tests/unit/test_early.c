@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_early.c: what a library changes before its first launch, on a device that says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 #include <sys/stat.h>
 
 #include "gate/verify/load_effects.h"
+#include "tests/unit/unit.h"
 
 static struct device_state shown; /* by the device */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the time of a process is shared out among its cases. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gate/run/effort.h"
 #include "gate/worker/measure.h"
+#include "tests/unit/unit.h"
 
 static void assert_near(double a, double b)
 {

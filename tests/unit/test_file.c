@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files in and out: nothing half written, nothing left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -15,55 +10,16 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "gate/base/file.h"
-
-static char folder[PATH_MAX];
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    const char *parent = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/gate-test-file-XXXXXX", parent ? parent : "/tmp");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
+#include "tests/unit/unit.h"
 
 static int leave_folder(void **state)
 {
     (void)state;
     unlink("target");
     unlink("link");
-    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
-
-static void assert_content(const char *path, const char *expected)
-{
-    struct buf b;
-    struct gate_error err = {0};
-    buf_init(&b, 1 << 20);
-    if (file_read(path, &b, &err) != GATE_OK)
-        fail_msg("%s", err.message);
-    assert_string_equal(b.data, expected);
-    buf_release(&b);
-}
-
-static int count_entries(void)
-{
-    DIR *d = opendir(".");
-    assert_non_null(d);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.' || strlen(e->d_name) > 2;
-    closedir(d);
-    return n;
-}
-
-static void write_text(const char *path, const char *text)
-{
-    struct gate_error err = {0};
-    if (file_write_atomic(path, text, strlen(text), &err) != GATE_OK)
-        fail_msg("%s", err.message);
+    return chdir("/") == 0 && rmdir(unit_folder) == 0 ? 0 : -1;
 }
 
 static void test_write_and_replace(void **state)
@@ -77,7 +33,7 @@ static void test_write_and_replace(void **state)
     struct stat st;
     assert_int_equal(stat("target", &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries("."), 1);
 }
 
 static void test_link_stays(void **state)
@@ -133,7 +89,7 @@ static void test_full_disk_leaves_target(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_content("target", "as it was");
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries("."), 1);
 }
 
 static void test_pipe_is_written_directly(void **state)
@@ -166,7 +122,7 @@ static void test_writer_in_pieces(void **state)
     assert_int_equal(file_writer_put(w, "lost", 4, &err), GATE_OK);
     file_writer_abort(w);
     assert_content("target", "after");
-    assert_int_equal(count_entries(), 1);
+    assert_int_equal(count_entries("."), 1);
 }
 
 static void test_read_faults(void **state)
@@ -211,5 +167,5 @@ int main(void)
         cmocka_unit_test(test_read_faults),
         cmocka_unit_test(test_sha256),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, unit_enter_folder, leave_folder);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gzip.c: gzip's bytes, good, cut, damaged and hostile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/gzip.h"
+#include "tests/unit/unit.h"
 
 #define LENGTH ((size_t)200000)
 

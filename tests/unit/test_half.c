@@ -3,13 +3,9 @@
  * test_half.c: fp16 and bf16 conversions against the definition of their formats, over all codes.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "kernels/reference/half.h"
+#include "tests/unit/unit.h"
 
 struct format {
     float (*decode)(uint16_t);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_hmac.c: the test cases of RFC 4231. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "server/watch/hmac.h"
+#include "tests/unit/unit.h"
 
 static void assert_mac(const void *key, size_t key_len, const void *text, size_t len,
                        const char *expected)

@@ -6,15 +6,10 @@
  * Outputs are poisoned with two patterns: the same result bit by bit means that every element
  * was written, and gaps between rows that still hold the pattern that nothing else was.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "kernels/host/simd.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 static const char *const isas[] = {"generic", "avx2", "avx512"};
 static const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};

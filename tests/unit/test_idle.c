@@ -2,14 +2,8 @@
 /*
  * test_idle.c: the rule for who does less where its result is there already.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gate/worker/idle.h"
+#include "tests/unit/unit.h"
 
 static const struct idle_rule beside = {.limit = 1.15, .fixed_ns = 20e3};
 static const struct idle_rule alone = {.limit = 2, .fixed_ns = 20e3};

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict JSON: hostile texts, positions, and numbers that survive the round trip. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "gate/base/json.h"
+#include "tests/unit/unit.h"
 
 static void assert_refused(const char *text, size_t len, const char *message)
 {

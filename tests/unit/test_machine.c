@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_machine.c: a machine that leaves the level of its model is named, and no other. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "gate/history/store_machine.h"
+#include "tests/unit/unit.h"
 
 static struct store_machine machine(const char *model, double control_ns, double scatter,
                                     size_t n_levels)

@@ -2,20 +2,15 @@
 /* Library files are put together here section by section; what nvcc makes of real ones is seen
  * where nvcc is (libours.so). */
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gate/base/file.h"
 #include "tests/unit/cubin_file.h"
 #include "gate/library/machine_code.h"
+#include "tests/unit/unit.h"
 
 /* The hash of a kernel of a library of these; "" when it is not known. */
 static void hash_of(const struct cubin *cubins, size_t n, const char *name, char hex[65])

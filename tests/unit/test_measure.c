@@ -5,19 +5,14 @@
  */
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/worker/measure.h"
 #include "gate/cases/problem.h"
 #include "gate/worker/protocol.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/unit.h"
 
 #define LAUNCH_NS 1000.0
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_number.c: numbers as JSON writes them, compared with what the C library reads and writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/text/number.h"
+#include "tests/unit/unit.h"
 
 static void assert_integer(int64_t value)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ratio of two series of neighbouring samples. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gate/launch/pairs.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/unit.h"
 
 #define SAMPLES_MAX 800
 

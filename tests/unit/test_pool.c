@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pool.c: the thread pool of the host kernels runs every item once, however often it is used.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <string.h>
 
 #include "kernels/host/pool.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_ITEMS = 100 };
 

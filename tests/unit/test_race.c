@@ -4,21 +4,16 @@
  * candidate is played through decide() as `gate run` does it. KERNEL_GATE_RATES prints the rates.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/decide/decide.h"
 #include "gate/search/race.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/pairs.h"
+#include "tests/unit/unit.h"
 
 #define SEARCHES 1000
 #define CANDIDATES 50

@@ -4,19 +4,14 @@
  * machine.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gate/baseline/ratchet.h"
 #include "tests/unit/decide_play.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/unit.h"
 
 #define CASE "gemm/a"
 #define CONTRACT "paired-graph-v3"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rate_limit.c: token buckets, with a clock of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "server/http/rate_limit.h"
+#include "tests/unit/unit.h"
 
 static unsigned take_all(struct limits *l, uint64_t key, int64_t now_ms)
 {

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rebuild.c: the library of a commit is built once, on its own, and checked. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/build_scene.h"
 #include "gate/baseline/rebuild.h"
+#include "tests/unit/unit.h"
 
 static const char forgets[] = "true\n";
 
@@ -58,7 +53,7 @@ static void test_commit_that_does_not_build(void **state)
     (void)state;
     struct revision r;
     struct gate_error err = {0};
-    char id[41], log[sizeof scene_folder + 128], typed[8];
+    char id[41], log[sizeof unit_folder + 128], typed[8];
     scene_commit(scene_fails, id);
     int input = dup(STDIN_FILENO), ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -70,7 +65,7 @@ static void test_commit_that_does_not_build(void **state)
     dup2(input, STDIN_FILENO);
     close(input);
     close(ends[0]);
-    snprintf(log, sizeof log, "%s/cache/logs/%s-" LIBRARY ".log", scene_folder, id);
+    snprintf(log, sizeof log, "%s/cache/logs/%s-" LIBRARY ".log", unit_folder, id);
     assert_non_null(strstr(err.message, log));
     assert_non_null(strstr(err.message, "'make' ended with exit code 2"));
     assert_non_null(strstr(err.message, "line 99|line 100|"));
@@ -126,9 +121,9 @@ static void test_build_is_on_its_own(void **state)
     struct revision r;
     char id[41], now[41];
     scene_commit(scene_builds, id);
-    scene_write("later", "");
+    write_text("later", "");
     scene_commit(scene_builds, now);
-    scene_write(".git/hooks/post-checkout", "#!/bin/sh\ntouch $HOME/hooked $QUICK\n");
+    write_text(".git/hooks/post-checkout", "#!/bin/sh\ntouch $HOME/hooked $QUICK\n");
     assert_int_equal(chmod(".git/hooks/post-checkout", 0700), 0);
     scene_variable("GIT_DIR", "repository/.git");
     scene_variable("GIT_INDEX_FILE", "repository/.git/index");

@@ -2,11 +2,7 @@
 /* test_rebuild_wait.c: builds that take long, side by side, too long, or whose run was killed. */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/build_scene.h"
+#include "tests/unit/unit.h"
 
 #define LIMIT_MS 60000 /* for what has to happen at once */
 
@@ -198,7 +193,7 @@ static void test_killed_run_does_not_block_the_next(void **state)
     await(make); /* it does not go on by itself */
     close(make);
     assert_int_equal(scene_worktrees(), 1);
-    scene_write("../quick", "");
+    write_text("../quick", "");
     /* One of another clone, one that git never finished, and one that it has locked. */
     char command[PATHS_MAX];
     snprintf(command, sizeof command,

@@ -3,14 +3,9 @@
  * test_reference.c: the fp64 reference against answers worked out by hand, and its two paths
  * (whole outputs, single elements) against each other.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 enum { MAX_OUT = 64 };
 

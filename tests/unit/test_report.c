@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report.c: what the report writers tell of a run, by golden files and one by one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gate/base/json.h"
 #include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
+#include "tests/unit/unit.h"
 
 static void test_golden(void **state)
 {

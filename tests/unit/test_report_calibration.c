@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_calibration.c: how a calibration is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/base/json.h"
 #include "gate/report/report_calibration.h"
 #include "gate/report/report_units.h"
 #include "tests/unit/report_sample.h"
+#include "tests/unit/unit.h"
 
 /* What `gate calibrate` writes: no cases, and what the machine can tell of each. */
 static const char calibration_text[] =

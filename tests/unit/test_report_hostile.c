@@ -3,19 +3,14 @@
  * test_report_hostile.c: documents that no gate writes: hostile texts, read back by other programs'
  * parsers, and numbers and sizes without bounds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "gate/base/json.h"
 #include "tests/unit/report_sample.h"
+#include "tests/unit/unit.h"
 
 /* Runs a Python program with `text` as its standard input; its exit status. */
 static int python(const char *program, const char *text)

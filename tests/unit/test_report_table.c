@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_table.c: numbers with their units, and tables that fit a terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 #include "gate/base/term.h"
 #include "tests/unit/report_sample.h"
+#include "tests/unit/unit.h"
 
 static void test_units(void **state)
 {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_request.c: the target of a request, and the tags of answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
+#include "tests/unit/unit.h"
 
 static void test_path_and_parameters(void **state)
 {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_revision.c: what `--against` means: files, commits and stored baselines become libraries. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/build_scene.h"
+#include "tests/unit/unit.h"
 
 #define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
@@ -23,12 +18,12 @@ static void test_file(void **state)
     struct revision r;
     char id[41];
     scene_commit(scene_builds, id);
-    scene_write("lib.so", "abc");
+    write_text("lib.so", "abc");
     scene_resolve("lib.so", &r);
     assert_string_equal(r.path, "./lib.so"); /* for dlopen() */
     assert_string_equal(r.sha256, ABC);
     assert_string_equal(r.commit, "");
-    scene_write("-C", "abc");
+    write_text("-C", "abc");
     scene_resolve("-C", &r);
     assert_string_equal(r.path, "./-C");
     /* A file wins over a branch; a folder is no library, so that the branch is meant. */
@@ -104,7 +99,7 @@ static void test_bad_names(void **state)
                                         "abc^{commit} HEAD",
                                         "sub"};
     struct revision r = {.path = "as it was"};
-    char id[41], message[sizeof scene_folder + 64];
+    char id[41], message[sizeof unit_folder + 64];
     scene_commit(scene_builds, id);
     scene_shell("mkdir sub");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

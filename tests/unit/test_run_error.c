@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_error.c: a candidate that is less accurate than the baseline, beside it or by its
  * record. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gate/base/json.h"
 #include "gate/run/run.h"
+#include "tests/unit/unit.h"
 
 /* A case that was measured, and what it is compared with. */
 struct scene {

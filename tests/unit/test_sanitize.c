@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sanitize.c: logs of compute-sanitizer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/run/sanitize.h"
+#include "tests/unit/unit.h"
 
 static void read_log(const char *text, const char *patterns, struct sanitize_tool *tool)
 {

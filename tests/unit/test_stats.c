@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stats.c: quantiles and order-statistic intervals against values worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "gate/decide/stats.h"
+#include "tests/unit/unit.h"
 
 static void assert_close(double got, double expected)
 {

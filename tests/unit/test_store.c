@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store.c: what goes into the history, and what it answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "gate/history/store_private.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 static const struct store_run_filter any;
 static const struct store_leader_key first_leader;

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_care.c: thinning, checks, backups and the way back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "gate/history/store_badge.h"
 #include "gate/history/store_private.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 struct faults {
     int n;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_files.c: what becomes of files and of runs when something fails: damage, rights, full
  * disks, kills. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <linux/capability.h>
 #include <math.h>
 #include <signal.h>
@@ -25,6 +19,7 @@
 #include "gate/history/store_token.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
 

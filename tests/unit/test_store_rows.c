@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_rows.c: what queries make of runs: baselines, branches and trends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -18,6 +12,7 @@
 #include "gate/history/store_private.h"
 #include "gate/history/store_trend.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_suite.c: suites and their problems: ids, work, and every way to get a file wrong. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gate/base/file.h"
 #include "gate/cases/suite.h"
+#include "tests/unit/unit.h"
 
 static char path[4096];
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tag.c: the ETags of what is read from a database that another process writes too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sqlite3.h>
 #include <string.h>
 
 #include "server/request/tag.h"
 #include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
 
 static struct etag tag_of(struct store_fixture *f, struct tagger *t, const char *target)
 {

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_compare.c: outputs beside their reference: elements, tiles, rows, NaN, bias. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "kernels/reference/reference.h"
 #include "gate/verify/verify_compare.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 enum { ROWS = 300, COLUMNS = 200 };
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_large_strides.c: operands whose rows are far apart hold what the dense ones do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "gate/verify/verify_large_strides.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 #define FAR (((int64_t)1 << 30) + 64)
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_pattern.c: layouts of operands, and input patterns with one exact answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_pattern.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 static struct kg_problem heads(void)
 {

@@ -4,18 +4,13 @@
  * recording is replayed, as it can be on a GPU. On the host device a recording only calls launch(),
  * so here the device tells the kernel that it is replayed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "kernels/reference/reference.h"
 #include "gate/verify/verify.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 enum fault { NONE, IDLE, OTHER_BITS, OUT_OF_BOUNDS, INPUT };
 

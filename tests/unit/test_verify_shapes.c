@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_shapes.c: shapes beside the problem's own: those of its size keep its path, and what
  * they cost; drawn ones follow the seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +8,7 @@
 #include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_shapes.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 #define FLOPS 8e10 /* as verify_neighbours.c lets the commit tier have on a GPU */
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_soak.c: what many launches lose, and what only looks like it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "gate/verify/verify_soak.h"
+#include "tests/unit/unit.h"
 
 /* So many threads, files or children more after each half of so many launches. */
 static bool gathers(unsigned first, unsigned then, unsigned launches)

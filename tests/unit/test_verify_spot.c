@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_spot.c: a device whose reference is not the CPU's is found out, on every op. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/verify/verify_spot.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
 
 /* A problem with its inputs and reference, on the host device. */
 struct referred {

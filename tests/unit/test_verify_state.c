@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_state.c: the state of the device and of the process, before and after kernels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "gate/verify/verify_state.h"
+#include "tests/unit/unit.h"
 
 static struct verification after_change(size_t at)
 {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_age.c: for how long runs have waited, with a clock of the test's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "server/watch/watch_age.h"
+#include "tests/unit/unit.h"
 
 static void test_of_the_run_that_it_is_at(void **state)
 {

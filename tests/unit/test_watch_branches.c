@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_branches.c: runs of merge requests come in between those that are watched. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tests/unit/watch_history.h"
 
 /* Each time n runs of merge requests, whose levels are anything, then one of the main branch. */

@@ -2,15 +2,10 @@
 /* test_watch_errors.c: errors of the verification that jump, by themselves and over the vendor's.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tests/unit/watch_history.h"
 
 static void an_error_that_jumps_is_an_alert(void **state)

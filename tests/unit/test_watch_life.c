@@ -5,16 +5,11 @@
  * alerts. An alert that later runs did not bear out counts as none.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/unit.h"
 #include "tests/unit/watch_history.h"
 
 #define HISTORIES 16

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_workspace_zones.c: who writes beside the workspace that it was given is told so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/launch/operands.h"
+#include "tests/unit/unit.h"
 
 #define LARGEST 1000 /* workspace of the arms */
 #define BYTES (LARGEST + 2 * OPERANDS_RED_ZONE)

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_writer.c: jobs on their way through the writer: order, groups, failures, room, the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "server/request/auth.h"
 #include "gate/history/store_private.h"
 #include "gate/history/store_token.h"
+#include "tests/unit/unit.h"
 #include "tests/unit/writer_fixture.h"
 
 #define MAX_JOBS 500

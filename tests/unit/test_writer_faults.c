@@ -2,12 +2,6 @@
 /* test_writer_faults.c: the writer on a disk that fails: what was told as done is there, what was
  * told as failed is not, and the next job finds a sound database. Jobs are tokens, and whole runs,
  * which are there with all of their rows or with none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +16,7 @@
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
 #include "tests/unit/fault_vfs.h"
+#include "tests/unit/unit.h"
 #include "tests/unit/writer_fixture.h"
 
 #define JOBS_A_TRY 3

@@ -3,17 +3,12 @@
 #include "tests/unit/watch_history.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "gate/history/store_baseline.h"
 #include "gate/history/store_change.h"
+#include "tests/unit/unit.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
 #define DEVICE "nvidia-h200"

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer_fixture.c: see writer_fixture.h. */
+#include "tests/unit/unit.h"
 #include "tests/unit/writer_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static void start(struct writer_fixture *w, const struct writer_options *options)
 {
