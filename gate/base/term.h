@@ -6,6 +6,7 @@
 #define GATE_BASE_TERM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "gate/base/buf.h"
 
@@ -25,6 +26,10 @@ int term_width(const char *text);
  * that turns the direction of writing, and every byte that is not UTF-8 replaced by U+FFFD.
  */
 void term_puts(const char *text, struct buf *out);
+
+/* Appends words, broken at spaces where a line would be longer than `width` (0: nowhere). The first
+ * one begins at `column`, the lines after it at `indent`. */
+void term_wrap(const char *words, size_t n, int column, int indent, int width, struct buf *out);
 
 /* Starts and ends a colour; nothing when `on` is false or the colour is TERM_PLAIN. */
 void term_colour_begin(bool on, enum term_colour colour, struct buf *out);

@@ -338,30 +338,6 @@ int options_print(const struct options_seen *seen)
 
 /* ---- help ---- */
 
-/* Words, broken at spaces; the lines after the first begin at `indent`. */
-static void wrap(const char *words, size_t n, int column, int indent, struct buf *out)
-{
-    bool begun = false;
-    while (n) {
-        size_t len = 0;
-        while (len < n && words[len] != ' ')
-            len++;
-        if (begun && column + 1 + (int)len > HELP_WIDTH) {
-            buf_printf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (begun) {
-            buf_putc(out, ' ');
-            column++;
-        }
-        begun = true;
-        buf_append(out, words, len);
-        column += (int)len;
-        len += len < n;
-        words += len;
-        n -= len;
-    }
-}
-
 /* Where the second column of a line begins: behind two spaces; 0: it has none. */
 static int second_column(const char *line, size_t n)
 {
@@ -384,7 +360,7 @@ static void put_text(const char *text, struct buf *out)
         size_t n = strcspn(text, "\n");
         int column = second_column(text, n);
         buf_append(out, text, (size_t)column);
-        wrap(text + column, n - (size_t)column, column, column, out);
+        term_wrap(text + column, n - (size_t)column, column, column, HELP_WIDTH, out);
         buf_putc(out, '\n');
         text += n + (text[n] == '\n');
     }
@@ -409,7 +385,7 @@ static void put_option(const struct option_def *o, struct buf *out)
         column = 0;
     }
     buf_printf(out, "%*s", HELP_COLUMN - column, "");
-    wrap(words.data, words.len, HELP_COLUMN, HELP_COLUMN, out);
+    term_wrap(words.data, words.len, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH, out);
     buf_putc(out, '\n');
     buf_release(&words);
 }

@@ -406,6 +406,19 @@ class Baseline(Records):
         self.assertEqual([(x["from_ns"], x["to_ns"]) for x in log], [(None, FAST), (FAST, SLOW)])
         self.assertIn("+9.30 %", self.gate("baseline", "log"))
 
+    def test_the_log_fits_a_terminal(self):
+        self.write(".gitconfig", "[user]\n\tname = A\n\temail = a@example\n")
+        self.import_runs(document(1, FAST))
+        reason = "a new layout of the cache costs this; " * 6 + "\x1b[31m"
+        self.accept("--reason", reason)
+        self.env["COLUMNS"] = "80"
+        lines = self.gate("baseline", "log").splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertIn(f"  {CASE} on nvidia-h200", lines[0])
+        self.assertIn("accept: none -> 23.98 us, by ", lines[1])
+        said = " ".join(line.strip() for line in lines[2:])
+        self.assertEqual(said, reason.replace("\x1b", "\ufffd"))
+
     def test_without_git_s_user_the_author_is_the_job(self):
         self.import_runs(document(1))
         self.env.update(GITHUB_ACTIONS="", GITLAB_CI="true", CI_JOB_URL="https://gitlab.example/1")
@@ -500,6 +513,37 @@ class Baseline(Records):
         self.assertEqual(json.loads(named)["to_ns"], FAST)
         self.assertIn("no verified measurement", self.accept("--reason", "r", "--run", "ffffffff",
                                                              expect=64))
+
+    def test_a_pattern_of_cases(self):
+        """All that one run measured, or nothing."""
+        run = document(1, FAST)
+        wrong = [c["id"] for c in run["cases"] if c["verdict"] == "wrong"]
+        os.makedirs(self.path("baselines"))
+        accept = ("baseline", "accept", "--reason", "r")
+        self.import_runs(document(0), run)
+        refused = self.gate(*accept, "*", expect=64)
+        self.assertIn(f"'{wrong[0]}' is 'wrong'", refused)
+        self.assertEqual(os.listdir(self.path("baselines")), [])
+
+        self.assertIn("no verified measurement", self.gate(*accept, "conv/*", expect=64))
+        op = CASE.split("/")[0]
+        kept = {c["id"] for c in run["cases"] if c["id"].startswith(op)}
+        self.assertEqual((len(kept), kept & set(wrong)), (5, set()))
+        taken = json.loads(self.gate(*accept, f"{op}/*", "--json"))
+        self.assertEqual({x["case"] for x in taken}, kept)
+        self.assertEqual({x["run_uuid"] for x in taken}, {run["uuid"]})
+        baseline = json.loads(self.read("baselines/nvidia-h200.json"))
+        self.assertEqual(set(baseline["cases"]), kept)
+        self.assertEqual(baseline["cases"][CASE]["p50_ns"], FAST)
+        older = self.gate(*accept, CASE[:-1] + "*", "--run", document(0)["uuid"])
+        self.assertIn("23.98 us -> 26.21 us", older)
+
+        self.import_runs(document(2, model="nvidia-a100"))
+        for other in (["--run", run["uuid"]], []):
+            self.gate(*accept, f"{op}/*", "--device-model",
+                      "nvidia-a100" if other else "nvidia-t4", *other, expect=64)
+        self.gate(*accept, f"{op}/*", "--device-model", "nvidia-h200")
+        self.assertEqual(os.listdir(self.path("baselines")), ["nvidia-h200.json"])
 
     def test_a_run_of_a_changed_tree(self):
         run = document(1)

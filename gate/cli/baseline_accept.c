@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baseline_accept.c: see baseline_accept.h. */
+#include "gate/cli/baseline_accept.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/clock.h"
+#include "gate/base/json.h"
+#include "gate/base/term.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/origin.h"
+#include "gate/cli/cmd_common.h"
+#include "gate/decide/decide_bounds.h"
+#include "gate/library/machine_code.h"
+#include "gate/report/report_units.h"
+
+#define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
+
+static bool is_pattern(const struct accept_request *r)
+{
+    return strpbrk(r->cases, "*?[") != NULL;
+}
+
+/* A wrong result has no time, and a disturbed machine no good one, whatever was measured. */
+static bool is_usable(const struct document_case *c)
+{
+    return c->verdict != VERDICT_WRONG && c->verdict != VERDICT_ENVIRONMENT;
+}
+
+/* ---- the run ---- */
+
+/* Of one case: the run of its wanted or newest verified measurement. */
+struct search {
+    const struct accept_request *request;
+    char model[80];
+    struct buf models; /* all that have the case, for a message */
+    size_t n_models;
+    char run_uuid[64];
+};
+
+static bool note_model(void *context, const struct store_case *row)
+{
+    struct search *s = context;
+    if (strcmp(row->id, s->request->cases) == 0) {
+        buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", row->device_model);
+        snprintf(s->model, sizeof(s->model), "%s", row->device_model);
+    }
+    return true;
+}
+
+static bool take_candidate(void *context, const struct store_point *p)
+{
+    struct search *s = context;
+    const char *wanted = s->request->run;
+    if (strcmp(p->role, "candidate") != 0 ||
+        (wanted && strncmp(p->run_uuid, wanted, strlen(wanted)) != 0))
+        return true;
+    snprintf(s->run_uuid, sizeof(s->run_uuid), "%s", p->run_uuid);
+    return false;
+}
+
+static enum gate_status find_run(struct search *s, struct store *store, struct gate_error *err)
+{
+    const struct accept_request *r = s->request;
+    const struct store_case_query all = {.device_model = r->device_model,
+                                         .words = {r->cases},
+                                         .n_words = 1,
+                                         .sort = STORE_CASES_NAME,
+                                         .limit = INT64_MAX};
+    struct store_case_page page;
+    enum gate_status status = store_cases(store, &all, note_model, s, &page, err);
+    if (status != GATE_OK)
+        return status;
+    if (s->n_models > 1)
+        return gate_fail(err, GATE_USAGE,
+                         "'%s' was measured on several device models (%s); choose one with "
+                         "--device-model",
+                         r->cases, s->models.data);
+    if (s->n_models == 1)
+        status = store_trend(store, r->cases, s->model, NULL, INT32_MAX, take_candidate, s, err);
+    if (status == GATE_OK && !s->run_uuid[0])
+        status = gate_fail(err, GATE_USAGE,
+                           "the database has no verified measurement of '%s'%s%s%s%s", r->cases,
+                           r->device_model ? " on " : "", r->device_model ? r->device_model : "",
+                           r->run ? " in a run " : "", r->run ? r->run : "");
+    return status;
+}
+
+/* A case that was wrong has no measurement, so the newest run may be newer than the newest one. */
+static enum gate_status check_newest(const struct search *s, struct store *store,
+                                     struct gate_error *err)
+{
+    struct document d = {0};
+    enum gate_status status = command_document(store, "latest", &d, err);
+    for (size_t i = 0; !status && i < d.n_cases; i++)
+        if (!strcmp(d.cases[i].id, s->request->cases) && !strcmp(d.device.model, s->model) &&
+            d.cases[i].verdict == VERDICT_WRONG)
+            status = gate_fail(err, GATE_USAGE,
+                               "in the newest run, %.8s, the verdict of '%s' is 'wrong': measure "
+                               "again, or name another run with --run UUID",
+                               d.uuid, s->request->cases);
+    document_release(&d);
+    return status;
+}
+
+static enum gate_status open_run_of_case(const struct accept_request *r, struct store *store,
+                                         struct document *out, struct gate_error *err)
+{
+    struct search s = {.request = r};
+    buf_init(&s.models, 64 * 1024);
+    enum gate_status status = find_run(&s, store, err);
+    if (status == GATE_OK && !r->run)
+        status = check_newest(&s, store, err);
+    if (status == GATE_OK)
+        status = command_document(store, s.run_uuid, out, err);
+    buf_release(&s.models);
+    return status;
+}
+
+static bool copy_uuid(void *context, const struct store_run *row)
+{
+    snprintf(context, 64, "%s", row->uuid);
+    return false;
+}
+
+/* Cases of one run belong together; those of older ones are none that a pattern should reach. */
+static enum gate_status open_run(const struct accept_request *r, struct store *store,
+                                 struct document *out, struct gate_error *err)
+{
+    const struct store_run_filter filter = {.device_model = r->device_model};
+    const struct store_run_key start = {INT64_MAX, ""};
+    char newest[64] = "";
+    enum gate_status status =
+        r->run ? GATE_OK : store_runs(store, &filter, start, 1, copy_uuid, newest, err);
+    if (status == GATE_OK && !r->run && !newest[0])
+        return gate_fail(err, GATE_USAGE, "the database has no run%s%s",
+                         r->device_model ? " on " : "", r->device_model ? r->device_model : "");
+    if (status == GATE_OK)
+        status = command_document(store, r->run ? r->run : newest, out, err);
+    if (status == GATE_OK && r->device_model && strcmp(r->device_model, out->device.model) != 0)
+        status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s and not on %s", out->uuid,
+                           out->device.model, r->device_model);
+    return status;
+}
+
+/* ---- its measurements ---- */
+
+/* A case and its baseline to be; the strings are the document's. */
+struct accepted {
+    const char *case_id;
+    struct baseline_entry entry;
+    double from_ns; /* of the baseline before; 0: none */
+    char code[65];
+};
+
+static const char *library_of(const struct document *d, const struct document_arm *arm)
+{
+    for (size_t i = 0; i < d->n_libraries; i++)
+        if (d->libraries[i].role == ROLE_CANDIDATE &&
+            !strcmp(d->libraries[i].provider, arm->provider))
+            return d->libraries[i].sha256;
+    return "";
+}
+
+/* What each process of one stage measured. */
+struct measured {
+    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES], half_width[MAX_PROCESSES];
+    size_t n;
+};
+
+static void read_processes(const struct document_case *c, enum document_stage stage,
+                           struct measured *out)
+{
+    out->n = 0;
+    for (size_t i = 0; i < c->n_processes && out->n < MAX_PROCESSES; i++) {
+        const struct document_process *p = &c->processes[i];
+        if (p->stage != (int)stage)
+            continue;
+        out->p50_ns[out->n] = p->p50_ns;
+        out->control_ns[out->n] = p->control_ns;
+        out->half_width[out->n++] = isnan(p->half_width) ? 0 : p->half_width;
+    }
+}
+
+/*
+ * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
+ * since p50 and control must be of the same processes. False: no process has both.
+ */
+static bool read_medians(const struct document_case *c, struct baseline_entry *out)
+{
+    struct measured m;
+    read_processes(c, STAGE_CONFIRMATION, &m);
+    if (m.n == 0)
+        read_processes(c, STAGE_FIRST, &m);
+    if (!baseline_control(out, m.p50_ns, m.control_ns, m.n))
+        return false;
+    baseline_allow_for(out, m.half_width, m.n);
+    struct estimate p50 = decide_bounds(m.p50_ns, m.n);
+    out->p50_ns = p50.value;
+    out->p50_lo_ns = p50.lo;
+    out->p50_hi_ns = p50.hi;
+    return true;
+}
+
+/* What its library runs, where that is at hand: without, a rebuild must be the very same file. */
+static void find_code(struct accepted *a)
+{
+    char path[PATHS_MAX];
+    if (!artifact_get(a->entry.library_sha256, path, NULL) &&
+        !machine_code_of_file(path, a->code, NULL))
+        a->entry.code_sha256 = a->code;
+}
+
+/* The candidate as it was verified and timed; NULL: it was not. */
+static const struct document_arm *find_measured(const struct document_case *c)
+{
+    const struct document_arm *arm = document_candidate(c);
+    return arm && arm->has_timing && arm->has_verify && arm->verify.ok ? arm : NULL;
+}
+
+static enum gate_status read_measurement(const struct document *d, const struct document_case *c,
+                                         struct accepted *out, struct gate_error *err)
+{
+    const struct document_arm *arm = find_measured(c);
+    if (!is_usable(c))
+        return gate_fail(err, GATE_USAGE,
+                         "in run %.8s the verdict of '%s' is '%s', so it does not count: measure "
+                         "again, or name another run with --run UUID",
+                         d->uuid, c->id, verdict_name((enum verdict)c->verdict));
+    if (!arm)
+        return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
+                         c->id);
+    *out = (struct accepted){
+        .case_id = c->id,
+        .entry = {.p90_ns = arm->timing.p90_ns,
+                  .time_ms = d->time_ms,
+                  .kernel = arm->kernel,
+                  .commit = d->git.commit,
+                  .run_uuid = d->uuid,
+                  .library_sha256 = library_of(d, arm),
+                  .dirty = d->git.dirty,
+                  .epoch = d->epoch ? d->epoch : "",
+                  .error = baseline_error_of_document(&arm->verify)},
+    };
+    if (!read_medians(c, &out->entry))
+        return gate_fail(err, GATE_IO,
+                         "run %s has no time of the control beside '%s', and a baseline needs one: "
+                         "measure the case again",
+                         d->uuid, c->id);
+    find_code(out);
+    return GATE_OK;
+}
+
+/* Of a pattern, what the library does not serve is no part. */
+static enum gate_status read_measurements(const struct accept_request *r, const struct document *d,
+                                          struct accepted *out, size_t *n, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (d->git.dirty && !r->allow_dirty)
+        return gate_fail(err, GATE_USAGE,
+                         "run %.8s was measured with changes that were not committed, and no "
+                         "commit makes its library: commit them and measure again, or give "
+                         "--allow-dirty",
+                         d->uuid);
+    for (size_t i = 0; i < d->n_cases && !status; i++) {
+        const struct document_case *c = &d->cases[i];
+        bool is_left_out = is_pattern(r) && is_usable(c) && !find_measured(c);
+        if (!fnmatch(r->cases, c->id, 0) && !is_left_out) {
+            status = read_measurement(d, c, &out[*n], err);
+            *n += !status;
+        }
+    }
+    if (!status && !*n)
+        status = gate_fail(err, GATE_USAGE, "run %.8s has no verified measurement of '%s'", d->uuid,
+                           r->cases);
+    return status;
+}
+
+/* ---- the baselines ---- */
+
+static void put_json(const struct accepted *a, const char *model, struct buf *out)
+{
+    buf_puts(out, "{\"case\": \"");
+    json_escape(a->case_id, out);
+    buf_puts(out, "\", \"device_model\": \"");
+    json_escape(model, out);
+    buf_puts(out, "\", \"from_ns\": ");
+    if (a->from_ns > 0)
+        json_write_number(a->from_ns, out);
+    else
+        buf_puts(out, "null");
+    buf_puts(out, ", \"to_ns\": ");
+    json_write_number(a->entry.p50_ns, out);
+    buf_printf(out, ", \"run_uuid\": \"%s\"}", a->entry.run_uuid);
+}
+
+static void put_text(const struct accepted *a, const char *model, const char *path, struct buf *out)
+{
+    char from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
+    term_puts(a->case_id, out);
+    buf_printf(out, " on %s: %s -> %s", model,
+               a->from_ns > 0 ? units_duration(a->from_ns, from) : "none",
+               units_duration(a->entry.p50_ns, to));
+    if (a->from_ns > 0)
+        buf_printf(out, " (%s)", units_change(a->entry.p50_ns / a->from_ns, change));
+    buf_printf(out, ", run %.8s, in ", a->entry.run_uuid);
+    term_puts(path, out);
+    buf_putc(out, '\n');
+}
+
+/* A pattern's answer is a list, of one as well. */
+static enum gate_status print(const struct accept_request *r, const char *model, const char *path,
+                              const struct accepted *list, size_t n, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    for (size_t i = 0; i < n; i++) {
+        if (r->json && is_pattern(r))
+            buf_puts(&text, i ? ",\n  " : "[\n  ");
+        if (r->json)
+            put_json(&list[i], model, &text);
+        else
+            put_text(&list[i], model, path, &text);
+    }
+    if (r->json)
+        buf_puts(&text, is_pattern(r) ? "\n]\n" : "\n");
+    enum gate_status status = command_write(NULL, &text, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum gate_status set_all(const struct accept_request *r, struct baseline *baseline,
+                                const char *contract, struct accepted *list, size_t n,
+                                struct gate_error *err)
+{
+    char author[400];
+    struct baseline_entry old = {0};
+    enum gate_status status = GATE_OK;
+    origin_author(author, sizeof(author));
+    const struct baseline_note note = {
+        .action = BASELINE_ACCEPT,
+        .reason = r->reason,
+        .author = author,
+        .time_ms = clock_wall_ms(),
+    };
+    for (size_t i = 0; i < n && !status; i++) {
+        if (baseline_find(baseline, list[i].case_id, contract, &old))
+            list[i].from_ns = old.p50_ns;
+        status = baseline_set(baseline, list[i].case_id, contract, &list[i].entry, &note, err);
+    }
+    return status;
+}
+
+static enum gate_status store_all(const struct accept_request *r, const struct document *d,
+                                  struct accepted *list, size_t n, struct gate_error *err)
+{
+    struct baseline *baseline = NULL;
+    const char *model = d->device.model;
+    int lock = -1;
+    char *path = baseline_path(r->baselines, model);
+    if (!path)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = baseline_lock(r->baselines, &lock, err);
+    if (status == GATE_OK)
+        status = baseline_load(path, model, &baseline, err);
+    if (status == GATE_OK)
+        status = set_all(r, baseline, d->contract, list, n, err);
+    if (status == GATE_OK)
+        status = baseline_save(baseline, path, err);
+    if (lock >= 0)
+        close(lock);
+    if (status == GATE_OK)
+        status = print(r, model, path, list, n, err);
+    baseline_free(baseline);
+    free(path);
+    return status;
+}
+
+static enum gate_status accept_document(const struct accept_request *r, const struct document *d,
+                                        struct gate_error *err)
+{
+    size_t n = 0;
+    struct accepted *list = calloc(d->n_cases + 1, sizeof *list);
+    if (!list)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = read_measurements(r, d, list, &n, err);
+    if (status == GATE_OK)
+        status = store_all(r, d, list, n, err);
+    free(list);
+    return status;
+}
+
+enum gate_status baseline_accept(const struct accept_request *r, struct gate_error *err)
+{
+    struct store *store = NULL;
+    struct document document = {0};
+    enum gate_status status = store_open(r->db, STORE_READ_ONLY, &store, err);
+    if (status == GATE_OK)
+        status = is_pattern(r) ? open_run(r, store, &document, err)
+                               : open_run_of_case(r, store, &document, err);
+    if (status == GATE_OK)
+        status = accept_document(r, &document, err);
+    document_release(&document);
+    store_close(store);
+    return status;
+}
