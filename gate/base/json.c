@@ -52,13 +52,6 @@ bool json_bool(const cJSON *object, const char *key, bool otherwise)
     return cJSON_IsBool(value) ? cJSON_IsTrue(value) : otherwise;
 }
 
-void json_copy_bool(cJSON *to, const char *key, const cJSON *from)
-{
-    const cJSON *value = json_member(from, key);
-    if (cJSON_IsBool(value))
-        cJSON_AddBoolToObject(to, key, cJSON_IsTrue(value));
-}
-
 /* The number n / 10^decimals. */
 static void write_decimal(bool negative, uint64_t n, int decimals, struct buf *out)
 {

@@ -52,9 +52,6 @@ double json_number(const cJSON *object, const char *key, double otherwise);
 int64_t json_integer(const cJSON *object, const char *key, int64_t otherwise);
 bool json_bool(const cJSON *object, const char *key, bool otherwise);
 
-/* Gives `to` the member of `from` of that name, a yes or no, where there is one. */
-void json_copy_bool(cJSON *to, const char *key, const cJSON *from);
-
 /*
  * Appends the value, unformatted (one line) or indented by two spaces, with a final newline. A
  * number that is not finite has no JSON form and sets out->failed.

@@ -76,7 +76,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibration 
         return status;
     const char *library = c->setup.target.library;
     snprintf(c->sha256, sizeof c->sha256, "%s",
-             supervisor_greeting(c->setup.supervisor, NULL)->libraries[0].sha256);
+             supervisor_greeting(c->setup.supervisor)->libraries[0].sha256);
     c->run = (struct run){.suite = &c->setup.suite,
                           .policy = r->policy,
                           .seed = r->seed,

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "gate/base/environment.h"
-#include "gate/base/json.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
+#include "gate/document/fields_table.h"
 #include "gate/tracker/http_client.h"
 #include "gate/run/target.h"
 
@@ -133,23 +133,58 @@ static void print_greeting(const struct message_greeting *g)
     print_libcurl();
 }
 
-static void print_json(const cJSON *greeting)
+struct doctor_variable {
+    const char *name, *value;
+};
+
+struct doctor_report {
+    struct message_greeting greeting;
+    const char *libcurl;
+    struct doctor_variable *environment;
+    size_t n_environment;
+};
+
+#define OF doctor_variable
+static const struct field variable_fields[] = {TEXT(value, NULLABLE, 0)};
+SHAPE(variable);
+#undef OF
+
+#define OF doctor_report
+#define GREETING(member) .key = #member, .offset = offsetof(struct OF, greeting.member)
+static const struct field report_fields[] = {
+    {GREETING(hello), .kind = FIELD_TEXT},
+    {GREETING(device), .kind = FIELD_OBJECT, .beside = FIELD_NOWHERE,
+     .shape = &document_device_shape},
+    {GREETING(contract), .kind = FIELD_TEXT},
+    {GREETING(control_ns), .kind = FIELD_NUMBER, .flags = NULLABLE},
+    {GREETING(users_checked), .kind = FIELD_YES_NO},
+    {GREETING(launch_order_checked), .kind = FIELD_YES_NO},
+    {GREETING(libraries), .kind = FIELD_LIST, .beside = offsetof(struct OF, greeting.n_libraries),
+     .shape = &document_library_shape},
+    {GREETING(absent), .kind = FIELD_LIST, .beside = offsetof(struct OF, greeting.n_absent),
+     .shape = &document_absent_shape},
+    TEXT(libcurl, NULLABLE, 0),
+    MAP(environment, 0, variable),
+};
+SHAPE(report);
+#undef OF
+
+static void print_json(const struct message_greeting *greeting)
 {
+    enum { VARIABLES_MAX = 64 };
+    struct doctor_variable variables[VARIABLES_MAX];
+    struct doctor_report all = {.greeting = *greeting, .environment = variables};
     char version[32];
     struct buf text;
-    cJSON *all = cJSON_Duplicate(greeting, true);
+    if (http_client_version(version, NULL))
+        all.libcurl = version;
+    const struct environment_variable *v = environment_variables;
+    for (; v->name && all.n_environment < VARIABLES_MAX; v++)
+        variables[all.n_environment++] = (struct doctor_variable){v->name, shown(v)};
     buf_init(&text, (size_t)1 << 20);
-    cJSON_AddItemToObject(all, "libcurl",
-                          http_client_version(version, NULL) ? cJSON_CreateString(version)
-                                                             : cJSON_CreateNull());
-    cJSON *environment = cJSON_AddObjectToObject(all, "environment");
-    for (const struct environment_variable *v = environment_variables; v->name; v++)
-        cJSON_AddItemToObject(environment, v->name,
-                              shown(v) ? cJSON_CreateString(shown(v)) : cJSON_CreateNull());
-    json_write(all, true, &text);
+    fields_write_indented(&report, &all, &text);
     fputs(text.failed ? "" : text.data, stdout);
     buf_release(&text);
-    cJSON_Delete(all);
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -165,10 +200,9 @@ int cmd_doctor(int argc, char **argv)
     enum gate_status status = target_resolve(&choice, &target, &err);
     if (!status)
         status = supervisor_start(&target.options, &s, &err);
-    const cJSON *hello = NULL;
-    const struct message_greeting *greeting = status ? NULL : supervisor_greeting(s, &hello);
+    const struct message_greeting *greeting = status ? NULL : supervisor_greeting(s);
     if (!status && a.json) {
-        print_json(hello);
+        print_json(greeting);
     } else if (!status) {
         print_greeting(greeting);
         print_files(&a, greeting->device.model);

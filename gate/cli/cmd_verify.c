@@ -12,6 +12,7 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
+#include "gate/document/fields_table.h"
 #include "gate/report/report_left_out.h"
 #include "gate/report/report_table.h"
 #include "gate/run/reproduce.h"
@@ -146,43 +147,85 @@ static void reproduce(const struct verify_run *v, const char *id, char *text, si
 
 /* ---- output ---- */
 
-static cJSON *case_object(const struct verify_run *v, size_t i)
-{
-    const struct case_result *result = &v->results[i];
-    const char *id = v->setup.suite.cases[i].id;
+struct verify_case {
+    const char *id, *outcome, *message, *reproduce;
+    struct document_arm *arms;
+    size_t n_arms;
     char command[600];
-    cJSON *o = cJSON_CreateObject();
-    reproduce(v, id, command, sizeof command);
-    cJSON_AddStringToObject(o, "id", id);
-    cJSON_AddStringToObject(o, "outcome", outcome_names[result->outcome]);
-    cJSON_AddStringToObject(o, "message", result->message);
-    cJSON_AddStringToObject(o, "reproduce", command);
-    const cJSON *arms = json_member(result->record, "arms");
-    cJSON_AddItemToObject(o, "arms", arms ? cJSON_Duplicate(arms, true) : cJSON_CreateArray());
-    return o;
-}
+};
 
-static void write_json(const struct verify_run *v, struct buf *out)
+struct verify_report {
+    const char *schema, *suite, *tier, *seed;
+    double seconds;
+    struct document_device device;
+    struct document_library *libraries;
+    size_t n_libraries;
+    enum yes_no launch_order_checked;
+    struct verify_case *cases;
+    size_t n_cases;
+};
+
+#define OF verify_case
+static const struct field case_fields[] = {
+    TEXT(id, 0, 0),
+    TEXT(outcome, 0, 0),
+    TEXT(message, 0, 0),
+    TEXT(reproduce, 0, 0),
+    LIST(arms, 0, 0, 0, document_arm_shape),
+};
+static const struct shape case_shape = SHAPE_OF(case);
+#undef OF
+
+#define OF verify_report
+static const struct field report_fields[] = {
+    TEXT(schema, 0, 0),
+    TEXT(suite, 0, 0),
+    TEXT(tier, 0, 0),
+    TEXT(seed, 0, 0),
+    ANY(seconds, 0),
+    PART(device, document_device_shape),
+    LIST(libraries, 0, 0, 0, document_library_shape),
+    YES_NO(launch_order_checked),
+    LIST(cases, 0, 0, 0, case_shape),
+};
+static const struct shape report_shape = SHAPE_OF(report);
+#undef OF
+
+static enum gate_status write_json(const struct verify_run *v, struct buf *out,
+                                   struct gate_error *err)
 {
+    static struct document_arm none;
     char seed[17];
-    const cJSON *greeting;
-    supervisor_greeting(v->setup.supervisor, &greeting);
-    cJSON *o = cJSON_CreateObject();
+    const struct message_greeting *greeting = supervisor_greeting(v->setup.supervisor);
+    struct verify_case *cases = calloc(v->n + 1, sizeof *cases);
+    if (!cases)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < v->n; i++) {
+        const struct case_result *result = &v->results[i];
+        struct verify_case *c = &cases[i];
+        c->id = v->setup.suite.cases[i].id;
+        c->outcome = outcome_names[result->outcome];
+        c->message = result->message;
+        c->reproduce = c->command;
+        reproduce(v, c->id, c->command, sizeof c->command);
+        c->arms = result->n_arms ? result->arms : &none;
+        c->n_arms = result->n_arms;
+    }
     snprintf(seed, sizeof seed, "%016" PRIx64, v->request.seed);
-    cJSON_AddStringToObject(o, "schema", "gate-verify/1");
-    cJSON_AddStringToObject(o, "suite", v->setup.suite.file.name);
-    cJSON_AddStringToObject(o, "tier", verify_tier_name(v->tier));
-    cJSON_AddStringToObject(o, "seed", seed);
-    cJSON_AddNumberToObject(o, "seconds", v->seconds);
-    cJSON_AddItemToObject(o, "device", cJSON_Duplicate(json_member(greeting, "device"), true));
-    cJSON_AddItemToObject(o, "libraries",
-                          cJSON_Duplicate(json_member(greeting, "libraries"), true));
-    json_copy_bool(o, "launch_order_checked", greeting);
-    cJSON *cases = cJSON_AddArrayToObject(o, "cases");
-    for (size_t i = 0; i < v->n; i++)
-        cJSON_AddItemToArray(cases, case_object(v, i));
-    json_write(o, true, out);
-    cJSON_Delete(o);
+    const struct verify_report report = {.schema = "gate-verify/1",
+                                         .suite = v->setup.suite.file.name,
+                                         .tier = verify_tier_name(v->tier),
+                                         .seed = seed,
+                                         .seconds = v->seconds,
+                                         .device = greeting->device,
+                                         .libraries = greeting->libraries,
+                                         .n_libraries = greeting->n_libraries,
+                                         .launch_order_checked = greeting->launch_order_checked,
+                                         .cases = cases,
+                                         .n_cases = v->n};
+    fields_write_indented(&report_shape, &report, out);
+    free(cases);
+    return GATE_OK;
 }
 
 /* A number with so many significant digits; nothing where it is not known. */
@@ -314,7 +357,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                "%016" PRIx64 ", %.1f s\n",
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
-    if (supervisor_greeting(v->setup.supervisor, NULL)->launch_order_checked == NO)
+    if (supervisor_greeting(v->setup.supervisor)->launch_order_checked == NO)
         buf_puts(out, "the order of launches was not checked: CUDA reports it from 12.3 on\n");
     write_left_out(v, out);
 }
@@ -322,12 +365,14 @@ static void write_text(const struct verify_run *v, struct buf *out)
 static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)
 {
     struct buf text;
+    enum gate_status status = GATE_OK;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     if (v->request.json)
-        write_json(v, &text);
+        status = write_json(v, &text, err);
     else
         write_text(v, &text);
-    enum gate_status status = command_write(NULL, &text, err);
+    if (!status)
+        status = command_write(NULL, &text, err);
     buf_release(&text);
     return status;
 }

@@ -313,7 +313,7 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     enum gate_status status = start_worker(s, deadline, &said, err);
     if (status)
         return status;
-    const struct document_device *device = &supervisor_greeting(s->supervisor, NULL)->device;
+    const struct document_device *device = &supervisor_greeting(s->supervisor)->device;
     snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
     status = device_lock_take(name, &s->lock, err);
     if (!is_busy(status, err) || r->wait_s <= 0)
@@ -531,7 +531,7 @@ static enum gate_status resolve(const struct run_request *r, struct session *s, 
 static enum gate_status open_against(struct run_request *r, struct session *s,
                                      struct gate_error *err)
 {
-    const struct document_device *device = &supervisor_greeting(s->setup.supervisor, NULL)->device;
+    const struct document_device *device = &supervisor_greeting(s->setup.supervisor)->device;
     bool host = device->kind == DEVICE_HOST;
     s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, host);
     enum gate_status status = resolve(r, s, &r->policy.against, &s->against, err);

@@ -467,17 +467,41 @@ static void write_text(const char *s, struct buf *out)
 struct writer {
     struct buf *out;
     const char *comma, *colon;
+    bool indented;
+    int level;
 };
 
-static void write_object(const struct shape *s, const void *from, const struct writer *w);
-static bool write_value(const struct field *f, const char *from, const struct writer *w);
+static void write_object(const struct shape *s, const void *from, struct writer *w);
+static bool write_value(const struct field *f, const char *from, struct writer *w);
 
-static void write_list(const struct field *f, const char *list, size_t n, const struct writer *w)
+/* Before the i-th element of a list or an object. */
+static void begin_element(size_t i, const struct writer *w)
 {
-    buf_putc(w->out, '[');
+    if (i)
+        buf_puts(w->out, w->comma);
+    if (w->indented)
+        buf_printf(w->out, "\n%*s", 2 * w->level, "");
+}
+
+static void open_list(char bracket, struct writer *w)
+{
+    buf_putc(w->out, bracket);
+    w->level++;
+}
+
+static void close_list(char bracket, size_t n, struct writer *w)
+{
+    w->level--;
+    if (n && w->indented)
+        begin_element(0, w);
+    buf_putc(w->out, bracket);
+}
+
+static void write_list(const struct field *f, const char *list, size_t n, struct writer *w)
+{
+    open_list('[', w);
     for (size_t i = 0; i < n; i++) {
-        if (i)
-            buf_puts(w->out, w->comma);
+        begin_element(i, w);
         if (f->shape)
             write_object(f->shape, list + i * f->shape->bytes, w);
         else if (f->kind == FIELD_TEXTS)
@@ -485,24 +509,24 @@ static void write_list(const struct field *f, const char *list, size_t n, const 
         else
             json_write_number(((const double *)(const void *)list)[i], w->out);
     }
-    buf_putc(w->out, ']');
+    close_list(']', n, w);
 }
 
-static void write_map(const struct field *f, const char *list, size_t n, const struct writer *w)
+static void write_map(const struct field *f, const char *list, size_t n, struct writer *w)
 {
-    buf_putc(w->out, '{');
+    open_list('{', w);
     for (size_t i = 0; i < n; i++, list += f->shape->bytes) {
-        if (i)
-            buf_puts(w->out, w->comma);
+        begin_element(i, w);
         write_text(*(const char *const *)(const void *)list, w->out);
         buf_puts(w->out, w->colon);
-        write_value(f->shape->fields, list, w);
+        if (!write_value(f->shape->fields, list, w))
+            buf_puts(w->out, "null");
     }
-    buf_putc(w->out, '}');
+    close_list('}', n, w);
 }
 
 /* Writes a value; false, with nothing written: it is not known. */
-static bool write_value(const struct field *f, const char *from, const struct writer *w)
+static bool write_value(const struct field *f, const char *from, struct writer *w)
 {
     const void *at = from + f->offset,
                *beside = from + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
@@ -551,16 +575,15 @@ static bool write_value(const struct field *f, const char *from, const struct wr
     }
 }
 
-static void write_object(const struct shape *s, const void *from, const struct writer *w)
+static void write_object(const struct shape *s, const void *from, struct writer *w)
 {
     struct buf *out = w->out;
-    bool first = true;
-    buf_putc(out, '{');
+    size_t n = 0;
+    open_list('{', w);
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->fields[i];
         size_t start = out->len;
-        if (!first)
-            buf_puts(out, w->comma);
+        begin_element(n, w);
         write_text(f->key, out);
         buf_puts(out, w->colon);
         bool known = write_value(f, from, w);
@@ -568,17 +591,23 @@ static void write_object(const struct shape *s, const void *from, const struct w
             buf_puts(out, "null");
         else if (!known && !out->failed)
             out->data[out->len = start] = '\0';
-        first &= out->len == start;
+        n += out->len > start;
     }
-    buf_putc(out, '}');
+    close_list('}', n, w);
 }
 
 void fields_write(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct writer){out, ",", ":"});
+    write_object(s, from, &(struct writer){.out = out, .comma = ",", .colon = ":"});
 }
 
 void fields_write_spaced(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct writer){out, ", ", ": "});
+    write_object(s, from, &(struct writer){.out = out, .comma = ", ", .colon = ": "});
+}
+
+void fields_write_indented(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct writer){out, ",", ": ", true, 0});
+    buf_putc(out, '\n');
 }

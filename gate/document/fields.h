@@ -111,4 +111,7 @@ void fields_write(const struct shape *s, const void *from, struct buf *out);
 /* The same with a space after each comma and colon, for files that people read. */
 void fields_write_spaced(const struct shape *s, const void *from, struct buf *out);
 
+/* The same with each member on a line of its own, and a final newline: what commands print. */
+void fields_write_indented(const struct shape *s, const void *from, struct buf *out);
+
 #endif

@@ -214,7 +214,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
 
 static void take_greeting(struct run *run, const struct supervisor *s)
 {
-    run->greeting = supervisor_greeting(s, NULL);
+    run->greeting = supervisor_greeting(s);
     const struct document_device *device = &run->greeting->device;
     snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", device->driver, device->runtime,
              (long long)device->power_limit_mw);

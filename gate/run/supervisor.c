@@ -38,10 +38,8 @@ struct supervisor {
     char program[4096];
 };
 
-const struct message_greeting *supervisor_greeting(const struct supervisor *s, const cJSON **record)
+const struct message_greeting *supervisor_greeting(const struct supervisor *s)
 {
-    if (record)
-        *record = s->hello;
     return &s->greeting;
 }
 

@@ -93,9 +93,8 @@ void supervisor_leave_providers(struct supervisor *s);
 
 void case_result_release(struct case_result *r);
 
-/* The first worker's greeting; *record, unless NULL: the message itself. */
-const struct message_greeting *supervisor_greeting(const struct supervisor *s,
-                                                   const cJSON **record);
+/* The first worker's. */
+const struct message_greeting *supervisor_greeting(const struct supervisor *s);
 
 /* Time of the control in the worker that measured last, in ns. */
 double supervisor_control_ns(const struct supervisor *s);
