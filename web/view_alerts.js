@@ -6,13 +6,14 @@ import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
 import { mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { time } from "./format.js";
+import { plural, time } from "./format.js";
 import { term } from "./glossary.js";
 import { picker } from "./lists.js";
 import { caseLink, command, commitRange, crumbs, nothingYet, runLink } from "./parts.js";
 import { accept } from "./reproduce.js";
 
-const PAGE = 200;
+const PAGE = 200; // alerts, with which a page begins no other group
+const GROUP = 1000; // alerts, the most that come of a group
 const PICTURE = [640, 96]; // pixels
 
 /** The case's page, with the time before and after the step in sight. */
@@ -42,6 +43,9 @@ function nothing(state, filtered) {
             "confirmed regression or wrong, and when the level of a trend changes and stays so."));
 }
 
+const isCut = (alerts) =>
+    [...Map.groupBy(alerts, (alert) => alert.group).values()].some((of) => of.length >= GROUP);
+
 const anew = () => window.dispatchEvent(new HashChangeEvent("hashchange", {
     oldURL: location.href, newURL: location.href,
 }));
@@ -54,7 +58,7 @@ async function listView(query, signal) {
     const here = (more) => address("alerts", { ...filters, state, ...more });
     const [{ alerts, next, counts }, { devices }, may] = await Promise.all([
         get("alerts", {
-            ...filters, state: state === "all" ? null : state, limit: PAGE, after,
+            ...filters, state: state === "all" ? null : state, limit: PAGE, groups: 1, after,
         }, signal),
         get("devices", null, signal),
         mayStep(signal),
@@ -80,9 +84,9 @@ async function listView(query, signal) {
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             signIn(may, anew),
-            (after || next) && h("p", { class: "quiet", role: "status" },
-                `These are ${alerts.length} alerts, the newest first, and the groups are of them: `,
-                "newer or older pages may have more of the same commits."),
+            isCut(alerts) && h("p", { class: "quiet", role: "status" },
+                `Of a range of commits with more than ${plural(GROUP, "alert")}, these are the `,
+                "newest."),
             alerts.length === 0 ? nothing(state, filtered)
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },

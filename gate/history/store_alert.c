@@ -119,18 +119,35 @@ static enum store_sql alerts_by(const struct alert_filter *f)
     return f->device_model ? SQL_ALERTS_OF_DEVICE : SQL_ALERTS;
 }
 
-enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, int64_t before,
-                              int64_t limit, store_alert_fn fn, void *context,
-                              struct gate_error *err)
+static struct query asked(struct store *s, enum store_sql sql, const struct alert_filter *filter,
+                          int64_t id, int64_t limit)
 {
-    struct alert_call call = {fn, context, false};
-    struct query q = query_begin(s, alerts_by(filter));
-    bind_int(&q, before);
+    struct query q = query_begin(s, sql);
+    bind_int(&q, id);
     bind_text_or_null(&q, filter->state < 0 ? NULL : state_names[filter->state]);
     bind_text_or_null(&q, filter->device_model);
     bind_text_or_null(&q, filter->case_id);
     bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
     bind_int(&q, limit);
+    return q;
+}
+
+enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, bool leaders,
+                              int64_t before, int64_t limit, store_alert_fn fn, void *context,
+                              struct gate_error *err)
+{
+    struct alert_call call = {fn, context, false};
+    struct query q = asked(s, alerts_by(filter), filter, before, limit);
+    bind_int(&q, leaders);
+    return store_each_row(s, &q, alert_row, &call, err);
+}
+
+enum gate_status store_alert_group(struct store *s, const struct alert_filter *filter,
+                                   int64_t leader, int64_t limit, store_alert_fn fn, void *context,
+                                   struct gate_error *err)
+{
+    struct alert_call call = {fn, context, false};
+    struct query q = asked(s, SQL_ALERT_GROUP, filter, leader, limit);
     return store_each_row(s, &q, alert_row, &call, err);
 }
 

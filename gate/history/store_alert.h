@@ -77,15 +77,22 @@ struct alert_filter {
     int state, kind;
 };
 
+/* A group: alerts that begin in one range of commits, or in one run where no commit is known. */
+
 typedef bool (*store_alert_fn)(void *context, const struct store_alert *row);
 typedef bool (*store_alert_event_fn)(void *context, const struct store_alert_event *row);
 
 /* ---- queries ---- */
 
-/* Newest first, those with ids below `before` (INT64_MAX: from the newest on). */
-enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, int64_t before,
-                              int64_t limit, store_alert_fn fn, void *context,
+/* Newest first, those with ids below `before` (INT64_MAX: from the newest on); `leaders`: of each
+ * group only the newest that the filter lets through. */
+enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, bool leaders,
+                              int64_t before, int64_t limit, store_alert_fn fn, void *context,
                               struct gate_error *err);
+/* The group of a leader, newest first. */
+enum gate_status store_alert_group(struct store *s, const struct alert_filter *filter,
+                                   int64_t leader, int64_t limit, store_alert_fn fn, void *context,
+                                   struct gate_error *err);
 /* How many there are in each state; the filter's own state is not looked at. */
 enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
                                     int64_t counts[ALERT_STATES], struct gate_error *err);

@@ -369,6 +369,7 @@ static const char schema[] =
     "CREATE INDEX alert_by_device ON alert (device_id, id);"
     "CREATE INDEX alert_by_track ON alert (track_id, id);"
     "CREATE INDEX alert_by_series ON alert (series_id, id);"
+    "CREATE INDEX alert_by_run ON alert (run_id, id);"
 
     "CREATE TABLE alert_count ("
     "  device_id INTEGER NOT NULL REFERENCES device (id),"

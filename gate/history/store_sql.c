@@ -60,8 +60,8 @@
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
-#define ALERT_TABLES                                                                               \
-    "FROM alert a LEFT JOIN series s ON s.id = a.series_id "                                       \
+#define ALERT_TABLES(by)                                                                           \
+    "FROM alert a " by " LEFT JOIN series s ON s.id = a.series_id "                                \
     "CROSS JOIN track t ON t.id = a.track_id CROSS JOIN test_case c ON c.id = t.case_id "          \
     "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN run r ON r.id = a.run_id "               \
     "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
@@ -74,13 +74,26 @@
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
     " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject, r.author,"                     \
     " coalesce(b.subject, ''), coalesce(b.author, '') "
-/* ?1: ids below, ?2 to ?5: state, device, case, kind or NULL, ?6: limit */
-#define ALERTS(first)                                                                              \
-    "SELECT " ALERT_COLUMNS ALERT_TABLES "WHERE " first " a.id < ?1"                               \
-    " AND (?2 IS NULL OR a.state = ?2)"                                                            \
-    " AND (?3 IS NULL OR a.device_id = (SELECT id FROM device WHERE model = ?3))"                  \
-    " AND (?4 IS NULL OR c.name = ?4) AND (?5 IS NULL OR a.kind = ?5) "                            \
-    "ORDER BY a.id DESC LIMIT ?6"
+/* clang-format off */
+/* ?2 to ?5: state, device, case, kind or NULL */
+#define IS_ASKED(a) \
+    "(?2 IS NULL OR " a ".state = ?2)" \
+    " AND (?3 IS NULL OR " a ".device_id = (SELECT id FROM device WHERE model = ?3))" \
+    " AND (?4 IS NULL OR " a ".track_id IN (SELECT o.id FROM track o WHERE o.case_id =" \
+    "  (SELECT p.id FROM test_case p WHERE p.name = ?4)))" \
+    " AND (?5 IS NULL OR " a ".kind = ?5) "
+/* Of the group of `a`, which is of run `r` and its before_run `b`. */
+#define NEWER_OF_GROUP \
+    "SELECT 1 FROM alert x INDEXED BY alert_by_run LEFT JOIN run y ON y.id = x.before_run_id " \
+    "WHERE x.run_id IN (SELECT g.id FROM run g WHERE g.revision_id = r.revision_id" \
+    "  UNION ALL SELECT r.id)" \
+    " AND (r.revision_id IS NULL OR y.revision_id IS b.revision_id) AND x.id > a.id" \
+    " AND " IS_ASKED("x")
+/* ?1: ids below, ?6: limit, ?7: 1: of each group only the newest that is asked for */
+#define ALERTS(first) \
+    "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE " first " a.id < ?1 AND " IS_ASKED("a") \
+    "AND (?7 = 0 OR NOT EXISTS (" NEWER_OF_GROUP ")) ORDER BY a.id DESC LIMIT ?6"
+/* clang-format on */
 #define ALERT_ROW_COLUMNS                                                                          \
     "a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), a.before_value,"    \
     " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who,"         \
@@ -484,7 +497,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN device d ON d.id = t.device_id CROSS JOIN alert a ON a.track_id = t.id "
         "WHERE (?1 IS NULL OR d.model = ?1) AND (?2 IS NULL OR a.kind = ?2) AND c.name = ?3 "
         "GROUP BY a.state",
-    [SQL_ALERT] = "SELECT " ALERT_COLUMNS " " ALERT_TABLES "WHERE a.id = ?1",
+    [SQL_ALERT] = "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE a.id = ?1",
+    /* ?1: the newest of a group, ?6: limit */
+    [SQL_ALERT_GROUP] = "SELECT " ALERT_COLUMNS ALERT_TABLES(
+        "INDEXED BY alert_by_run") "CROSS JOIN alert l ON l.id = ?1 CROSS JOIN run m ON m.id = "
+                                   "l.run_id "
+                                   "LEFT JOIN run k ON k.id = l.before_run_id "
+                                   "WHERE a.run_id IN (SELECT g.id FROM alert h CROSS JOIN run n "
+                                   "ON n.id = h.run_id"
+                                   "  CROSS JOIN run g ON g.revision_id = n.revision_id WHERE h.id "
+                                   "= ?1"
+                                   "  UNION ALL SELECT run_id FROM alert WHERE id = ?1)"
+                                   " AND (m.revision_id IS NULL OR b.revision_id IS k.revision_id)"
+                                   " AND a.id <= ?1 AND " IS_ASKED(
+                                       "a") "ORDER BY a.id DESC LIMIT ?6",
     [SQL_ALERT_LOG] =
         "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
         "FROM alert_event WHERE alert_id = ?1 ORDER BY id",

@@ -58,20 +58,60 @@ static bool take_filter(struct call *c, struct alert_filter *out)
            take_device(c, false, &out->device_model) && take_case(c, false, &out->case_id);
 }
 
+/* Whole groups: the page is full with the group that reaches its limit. */
+struct grouped {
+    struct page page;
+    struct alert_filter filter;
+    int64_t n;
+    enum gate_status status;
+};
+
+static bool member_row(void *context, const struct store_alert *row)
+{
+    struct grouped *g = context;
+    put_alert(&g->page.call->emit, row);
+    g->n++;
+    return true;
+}
+
+static bool leader_row(void *context, const struct store_alert *leader)
+{
+    struct grouped *g = context;
+    struct call *c = g->page.call;
+    if (g->n >= g->page.limit) {
+        g->page.n = g->page.limit + 1; /* there is another page */
+        return false;
+    }
+    snprintf(g->page.next, sizeof g->page.next, "%" PRId64, leader->id);
+    g->status =
+        store_alert_group(c->store, &g->filter, leader->id, ALERTS_MAX, member_row, g, &c->err);
+    return !g->status;
+}
+
+static enum gate_status put_groups(struct grouped *g, int64_t before)
+{
+    struct call *c = g->page.call;
+    enum gate_status status =
+        store_alerts(c->store, &g->filter, true, before, g->page.limit + 1, leader_row, g, &c->err);
+    return g->status ? g->status : status;
+}
+
 enum gate_status get_alerts(struct call *c)
 {
-    struct alert_filter filter;
-    struct page page = {.call = c};
-    int64_t before;
-    if (!take_format(c) || !take_filter(c, &filter) ||
-        !take_limit(&page, ALERTS_DEFAULT, ALERTS_MAX) ||
+    struct grouped grouped = {.page = {.call = c}};
+    struct alert_filter *filter = &grouped.filter;
+    struct page *page = &grouped.page;
+    int64_t before, groups;
+    if (!take_format(c) || !take_filter(c, filter) || !take_number(c, "groups", 0, 0, 1, &groups) ||
+        !take_limit(page, ALERTS_DEFAULT, ALERTS_MAX) ||
         !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
         return GATE_OK;
     list_open(c, "alerts");
-    enum gate_status status =
-        store_alerts(c->store, &filter, before, page.limit + 1, list_row, &page, &c->err);
-    if (page_end(&page) && !status)
-        status = put_counts(c, &filter);
+    enum gate_status status = groups ? put_groups(&grouped, before)
+                                     : store_alerts(c->store, filter, false, before,
+                                                    page->limit + 1, list_row, page, &c->err);
+    if (page_end(page) && !status)
+        status = put_counts(c, filter);
     if (list_lacks_header(c))
         put_alert(&c->emit, &(struct store_alert){.case_id = "",
                                                   .device_model = "",

@@ -168,7 +168,7 @@ enum gate_status get_feed(struct call *c)
     buf_init(&entries, REPLY_MAX_BODY);
     enum gate_status status = store_identity(c->store, identity, &c->err);
     if (!status)
-        status = store_alerts(c->store, &filter, INT64_MAX, ENTRIES, entry, &f, &c->err);
+        status = store_alerts(c->store, &filter, false, INT64_MAX, ENTRIES, entry, &f, &c->err);
     put_feed(&f, c->request);
     c->reply->type = "application/atom+xml; charset=utf-8";
     buf_release(&entries);

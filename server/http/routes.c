@@ -62,7 +62,7 @@ static const struct route routes[] = {
     READ(API "machines", NULL, "GPUs and hosts, and what they can tell", get_machines, "device",
          "format"),
     READ(API "alerts", NULL, "what somebody should look at, newest first", get_alerts,
-         "state", "device", "case", "kind", "limit", "after", "format"),
+         "state", "device", "case", "kind", "groups", "limit", "after", "format"),
     READ(API "alerts/", "ID", "an alert with its log", get_alert, NULL),
     WRITE("POST", API "alerts", NULL, TOKEN_ADMIN,
           "the same as below for up to 1,000 alerts (`ids`), all or none", &api_alerts_action),

@@ -314,6 +314,28 @@ class Steps(Case):
             self.assertTrue(alert["author"])
             self.assertEqual((alert["subject"], alert["author"]), (run["subject"], run["author"]))
 
+    def test_a_page_of_groups_has_whole_ones(self):
+        def ids(alerts):
+            groups = {}
+            for alert in alerts:
+                groups.setdefault(alert["group"], []).append(alert["id"])
+            return groups
+
+        for of in ("", "&kind=regression", f"&device={GPU}&state=new", f"&case={STEP}"):
+            whole, pages = ids(self.alerts(f"?limit=1000{of}")["alerts"]), {}
+            self.assertTrue(whole)
+            query = f"?groups=1&limit=1{of}"
+            while query:
+                page = self.alerts(query)
+                found = ids(page["alerts"])
+                self.assertEqual(len(found), 1)
+                self.assertFalse(found.keys() & pages.keys())
+                pages |= found
+                query = page["next"] and f"?groups=1&limit=1{of}&after={page['next']}"
+            self.assertEqual(pages, whole)
+            self.assertEqual(list(pages), list(whole))
+        self.problem(self.server.get("/api/v1/alerts?groups=2"), 400)
+
     def test_groups_are_ranges_of_commits(self):
         for alert in self.alerts()["alerts"]:
             self.assertEqual(alert["group"],

@@ -21,16 +21,16 @@ static struct store *begin(void **state)
     return s;
 }
 
-static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
-                        enum alert_kind kind)
+static void raise_between(struct store_fixture *f, struct store *s, int64_t track,
+                          enum alert_kind kind, int64_t before_run_id, int64_t run_id)
 {
     const struct new_alert alert = {
         .track_id = track,
         .series_id = track, /* any; there are more series than tracks */
         .kind = kind,
         .time_ms = 1000,
-        .run_id = 2,
-        .before_run_id = 1,
+        .run_id = run_id,
+        .before_run_id = before_run_id,
         .before = 100,
         .after = 110,
         .change = 0.1,
@@ -40,6 +40,12 @@ static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
     if (store_raise_alert(s, &alert, 5000, &id, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
+}
+
+static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
+                        enum alert_kind kind)
+{
+    raise_between(f, s, track, kind, 1, 2);
 }
 
 static enum alert_step act(struct store_fixture *f, struct store *s, const int64_t *ids, size_t n,
@@ -221,6 +227,43 @@ static void a_selection_takes_its_step_whole_or_not(void **state)
     assert_sound(f->path);
 }
 
+static void assert_ids(const struct seen *seen, size_t n, const int64_t *ids)
+{
+    assert_int_equal(seen->n, n);
+    assert_memory_equal(seen->ids, ids, n * sizeof *ids);
+}
+
+/* Two ranges of commits that end in one, and one that begins where another ends. */
+static void a_group_is_a_range_of_commits(void **state)
+{
+    static const int64_t between[][2] = {{1, 3}, {2, 3}, {1, 3}, {3, 4}, {2, 3}, {1, 3}};
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    struct alert_filter filter = {.state = ALERT_NEW, .kind = -1};
+    for (int i = 0; i < 6; i++)
+        raise_between(f, s, i % 3 + 1, ALERT_REGRESSION, between[i][0], between[i][1]);
+
+    struct seen seen = {.n = 0};
+    store_alerts(s, &filter, true, INT64_MAX, 100, see, &seen, &f->err);
+    assert_ids(&seen, 3, (const int64_t[]){6, 5, 4});
+    seen.n = 0;
+    store_alerts(s, &filter, true, 5, 100, see, &seen, &f->err);
+    assert_ids(&seen, 1, (const int64_t[]){4}); /* the others' newest are on an earlier page */
+    seen.n = 0;
+    assert_int_equal(store_alert_group(s, &filter, 6, 100, see, &seen, &f->err), GATE_OK);
+    assert_ids(&seen, 3, (const int64_t[]){6, 3, 1});
+
+    /* One that the filter holds back leads no group. */
+    step(f, s, 6, ALERT_FIXED, "");
+    seen.n = 0;
+    store_alerts(s, &filter, true, INT64_MAX, 100, see, &seen, &f->err);
+    assert_ids(&seen, 3, (const int64_t[]){5, 4, 3});
+    seen.n = 0;
+    assert_int_equal(store_alert_group(s, &filter, 3, 1, see, &seen, &f->err), GATE_OK);
+    assert_ids(&seen, 1, (const int64_t[]){3});
+    store_close(s);
+}
+
 static void lists_are_filtered_paged_and_counted(void **state)
 {
     struct store_fixture *f = *state;
@@ -231,20 +274,20 @@ static void lists_are_filtered_paged_and_counted(void **state)
     step(f, s, 5, ALERT_FIXED, "");
     struct alert_filter filter = {.state = -1, .kind = -1};
     struct seen seen = {.n = 0};
-    store_alerts(s, &filter, INT64_MAX, 4, see, &seen, &f->err);
+    store_alerts(s, &filter, false, INT64_MAX, 4, see, &seen, &f->err);
     assert_int_equal(seen.n, 4);
     assert_int_equal(seen.ids[0], 9);
-    store_alerts(s, &filter, seen.ids[3], 100, see, &seen, &f->err);
+    store_alerts(s, &filter, false, seen.ids[3], 100, see, &seen, &f->err);
     assert_int_equal(seen.n, 9);
     assert_int_equal(seen.ids[8], 1);
 
     filter = (struct alert_filter){.state = ALERT_FIXED, .kind = -1};
     seen.n = 0;
-    store_alerts(s, &filter, INT64_MAX, 100, see, &seen, &f->err);
+    store_alerts(s, &filter, false, INT64_MAX, 100, see, &seen, &f->err);
     assert_int_equal(seen.n, 2);
     filter = (struct alert_filter){.state = -1, .kind = ALERT_IMPROVEMENT};
     seen.n = 0;
-    store_alerts(s, &filter, INT64_MAX, 100, see, &seen, &f->err);
+    store_alerts(s, &filter, false, INT64_MAX, 100, see, &seen, &f->err);
     assert_int_equal(seen.n, 4);
 
     int64_t counts[ALERT_STATES];
@@ -389,6 +432,7 @@ int main(void)
         TEST(each_step_is_logged),
         TEST(an_assignee_is_set_cleared_and_logged),
         TEST(a_selection_takes_its_step_whole_or_not),
+        TEST(a_group_is_a_range_of_commits),
         TEST(lists_are_filtered_paged_and_counted),
         TEST(the_open_alert_of_a_track_is_its_newest),
         TEST(a_step_is_another_state_of_the_store),

@@ -109,7 +109,8 @@ static const struct alert_filter any = {.state = -1, .kind = -1};
 struct seen history_alerts(const struct history *h)
 {
     struct seen seen = {.n = 0};
-    if (store_alerts(h->s, &any, INT64_MAX, MAX_ALERTS, see_alert, &seen, &h->f->err) != GATE_OK)
+    if (store_alerts(h->s, &any, false, INT64_MAX, MAX_ALERTS, see_alert, &seen, &h->f->err) !=
+        GATE_OK)
         fail_msg("%s", h->f->err.message);
     return seen;
 }
