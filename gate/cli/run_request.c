@@ -20,6 +20,7 @@
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/baseline/revision.h"
+#include "gate/run/profile.h"
 
 void run_request_init(struct run_request *r)
 {
@@ -154,6 +155,11 @@ const struct option_def request_full_options[] = {
              "all others, and not in one process",
      .type = OPTION_FLAG,
      AT(policy.full)},
+    {.name = "counters",
+     .help = "after the verdicts, profile both sides of each regression by Nsight Compute (ncu), "
+             "some ten seconds each, and say which hardware counters moved",
+     .type = OPTION_FLAG,
+     AT(counters)},
     {0},
 };
 
@@ -619,6 +625,18 @@ static enum gate_status measure_warning(struct session *s, struct gate_error *er
     return status;
 }
 
+static enum gate_status read_counters(struct session *s, struct gate_error *err)
+{
+    supervisor_retire_worker(s->setup.supervisor);
+    if (s->supervisor)
+        supervisor_retire_worker(s->supervisor);
+    profile_run(&s->run, &s->setup.target.options, run_request_progress);
+    return interrupt_signal() ? gate_fail(err, interrupt_status(),
+                                          "interrupted while counters were read: nothing is "
+                                          "stored, and no baseline has changed")
+                              : GATE_OK;
+}
+
 static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
                                           struct gate_error *err)
 {
@@ -631,6 +649,8 @@ static enum gate_status measure_and_write(const struct run_request *r, struct se
         status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
     if (!status && r->policy.warn_against)
         status = measure_warning(s, err);
+    if (!status && r->counters)
+        status = read_counters(s, err);
     run_request_progress("");
     if (!status && keeps_baselines(r))
         status = keep_baselines(r, s, &changed, err);

@@ -29,6 +29,7 @@ struct run_request {
                                  be NULL: it goes by that */
     double wait_s;            /* for a busy device */
     bool history;             /* the run is stored, and the stored baselines may follow it */
+    bool counters;            /* of each regression, by a profiler */
     bool json, print_config;
     struct origin_choice origin;
     struct shard shard; /* count 0: the whole suite */

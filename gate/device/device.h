@@ -213,6 +213,7 @@ struct device_backend {
     enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
     enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);
+    enum gate_status (*profiler_switch)(struct device *d, bool on, struct gate_error *err);
     enum gate_status (*replay_record)(struct device *d, device_launch_fn launch, void *context,
                                       unsigned n, bool delayed, struct device_replay **out,
                                       struct gate_error *err);
@@ -389,6 +390,13 @@ static inline enum gate_status device_launch_checked(struct device *d, device_la
                                                      struct gate_error *err)
 {
     return d->backend->launch_checked(d, launch, context, index, err);
+}
+
+/* Tells a profiler that watches this process, if there is one, to begin or to stop. */
+static inline enum gate_status device_profiler_switch(struct device *d, bool on,
+                                                      struct gate_error *err)
+{
+    return d->backend->profiler_switch(d, on, err);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "gate/device/cuda_device.cuh"
 
 #include <ctype.h>
+#include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,13 @@ static enum gate_status cuda_throttle_read(struct device *device, struct device_
     return GATE_OK;
 }
 
+static enum gate_status cuda_profiler_switch(struct device *device, bool on, struct gate_error *err)
+{
+    (void)device;
+    CUDA_TRY(on ? cudaProfilerStart() : cudaProfilerStop(), err);
+    return GATE_OK;
+}
+
 static struct device_sensors cuda_sensors_read(struct device *device)
 {
     struct cuda_device *d = cuda_of(device);
@@ -184,6 +192,7 @@ static const struct device_backend cuda_backend = {
     .hash = cuda_hash,
     .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
+    .profiler_switch = cuda_profiler_switch,
     .replay_record = cuda_replay_record,
     .replay_delay = cuda_replay_delay,
     .control_run = cuda_control_run,

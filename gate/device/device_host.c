@@ -278,6 +278,14 @@ static enum gate_status host_launch_watched(struct device *d, device_launch_fn l
     return status;
 }
 
+static enum gate_status host_profiler_switch(struct device *d, bool on, struct gate_error *err)
+{
+    (void)d;
+    (void)on;
+    (void)err;
+    return GATE_OK;
+}
+
 static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
                                            unsigned n, bool delayed, struct device_replay **out,
                                            struct gate_error *err)
@@ -476,6 +484,7 @@ static const struct device_backend host_backend = {
     .hash = host_hash,
     .synchronize = host_synchronize,
     .launch_checked = host_launch_watched,
+    .profiler_switch = host_profiler_switch,
     .replay_record = host_replay_record,
     .replay_delay = host_replay_delay,
     .control_run = host_control_run,

@@ -10,6 +10,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
+#include "gate/counters/counters.h"
 #include "gate/document/fields_table.h"
 
 #define COUNT_MAX 1e9 /* summed over the cases of a run */
@@ -250,6 +251,26 @@ static const struct field warning_fields[] = {
 SHAPE(warning);
 #undef OF
 
+#define OF document_counter
+static const struct field counter_fields[] = {
+    COUNT(kernel, REQUIRED, DOCUMENT_KERNELS_MAX - 1),
+    WORD(counter, REQUIRED, counter_names),
+    SHARE(candidate, REQUIRED),
+    SHARE(baseline, REQUIRED),
+    SHARE(moved, REQUIRED),
+};
+SHAPE(counter);
+#undef OF
+
+#define OF document_counters
+static const struct field counters_fields[] = {
+    WORDS(message, 0, 500),
+    TEXTS(kernels, REQUIRED, DOCUMENT_KERNELS_MAX, KERNEL_NAME_MAX),
+    LIST(moved, REQUIRED, 0, DOCUMENT_KERNELS_MAX *COUNTERS_N, counter),
+};
+static const struct shape counters_shape = SHAPE_OF(counters);
+#undef OF
+
 #define OF document_case
 static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
@@ -267,6 +288,7 @@ static const struct field one_case_fields[] = {
     YES_NO(same_code),
     SHARE(error_ratio, NULLABLE),
     MAYBE(warning, 0, warning),
+    MAYBE(counters, 0, counters_shape),
     NUMBER(threshold, ABOVE, 0, INFINITY),
     LIST(processes, 0, 0, 64, process),
     LIST(arms, REQUIRED, 0, 8, document_arm_shape),

@@ -161,6 +161,23 @@ struct document_arm {
     struct document_timing timing;
 };
 
+/* A hardware counter of a kernel on both sides. */
+struct document_counter {
+    int64_t kernel;             /* place among the names */
+    int counter;                /* of counters.h */
+    double candidate, baseline; /* percent, bytes, a number or a ratio */
+    double moved;               /* |ln of their ratio|, little values left out */
+};
+
+/* Of a regression: what ncu counted, by how much it moved; or why there is nothing. */
+struct document_counters {
+    const char *message;
+    const char **kernels; /* mangled names, of those that both sides launch */
+    size_t n_kernels;
+    struct document_counter *moved;
+    size_t n_moved;
+};
+
 /* What a second comparison found, which decides nothing. */
 struct document_warning {
     int verdict; /* enum verdict */
@@ -182,8 +199,9 @@ struct document_case {
     struct estimate ratio, ratio_p90, ratio_calls;
     double error_ratio;
     enum yes_no same_library, same_code;
-    bool has_warning;
+    bool has_warning, has_counters;
     struct document_warning warning;
+    struct document_counters counters;
     struct document_process *processes;
     size_t n_processes;
     double threshold; /* of its own */

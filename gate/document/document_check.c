@@ -85,6 +85,15 @@ static bool check_verdict(const struct document *d, const struct document_case *
     return true;
 }
 
+static bool check_counters(const struct document_case *c, int at, struct field_fault *fault)
+{
+    for (size_t i = 0; i < c->counters.n_moved; i++)
+        if (c->counters.moved[i].kernel >= (int64_t)c->counters.n_kernels)
+            return fail(fault, "counters", at, "there is no kernel of number %lld",
+                        (long long)c->counters.moved[i].kernel);
+    return true;
+}
+
 /* ---- all cases ---- */
 
 static int compare_ids(const void *a, const void *b)
@@ -112,6 +121,7 @@ static bool check_cases(const struct document *d, struct field_fault *fault)
         return fail(fault, "/cases", -1, "is empty, and there is no calibration");
     for (size_t i = 0; i < d->n_cases; i++)
         if (!check_intervals(&d->cases[i], (int)i, fault) ||
+            !check_counters(&d->cases[i], (int)i, fault) ||
             !check_verdict(d, &d->cases[i], (int)i, fault))
             return false;
     return check_ids(d, fault);

@@ -24,7 +24,7 @@ static const struct document_kernel *find(const struct document_timing *among,
 }
 
 /* Names come from a library's file, and sizes from a document. */
-static void put_safe(const char *text, struct buf *out)
+void report_safe_name(const char *text, struct buf *out)
 {
     for (; *text; text++)
         buf_putc(out, isalnum((unsigned char)*text) || strchr(" _$.", *text) ? *text : '?');
@@ -49,9 +49,9 @@ static void put_sizes(struct line *l, const char *name, const char *old, const c
     if (!strcmp(old, new))
         return;
     begin_figure(l, name);
-    put_safe(old, l->out);
+    report_safe_name(old, l->out);
     buf_puts(l->out, " -> ");
-    put_safe(new, l->out);
+    report_safe_name(new, l->out);
 }
 
 static void put_figures(struct line *l, const struct document_kernel *old,
@@ -79,7 +79,7 @@ static bool is_same(const struct document_kernel *old, const struct document_ker
 
 static void put_alone(const struct document_kernel *k, const char *what, struct buf *out)
 {
-    put_safe(k->name, out);
+    report_safe_name(k->name, out);
     buf_printf(out, ": %s\n", what);
 }
 
@@ -87,7 +87,7 @@ static void put_changed(const struct document_kernel *old, const struct document
                         struct buf *out)
 {
     struct line l = {.out = out};
-    put_safe(new->name, out);
+    report_safe_name(new->name, out);
     buf_puts(out, ": ");
     put_figures(&l, old, new);
     buf_putc(out, '\n');

@@ -272,11 +272,11 @@ static void commands(const struct document_case *const *cases, size_t n, struct 
     }
 }
 
-static void kernel_lines(char *line, struct buf *out)
+static void evidence_lines(const char *name, char *line, struct buf *out)
 {
     for (char *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        buf_puts(out, "  - kernel ");
+        buf_printf(out, "  - %s ", name);
         put_text(line, out);
         buf_putc(out, '\n');
     }
@@ -299,7 +299,10 @@ static void evidence(const struct document_case *c, struct buf *out)
         buf_printf(out, "  - `launch()` on the host: %s\n", line.data);
     buf_clear(&line);
     if (report_kernels(c, &line))
-        kernel_lines(line.data, out);
+        evidence_lines("kernel", line.data, out);
+    buf_clear(&line);
+    if (report_counters(c, &line))
+        evidence_lines("counter", line.data, out);
     if (c->same_library == YES)
         buf_puts(out, "  - candidate and baseline are the same file\n");
     else if (c->same_code == YES)

@@ -128,6 +128,13 @@ bool report_calls(const struct document_case *c, struct buf *out);
  */
 bool report_kernels(const struct document_case *c, struct buf *out);
 
+/* A name from a library's file, without what a terminal or Markdown would take for its own. */
+void report_safe_name(const char *text, struct buf *out);
+
+/* The counters of a regression that moved most, a line each: "bank conflicts 0 -> 12.6 million:
+ * extra turns of ..."; or why there are none. False, with nothing appended: nobody asked. */
+bool report_counters(const struct document_case *c, struct buf *out);
+
 /*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
  * REPORT_MAX_UNRESOLVED by name, each written by `put`. Nothing when all can.

@@ -223,11 +223,12 @@ static void evidence_line(const char *name, const char *words, const struct repo
     buf_putc(out, '\n');
 }
 
-static void kernel_lines(char *line, const struct report_style *style, struct buf *out)
+static void evidence_lines(const char *name, char *line, const struct report_style *style,
+                           struct buf *out)
 {
     for (char *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        evidence_line("kernel", line, style, out);
+        evidence_line(name, line, style, out);
     }
 }
 
@@ -249,7 +250,10 @@ static void evidence(const struct document_case *c, const struct report_style *s
         evidence_line("launch()", text.data, style, out);
     buf_clear(&text);
     if (report_kernels(c, &text))
-        kernel_lines(text.data, style, out);
+        evidence_lines("kernel", text.data, style, out);
+    buf_clear(&text);
+    if (report_counters(c, &text))
+        evidence_lines("counter", text.data, style, out);
     if (c->same_library == YES)
         evidence_line("library", "candidate and baseline are the same file", style, out);
     else if (c->same_code == YES)

@@ -596,8 +596,10 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
 
 void run_release(struct run *run)
 {
-    for (size_t i = 0; run->cases && i < run->suite->n_cases; i++)
+    for (size_t i = 0; run->cases && i < run->suite->n_cases; i++) {
         case_result_release(&run->cases[i].result);
+        free(run->cases[i].profile);
+    }
     free(run->cases);
     run->cases = NULL;
 }

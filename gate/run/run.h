@@ -55,6 +55,8 @@ struct run_process {
     bool same_code; /* candidate and baseline launched the same machine code */
 };
 
+struct profile;
+
 struct run_sequence {
     struct run_process process[DECIDE_LAST_LOOK];
     size_t n, wanted; /* processes there are, and there shall be */
@@ -95,6 +97,7 @@ struct run_case {
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
     enum verdict verdict;
     char reason[1600];
+    struct profile *profile; /* profile_run(); NULL: not asked for */
 };
 
 /* What the user asks of a run. */

@@ -305,7 +305,8 @@ void supervisor_leave_providers(struct supervisor *s)
 void supervisor_retire_worker(struct supervisor *s)
 {
     const struct supervisor_options *o = s->options;
-    int code = process_finish(&s->process, o->n_wrapper ? WRAPPED_GRACE_S : FINISH_GRACE_S);
+    double grace_s = o->n_wrapper ? fmin(WRAPPED_GRACE_S, o->timeout_s) : FINISH_GRACE_S;
+    int code = process_finish(&s->process, grace_s);
     if (o->found_code && (code == o->found_code || code < 0))
         s->findings++;
     process_end_orphans();
@@ -366,6 +367,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .measure = t->verify_only ? NO : YES,
         .providers = t->providers ? YES : NO,
         .swap = t->swap ? YES : NO,
+        .profile = t->profile ? YES : UNKNOWN,
         .n_fingerprints = message_put_fingerprints(&t->fingerprints, &texts),
         .shares = (double *)(uintptr_t)t->shares,
         .n_shares = t->n_shares,

@@ -57,6 +57,7 @@ struct case_task {
     bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
     bool swap;             /* the baseline is recorded and started first */
+    bool profile;          /* one launch of the candidate, for the profiler that is the wrapper */
     struct fingerprints fingerprints; /* of the candidate, by another process; may be unknown */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;

@@ -54,6 +54,7 @@ static const struct field task_fields[] = {
     YES_NO(measure),
     YES_NO(providers),
     YES_NO(swap),
+    YES_NO(profile),
     TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
     NUMBERS(shares, 0, PROTOCOL_SHARES_MAX),
 };

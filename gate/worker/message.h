@@ -41,7 +41,7 @@ struct message_task {
     size_t n_skip;
     double budget_ms;
     const char *baseline, *tier;
-    enum yes_no verify, measure, providers, swap; /* missing: yes, yes, yes, no */
+    enum yes_no verify, measure, providers, swap, profile; /* missing: yes, yes, yes, no, no */
     const char **fingerprints;
     size_t n_fingerprints;
     double *shares;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate/worker/measure.h"
+#include "gate/worker/profile_launch.h"
 #include "gate/worker/record.h"
 #include "gate/worker/send.h"
 #include "gate/verify/verify.h"
@@ -249,6 +250,10 @@ static struct outcome run(struct worker *w, struct task *t)
         snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
         return o;
     }
+    if (!status && t->profile) {
+        send_phase(w->out, "profile", arm_label(&t->arms[0]), "");
+        status = profile_launch(w->device, &t->c, t->seed, &t->arms[0], &err);
+    }
     if (!status && !t->measure) {
         o.name = "verified";
         return o;
@@ -315,10 +320,11 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
     char pointer[256];
     *t = (struct task){.message = m,
                        .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
-                       .verify = m->verify != NO,
+                       .verify = m->verify != NO && m->profile != YES,
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
-                       .measure = m->measure != NO,
+                       .measure = m->measure != NO && m->profile != YES,
+                       .profile = m->profile == YES,
                        .baseline = m->baseline ? m->baseline : "",
                        .nonce = m->nonce ? m->nonce : "",
                        .shares = m->shares,

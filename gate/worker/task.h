@@ -46,6 +46,7 @@ struct task {
     bool verify, providers, swap;
     enum verify_tier tier;
     bool measure;         /* false: the task ends when everything is verified */
+    bool profile;         /* one launch of the candidate, and nothing else */
     const char *baseline; /* SHA-256 of the library of the baseline; "": none */
     const char *nonce;    /* of the task; the answer repeats it */
     const struct message_task *message;

@@ -101,6 +101,39 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a regression shows which hardware counters moved, or why none are known", async () => {
+        const moved = (counter, candidate, baseline, by, kernel = 0) => ({ kernel, counter,
+            candidate, baseline, moved: by });
+        const look = (counters, see) => it.withPage({}, async (page) => {
+            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+                const answer = await (await route.fetch()).json();
+                for (const item of answer.run ? [] : answer.cases)
+                    Object.assign(item, { verdict: "regression", counters });
+                await route.fulfill({ json: answer });
+            });
+            await it.open(page,
+                `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
+            const detail = page.locator(".detail:visible");
+            await detail.locator(".command").first().waitFor();
+            await see(detail, page);
+        });
+        await look({ kernels: [], moved: [], message: "ncu is nowhere" }, async (detail) =>
+            assert.match(await detail.innerText(), /Hardware counters: ncu is nowhere\./));
+        await look({ kernels: ["one", "two"], moved: [
+            moved("bank_conflicts", 12.6e6, 0, 4.2, 1), moved("occupancy", 12.5, 62.5, 1.5),
+            moved("l2_bytes", 2.5e9, 1e9, 0.9), moved("dram_bytes", 1.01e9, 1e9, 0.01)],
+        }, async (detail, page) => {
+            const table = detail.locator(".box[aria-label^='Hardware counters of'] tbody");
+            const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
+                row.replace(/\s+/g, " ").trim());
+            await shoot(page, "counters");
+            assert.equal(rows.length, 3);
+            assert.match(rows[0], /^bank conflicts ?two 0 12\.6 million extra turns/);
+            assert.match(rows[1], /^occupancy ?one 62\.5 % 12\.5 % warps that an SM holds/);
+            assert.match(rows[2], /^bytes of the L2 ?one 1\.00 GB 2\.50 GB/);
+        });
+    });
+
     // Story: my merge request is red. Its run's address stands in the comment and in the job's log.
     test("a red merge request: whose fault, the evidence, what to do next: 4 clicks", async () => {
         const alert = await foundAlert(it.url, HOST);

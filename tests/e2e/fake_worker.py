@@ -235,6 +235,8 @@ def main():
                   "spoiled": False, "arms": arms}
         if "shares" in task:
             record["log_ratio"] = injected(name, task["shares"], process)
+        if task.get("profile"):
+            record["outcome"], arms[0]["timing"] = "verified", None
         if "by_file" in FAKE:
             by_file(record, process)
         if mine:

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/counters/ncu.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- where it is, and how it is called ---- */
+
+static bool take(const char *file, char path[PATHS_MAX])
+{
+    if (strlen(file) >= PATHS_MAX || access(file, X_OK))
+        return false;
+    snprintf(path, PATHS_MAX, "%s", file);
+    return true;
+}
+
+static bool find_on_path(char path[PATHS_MAX])
+{
+    const char *folders = getenv("PATH");
+    char file[PATHS_MAX];
+    for (; folders && *folders; folders += strcspn(folders, ":"), folders += *folders == ':') {
+        int n = (int)strcspn(folders, ":");
+        if (n && *folders == '/' &&
+            snprintf(file, sizeof file, "%.*s/ncu", n, folders) < (int)sizeof file &&
+            take(file, path))
+            return true;
+    }
+    return false;
+}
+
+/* Of several versions the last. */
+static bool find_by_pattern(const char *pattern, char path[PATHS_MAX])
+{
+    glob_t found;
+    bool taken = false;
+    if (!glob(pattern, 0, NULL, &found))
+        for (size_t i = found.gl_pathc; i-- > 0 && !taken;)
+            taken = take(found.gl_pathv[i], path);
+    globfree(&found);
+    return taken;
+}
+
+enum gate_status ncu_find(char path[PATHS_MAX], struct gate_error *err)
+{
+    static const char *const patterns[] = {"/usr/local/cuda/bin/ncu", "/usr/local/cuda-*/bin/ncu",
+                                           "/opt/nvidia/nsight-compute/*/ncu"};
+    bool found = find_on_path(path);
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0] && !found; i++)
+        found = find_by_pattern(patterns[i], path);
+    return found ? GATE_OK
+                 : gate_fail(err, GATE_ENVIRONMENT,
+                             "Nsight Compute (ncu) is neither on PATH nor in /usr/local/cuda/bin "
+                             "or /opt/nvidia/nsight-compute");
+}
+
+static size_t put_metric(char metrics[NCU_METRICS_SIZE], size_t used, const char *name)
+{
+    if (!name || used >= NCU_METRICS_SIZE)
+        return used;
+    return used +
+           (size_t)snprintf(metrics + used, NCU_METRICS_SIZE - used, "%s%s", used ? "," : "", name);
+}
+
+unsigned ncu_words(const char *path, const char *log, bool hopper, char metrics[NCU_METRICS_SIZE],
+                   const char *words[NCU_WORDS])
+{
+    const char *const all[] = {path,
+                               "--csv",
+                               "--page=raw",
+                               "--print-units=base",
+                               "--print-kernel-base=mangled",
+                               "--clock-control=none",
+                               "--replay-mode=kernel",
+                               "--profile-from-start=off",
+                               "--target-processes=all",
+                               "--log-file",
+                               log,
+                               "--metrics",
+                               metrics};
+    const unsigned n = sizeof all / sizeof all[0];
+    size_t used = 0;
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        if (hopper || !counters[i].hopper) {
+            used = put_metric(metrics, used, counters[i].metric);
+            used = put_metric(metrics, used, counters[i].other);
+        }
+    memcpy(words, all, sizeof all);
+    return n;
+}
+
+/* ---- its table ---- */
+
+#define COLUMNS_MAX 128
+#define FIELD_SIZE 4096
+#define VALUE_MAX 1e18
+#define NONE COLUMNS_MAX
+
+struct row {
+    char *field[COLUMNS_MAX]; /* in the copy of the text, terminated */
+    size_t n;
+};
+
+/* Which column has what. */
+struct columns {
+    size_t id, name, n;
+    size_t metric[COUNTERS_N], other[COUNTERS_N];
+};
+
+/* Takes a field apart where it lies; returns behind it, at the comma or the end of the line. NULL:
+ * it is no field. */
+static char *read_field(char *at, char **field)
+{
+    char *to = at;
+    *field = at;
+    if (*at != '"') {
+        at += strcspn(at, ",\n\"");
+        return *at == '"' || at - *field >= FIELD_SIZE ? NULL : at;
+    }
+    for (at++; *at && (*at != '"' || at[1] == '"'); at++) {
+        at += *at == '"';
+        *to++ = *at;
+    }
+    if (*at != '"' || to - *field >= FIELD_SIZE)
+        return NULL;
+    *to = '\0';
+    at++;
+    return *at == ',' || *at == '\n' || !*at ? at : NULL;
+}
+
+/* Returns the beginning of the next line; NULL: this is no row. */
+static char *read_row(char *at, struct row *out)
+{
+    for (out->n = 0;;) {
+        if (out->n == COLUMNS_MAX)
+            return NULL;
+        char *end = read_field(at, &out->field[out->n++]);
+        if (!end)
+            return NULL;
+        char last = *end;
+        *end = '\0';
+        if (last != ',')
+            return last ? end + 1 : end;
+        at = end + 1;
+    }
+}
+
+/* NONE: there is none, or there are two. */
+static size_t find_column(const struct row *header, const char *name)
+{
+    size_t found = NONE;
+    for (size_t i = 0; name && i < header->n; i++)
+        if (!strcmp(header->field[i], name)) {
+            if (found != NONE)
+                return NONE;
+            found = i;
+        }
+    return found;
+}
+
+static bool read_header(const struct row *header, struct columns *out)
+{
+    out->n = header->n;
+    out->id = find_column(header, "ID");
+    out->name = find_column(header, "Kernel Name");
+    for (size_t i = 0; i < COUNTERS_N; i++) {
+        out->metric[i] = find_column(header, counters[i].metric);
+        out->other[i] = find_column(header, counters[i].other);
+    }
+    return out->id != NONE && out->name != NONE;
+}
+
+/* "1,234.5" as well; NAN: a text such as "n/a" stands there. False: it is a number that cannot be.
+ */
+static bool read_number(const char *text, double *out)
+{
+    char digits[64];
+    size_t n = 0;
+    *out = NAN;
+    if (!isdigit((unsigned char)*text) && *text != '-' && *text != '.')
+        return true;
+    for (const char *c = text; *c; c++) {
+        if (*c == ',' && c > text && isdigit((unsigned char)c[1]))
+            continue;
+        if (n == sizeof digits - 1 || !strchr("0123456789.eE+-", *c))
+            return false;
+        digits[n++] = *c;
+    }
+    digits[n] = '\0';
+    char *end;
+    *out = strtod(digits, &end);
+    return n && !*end && *out >= 0 && *out <= VALUE_MAX;
+}
+
+/* What a number in this unit is to be taken times; 0: it is not one of the counter's. */
+static double scale_of(const char *unit, const struct counter *c)
+{
+    static const struct {
+        const char *name;
+        double scale;
+    } bytes[] = {{"byte", 1}, {"Kbyte", 1e3}, {"Mbyte", 1e6}, {"Gbyte", 1e9}, {"Tbyte", 1e12}};
+    bool is_percent = !strcmp(unit, "%");
+    if (c->unit == COUNTER_PERCENT && c->how == COUNTER_PLAIN)
+        return is_percent;
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
+        if (!strcmp(unit, bytes[i].name))
+            return c->unit == COUNTER_BYTES ? bytes[i].scale : 0;
+    return c->unit != COUNTER_BYTES && !is_percent;
+}
+
+/* NAN where there is no such column, or it has no number. */
+static bool read_metric(const struct row *row, const struct row *units, size_t column,
+                        const struct counter *c, double *out)
+{
+    *out = NAN;
+    if (column == NONE)
+        return true;
+    double scale = scale_of(units->field[column], c);
+    if (!read_number(row->field[column], out))
+        return false;
+    *out = scale > 0 ? *out * scale : NAN;
+    return true;
+}
+
+static double put_together(enum counter_how how, double first, double other)
+{
+    switch (how) {
+    case COUNTER_SUM:
+        return first + other;
+    case COUNTER_QUOTIENT:
+        return other > 0 ? first / other : 0 * (first + other);
+    case COUNTER_SHARE:
+        return other > 0 ? fmin(100 * first / other, 100) : NAN;
+    default:
+        return first;
+    }
+}
+
+static bool read_kernel(const struct row *row, const struct row *units, const struct columns *at,
+                        struct ncu_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", row->field[at->name]);
+    for (char *c = out->name; *c; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?';
+    for (size_t i = 0; i < COUNTERS_N; i++) {
+        double first, other;
+        if (!read_metric(row, units, at->metric[i], &counters[i], &first) ||
+            !read_metric(row, units, at->other[i], &counters[i], &other))
+            return false;
+        out->values.of[i] = put_together(counters[i].how, first, other);
+    }
+    return out->name[0];
+}
+
+/* The header, the units, and a row for each launch. */
+static enum gate_status read_table(char *at, struct ncu_table *out, struct gate_error *err)
+{
+    struct row header, units, row;
+    struct columns columns;
+    at = read_row(at, &header);
+    if (!at || !read_header(&header, &columns))
+        return gate_fail(err, GATE_IO, "ncu wrote a table without the columns that were asked for");
+    at = read_row(at, &units);
+    if (!at || units.n != columns.n || units.field[columns.id][0])
+        return gate_fail(err, GATE_IO, "ncu wrote a table without units");
+    while (*at && out->n < NCU_KERNELS_MAX) {
+        at = read_row(at, &row);
+        if (!at || row.n != columns.n ||
+            !read_kernel(&row, &units, &columns, &out->kernels[out->n]))
+            return gate_fail(err, GATE_IO, "ncu wrote a row that cannot be read, number %zu",
+                             out->n + 1);
+        out->n++;
+    }
+    return out->n ? GATE_OK : gate_fail(err, GATE_IO, "ncu wrote a table without rows");
+}
+
+/* What it says for people stands in lines that begin with "==". */
+static enum gate_status fail_as_said(const char *text, struct gate_error *err)
+{
+    static const char mark[] = "==ERROR== ";
+    const char *said = strstr(text, mark);
+    if (strstr(text, "ERR_NVGPUCTRPERM"))
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the driver lets only an administrator read counters (ERR_NVGPUCTRPERM); "
+                         "with NVreg_RestrictProfilingToAdminUsers=0 all may");
+    if (!said)
+        return gate_fail(err, GATE_IO, "ncu wrote no table");
+    said += strlen(mark);
+    return gate_fail(err, GATE_ENVIRONMENT, "ncu failed: %.*s", (int)strcspn(said, "\n"), said);
+}
+
+static char *find_table(char *text)
+{
+    while (*text && strncmp(text, "\"ID\",", 5) != 0) {
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+    return *text ? text : NULL;
+}
+
+enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *out,
+                          struct gate_error *err)
+{
+    out->n = 0;
+    if (memchr(text, '\0', len))
+        return gate_fail(err, GATE_IO, "ncu wrote bytes that are no text");
+    char *copy = strndup(text, len);
+    if (!copy)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    char *table = find_table(copy);
+    enum gate_status status = table ? read_table(table, out, err) : fail_as_said(copy, err);
+    free(copy);
+    return status;
+}

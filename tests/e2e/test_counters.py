@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gate run --counters: what Nsight Compute counted of both sides of a regression."""
+import json
+import os
+import re
+import unittest
+
+from harness import FIRST, FakeRuns, ROOT, SECOND
+
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+DRAM = "dram__bytes_read.sum"
+SLOW = {"p50": {SECOND: 1100.0}}
+
+
+class Counters(FakeRuns):
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("bin"))
+        os.symlink(os.path.join(ROOT, "tests", "e2e", "fake_ncu.py"), self.path("bin/ncu"))
+        self.accept()
+
+    def run_counters(self, *args, ncu, **fake):
+        """Of the regression; and what the reports say of it."""
+        reports = {name: self.path("report." + name) for name in ("text", "markdown")}
+        before = dict(os.environ)
+        os.environ.update(FAKE_NCU=json.dumps(ncu),
+                          PATH=self.path("bin") + ":" + os.environ["PATH"])
+        try:
+            code, document, errors = self.run_gate(
+                "--counters", *args, *(f"--report={n}={p}" for n, p in reports.items()),
+                **(fake or SLOW))
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        self.assertEqual(code, 1, errors)
+        said = []
+        for path in reports.values():
+            with open(path, encoding="utf-8") as file:
+                said.append(" ".join(file.read().replace("\\", "").replace("&gt;", ">").split()))
+        self.assertNotIn("counters", self.cases(document)[FIRST])
+        return self.cases(document)[SECOND]["counters"], said
+
+    def test_what_moved_most_comes_first_with_its_meaning(self):
+        old = {CONFLICTS: "0", INSTRUCTIONS: "1,000,000", OCCUPANCY: "60.5", DRAM: "50,000,000"}
+        new = dict(old, **{CONFLICTS: "12,600,000", OCCUPANCY: "40.25", DRAM: "51,000,000"})
+        found, said = self.run_counters(ncu={"kernels": {"new": [["k", new]], "old": [["k", old]]}})
+        self.assertEqual(found["kernels"], ["k"])
+        first, second, third = found["moved"][:3]
+        self.assertEqual((first["counter"], first["candidate"], first["baseline"]),
+                         ("bank_conflicts", 12600000, 0))
+        self.assertEqual((second["counter"], second["candidate"], second["baseline"]),
+                         ("occupancy", 40.25, 60.5))
+        self.assertEqual((third["counter"], third["candidate"]), ("dram_bytes", 51000001))
+        for text in said:
+            self.assertIn("counter bank conflicts 0 -> 12.6 million: extra turns of shared memory",
+                          text)
+            self.assertLess(text.index("bank conflicts"), text.index("occupancy 60.5 % -> 40.2 %"))
+            self.assertNotIn("bytes of memory", text)  # 2 % is nothing
+
+    def test_kernels_are_compared_with_those_of_their_name(self):
+        found, said = self.run_counters(ncu={"kernels": {
+            "new": [["twice", {CONFLICTS: 5}], ["extra", {}], ["twice", {CONFLICTS: 900}]],
+            "old": [["twice", {CONFLICTS: 5}], ["twice", {CONFLICTS: 7}], ["gone", {}]]}})
+        self.assertEqual(found["kernels"], ["twice", "twice"])
+        self.assertEqual([found["moved"][0][k] for k in ("kernel", "candidate", "baseline")],
+                         [1, 900, 7])
+        for text in said:
+            self.assertIn("bank conflicts 7 -> 900 in twice:", text)
+
+    def test_what_cannot_be_had_is_said(self):
+        kernels = {"new": [["k", {}]], "old": [["k", {}]]}
+        for act, says in (("forbidden", "only an administrator"),
+                          ("error", "ncu failed: Failed to find metric"),
+                          ("silent", "ncu wrote no table"), ("rubbish", "no text"),
+                          ("cut", "cannot be read, number 1"), ("flood", "larger than"),
+                          ("dies", "the worker died"), ("hang", "ncu wrote no table")):
+            with self.subTest(act):
+                found, said = self.run_counters("--timeout", "2",
+                                                ncu={"act": act, "kernels": kernels})
+                self.assertIn(says, found["message"])
+                self.assertEqual((found["kernels"], found["moved"]), ([], []))
+                for text in said:
+                    self.assertIn("counter none: ", text)
+                    self.assertNotIn("\x1b", text)
+
+    def test_without_ncu(self):
+        os.remove(self.path("bin/ncu"))
+        found, _ = self.run_counters(ncu={})
+        if "message" not in found or "neither on PATH" not in found["message"]:
+            self.skipTest("an ncu is installed here")
+
+    def test_a_number_in_a_wrong_unit_is_not_known(self):
+        found, _ = self.run_counters(ncu={
+            "units": {OCCUPANCY: "warp", DRAM: "Mbyte", INSTRUCTIONS: "%"},
+            "kernels": {"new": [["k", {DRAM: "2.5"}]], "old": [["k", {DRAM: "n/a"}]]}})
+        self.assertEqual({"occupancy", "dram_bytes", "instructions"} &
+                         {m["counter"] for m in found["moved"]}, set())
+        found, _ = self.run_counters(ncu={
+            "units": {DRAM: "Mbyte"},
+            "kernels": {"new": [["k", {DRAM: "2.5"}]], "old": [["k", {DRAM: "1"}]]}})
+        moved = {m["counter"]: m for m in found["moved"]}
+        self.assertEqual(moved["dram_bytes"]["candidate"], 2500001)
+
+    def test_nobody_is_profiled_who_is_not_red_or_was_not_asked_for(self):
+        ncu = json.dumps({"act": "dies"})
+        with_ncu = self.path("bin") + ":" + os.environ["PATH"]
+        before = dict(os.environ)
+        os.environ.update(FAKE_NCU=ncu, PATH=with_ncu)
+        try:
+            _, document, _ = self.run_gate("--counters")
+            _, red, _ = self.run_gate(**SLOW)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        for case in document["cases"] + red["cases"]:
+            self.assertNotIn("counters", case)
+
+
+class Words(unittest.TestCase):
+
+    def test_the_page_knows_each_counter_by_the_same_words(self):
+        with open(os.path.join(ROOT, "gate", "counters", "counters.c"), encoding="utf-8") as file:
+            entries = re.sub(r'" \\\n *"', "", file.read()).split("    X(")[1:]
+        texts = {entry.split(",")[0]: re.findall(r'"([^"]*)"', entry.split("#define X")[0])
+                 for entry in entries}
+        known = {name: (found[0], found[-1]) for name, found in texts.items()}
+        with open(os.path.join(ROOT, "web", "run_counters.js"), encoding="utf-8") as file:
+            page = re.sub(r'" \+\s*"', "", file.read())
+        shown = {name: (label, meaning) for name, label, meaning in re.findall(
+            r'^    (\w+): \["([^"]+)", \w+,\s*"([^"]+)"\]', page, re.M)}
+        self.assertEqual(len(known), 25)
+        self.assertEqual(known, shown)
+        with open(os.path.join(ROOT, "gate", "formats", "run.schema.json"),
+                  encoding="utf-8") as file:
+            schema = json.load(file)
+        words = schema["$defs"]["counter"]["properties"]["counter"]["enum"]
+        self.assertEqual(list(known), words)
+
+
+if __name__ == "__main__":
+    unittest.main()
