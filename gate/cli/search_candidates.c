@@ -2,6 +2,7 @@
 #include "gate/cli/search_hunt.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,10 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
     const char *folder = h->request->from;
     int n = scandir(folder, &entries, is_library, alphasort);
     enum gate_status status = GATE_OK;
-    if (n <= 0)
+    if (n < 0)
+        status = gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder,
+                           strerror(errno));
+    else if (n == 0)
         status = gate_fail(err, GATE_USAGE, "no *.so is in the folder '%.300s'", folder);
     else if (n > CANDIDATES_MAX)
         status = gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries; up to %d can be searched",

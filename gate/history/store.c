@@ -317,7 +317,7 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
     enum gate_status status = fresh ? GATE_OK : store_identify(s, err);
     if (!status && !fresh)
         status = check_length(s, err);
-    if (!status && mode == STORE_READ_WRITE)
+    if (!status && mode != STORE_READ_ONLY)
         status = open_lock(s, err);
     if (status || mode == STORE_READ_ONLY || (!fresh && store_uses_wal(s)))
         return status;

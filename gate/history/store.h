@@ -25,6 +25,7 @@ struct store;
 
 enum store_mode {
     STORE_READ_ONLY, /* the file must exist */
+    STORE_UPDATE,    /* written; it must exist */
     STORE_READ_WRITE /* created when it does not */
 };
 

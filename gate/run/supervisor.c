@@ -67,7 +67,7 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
     char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
-        return gate_fail(err, GATE_USAGE, "cannot run worker '%s': %s", o->worker, strerror(errno));
+        return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
     for (; n < o->n_wrapper && n < SUPERVISOR_WRAPPER_MAX; n++)
         argv[n] = (char *)o->wrapper[n];
     argv[n++] = o->worker ? (char *)o->worker : s->program;

@@ -126,7 +126,7 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
         return status;
     if (a.older_ms == 0)
         return gate_fail(err, GATE_USAGE, "--older-than TIME is missing; see --help");
-    status = store_open(a.db, STORE_READ_WRITE, &store, err);
+    status = store_open(a.db, STORE_UPDATE, &store, err);
     if (status)
         return status;
     int64_t now_ms = clock_wall_ms();

@@ -150,13 +150,14 @@ enum gate_status server_token(int argc, char **argv, struct gate_error *err)
         return status;
     if (!a.operands[0])
         return gate_fail(err, GATE_USAGE, "say what to do: create, list or revoke; see --help");
+    bool creates = !strcmp(a.operands[0], "create");
     status = check(&a, err);
     if (!status)
-        status = store_open(a.db, STORE_READ_WRITE, &store, err);
+        status = store_open(a.db, creates ? STORE_READ_WRITE : STORE_UPDATE, &store, err);
     if (status)
         return status;
     int64_t now_ms = clock_wall_ms();
-    if (!strcmp(a.operands[0], "create"))
+    if (creates)
         status = create(&a, store, err);
     else if (!strcmp(a.operands[0], "list"))
         status = store_tokens(store, put_token, &now_ms, err);

@@ -63,7 +63,7 @@ enum gate_status assets_open(const char *web_root, struct assets **out, struct g
         if (a->root_fd < 0) {
             int error = errno;
             assets_close(a);
-            return gate_fail(err, GATE_USAGE, "cannot open the folder '%s' of --web-root: %s",
+            return gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s",
                              web_root, strerror(error));
         }
     }

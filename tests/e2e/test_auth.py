@@ -213,6 +213,8 @@ class Command(unittest.TestCase):
                 done = run(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (64, b""), done.stderr)
                 self.assertIn(words, done.stderr.decode())
+        for arguments in (("list",), ("revoke", "x")):
+            self.assertEqual(run(*arguments, "--db", self.db).returncode, 74)
         self.assertFalse(os.path.exists(self.db))
         self.assertEqual(run("--help").returncode, 0)
 

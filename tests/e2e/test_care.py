@@ -153,6 +153,7 @@ class Check(CareCase):
     def test_usage(self):
         self.assertEqual(run("check").returncode, 64)
         self.assertEqual(self.check().returncode, 74)
+        self.assertEqual(run("thin", "--db", self.db, "--older-than", "1d").returncode, 74)
         self.assertFalse(os.path.exists(self.db))
         for command in ("check", "backup", "restore", "thin"):
             done = run(command, "--help")

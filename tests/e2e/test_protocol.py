@@ -216,7 +216,7 @@ class Greetings(FakeRuns):
             [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", "/nonexistent",
              "--db", self.path("gate.db"), "--library", self.suite], env=env,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 64)
+        self.assertEqual(done.returncode, 74)
         self.assertIn("cannot run worker '/nonexistent'", done.stderr)
 
 

@@ -168,7 +168,7 @@ class Search(FakeRuns):
 
     def test_usage(self):
         folder = self.libraries([1])
-        for args in ((), ("--from", folder, "--propose", "x"), ("--from", self.path("nowhere")),
+        for args in ((), ("--from", folder, "--propose", "x"), ("--from", folder, "--gain", "no"),
                      ("--parameter", "TILE=1"), ("--from", folder, "--gain", "0%"),
                      ("--from", folder, "--strategy", "best"), ("--from", folder, "--seed", "1"),
                      ("--build", "x", "--built", "y", "--parameter", "tile=1"),
@@ -177,6 +177,7 @@ class Search(FakeRuns):
                      ("--build", "x", "--built", "y", "--parameter", "A=1..64", "--parameter",
                       "B=1..64")):
             self.search(*args, status=64)
+        self.search("--from", self.path("nowhere"), status=74)
 
     # ---- on the host ----
 

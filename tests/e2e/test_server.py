@@ -367,7 +367,7 @@ class Life(unittest.TestCase):
                         "127.0.0.1:-1", "127.0.0.1:1x", "localhost:0", "::1:0", "[::1:0",
                         "1.2.3.4.5:0", "a" * 300 + ":1"):
             self.fails(64, "is no address to listen on", "--db", self.db, "--listen", address)
-        self.fails(64, "cannot open the folder", "--db", self.db, "--listen", "127.0.0.1:0",
+        self.fails(74, "cannot open the folder", "--db", self.db, "--listen", "127.0.0.1:0",
                    "--web-root", os.path.join(self.folder.name, "none"))
 
     def test_help_and_version(self):
