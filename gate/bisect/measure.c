@@ -51,8 +51,10 @@ static enum gate_status read_comparison(const char *path, struct comparison *out
         snprintf(out->run, sizeof out->run, "%s", d.uuid);
         snprintf(out->reason, sizeof out->reason, "%s", c->reason);
         for (size_t i = 0; i < c->n_processes && out->n_log_ratios < MEASURE_VALUES; i++)
-            if (c->mode == MODE_PAIRED && !isnan(c->processes[i].log_ratio))
+            if (c->mode == MODE_PAIRED && !isnan(c->processes[i].log_ratio)) {
+                out->log_ratio_fresh[out->n_log_ratios] = c->processes[i].log_ratio_fresh;
                 out->log_ratio[out->n_log_ratios++] = c->processes[i].log_ratio;
+            }
         write_evidence(c, out->evidence, sizeof out->evidence);
     } else {
         status = gate_fail(err, GATE_INTERNAL, "a run of one case has %zu", d.n_cases);

@@ -24,7 +24,8 @@ struct comparison {
     enum verdict verdict;
     struct estimate ratio; /* new over old; value 0: they were not compared */
     size_t processes;
-    double log_ratio[MEASURE_VALUES]; /* of the processes that have one */
+    double log_ratio[MEASURE_VALUES];       /* of the processes that have one */
+    double log_ratio_fresh[MEASURE_VALUES]; /* of the same; NaN: not measured */
     size_t n_log_ratios;
     char run[40], reason[300], evidence[600];
 };

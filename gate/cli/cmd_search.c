@@ -138,7 +138,7 @@ static void describe(const struct hunt *h, struct buf *out)
     buf_printf(out, "%s, device %s, suite %s, threshold %g, worker %s, against %s, ", r->case_id,
                run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
                run->target.worker ? run->target.worker : "-", h->against.sha256);
-    buf_printf(out, "from %s, propose %s, build %s, built %s, strategy %s, gain %g",
+    buf_printf(out, "from %s, propose %s, build %s, built %s, strategy %s, gain %g, fresh",
                r->from ? r->from : "-", r->propose ? r->propose : "-",
                run->build ? run->build : "-", run->built ? run->built : "-", r->strategy, r->gain);
     for (size_t i = 0; i < r->parameters.n; i++)

@@ -27,7 +27,7 @@ static void put_candidate(const struct hunt *h, size_t i, cJSON *to)
     cJSON_AddNumberToObject(o, "processes", (double)racer->n);
     if (racer->n)
         cJSON_AddNumberToObject(o, "ratio", exp(race_median(racer)));
-    cJSON_AddStringToObject(o, "reason", c->reason);
+    cJSON_AddStringToObject(o, "reason", racer->why ? racer->why : c->reason);
 }
 
 cJSON *hunt_describe(const struct hunt *h)
@@ -99,6 +99,12 @@ void hunt_print_text(const struct hunt *h, const struct race_end *end)
         printf("%s: no candidate gains %.2g %%, as far as was seen\n", h->request->case_id,
                100 * h->request->gain);
     }
+    for (size_t i = 0; i < h->race.n; i++)
+        if (h->racers[i].why) {
+            buf_clear(&safe);
+            term_puts(h->candidates[i].name, &safe);
+            printf("    out: %s: %s\n", safe.data ? safe.data : "", h->racers[i].why);
+        }
     printf("%zu of %zu candidates, %zu runs: %zu wrong, %zu failed; %zu confirmed anew\n",
            n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
            end->confirmations);

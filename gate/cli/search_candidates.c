@@ -145,8 +145,8 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
     int n = scandir(folder, &entries, is_library, alphasort);
     enum gate_status status = GATE_OK;
     if (n < 0)
-        status = gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder,
-                           strerror(errno));
+        status =
+            gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder, strerror(errno));
     else if (n == 0)
         status = gate_fail(err, GATE_USAGE, "no *.so is in the folder '%.300s'", folder);
     else if (n > CANDIDATES_MAX)

@@ -160,7 +160,17 @@ static enum gate_status run_once(struct hunt *h, const struct candidate *c, stru
     }
     out->n = m->n_log_ratios < RACE_RUN_VALUES ? m->n_log_ratios : RACE_RUN_VALUES;
     memcpy(out->d, m->log_ratio, out->n * sizeof *out->d);
+    memcpy(out->fresh, m->log_ratio_fresh, out->n * sizeof *out->fresh);
     return status;
+}
+
+/* JSON has no NaN. */
+static cJSON *new_numbers(const double *x, size_t n)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(list, isnan(x[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(x[i]));
+    return list;
 }
 
 static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
@@ -168,7 +178,8 @@ static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
                                  struct gate_error *err)
 {
     cJSON *line = hunt_new_line("state", states[run->state], c->name);
-    cJSON_AddItemToObject(line, "log_ratio", cJSON_CreateDoubleArray(run->d, (int)run->n));
+    cJSON_AddItemToObject(line, "log_ratio", new_numbers(run->d, run->n));
+    cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(run->fresh, run->n));
     cJSON_AddStringToObject(line, "reason", m->reason);
     cJSON_AddStringToObject(line, "run", m->run);
     return journal_append(&h->journal, line, err);
@@ -181,9 +192,13 @@ static void read_run(const cJSON *line, struct candidate *c, struct race_run *ou
     for (int k = RACER_IN; k <= RACER_FAILED; k++)
         if (!strcmp(json_string(line, "state", ""), states[k]))
             out->state = (enum racer_state)k;
+    const cJSON *fresh = json_member(line, "log_ratio_fresh");
     cJSON_ArrayForEach (d, json_member(line, "log_ratio")) {
-        if (cJSON_IsNumber(d) && out->n < RACE_RUN_VALUES)
+        const cJSON *f = cJSON_GetArrayItem(fresh, (int)out->n);
+        if (cJSON_IsNumber(d) && out->n < RACE_RUN_VALUES) {
+            out->fresh[out->n] = cJSON_IsNumber(f) ? f->valuedouble : NAN;
             out->d[out->n++] = d->valuedouble;
+        }
     }
     snprintf(c->reason, sizeof c->reason, "%s", json_string(line, "reason", ""));
 }

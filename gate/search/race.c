@@ -38,6 +38,27 @@ void race_luck_add(struct race_luck *l, bool win)
     l->least = p < l->least ? p : l->least;
 }
 
+/* ---- fresh inputs ---- */
+
+enum race_fresh race_fresh_of(const double *d, const double *fresh, size_t n, double gain)
+{
+    double more[DECIDE_MAX_PROCESSES], left[DECIDE_MAX_PROCESSES];
+    size_t known = 0;
+    for (size_t i = 0; i < n && known < DECIDE_MAX_PROCESSES; i++) {
+        if (!isfinite(fresh[i]))
+            continue;
+        more[known] = fresh[i];
+        left[known++] = d[i] + fresh[i];
+    }
+    if (known < DECIDE_FIRST_LOOK)
+        return RACE_FRESH_OPEN;
+    struct estimate e = decide_bounds(more, known);
+    if (e.value > log1p(gain) && e.lo > log1p(gain / 2))
+        return RACE_FRESH_IDLES;
+    return e.hi < log1p(gain) || decide_bounds(left, known).hi < -log1p(gain) ? RACE_FRESH_GAINS
+                                                                              : RACE_FRESH_OPEN;
+}
+
 /* ---- the race ---- */
 
 static double median_of(const double *d, size_t n)
@@ -50,6 +71,14 @@ static double median_of(const double *d, size_t n)
 double race_median(const struct racer *r)
 {
     return r->n ? median_of(r->d, r->n) : 0;
+}
+
+static void put_out(struct racer *racer, enum race_fresh seen)
+{
+    racer->state = RACER_BEATEN;
+    racer->why = seen == RACE_FRESH_IDLES
+                     ? "it leaves work out where its result is there already"
+                     : "its gain was not shown on fresh inputs and destroyed outputs";
 }
 
 /* The margin that a process must be under to speak for a gain. */
@@ -69,8 +98,12 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
     racer->state = run.state == RACER_IN && !run.n ? RACER_FAILED : run.state;
     for (size_t k = 0; k < run.n && racer->n < RACE_VALUES; k++)
         racer->d[racer->n++] = run.d[k];
-    if (racer->state == RACER_IN && decide_bounds(run.d, run.n).lo > margin(r))
+    if (racer->state != RACER_IN)
+        return GATE_OK;
+    if (decide_bounds(run.d, run.n).lo > margin(r))
         racer->state = RACER_BEATEN;
+    else if (race_fresh_of(run.d, run.fresh, run.n, r->rules.gain) == RACE_FRESH_IDLES)
+        put_out(racer, RACE_FRESH_IDLES);
     return GATE_OK;
 }
 
@@ -155,7 +188,10 @@ static enum gate_status confirm(struct race *r, size_t i, double share, struct r
                                 struct gate_error *err)
 {
     double d[RACE_CONFIRMATION_RUNS * RACE_RUN_VALUES];
+    double fresh[RACE_CONFIRMATION_RUNS * RACE_RUN_VALUES];
     struct race_luck luck = {.least = 1};
+    enum race_fresh seen = RACE_FRESH_OPEN;
+    bool gains = false;
     size_t n = 0;
     for (int k = 0; k < RACE_CONFIRMATION_RUNS && !out->won; k++) {
         struct race_run run = {.state = RACER_FAILED};
@@ -168,11 +204,14 @@ static enum gate_status confirm(struct race *r, size_t i, double share, struct r
         }
         for (size_t j = 0; j < run.n; j++) {
             race_luck_add(&luck, run.d[j] < margin(r));
+            fresh[n] = run.fresh[j];
             d[n++] = run.d[j];
         }
         double median = median_of(d, n);
-        out->won = luck.least <= share * r->rules.risk && median < -log1p(r->rules.gain);
-        if (median > margin(r))
+        seen = race_fresh_of(d, fresh, n, r->rules.gain);
+        gains = luck.least <= share * r->rules.risk && median < -log1p(r->rules.gain);
+        out->won = gains && seen == RACE_FRESH_GAINS;
+        if (median > margin(r) || seen == RACE_FRESH_IDLES)
             break;
     }
     if (out->won) {
@@ -180,6 +219,8 @@ static enum gate_status confirm(struct race *r, size_t i, double share, struct r
         out->risk = luck.least / share;
         out->ratio = ratio_of(d, n);
         out->processes = n;
+    } else if (gains || seen == RACE_FRESH_IDLES) {
+        put_out(&r->racers[i], seen);
     } else {
         r->racers[i].state = RACER_BEATEN;
     }

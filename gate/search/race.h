@@ -12,6 +12,10 @@
  * bets is a martingale that ever reaches 1 / p with a probability of at most p, however long it is
  * looked at (Ville 1939; Shafer et al., Test martingales, Bayes factors and p-values, 2011). The
  * k-th candidate that is confirmed may spend risk / 2^k, which adds up to `risk` over the search.
+ *
+ * Repeated launches of one input are what is timed, so a candidate that leaves work out where its
+ * result is there already would win. It goes out when that is seen, and none wins that has not
+ * shown its gain on fresh inputs and destroyed outputs as well.
  */
 #ifndef GATE_SEARCH_RACE_H
 #define GATE_SEARCH_RACE_H
@@ -44,6 +48,7 @@ enum racer_state {
 
 struct racer {
     enum racer_state state;
+    const char *why; /* it went out though it looked faster; NULL: it did not */
     size_t n, runs;
     double d[RACE_VALUES];
 };
@@ -53,7 +58,22 @@ struct race_run {
     enum racer_state state;
     size_t n;
     double d[RACE_RUN_VALUES];
+    double fresh[RACE_RUN_VALUES]; /* as in race_fresh_of(); NaN: not measured */
 };
+
+/* Does a candidate do its whole work? */
+enum race_fresh {
+    RACE_FRESH_OPEN, /* it is not known */
+    RACE_FRESH_GAINS,
+    RACE_FRESH_IDLES, /* it leaves work out where its result is there already */
+};
+
+/*
+ * By the rule of `gate run`, with the gain as its threshold: fresh[i] is ln of what process i took
+ * on fresh inputs and destroyed outputs over repeated ones, of the candidate over the other. It
+ * gains when that is less than the gain, or when what is left of d is more than the gain.
+ */
+enum race_fresh race_fresh_of(const double *d, const double *fresh, size_t n, double gain);
 
 struct race_rules {
     double gain; /* that is asked for: 0.01 is 1 % of time */

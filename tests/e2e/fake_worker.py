@@ -20,8 +20,8 @@ that are given cases; of the n-th one "p50s" maps case ids to lists of the candi
 inputs over repeated ones (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
-"time=1040", a file with "wrong" is wrong, and each process is off by a normal error of this
-standard deviation.
+"time=1040", a file with "wrong" is wrong, one with "idles=1.05" takes that much more on fresh
+inputs, and each process is off by a normal error of this standard deviation.
 """
 import hashlib
 import json
@@ -172,22 +172,24 @@ def baseline_arm(name, p50, d):
 def in_file(path):
     with open(path, "rb") as file:
         text = file.read()
-    found = re.search(rb"time=([0-9.]+)", text)
-    return float(found.group(1)) if found else 1000.0, b"wrong" in text
+    found, idles = (re.search(name + rb"=([0-9.]+)", text) for name in (rb"time", rb"idles"))
+    return (float(found.group(1)) if found else 1000.0, b"wrong" in text,
+            float(idles.group(1)) if idles else 1.0)
 
 
 def by_file(record, process):
     """Makes the record what the two files say."""
-    (mine, wrong), others = in_file(options("--library")[0]), options("--baseline")
+    (mine, wrong, idles), others = in_file(options("--library")[0]), options("--baseline")
     if wrong:
         record.update(outcome="wrong", message="as its file says")
     record["arms"][0]["timing"] = timing(mine) if not wrong else None
     if others and len(record["arms"]) > 1:
-        other, _ = in_file(others[0])
+        other = in_file(others[0])[0]
         names = ":".join([options("--library")[0], others[0], str(process)])
         error = random.Random(names).gauss(0, FAKE["by_file"])
         FAKE["baseline_p50"] = other
         record["arms"][1] = baseline_arm("", mine, math.log(mine / other) + error)
+        record["arms"][1]["timing"]["ratio_fresh"] = idles
 
 
 def injected(name, shares, process):

@@ -79,6 +79,19 @@ class Search(FakeRuns):
         self.assertIn("over the whole search", text)
         self.assertFalse(os.path.exists(self.path("baselines")), "a search moved a baseline")
 
+    def test_work_that_is_left_out_does_not_win(self):
+        """The fastest two leave it out where the result is there already, one of them by less than
+        gate run looks for."""
+        folder = self.libraries([100000, 97000], cheat="time=90000 idles=1.12",
+                                sly="time=96000 idles=1.018")
+        answer = self.answer("--from", folder)
+        self.assertTrue(answer["winner"]["name"].endswith("/01.so"), answer)
+        by_name = {os.path.basename(c["library"]): c for c in answer["candidates"]}
+        for name in ("cheat.so", "sly.so"):
+            self.assertEqual(by_name[name]["state"], "beaten")
+            self.assertIn("leaves work out", by_name[name]["reason"])
+        self.assertIn("sly.so: it leaves work out", self.search("--from", folder).stdout)
+
     def test_equals_have_no_winner(self):
         folder = self.libraries([100000] * 12, same="time=100000")
         answer = self.answer("--from", folder, status=3)

@@ -255,11 +255,62 @@ static void wrong_and_failed_candidates_go_out(void **state)
     assert_int_equal(race_look(&broken, 6, &err), GATE_ENVIRONMENT);
 }
 
+/* ---- candidates that leave work out ---- */
+
+/* All gain 5 %: of the first 4 % are left out work, the second was never seen on fresh inputs, the
+ * third has noise there, and the last one is honest and gains less. */
+static enum gate_status on_fresh_inputs(void *context, size_t i, struct race_run *out,
+                                        struct gate_error *err)
+{
+    static const double fresh[][5] = {{0.04, 0.041, 0.039, 0.04, 0.042},
+                                      {NAN, NAN, NAN, NAN, NAN},
+                                      {0.03, -0.03, 0, 0.04, 0.06},
+                                      {0, 0.001, -0.001, 0.005, 0}};
+    (void)context, (void)err;
+    *out = (struct race_run){.state = RACER_IN, .n = 5};
+    for (size_t k = 0; k < out->n; k++)
+        out->d[k] = i == 3 ? -0.03 : -0.05 - 0.0001 * (double)k;
+    memcpy(out->fresh, fresh[i], sizeof fresh[i]);
+    return GATE_OK;
+}
+
+static void a_gain_is_one_on_fresh_inputs(void **state)
+{
+    struct racer racers[4] = {{0}};
+    struct race r = {rules, racers, 4, on_fresh_inputs, always, NULL};
+    struct race_end end;
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(race_look(&r, i, NULL), GATE_OK);
+    assert_int_equal(racers[0].state, RACER_BEATEN);
+    assert_true(strstr(racers[0].why, "leaves work out"));
+    assert_int_equal(race_confirm(&r, &end, NULL), GATE_OK);
+    assert_true(end.won);
+    assert_int_equal(end.winner, 3);
+    for (size_t i = 1; i < 3; i++) {
+        assert_int_equal(racers[i].state, RACER_BEATEN);
+        assert_true(strstr(racers[i].why, "not shown"));
+    }
+}
+
+/* What is left of a large gain is enough, where a host's noise hides the rest. */
+static void what_is_left_of_a_gain_may_be_enough(void **state)
+{
+    const double d[] = {-0.5, -0.5, -0.5, -0.5, -0.5}, fresh[] = {0.3, -0.3, 0, 0.1, -0.2};
+    const double all[] = {0.1, 0.1, 0.1, 0.1, 0.1};
+    (void)state;
+    assert_int_equal(race_fresh_of(d, fresh, 5, 0.01), RACE_FRESH_GAINS);
+    assert_int_equal(race_fresh_of(d, fresh, 4, 0.01), RACE_FRESH_OPEN);
+    assert_int_equal(race_fresh_of(d, all, 5, 0.01), RACE_FRESH_IDLES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(luck_is_not_undercounted),
         cmocka_unit_test(wrong_and_failed_candidates_go_out),
+        cmocka_unit_test(a_gain_is_one_on_fresh_inputs),
+        cmocka_unit_test(what_is_left_of_a_gain_may_be_enough),
         cmocka_unit_test(identical_candidates_have_no_winner),
         cmocka_unit_test(recorded_noise_has_no_winner),
         cmocka_unit_test(a_gain_is_found),
