@@ -157,7 +157,7 @@ const struct option_def request_full_options[] = {
      AT(policy.full)},
     {.name = "counters",
      .help = "after the verdicts, profile both sides of each regression by Nsight Compute (ncu), "
-             "some ten seconds each, and say which hardware counters moved",
+             "and say which hardware counters moved",
      .type = OPTION_FLAG,
      AT(counters)},
     {0},

@@ -95,7 +95,7 @@ unsigned ncu_words(const char *path, const char *log, bool hopper, char metrics[
 
 /* ---- its table ---- */
 
-#define COLUMNS_MAX 128
+#define COLUMNS_MAX 1024 /* each metric comes four times, beside all that the GPU is */
 #define FIELD_SIZE 4096
 #define VALUE_MAX 1e18
 #define NONE COLUMNS_MAX
@@ -256,26 +256,52 @@ static bool read_kernel(const struct row *row, const struct row *units, const st
     return out->name[0];
 }
 
+/* Where the cases' kernels go: `at` counts the marks. */
+struct places {
+    struct ncu_table *cases;
+    size_t n, at;
+};
+
+/* False: the row cannot be read. What comes before the first mark, behind the last case or beyond
+ * its room is left out. */
+static bool take_row(const struct row *row, const struct row *units, const struct columns *columns,
+                     struct places *to)
+{
+    struct ncu_kernel left_out;
+    if (row->n != columns->n)
+        return false;
+    if (strstr(row->field[columns->name], NCU_MARK)) {
+        to->at++;
+        return true;
+    }
+    struct ncu_table *table = to->at && to->at <= to->n ? &to->cases[to->at - 1] : NULL;
+    bool room = table && table->n < NCU_KERNELS_MAX;
+    if (!read_kernel(row, units, columns, room ? &table->kernels[table->n] : &left_out))
+        return false;
+    if (room)
+        table->n++;
+    return true;
+}
+
 /* The header, the units, and a row for each launch. */
-static enum gate_status read_table(char *at, struct ncu_table *out, struct gate_error *err)
+static enum gate_status read_table(char *at, struct places *to, struct gate_error *err)
 {
     struct row header, units, row;
     struct columns columns;
+    size_t n = 0;
     at = read_row(at, &header);
     if (!at || !read_header(&header, &columns))
         return gate_fail(err, GATE_IO, "ncu wrote a table without the columns that were asked for");
     at = read_row(at, &units);
     if (!at || units.n != columns.n || units.field[columns.id][0])
         return gate_fail(err, GATE_IO, "ncu wrote a table without units");
-    while (*at && out->n < NCU_KERNELS_MAX) {
+    while (*at) {
         at = read_row(at, &row);
-        if (!at || row.n != columns.n ||
-            !read_kernel(&row, &units, &columns, &out->kernels[out->n]))
-            return gate_fail(err, GATE_IO, "ncu wrote a row that cannot be read, number %zu",
-                             out->n + 1);
-        out->n++;
+        n++;
+        if (!at || !take_row(&row, &units, &columns, to))
+            return gate_fail(err, GATE_IO, "ncu wrote a row that cannot be read, number %zu", n);
     }
-    return out->n ? GATE_OK : gate_fail(err, GATE_IO, "ncu wrote a table without rows");
+    return n ? GATE_OK : gate_fail(err, GATE_IO, "ncu wrote a table without rows");
 }
 
 /* What it says for people stands in lines that begin with "==". */
@@ -302,17 +328,19 @@ static char *find_table(char *text)
     return *text ? text : NULL;
 }
 
-enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *out,
+enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *cases, size_t n_cases,
                           struct gate_error *err)
 {
-    out->n = 0;
+    struct places to = {cases, n_cases, 0};
+    for (size_t i = 0; i < n_cases; i++)
+        cases[i].n = 0;
     if (memchr(text, '\0', len))
         return gate_fail(err, GATE_IO, "ncu wrote bytes that are no text");
     char *copy = strndup(text, len);
     if (!copy)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     char *table = find_table(copy);
-    enum gate_status status = table ? read_table(table, out, err) : fail_as_said(copy, err);
+    enum gate_status status = table ? read_table(table, &to, err) : fail_as_said(copy, err);
     free(copy);
     return status;
 }

@@ -17,7 +17,7 @@ struct ncu_kernel {
     struct counter_values values;
 };
 
-/* The launches that were profiled, in their order; the first ones. */
+/* The launches of a case that were profiled, in their order; the first ones. */
 struct ncu_table {
     struct ncu_kernel kernels[NCU_KERNELS_MAX];
     size_t n;
@@ -35,9 +35,13 @@ enum gate_status ncu_find(char path[PATHS_MAX], struct gate_error *err);
 unsigned ncu_words(const char *path, const char *log, bool hopper, char metrics[NCU_METRICS_SIZE],
                    const char *words[NCU_WORDS]);
 
-/* Reads what it wrote, which nobody vouches for. GATE_ENVIRONMENT: it says that it may not, or
- * failed, and the error is what it says; GATE_IO: it is no such table. */
-enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *out,
+/* A kernel of this name, or of one that it is part of, comes before those of each case. */
+#define NCU_MARK "kernel_gate_case_begins"
+
+/* Reads what it wrote of so many cases, which nobody vouches for; of those that were not reached n
+ * is 0. GATE_ENVIRONMENT: it says that it may not, or failed, and the error is what it says;
+ * GATE_IO: it is no such table. */
+enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *cases, size_t n_cases,
                           struct gate_error *err);
 
 #endif

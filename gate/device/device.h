@@ -392,7 +392,8 @@ static inline enum gate_status device_launch_checked(struct device *d, device_la
     return d->backend->launch_checked(d, launch, context, index, err);
 }
 
-/* Tells a profiler that watches this process, if there is one, to begin or to stop. */
+/* Tells a profiler that watches this process, if there is one, to begin or to stop. On CUDA a
+ * kernel named kernel_gate_case_begins is the first that it sees. */
 static inline enum gate_status device_profiler_switch(struct device *d, bool on,
                                                       struct gate_error *err)
 {

@@ -79,58 +79,133 @@ void profile_compare(const struct ncu_table *new, const struct ncu_table *old, s
     out->document.n_moved = n;
 }
 
-/* ---- one side ---- */
+/* ---- one library ---- */
 
-static enum gate_status read_log(const char *path, struct ncu_table *out, struct gate_error *err)
+/* A case on one side. */
+struct side {
+    const struct run_case *c;
+    struct ncu_table table;
+    struct gate_error why; /* there is no table */
+    bool looked_at;
+};
+
+struct job {
+    const struct run *run;
+    const struct supervisor_options *options;
+    void (*progress)(const char *text);
+    char ncu[PATHS_MAX];
+    bool hopper;
+};
+
+static enum gate_status read_log(const char *path, struct ncu_table *tables, size_t n,
+                                 struct gate_error *err)
 {
     struct buf text;
     buf_init(&text, LOG_MAX_BYTES);
     enum gate_status status = file_read(path, &text, err);
     if (!status)
-        status = ncu_read(text.data ? text.data : "", text.len, out, err);
+        status = ncu_read(text.data ? text.data : "", text.len, tables, n, err);
     buf_release(&text);
     return status;
 }
 
-/* The process ends with it: what ncu has to say is written then. */
-static enum gate_status launch_under(const struct supervisor_options *options,
-                                     const struct case_task *task, struct gate_error *err)
+static enum gate_status launch_case(const struct job *job, struct supervisor *s,
+                                    const struct run_case *c, struct gate_error *err)
 {
-    struct supervisor *s = NULL;
-    struct case_result result = {.n_arms = 0};
-    enum gate_status status = supervisor_start(options, &s, err);
-    if (!status)
-        status = supervisor_run_case(s, task, &result, err);
+    const struct case_task task = {.c = c->about,
+                                   .seed = seed_of_text(job->run->seed, c->about->id),
+                                   .budget_ms = 1,
+                                   .verify_only = true,
+                                   .profile = true};
+    struct case_result result;
+    char text[256];
+    snprintf(text, sizeof text, "reading counters of %s", c->about->id);
+    job->progress(text);
+    enum gate_status status = supervisor_run_case(s, &task, &result, err);
     if (!status && result.outcome != CASE_VERIFIED)
         status = gate_fail(err, GATE_ENVIRONMENT, "the worker under ncu: %.300s", result.message);
     case_result_release(&result);
-    supervisor_stop(s);
     return status;
 }
 
+/* Launches the cases in one process, up to one that fails; returns how many were launched. The
+ * process ends with it: what ncu has to say is written then. */
+static size_t launch_under(const struct job *job, const struct supervisor_options *options,
+                           struct side *const *sides, size_t n, struct gate_error *err)
+{
+    struct supervisor *s = NULL;
+    size_t done = 0;
+    enum gate_status status = supervisor_start(options, &s, err);
+    while (!status && done < n && !interrupt_signal()) {
+        status = launch_case(job, s, sides[done]->c, err);
+        done += !status;
+    }
+    supervisor_stop(s);
+    return done;
+}
+
 /* What ncu says of a failure tells more than that its worker is gone. */
-static enum gate_status profile_side(const struct supervisor_options *options, const char *ncu,
-                                     const struct case_task *task, bool hopper,
-                                     struct ncu_table *out, struct gate_error *err)
+static void share_out(struct side *const *sides, size_t n, size_t launched,
+                      const struct ncu_table *tables, const struct gate_error *read,
+                      const struct gate_error *failed)
+{
+    for (size_t i = 0; i < n && i <= launched; i++) {
+        sides[i]->looked_at = true;
+        sides[i]->table = tables[i];
+        if (read->status == GATE_ENVIRONMENT || (read->status && i < launched))
+            sides[i]->why = *read;
+        else if (i == launched)
+            sides[i]->why = *failed;
+        else if (!tables[i].n)
+            gate_fail(&sides[i]->why, GATE_IO, "ncu saw no kernel of it");
+    }
+}
+
+/* One process for these cases; the one that fails is the last that is looked at. */
+static enum gate_status profile_once(const struct job *job, const char *library,
+                                     struct side *const *sides, size_t n, struct ncu_table *tables,
+                                     struct gate_error *err)
 {
     char log[PATHS_MAX], metrics[NCU_METRICS_SIZE];
     const char *words[NCU_WORDS];
-    struct supervisor_options o = *options;
-    struct gate_error why = {0};
+    struct supervisor_options o = *job->options;
+    struct gate_error read = {0}, failed = {0};
     snprintf(log, sizeof log, "%s/gate-ncu.XXXXXX", file_temporary_folder());
     int fd = mkstemp(log);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot make a file like '%.200s'", log);
     close(fd);
+    o.library = library;
     o.wrapper = words;
-    o.n_wrapper = ncu_words(ncu, log, hopper, metrics, words);
+    o.n_wrapper = ncu_words(job->ncu, log, job->hopper, metrics, words);
     o.n_providers = 0;
-    enum gate_status launched = launch_under(&o, task, err);
-    enum gate_status status = read_log(log, out, &why);
+    size_t launched = launch_under(job, &o, sides, n, &failed);
+    read_log(log, tables, n, &read);
     unlink(log);
-    if (status == GATE_ENVIRONMENT || (status && !launched))
-        return gate_fail(err, status, "%s", why.message);
-    return launched;
+    share_out(sides, n, launched, tables, &read, &failed);
+    return GATE_OK;
+}
+
+/* All cases whose library on this side it is. A case that ends the process costs the others one
+ * more; a second one costs them their counters. */
+static void profile_library(const struct job *job, const char *library, struct side *const *sides,
+                            size_t n)
+{
+    size_t done = 0;
+    struct gate_error err = {0};
+    struct ncu_table *tables = calloc(n, sizeof *tables);
+    if (!tables)
+        gate_fail(&err, GATE_INTERNAL, "out of memory");
+    for (int tries = 0; tries < 2 && !err.status && done < n && !interrupt_signal(); tries++) {
+        profile_once(job, library, sides + done, n - done, tables, &err);
+        while (done < n && sides[done]->looked_at)
+            done++;
+    }
+    if (!err.status)
+        gate_fail(&err, GATE_ENVIRONMENT, "ncu failed with the cases before it");
+    for (; done < n; done++)
+        sides[done]->why = err;
+    free(tables);
 }
 
 /* ---- a run ---- */
@@ -144,33 +219,51 @@ static enum gate_status find_baseline(const struct run *run, const struct run_ca
     return GATE_OK;
 }
 
-static enum gate_status profile_case(const struct run *run, const struct run_case *c,
-                                     const struct supervisor_options *options, struct profile *out,
-                                     struct gate_error *err)
+/* The cases that are compared with one baseline at a time. */
+static void profile_baselines(const struct job *job, struct side *sides, size_t n)
 {
-    const bool hopper = !strcmp(run->greeting->device.capability, "9.0");
-    const struct case_task task = {.c = c->about,
-                                   .seed = seed_of_text(run->seed, c->about->id),
-                                   .budget_ms = 1,
-                                   .verify_only = true,
-                                   .profile = true};
-    char ncu[PATHS_MAX], baseline[PATHS_MAX];
-    struct supervisor_options other = *options;
-    struct ncu_table *tables = calloc(2, sizeof *tables);
-    if (!tables)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    other.library = baseline;
-    enum gate_status status = ncu_find(ncu, err);
-    if (!status)
-        status = find_baseline(run, c, baseline, err);
-    if (!status)
-        status = profile_side(options, ncu, &task, hopper, &tables[0], err);
-    if (!status)
-        status = profile_side(&other, ncu, &task, hopper, &tables[1], err);
-    if (!status)
-        profile_compare(&tables[0], &tables[1], out);
-    free(tables);
-    return status;
+    struct side *same[PROFILE_CASES_MAX];
+    char path[PATHS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        size_t n_same = 0;
+        if (sides[i].looked_at || sides[i].why.status)
+            continue;
+        for (size_t k = i; k < n; k++)
+            if (job->run->against_path || !strcmp(sides[k].c->opened, sides[i].c->opened))
+                same[n_same++] = &sides[k];
+        if (!find_baseline(job->run, sides[i].c, path, &sides[i].why))
+            profile_library(job, path, same, n_same);
+    }
+}
+
+static void conclude(struct run_case *c, const struct side *new, const struct side *old)
+{
+    const struct gate_error *why = new->why.status ? &new->why : &old->why;
+    snprintf(c->profile->message, sizeof c->profile->message, "%.400s",
+             why->status ? why->message : "");
+    if (why->status)
+        return;
+    c->profile->document.message = NULL;
+    profile_compare(&new->table, &old->table, c->profile);
+}
+
+static void profile_cases(struct job *job, struct run_case *const *cases, size_t n)
+{
+    struct side *new = calloc(n, sizeof *new), *old = calloc(n, sizeof *old);
+    struct side *all[PROFILE_CASES_MAX];
+    for (size_t i = 0; i < n && new &&old; i++) {
+        all[i] = &new[i];
+        new[i].c = old[i].c = cases[i];
+        ncu_find(job->ncu, &new[i].why);
+    }
+    if (new &&old && !new[0].why.status) {
+        profile_library(job, job->options->library, all, n);
+        profile_baselines(job, old, n);
+    }
+    for (size_t i = 0; i < n && new &&old; i++)
+        conclude(cases[i], &new[i], &old[i]);
+    free(new);
+    free(old);
 }
 
 static bool is_wanted(const struct run_case *c)
@@ -181,26 +274,27 @@ static bool is_wanted(const struct run_case *c)
 void profile_run(struct run *run, const struct supervisor_options *options,
                  void (*progress)(const char *text))
 {
+    struct job job = {.run = run,
+                      .options = options,
+                      .progress = progress,
+                      .hopper = !strcmp(run->greeting->device.capability, "9.0")};
+    struct run_case *cases[PROFILE_CASES_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < run->suite->n_cases && !interrupt_signal(); i++) {
+    for (size_t i = 0; i < run->suite->n_cases; i++) {
         struct run_case *c = &run->cases[i];
-        struct gate_error err = {0};
-        char text[256];
         if (!is_wanted(c))
             continue;
         c->profile = calloc(1, sizeof *c->profile);
         if (!c->profile)
-            return;
+            continue;
         c->profile->document.kernels = c->profile->names;
         c->profile->document.moved = c->profile->moved;
-        snprintf(text, sizeof text, "reading counters of %s", c->about->id);
-        progress(text);
-        if (n++ < PROFILE_CASES_MAX)
-            profile_case(run, c, options, c->profile, &err);
-        else
-            gate_fail(&err, GATE_NO_VERDICT, "only the first %d regressions of a run are profiled",
-                      PROFILE_CASES_MAX);
-        snprintf(c->profile->message, sizeof c->profile->message, "%.400s", err.message);
-        c->profile->document.message = c->profile->message[0] ? c->profile->message : NULL;
+        c->profile->document.message = c->profile->message;
+        snprintf(c->profile->message, sizeof c->profile->message,
+                 "only the first %d regressions of a run are profiled", PROFILE_CASES_MAX);
+        if (n < PROFILE_CASES_MAX)
+            cases[n++] = c;
     }
+    if (n)
+        profile_cases(&job, cases, n);
 }

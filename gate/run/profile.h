@@ -11,7 +11,7 @@
 #include "gate/counters/ncu.h"
 #include "gate/run/run.h"
 
-#define PROFILE_CASES_MAX 8 /* of a run: each takes some ten seconds */
+#define PROFILE_CASES_MAX 16 /* of a run */
 
 /* What a case's document points to. */
 struct profile {
@@ -22,7 +22,8 @@ struct profile {
     struct document_counter moved[NCU_KERNELS_MAX * COUNTERS_N];
 };
 
-/* Fills in the `profile` of the run's regressions. No worker of the run may be at work. */
+/* Fills in the `profile` of the run's regressions, all of a library in one process. No worker of
+ * the run may be at work. */
 void profile_run(struct run *run, const struct supervisor_options *options,
                  void (*progress)(const char *text));
 

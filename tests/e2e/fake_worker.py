@@ -7,7 +7,8 @@ standard output before the record, "act" is what to do instead of answering a ca
 die, silence, end, flood, phases. "starts" is a file that counts starts: after "starts_max" of them
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it; "act_from" is the number of the
-first process that acts ("count"). "p50" maps case ids to the
+first process that acts ("count"); with "act_profiled" it happens under a profiler alone.
+"p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (that of the times),
 "ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
@@ -222,7 +223,7 @@ def main():
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
         if mine and FAKE.get("act") and process >= FAKE.get("act_from", 0) and not skipped \
-                and first_time():
+                and (task.get("profile") or not FAKE.get("act_profiled")) and first_time():
             act(FAKE["act"])
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),

@@ -40,7 +40,8 @@ class Counters(FakeRuns):
         for path in reports.values():
             with open(path, encoding="utf-8") as file:
                 said.append(" ".join(file.read().replace("\\", "").replace("&gt;", ">").split()))
-        self.assertNotIn("counters", self.cases(document)[FIRST])
+        red = {name for name, case in self.cases(document).items() if "counters" in case}
+        self.assertEqual(red, set((fake or SLOW)["p50"]))
         return self.cases(document)[SECOND]["counters"], said
 
     def test_what_moved_most_comes_first_with_its_meaning(self):
@@ -70,12 +71,29 @@ class Counters(FakeRuns):
         for text in said:
             self.assertIn("bank conflicts 7 -> 900 in twice:", text)
 
+    def test_each_case_has_the_counters_of_its_own_launches(self):
+        mark = ["_Z23kernel_gate_case_beginsv", {}]
+        kernels = {"new": [["k", {CONFLICTS: 70}], mark, ["k", {CONFLICTS: 900}]],
+                   "old": [["k", {CONFLICTS: 5}], mark, ["k", {CONFLICTS: 6}]]}
+        found, _ = self.run_counters(ncu={"kernels": kernels}, p50={FIRST: 1100.0, SECOND: 1100.0})
+        self.assertEqual([found["moved"][0][k] for k in ("candidate", "baseline")], [900, 6])
+
+    def test_a_case_without_a_kernel_says_so(self):
+        found, _ = self.run_counters(ncu={"kernels": {"new": [["k", {}]], "old": []}})
+        self.assertIn("ncu saw no kernel of it", found["message"])
+
+    def test_a_case_that_kills_its_process_does_not_cost_the_others_theirs(self):
+        kernels = {"new": [["k", {CONFLICTS: 70}]], "old": [["k", {CONFLICTS: 5}]]}
+        found, _ = self.run_counters(ncu={"kernels": kernels}, act="die", only=FIRST,
+                                     act_profiled=True, p50={FIRST: 1100.0, SECOND: 1100.0})
+        self.assertEqual([found["moved"][0][k] for k in ("candidate", "baseline")], [70, 5])
+
     def test_what_cannot_be_had_is_said(self):
         kernels = {"new": [["k", {}]], "old": [["k", {}]]}
         for act, says in (("forbidden", "only an administrator"),
                           ("error", "ncu failed: Failed to find metric"),
                           ("silent", "ncu wrote no table"), ("rubbish", "no text"),
-                          ("cut", "cannot be read, number 1"), ("flood", "larger than"),
+                          ("cut", "cannot be read, number 2"), ("flood", "larger than"),
                           ("dies", "the worker died"), ("hang", "ncu wrote no table")):
             with self.subTest(act):
                 found, said = self.run_counters("--timeout", "2",

@@ -13,8 +13,9 @@
 #define WRITTEN "dram__bytes_write.sum"
 #define HEADER "\"ID\",\"Kernel Name\",\"" OCCUPANCY "\",\"" READ "\",\"" WRITTEN "\"\n"
 #define UNITS "\"\",\"\",\"%\",\"byte\",\"byte\"\n"
+#define MARK "\"0\",\"_Z23" NCU_MARK "v\",\"1\",\"1\",\"1\"\n"
 #define TABLE                                                                                      \
-    "==PROF== Profiling \"k\": 0%....100% - 9 passes\n" HEADER UNITS                               \
+    "==PROF== Profiling \"k\": 0%....100% - 9 passes\n" HEADER UNITS MARK                          \
     "\"0\",\"one \"\"k\"\", or\ttwo\",\"61.25\",\"1,234,567\",\"1e3\"\n"                           \
     "\"1\",\"k\",n/a,\"0\",\"0\"\n"
 
@@ -23,7 +24,7 @@ enum { BY_OCCUPANCY = 1, BY_BYTES = 8 };
 static enum gate_status read_text(const char *text, struct ncu_table *out)
 {
     struct gate_error err;
-    return ncu_read(text, strlen(text), out, &err);
+    return ncu_read(text, strlen(text), out, 1, &err);
 }
 
 static void test_a_table(void **state)
@@ -68,7 +69,7 @@ static void test_what_is_no_table(void **state)
         if (read_text(bad[i], &t) != GATE_IO)
             fail_msg("table %zu was read", i);
     struct gate_error err;
-    assert_int_equal(ncu_read("\"ID\",\0", 6, &t, &err), GATE_IO);
+    assert_int_equal(ncu_read("\"ID\",\0", 6, &t, 1, &err), GATE_IO);
     assert_int_equal(read_text("==ERROR== ERR_NVGPUCTRPERM - no\n", &t), GATE_ENVIRONMENT);
 }
 
@@ -82,7 +83,7 @@ static void test_every_part_of_a_table(void **state)
         char *part = malloc(n + 1);
         assert_non_null(part);
         memcpy(part, TABLE, n);
-        ncu_read(part, n, &t, &err);
+        ncu_read(part, n, &t, 1, &err);
         assert_true(t.n <= 2);
         free(part);
     }
@@ -94,13 +95,14 @@ static void test_more_than_is_kept(void **state)
     static struct ncu_table t;
     struct buf text;
     buf_init(&text, 1 << 20);
-    buf_puts(&text, HEADER UNITS);
+    buf_puts(&text, HEADER UNITS "\"9\",\"before\",\"1\",\"1\",\"1\"\n" MARK);
     for (int i = 0; i < 40; i++)
         buf_printf(&text, "\"%d\",\"k%d\",\"1\",\"1\",\"1\"\n", i, i);
     assert_int_equal(read_text(text.data, &t), GATE_OK);
     assert_int_equal(t.n, NCU_KERNELS_MAX);
+    assert_string_equal(t.kernels[0].name, "k0");
     buf_clear(&text);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 1100; i++)
         buf_puts(&text, i ? ",\"x\"" : "\"ID\"");
     assert_int_equal(read_text(text.data, &t), GATE_IO);
     buf_clear(&text);
