@@ -123,7 +123,7 @@ def act(what):
         sys.exit(0)
     if what == "phases":
         while True:
-            say({"phase": "measure", "provider": ""})
+            say({"phase": "verify", "provider": ""})
             time.sleep(0.2)
     if what == "flood":
         while True:

@@ -276,7 +276,7 @@ class Story(Repository):
         shutil.rmtree(self.path("cache"))
         build = json.loads(self.read("gate.json"))["build"]
         done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--pause", "0",
-                         "--seed", "1", "--build",
+                         "--threshold", "50%", "--seed", "1", "--build",
                          f"sed -i 's/x \\* from/from/' mykernels.c && {build}", expect=None)
         self.assertIn(done.returncode, (1, 3, 4), done.stderr)
         case, = json.loads(done.stdout)["cases"]
@@ -289,8 +289,8 @@ class Story(Repository):
         self.commit("baselines")
         shutil.rmtree(self.path("cache"))
         # Once: the run keeps it, so that a second one would find it in the cache.
-        done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--seed", "1",
-                         "--build", "false", expect=None)
+        done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--pause", "0",
+                         "--threshold", "50%", "--seed", "1", "--build", "false", expect=None)
         case, = json.loads(done.stdout)["cases"]
         self.assertEqual((case["mode"], case["same_library"]), ("paired", True))
         self.assertEqual(len(glob.glob(self.path("cache/artifacts/*.so"))), 1)
