@@ -11,30 +11,27 @@ import { changeGlyph, shareBar, spark } from "./glyphs.js";
 import { caseLink, commitRange, runLink, subjectText, tableBox } from "./parts.js";
 import { badge, word } from "./verdict.js";
 
-const up = (get) => (a, b) => (get(a) ?? Infinity) - (get(b) ?? Infinity);
-const down = (get) => (a, b) => (get(b) ?? -Infinity) - (get(a) ?? -Infinity);
-
 /**
- * Columns: what the head says and explains, and the order that it makes where it makes one, with
+ * Columns: what the head says and explains, and where it makes an order, of which the server's is,
  * the way in which that goes unless it is reversed.
  */
 const COLUMNS = [
-    { key: "worst", term: "verdict", label: "Verdict", symbol: true, order: true },
-    { key: "name", term: "case", label: "Case", order: true, way: "ascending" },
+    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst" },
+    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending" },
     { key: "device", term: "device", label: "Device", kind: "minor device",
         only: ({ several }) => several },
     { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out",
         only: ({ branches }) => branches },
     { key: "since", term: "since", label: "Since", kind: "minor narrow-out" },
     { key: "trend", term: "trend", label: "Trend", kind: "minor narrow-out" },
-    { key: "p50", term: "p50", label: "p50", kind: "number minor", order: true,
+    { key: "p50", term: "p50", label: "p50", kind: "number minor", sort: "p50",
         way: "descending" },
     { key: "change", term: "change", label: "Change", kind: "number changed",
-        order: down((c) => c.ratio), way: "descending" },
+        sort: "change", way: "descending" },
     { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
-        order: down((c) => c.peer_ratio), way: "descending" },
+        sort: "vendor", way: "descending" },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
-        order: up((c) => c.ceiling), way: "ascending" },
+        sort: "ceiling", way: "ascending" },
 ];
 
 /** As assistive technology is told. */
@@ -124,8 +121,8 @@ function fill(body, rows) {
 
 /**
  * The cases of `devices`, with the open `alerts`, and each with its branch where `branches` is set.
- * draw(cases, state) shows them in the state's order, `state.rows` at most, and returns how many;
- * `actions.sort(key)` is called when a head is pressed.
+ * draw(cases, state) shows them, which have the state's order; `actions.sort(name)` is called when
+ * a head is pressed.
  */
 export function caseTable(devices, alerts, branches, actions) {
     const shows = {
@@ -136,8 +133,8 @@ export function caseTable(devices, alerts, branches, actions) {
     const body = h("tbody");
     const heads = columns.map((column) => {
         const label = column.symbol ? h("span", { class: "symbol" }, column.label) : column.label;
-        const inner = column.order
-            ? h("button", { type: "button", click: () => actions.sort(column.key) }, label)
+        const inner = column.sort
+            ? h("button", { type: "button", click: () => actions.sort(column.sort) }, label)
             : h("span", column.term ? { class: "term", tabindex: "0" } : {}, label);
         if (column.term) explain(inner, column.term);
         return h("th", { scope: "col", class: `${column.kind ?? ""} of-${column.key}` }, inner);
@@ -149,21 +146,17 @@ export function caseTable(devices, alerts, branches, actions) {
     return {
         element,
         draw(cases, state) {
-            const column = columns.find((c) => c.order && c.key === state.sort.replace("-", "")) ??
+            const column = columns.find((c) => c.sort === state.sort.replace("-", "")) ??
                 columns[0];
-            const reversed = state.sort === `-${column.key}`;
-            const sorted = typeof column.order === "function"
-                ? [...cases].sort(column.order) : cases;
-            const shown = (reversed ? [...sorted].reverse() : sorted).slice(0, state.rows);
-            fill(body, shown.map((c) => () => row(c, byModel.get(c.device), shows)));
+            const reversed = state.sort === `-${column.sort}`;
+            fill(body, cases.map((c) => () => row(c, byModel.get(c.device), shows)));
             heads.forEach((head, i) => {
                 head.classList.toggle("reversed", reversed && columns[i] === column);
                 if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));
                 else head.removeAttribute("aria-sort");
             });
-            nothing.hidden = shown.length > 0;
+            nothing.hidden = cases.length > 0;
             element.classList.toggle("one-device", state.device !== "");
-            return shown.length;
         },
     };
 }

@@ -11,7 +11,7 @@ const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
 const SHOWN = 100; // rows of a table, until more are asked for
 
-/* All rows of a device and a scope (scope.js): the server gives them in pages. */
+/* All rows of a device, a scope (scope.js) and other parameters: the server gives them in pages. */
 async function allRows(path, name, device, signal, scope) {
     const all = [];
     let after = null;
@@ -25,7 +25,7 @@ async function allRows(path, name, device, signal, scope) {
 }
 
 export const allCases = (device, signal, scope) =>
-    allRows("cases", "cases", device, signal, scope);
+    allRows("cases", "cases", device, signal, { ...scope, spark: 0 });
 export const allLeaders = (device, signal, scope) =>
     allRows("leaderboard", "leaders", device, signal, scope);
 

@@ -20,12 +20,12 @@ const MOST_WORDS = 8;
 const DEFAULTS = {
     device: "", branch: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: FIRST,
 };
-/** Orders that the server has; others need all rows and are made here. */
-const SERVER_SORTS = ["worst", "name", "p50", "time"];
+const SORTS = ["worst", "name", "p50", "time", "change", "vendor", "ceiling"];
 
 function stateOf(query) {
     const state = { ...DEFAULTS };
     for (const name of Object.keys(DEFAULTS)) if (query.has(name)) state[name] = query.get(name);
+    if (!SORTS.includes(state.sort.replace(/^-/, ""))) state.sort = DEFAULTS.sort;
     state.rows = Math.max(FIRST, Math.trunc(state.rows) || 0);
     return state;
 }
@@ -42,20 +42,16 @@ function queryOf({ device, branch, op, dtype, verdict, q }) {
         q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
 }
 
-/** As many rows as are to be shown, or all where they are to be sorted here. */
+/** As many rows as are to be shown. */
 async function load(state, signal) {
-    const here = !SERVER_SORTS.includes(state.sort); // what is reversed too
-    const wanted = here ? Infinity : state.rows;
-    const base = state.sort.replace("-", "");
-    const sort = SERVER_SORTS.includes(base) ? base : "worst";
     const found = { cases: [], total: 0, counts: {}, next: null };
     do {
-        const limit = Math.min(MOST, wanted - found.cases.length);
+        const limit = Math.min(MOST, state.rows - found.cases.length);
         const page = await get("cases",
-            { ...queryOf(state), sort, limit, after: found.next }, signal);
+            { ...queryOf(state), sort: state.sort, limit, after: found.next }, signal);
         found.cases.push(...page.cases);
         Object.assign(found, { ...page, cases: found.cases });
-    } while (found.next && found.cases.length < wanted);
+    } while (found.next && found.cases.length < state.rows);
     return found;
 }
 
@@ -95,7 +91,8 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
 
     function draw(found) {
         table.element.classList.remove("outdated");
-        const shown = table.draw(found.cases, state);
+        const shown = found.cases.length;
+        table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
         mean.textContent = vendorMean(found);
         rest.hidden = shown >= found.total;

@@ -147,8 +147,11 @@ enum store_case_sort {
     STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, those that an open alert calls
                           slower, the others; by ratio, falling */
     STORE_CASES_NAME,
-    STORE_CASES_P50, /* longest first */
-    STORE_CASES_TIME /* newest first */
+    STORE_CASES_P50,    /* longest first */
+    STORE_CASES_TIME,   /* newest first */
+    STORE_CASES_CHANGE, /* slowest first, as compared with the baseline */
+    STORE_CASES_VENDOR, /* the same, with the fastest other library */
+    STORE_CASES_CEILING /* lowest share first */
 };
 
 #define STORE_MAX_WORDS 8
@@ -163,6 +166,8 @@ struct store_case_query {
     const char *words[STORE_MAX_WORDS]; /* each is in the name of the case or of the device */
     int n_words;
     enum store_case_sort sort;
+    bool reversed; /* but those without the value stay last */
+    bool without_spark;
     int64_t limit;
     const char *after; /* the `next` of an earlier page, or NULL */
 };

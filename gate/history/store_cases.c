@@ -19,8 +19,11 @@
 /* Points of any branch that are read for a curve: between two of a branch there may be many. */
 #define SPARK_READ (8 * STORE_SPARK)
 
-/* What a row is sorted by: the class, then the value, then the name, all rising. */
+#define UNKNOWN 6 /* a class behind all others, whichever way these are sorted */
+
+/* What a row is sorted by: the class, then the value, then the name, all rising, or falling. */
 struct key {
+    int way; /* 1, or -1 where they fall */
     int class;
     double value;
     const char *name;
@@ -46,12 +49,13 @@ struct cases {
 
 static int compare_keys(const struct key *a, const struct key *b)
 {
+    int way = a->class == UNKNOWN || b->class == UNKNOWN ? 1 : a->way;
     if (a->class != b->class)
-        return a->class < b->class ? -1 : 1;
+        return a->class < b->class ? -way : way;
     if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
+        return a->value < b->value ? -way : way;
     int order = strcmp(a->name, b->name);
-    return order != 0 ? order : strcmp(a->device, b->device);
+    return way * (order != 0 ? order : strcmp(a->device, b->device));
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -69,7 +73,14 @@ static int badness(int verdict, bool slower)
 }
 
 /* Columns of SQL_TRACKS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
- * alert says that it is slower, ratio to the fastest other library. */
+ * alert says that it is slower, ratio to the fastest other library, share of the ceiling. */
+static void set_value(struct query *q, int column, int sign, struct key *key)
+{
+    double value = column_real(q, column);
+    key->class = value > 0 ? 0 : UNKNOWN;
+    key->value = sign * value;
+}
+
 static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
 {
     switch (sort) {
@@ -78,14 +89,28 @@ static void set_order(struct query *q, enum store_case_sort sort, struct key *ke
         key->value = -column_real(q, 6);
         break;
     case STORE_CASES_P50:
-        key->value = -column_real(q, 7);
+        set_value(q, 7, -1, key);
         break;
     case STORE_CASES_TIME:
         key->value = -(double)column_int(q, 8);
         break;
+    case STORE_CASES_CHANGE:
+        set_value(q, 6, -1, key);
+        break;
+    case STORE_CASES_VENDOR:
+        set_value(q, 10, -1, key);
+        break;
+    case STORE_CASES_CEILING:
+        set_value(q, 11, 1, key);
+        break;
     case STORE_CASES_NAME:
         break;
     }
+}
+
+static int way_of(const struct store_case_query *query)
+{
+    return query->reversed ? -1 : 1;
 }
 
 static bool keep(struct cases *c, struct query *q)
@@ -109,7 +134,10 @@ static bool keep(struct cases *c, struct query *q)
     memcpy(names + len + 1, device, device_len + 1);
     struct row *row = &c->rows[c->n++];
     *row = (struct row){
-        .key = {.name = names, .device = names + len + 1, .track = column_int(q, 0)},
+        .key = {.way = way_of(c->query),
+                .name = names,
+                .device = names + len + 1,
+                .track = column_int(q, 0)},
         .names = names,
         .verdict = (int)column_int(q, 5),
         .peer_ratio = column_real(q, 10),
@@ -196,7 +224,7 @@ static bool parse_after(const char *text, struct key *key)
 {
     char *end;
     errno = 0;
-    if (text[0] < '0' || text[0] > '5' || text[1] != '.' ||
+    if (text[0] < '0' || text[0] > '0' + UNKNOWN || text[1] != '.' ||
         strspn(text + 2, "0123456789abcdef") != 16 || text[18] != '.' ||
         strspn(text + 19, "0123456789") != strlen(text + 19) || text[19] == '\0')
         return false;
@@ -232,7 +260,7 @@ static struct query begin_case(struct store *s, int64_t track, const char *branc
 static enum gate_status find_start(struct store *s, const struct cases *c, size_t *start,
                                    struct gate_error *err)
 {
-    struct key after = {0};
+    struct key after = {.way = way_of(c->query)};
     struct names names = {0};
     *start = 0;
     if (!c->query->after)
@@ -256,7 +284,7 @@ static enum gate_status find_start(struct store *s, const struct cases *c, size_
 
 struct one_case {
     struct store *store;
-    const char *branch;
+    const struct store_case_query *query;
     store_case_fn fn;
     void *context;
     bool go_on;
@@ -277,7 +305,7 @@ static enum gate_status read_spark(const struct one_case *c, int64_t series_id,
 {
     struct query q = query_begin(c->store, SQL_NEWEST_POINTS);
     bind_int(&q, series_id);
-    bind_text_or_null(&q, c->branch);
+    bind_text_or_null(&q, c->query->branch);
     bind_int(&q, STORE_SPARK);
     bind_int(&q, SPARK_READ);
     enum gate_status status = store_each_row(c->store, &q, spark_row, row, c->err);
@@ -320,7 +348,8 @@ static bool case_row(struct query *q, void *call)
         .track = column_int(q, 28),
         .branch = column_text(q, 29),
     };
-    c->status = read_spark(c, column_int(q, 27), &row);
+    if (!c->query->without_spark)
+        c->status = read_spark(c, column_int(q, 27), &row);
     c->go_on = !c->status && c->fn(c->context, &row);
     return false;
 }
@@ -328,18 +357,14 @@ static bool case_row(struct query *q, void *call)
 static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start, store_case_fn fn,
                                   void *context, struct gate_error *err)
 {
-    struct one_case one = {.store = s,
-                           .branch = c->query->branch,
-                           .fn = fn,
-                           .context = context,
-                           .go_on = true,
-                           .err = err};
+    struct one_case one = {
+        .store = s, .query = c->query, .fn = fn, .context = context, .go_on = true, .err = err};
     enum gate_status status = GATE_OK;
     size_t end = start;
     for (; end < c->n && (int64_t)(end - start) < c->query->limit; end++) {
         if (!one.go_on || status)
             break;
-        struct query q = begin_case(s, c->rows[end].key.track, one.branch);
+        struct query q = begin_case(s, c->rows[end].key.track, c->query->branch);
         status = store_each_row(s, &q, case_row, &one, err);
         if (!status)
             status = one.status;

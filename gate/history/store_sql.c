@@ -158,7 +158,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_TRACKS] =
         "SELECT t.id, c.name, c.op, c.dtype, d.model, n.verdict, n.ratio, n.p50_ns, n.time_ms,"
         " EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"
-        "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'), n.peer_ratio "
+        "  AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'), n.peer_ratio,"
+        " n.ceiling "
         "FROM device d CROSS JOIN track t ON t.device_id = d.id "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?1, t.branch) "
         "CROSS JOIN test_case c ON c.id = t.case_id WHERE ?2 IS NULL OR d.model = ?2",

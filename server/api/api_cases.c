@@ -98,23 +98,32 @@ static bool take_words(struct call *c, char text[MAX_SEARCH + 1], struct store_c
     return true;
 }
 
-static bool take_sort(struct call *c, enum store_case_sort *out)
+static bool take_sort(struct call *c, struct store_case_query *q)
 {
-    static const char *const names[] = {"worst", "name", "p50", "time"}; /* of the enum */
+    enum { N = STORE_CASES_CEILING + 1 };
+    static const char *const names[] = {/* of the enum, each way */
+                                        "worst",  "name",    "p50",     "time",    "change",
+                                        "vendor", "ceiling", "-worst",  "-name",   "-p50",
+                                        "-time",  "-change", "-vendor", "-ceiling"};
     int sort;
-    if (!take_word(c, "sort", names, 4, STORE_CASES_NAME, &sort))
+    if (!take_word(c, "sort", names, 2 * N, STORE_CASES_NAME, &sort))
         return false;
-    *out = (enum store_case_sort)sort;
+    q->sort = (enum store_case_sort)(sort % N);
+    q->reversed = sort >= N;
     return true;
 }
 
 static bool take_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
+    int64_t spark;
     *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
+    if (!take_number(c, "spark", 1, 0, 1, &spark))
+        return false;
+    q->without_spark = spark == 0;
     return take_branch(c, &q->branch) && take_device(c, false, &q->device_model) &&
            take_name(c, "op", "_", 64, false, &q->op) &&
            take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
-           take_words(c, text, q) && take_sort(c, &q->sort) &&
+           take_words(c, text, q) && take_sort(c, q) &&
            take_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
 }
 

@@ -292,7 +292,7 @@ describe("wall", { skip }, () => {
         });
     });
 
-    test("a head orders the rows, also by what the server does not order", async () => {
+    test("a head orders the rows, either way, and those without the value are last", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
             await page.click("thead button:text-is('p50')");
@@ -309,7 +309,9 @@ describe("wall", { skip }, () => {
             await addressIs(page, `#/?device=${GPU}&sort=-p50`);
             await until(page, () => document.querySelector("thead .reversed") !== null);
             assert.equal(await head.getAttribute("aria-sort"), "ascending");
-            assert.deepEqual(await ids(page), [...byTime].reverse());
+            const wrong = byTime.at(-1);
+            assert.match(await rows(page).last().innerText(), /wrong/);
+            assert.deepEqual(await ids(page), [...byTime.slice(0, -1).reverse(), wrong]);
             await page.click("thead button:text-is('Against the vendor')");
             await until(page, () => /2\.\d\d times slower|1\.[1-9]\d times slower/.test(
                 document.querySelector("tbody tr").innerText));
@@ -431,14 +433,20 @@ describe("wall of 10,000 series", { skip }, () => {
         });
     });
 
-    test("an order of the page's own looks at all of them", async () => {
+    test("an order is of all of them, and brings the rows that are shown", async () => {
         await it.withPage({}, async (page) => {
+            const asked = [];
+            page.on("request", (request) => {
+                if (request.url().includes("/cases?")) asked.push(request.url());
+            });
             await it.open(page, `#/?device=${HOST}&sort=change`);
             await rowsAre(page, 60);
             const changes = (await page.locator("td.changed > span:first-child").allInnerTexts())
                 .map((text) => Number.parseFloat(text));
             assert.deepEqual(changes, [...changes].sort((a, b) => b - a));
             assert.match(await page.locator("main").innerText(), /60 of 5,000 cases/);
+            assert.equal(asked.length, 1);
+            assert.match(asked[0], /limit=60/);
         });
     });
 });

@@ -124,6 +124,10 @@ class Cases(History):
                 "name": lambda c: (c["id"], c["device"]),
                 "p50": lambda c: (-(c["p50_ns"] or 0), c["id"], c["device"]),
                 "time": lambda c: (-c["time_ms"], c["id"], c["device"])}
+        for name, member, sign in (("change", "ratio", -1), ("vendor", "peer_ratio", -1),
+                                   ("ceiling", "ceiling", 1)):
+            keys[name] = lambda c, m=member, s=sign: (
+                c[m] is None, s * (c[m] or 0), c["id"], c["device"])
         every = self.get("cases")["cases"]
         self.assertIn(3.5, [rank(c) for c in every], "a pass that is slower since a commit")
         for sort, key in keys.items():
@@ -131,6 +135,25 @@ class Cases(History):
                 self.assertEqual([c["id"] + c["device"] for c in
                                   self.pages(f"cases?sort={sort}", "cases", limit)],
                                  [c["id"] + c["device"] for c in sorted(every, key=key)], sort)
+                self.assertEqual([c["id"] + c["device"] for c in
+                                  self.pages(f"cases?sort=-{sort}", "cases", limit)],
+                                 [c["id"] + c["device"] for c in self.reversed(every, sort, key)],
+                                 f"-{sort}")
+
+    @staticmethod
+    def reversed(cases, sort, key):
+        """Those without the value stay last, in the order of names."""
+        member = {"p50": "p50_ns", "change": "ratio", "vendor": "peer_ratio",
+                  "ceiling": "ceiling"}.get(sort)
+        known = [c for c in cases if not member or c[member] is not None]
+        unknown = [c for c in cases if member and c[member] is None]
+        return (sorted(known, key=key, reverse=True)
+                + sorted(unknown, key=lambda c: (c["id"], c["device"])))
+
+    def test_curves_may_be_left_out(self):
+        whole, bare = self.get("cases")["cases"], self.get("cases?spark=0")["cases"]
+        self.assertTrue(any(c["spark"] for c in whole))
+        self.assertEqual([c | {"spark": []} for c in whole], bare)
 
     def test_refusals(self):
         for path in ("cases?sort=baseline", "cases?limit=0", "cases?limit=1001",
