@@ -36,7 +36,7 @@ function stepEvent(step) {
 export function eventsOf(trend) {
     const epochs = (trend.epochs ?? []).map((e) => ({
         kind: "epoch", time_ms: e.from_ms, text: epochText(e.epoch),
-        words: `New epoch: ${epochText(e.epoch)}`,
+        words: `New driver, toolkit or power limit: ${epochText(e.epoch)}`,
     }));
     const others = (trend.events ?? []).map((e) => ({
         ...e, text: e.kind, words: e.kind === "wrong" ? `Wrong result: ${e.text}` : e.text,
@@ -78,6 +78,6 @@ export function eventList(events, point = null) {
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },
-                "No step, no wrong result, no accepted change, no new epoch in this range.")
+                "No step, no wrong result, no accepted change, no new driver in this range.")
             : [list, more]);
 }

@@ -14,6 +14,7 @@ const FLAG_RAIL = 26; // above the plot, for the words of events
 const SMALL = 200; // a plot that is no higher has few ticks
 const ASIDE = 2; // so many times the height that the rest needs may be given to what is aside
 const NEAR = 13; // between two marks of one verdict
+const KNOWN = "M10.5 8A2.5 2.5 0 1 1 5.5 8A2.5 2.5 0 1 1 10.5 8Z"; // of 16 by 16
 const PROXIMITY = 24; // from a line, within which the pointer is on it
 
 const COLOURS = [
@@ -171,7 +172,8 @@ function write(u, colours, text, x, y, { colour = colours.quiet, align = "left" 
     ctx.fillText(text, x, y);
 }
 
-/** Each verdict that is no pass; one that only repeats the verdict before needs room. */
+/** Each verdict that is no pass. One that main had before is a dot, and needs room: what is known
+ * is no news. */
 function paintVerdicts(u, spec, colours) {
     const [from, to] = u.series[0].idxs;
     spec.lanes.forEach((lane, si) => {
@@ -179,15 +181,18 @@ function paintVerdicts(u, spec, colours) {
         let [before, said] = [-Infinity, null];
         for (let i = from; i <= to; i++) {
             const verdict = lane.columns.verdict?.[lane.at[i]];
-            if (verdict === "pass") said = null;
+            const isMain = lane.columns.main?.[lane.at[i]] !== false;
+            if (verdict === "pass" && isMain) said = null;
             if (verdict === "pass" || !(spec.data[si][i] > 0) ||
                 !Object.hasOwn(SHAPES, verdict ?? "")) continue;
             const x = u.valToPos(spec.data[0][i], "x", true);
-            if (x - before < (verdict === said ? NEAR : 1) * devicePixelRatio) continue;
-            [before, said] = [x, verdict];
-            stamp(u.ctx, SHAPES[verdict], x, u.valToPos(spec.data[si][i], "y", true),
-                colours[verdict], ["regression", "improvement"].includes(verdict) &&
-                    lane.columns.main?.[lane.at[i]] !== false);
+            const isKnown = verdict === said;
+            if (x - before < (isKnown ? NEAR : 1) * devicePixelRatio) continue;
+            before = x;
+            if (isMain) said = verdict;
+            stamp(u.ctx, isKnown ? KNOWN : SHAPES[verdict], x,
+                u.valToPos(spec.data[si][i], "y", true), colours[verdict],
+                isMain && (isKnown || ["regression", "improvement"].includes(verdict)));
         }
     });
 }

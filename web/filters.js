@@ -34,7 +34,7 @@ function chosen({ q, op, dtype, device, branch, verdict }) {
 export function filters(state, devices, signal, changed, again) {
     let timer = null;
     const search = h("input", {
-        type: "search", name: "q", value: state.q, placeholder: "Search ( / ): gemm m4096",
+        type: "search", name: "q", value: state.q, placeholder: "Search ( / )",
         autocomplete: "off", spellcheck: "false", "aria-label": "Search the cases",
         input: () => {
             clearTimeout(timer);

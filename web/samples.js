@@ -36,8 +36,10 @@ function quantile(sorted, q) {
 
 /** The arms of a case that have samples, candidate first, as curves. */
 function curvesOf(item) {
-    return item.arms.map((arm, i) => ({
-        name: arm.role === "baseline" ? "baseline" : arm.provider, index: i, role: arm.role,
+    let n = 0; // so that a provider has the colour that it has in the trend
+    return item.arms.map((arm) => ({
+        name: arm.role === "baseline" ? "baseline" : arm.provider, role: arm.role,
+        colour: arm.role === "baseline" ? "of-baseline" : `s${Math.min(n++, 4)}`,
         values: decode(arm.timing?.samples_ns),
     })).filter((c) => c.values.length > 1);
 }
@@ -83,14 +85,14 @@ function picture(curves) {
             s("line", { class: "tick", x1: x(v), x2: x(v), y1: y(0), y2: y(0) + 4 }),
             s("text", { x: x(v), y: HEIGHT - 10, "text-anchor": "middle" }, text),
         ])),
-    curves.map((c) => s("g", { class: `series s${Math.min(c.index, 4)}` },
+    curves.map((c) => s("g", { class: `series ${c.colour}` },
         s("path", { class: "line", d: stairs(c.values, x, y) }),
         s("circle", { cx: x(quantile(c.values, 0.5)), cy: y(0.5), r: 3.5 }))));
 }
 
 function key(curves) {
     return h("p", { class: "legend" }, curves.map((c) => h("span", { class: "key" },
-        s("svg", { class: `swatch series s${Math.min(c.index, 4)}`, viewBox: "0 0 26 12",
+        s("svg", { class: `swatch series ${c.colour}`, viewBox: "0 0 26 12",
             "aria-hidden": "true" }, s("path", { class: "line", d: "M1 6H25" })),
         c.name)));
 }

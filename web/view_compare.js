@@ -118,6 +118,7 @@ function table(rows, { names, isJudged, tell = changeText }) {
 
 // ---- what is compared ----
 
+const runTitle = (run) => [run.branch, runName(run)].filter(Boolean).join(" ");
 const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
 
 function runCard(letter, run, byTime) {
@@ -178,6 +179,7 @@ async function runsPart(state, devices, signal, go) {
         const guessed = (name) => byTime && state[name] === "merge-base";
         return {
             form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
+            title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
             sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))),
             caution: "Where both runs were measured against the same baseline, the change is the " +
@@ -292,7 +294,7 @@ export async function compareView({ query, signal }) {
     };
     const part = await PARTS[what](state, devices, signal, go);
     return {
-        title: part.names ? `${part.names.a} and ${part.names.b}` : "Compare",
+        title: part.title ?? (part.names ? `${part.names.a} and ${part.names.b}` : "Compare"),
         content: [
             h("h1", {}, "Compare"),
             h("nav", { class: "tabs", "aria-label": "What is compared" },

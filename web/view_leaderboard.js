@@ -182,7 +182,8 @@ export async function leaderboardView({ query, signal }) {
             shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
                 "The lowest p50 that each provider ever reached with a verified result, under " +
-                "the newest contract of the case. The bar is the share of the ",
+                "the newest contract of the case. Who is ahead, ours or the vendor, is told by ",
+                "the pairs of the newest run, and may differ. The percentage is the share of the ",
                 term("ceiling", "ceiling"), "; a time leads to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),

@@ -163,7 +163,7 @@ static bool event_row(void *context, const struct store_baseline_change *row)
                                     row->commit, row->subject, row->author, row->run_uuid);
     double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
     if (!strcmp(row->kind, "first"))
-        snprintf(event->text, sizeof event->text, "first baseline of its store");
+        snprintf(event->text, sizeof event->text, "first baseline");
     else
         snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
