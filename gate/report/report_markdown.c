@@ -142,7 +142,7 @@ static void table_row(const struct report_run *run, const struct document_case *
         const struct document_arm *arm = report_provider(c, run->providers[i]);
         double speed_up = report_speed_up(c, arm);
         put_times(arm, out);
-        buf_printf(out, " | %s | ", speed_up > 0 ? units_factor(speed_up, text) : "-");
+        buf_printf(out, " | %s | ", speed_up > 0 ? units_speed(speed_up, text) : "-");
     }
     put_change(c, out);
     buf_puts(out, " | ");
@@ -169,7 +169,7 @@ static void table_head(const struct report_run *run, struct buf *out)
     buf_puts(out, "| case | p50 / p90 | ");
     for (size_t i = 0; i < run->n_providers; i++) {
         put_text(run->providers[i], out);
-        buf_puts(out, " p50 / p90 | speed-up | ");
+        buf_puts(out, " p50 / p90 | ours is | ");
     }
     put_against(policy->against, out);
     buf_puts(out, " | MDE | verdict |");

@@ -110,7 +110,7 @@ static void provider_cells(struct table *t, const struct document_case *c, const
         table_cell(t, TERM_PLAIN, units_duration(timing->p50_ns, text));
     else
         table_cell(t, TERM_DIM, report_no_timing(arm));
-    table_cell(t, TERM_PLAIN, speed_up > 0 ? units_factor(speed_up, text) : "");
+    table_cell(t, TERM_PLAIN, speed_up > 0 ? units_speed(speed_up, text) : "");
 }
 
 static void warning_cell(struct table *t, const struct document_case *c)
@@ -151,7 +151,7 @@ static void case_table(const struct report_run *run, const struct report_style *
     size_t n = 10;
     for (size_t i = 0; i < run->n_providers; i++) {
         columns[n++] = (struct table_column){run->providers[i], true, 2};
-        columns[n++] = (struct table_column){"speed-up", true, 2};
+        columns[n++] = (struct table_column){"ours is", true, 2};
     }
     columns[n++] = (struct table_column){"verdict", false, 0};
     char warned[REPORT_NAME_MAX], vs[REPORT_NAME_MAX + 4];

@@ -105,3 +105,15 @@ const char *units_factor(double factor, char out[UNITS_MAX])
         snprintf(out, UNITS_MAX, "%.2gx", factor);
     return out;
 }
+
+const char *units_speed(double speed_up, char out[UNITS_MAX])
+{
+    char factor[UNITS_MAX];
+    double times = speed_up < 1 ? 1 / speed_up : speed_up;
+    if (times < 1.005)
+        snprintf(out, UNITS_MAX, "as fast");
+    else
+        snprintf(out, UNITS_MAX, "%.*s times %s", (int)strcspn(units_factor(times, factor), "x"),
+                 factor, speed_up < 1 ? "slower" : "faster");
+    return out;
+}

@@ -35,4 +35,7 @@ const char *units_share(double share, char out[UNITS_MAX]);
 /* "1.05x". */
 const char *units_factor(double factor, char out[UNITS_MAX]);
 
+/* "1.42 times faster" of 1.42, "1.05 times slower" of 0.95, "as fast" of 1. */
+const char *units_speed(double speed_up, char out[UNITS_MAX]);
+
 #endif

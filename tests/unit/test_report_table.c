@@ -33,8 +33,12 @@ static void test_units(void **state)
     assert_string_equal(units_percent(0.1234, text), "12.3 %");
     assert_string_equal(units_share(0.6131, text), "61.3 %");
     assert_string_equal(units_factor(1.049, text), "1.05x");
-    assert_string_equal(units_factor(12.34, text), "12.3x");
     assert_string_equal(units_factor(1e300, text), "1e+300x");
+    assert_string_equal(units_speed(1.049, text), "1.05 times faster");
+    assert_string_equal(units_speed(0.5, text), "2.00 times slower");
+    assert_string_equal(units_speed(0.996, text), "as fast");
+    assert_string_equal(units_speed(12.34, text), "12.3 times faster");
+    assert_string_equal(units_speed(1e-300, text), "1e+300 times slower");
     assert_string_equal(units_time(1735732800999, text), "2025-01-01 12:00:00");
     assert_string_equal(units_time_iso(0, text), "1970-01-01T00:00:00Z");
     units_time(INT64_MAX, text);
