@@ -6,15 +6,21 @@ that openapi.json documents: each value alone, and each two together.
 Without DATABASE a history is made of 10 million points of 10,000 cases (POINTS=N: fewer). It gets
 100,000 alerts, and over HTTP, as from runners, two runs of 5,000 cases and 2,000 of 20 cases, each
 of a merge request of its own. Each address is asked once; the 25 dearest then five times more, each
-time after a write, which makes the server forget its answers. The last line says whether the
-dearest one's median is within 100 ms.
+time after a write, which makes the server forget its answers. Then 64 readers of one IP address ask
+for a long run and do not read it, and 8 of another one ask for that run as CSV over and over, while
+/healthz is asked for. The last lines say whether its p99 and the dearest address's median are
+within 100 ms, and the server's resident memory within 200 MiB.
 """
 
 import gzip
+import http.client
 import itertools
 import json
+import multiprocessing
 import os
+import re
 import signal
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -24,13 +30,15 @@ import time
 import urllib.parse
 
 from latency import (DEVICE, Client, all_cases, cpu_seconds, run_document, start_server,
-                     token_headers, wait_until_idle)
+                     quantile, token_headers, wait_until_idle)
 
 POINTS = os.environ.get("POINTS", "10000000")
 LIMIT_MS = 100
 N_BRANCHES = 2000
 N_CASES = 5000  # of a long run: a document has a largest size
 N_AGAIN, TIMES = 25, 5
+SLOW_READERS, DEAR_READERS, N_HEALTH = 64, 8, 400
+MOST_RESIDENT_MIB = 200
 
 
 # Of each kind and state some are rare, so that a page of them lies far apart.
@@ -139,6 +147,49 @@ def measure(client, pid, document, known, write):
     return again
 
 
+def read_not(port, path):
+    """A connection over which an answer is asked for, and not read."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    return connection
+
+
+def read_for_ever(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, source_address=("127.0.0.2", 0))
+    while True:
+        connection.request("GET", path)
+        connection.getresponse().read()
+
+
+def measure_crowd(pid, port, uuid):
+    """p50 and p99 of /healthz in ms, and the most MiB that were resident meanwhile."""
+    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+    slow = [read_not(port, f"/api/v1/runs/{uuid}") for _ in range(SLOW_READERS)]
+    dear = [multiprocessing.Process(target=read_for_ever, daemon=True,
+                                    args=(port, f"/api/v1/runs/{uuid}?format=csv"))
+            for _ in range(DEAR_READERS)]
+    for reader in dear:
+        reader.start()
+    health = http.client.HTTPConnection("127.0.0.1", port, source_address=("127.0.0.3", 0))
+    took = []
+    for _ in range(N_HEALTH):
+        start = time.perf_counter()
+        health.request("GET", "/healthz")
+        health.getresponse().read()
+        took.append(1e3 * (time.perf_counter() - start))
+        time.sleep(.02)
+    for reader in dear:
+        reader.kill()
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        resident = int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) / 1024
+    for connection in slow:
+        connection.close()
+    return quantile(took, .5), quantile(took, .99), resident
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         raise SystemExit("usage: dearest.py BUILD [DATABASE]")
@@ -168,12 +219,15 @@ def main():
             wait_until_idle(process.pid)
             again = measure(client, process.pid, document, known, lambda i: client.timed(
                 "/api/v1/alerts/1", "POST", json.dumps({"assignee": f"bench {i}"}), admin))
+            p50, p99, resident = measure_crowd(process.pid, port, uuids[0])
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
     for address, (ms, used) in sorted(again.items(), key=lambda item: -item[1][0]):
         print(f"{ms:8.1f} ms, processor {used:4.0f} ms  {address}")
     worst = max(ms for ms, _ in again.values())
+    print(f"/healthz in a crowd: p50 {p50:.1f} ms, p99 {p99:.1f} ms, wanted at most {LIMIT_MS} ms; "
+          f"resident {resident:.0f} MiB, wanted at most {MOST_RESIDENT_MIB} MiB")
     print(f"dearest: {worst:.1f} ms, wanted at most {LIMIT_MS} ms: "
           f"{'met' if worst <= LIMIT_MS else 'MISSED'}; load {os.getloadavg()[0]:.1f}")
 
