@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the gate against the kernels of catalogue.json and says how many it judged rightly.
 
-    tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--passes N] [--write]
-                           [NAME...]
+    tests/mutants/suite.py [--build DIR] [--device host|cuda:0] [--seed HEX] [--passes N] [--jobs N]
+                           [--untimed] [--write] [NAME...]
 
 Each row is a kernel library with one fault, or an unusual one without, given to `gate verify`, or
 where it says "timed" to `gate run`, since only timing finds it; where it says "baseline" that
 run is held to a baseline of the library that is right, or of the mutant that it names. Its case is
 one of the suite "smoke", or of that which it names. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
-must be) and the false alarms (right kernels that were called wrong). --write puts the table into
-README.md; what passes on a GPU saw is added up in seen-cuda.json, so that the table is the same on
-machines without one; another gate begins anew. Exit code: 0 when both figures are perfect.
+must be) and the false alarms (right kernels that were called wrong). N rows are judged beside each
+other, but rows that a GPU times come one after the other, when the rest is done; --untimed leaves
+them out. --write puts the table into README.md; what passes on a GPU saw is added up in
+seen-cuda.json, so that the table is the same on machines without one; another gate begins anew.
+Exit code: 0 when both figures are perfect.
 """
 import argparse
 import collections
@@ -72,7 +74,7 @@ def suite_of(row):
 
 
 def command_of(row, folder):
-    if not (row.get("timed") or row.get("baseline")):
+    if not is_timed(row):
         return ["verify"]
     return ["run", "--allow-dirty", "--budget", "20", "--pause", "0",
             "--db", os.path.join(folder, "gate.db"),
@@ -84,7 +86,7 @@ def answer(row, document):
     (case,) = document["cases"]
     if row.get("baseline") and case["verdict"] == "pass" and case["mode"] != "paired":
         return "nothing", "it was not timed beside the baseline", 0
-    if row.get("timed") or row.get("baseline"):
+    if is_timed(row):
         return case["verdict"], case["reason"], (case.get("ratio") or {}).get("value", 0)
     return {"right": "pass"}.get(case["outcome"], case["outcome"]), case["message"], 0
 
@@ -106,9 +108,8 @@ class Gate:
         longer."""
         env = dict(os.environ, GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
                    GATE_CACHE=os.path.join(self.folder, "cache"))
-        # On the host several run beside each other: gates keep apart by a lock in TMPDIR.
-        if self.device == "host":
-            env["TMPDIR"] = self.folder
+        # Gates keep apart by a lock in TMPDIR: these run beside each other all the same.
+        env["TMPDIR"] = self.folder
         options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
                    "--json", "--timeout", row.get("timeout", "60"), "--library", library]
         if self.seed:
@@ -155,10 +156,14 @@ def make_baselines(chosen, empty, folder):
     return baselines
 
 
-def judge_all(build, device, seed=None, names=(), jobs=2):
-    """On a GPU one after the other: it is one gate's alone."""
+def is_timed(row):
+    return bool(row.get("timed") or row.get("baseline"))
+
+
+def judge_all(build, device, seed=None, names=(), jobs=2, untimed=False):
     chosen = [row for row in rows(device.split(":")[0])
-              if not names or row["name"] in names or row["library"] in names]
+              if (not names or row["name"] in names or row["library"] in names)
+              and not (untimed and is_timed(row))]
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "empty"))
         empty = Gate(build, device, seed, os.path.join(folder, "empty"))
@@ -168,8 +173,11 @@ def judge_all(build, device, seed=None, names=(), jobs=2):
             row = chosen[i]
             gate = baselines[baseline_of(row)] if row.get("baseline") else empty
             return judge(row, gate.copy(os.path.join(folder, str(i))))
-        with concurrent.futures.ThreadPoolExecutor(1 if device != "host" else jobs) as pool:
-            return list(pool.map(in_its_own, range(len(chosen))))
+        # What a GPU times has it alone.
+        alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            beside = pool.map(lambda i: None if i in alone else in_its_own(i), range(len(chosen)))
+        return [judgement or in_its_own(i) for i, judgement in enumerate(beside)]
 
 
 def is_alarm(row, outcome):
@@ -195,7 +203,7 @@ def outcomes_of(judgements):
 
 def seen_on_cuda():
     if not os.path.exists(SEEN_CUDA):
-        return {"gate": "", "device": "", "date": "", "passes": 0, "seen": {}}
+        return {"gate": "", "device": "", "date": "", "seen": {}}
     with open(SEEN_CUDA, encoding="utf-8") as file:
         return json.load(file)
 
@@ -203,7 +211,7 @@ def seen_on_cuda():
 def outcome_seen(row, seen):
     """The one outcome of all passes; where they differ, each with how often it came."""
     counts = seen["seen"].get(key(row), {})
-    if len(counts) == 1 and list(counts.values()) == [seen["passes"]]:
+    if len(counts) == 1:
         return list(counts)[0]
     return ", ".join(f"{outcome} {n}x" for outcome, n in counts.items()) or NOT_RUN
 
@@ -213,11 +221,13 @@ def table(judgements):
     seen = seen_on_cuda()
     host = outcomes_of(judgements)
     cuda = [(row, outcome_seen(row, seen)) for row in rows("cuda")]
-    passes = f"{seen['passes']} whole passes" if seen["passes"] != 1 else "one whole pass"
+    times = [sum(counts.values()) for counts in seen["seen"].values()] or [0]
+    often = ("once" if max(times) == 1 else f"{max(times)} times" if min(times) == max(times)
+             else f"{min(times)} to {max(times)} times")
     ran = [(row, outcome) for row, outcome in cuda if outcome != NOT_RUN]
     later = f" {len(cuda) - len(ran)} rows came later." if len(ran) < len(cuda) else ""
     text = [BEGIN, "", "Host: " + "; ".join(summary(host)) + ".", "",
-            f"CUDA, in each of {passes} on {seen['device']} with gate {seen['gate']}, the last on "
+            f"CUDA, each row {often} on {seen['device']} with gate {seen['gate']}, the last on "
             f"{seen['date']}: " + "; ".join(summary(ran)) + "." + later, "",
             "| library:fault | like | held to | what is unusual | must be | seen |",
             "| --- | --- | --- | --- | --- | --- |"]
@@ -261,9 +271,8 @@ def add_seen_cuda(judgements, build, device):
         fcntl.flock(lock, fcntl.LOCK_EX)  # passes on several GPUs may end at once
         seen = seen_on_cuda()
         if (seen["gate"], seen["device"]) != (gate, model):
-            seen = {"gate": gate, "device": model, "date": "", "passes": 0, "seen": {}}
+            seen = {"gate": gate, "device": model, "date": "", "seen": {}}
         seen["date"] = datetime.date.today().isoformat()
-        seen["passes"] += 1
         for j in judgements:
             counts = seen["seen"].setdefault(key(j.row), {})
             counts[j.outcome] = counts.get(j.outcome, 0) + 1
@@ -287,13 +296,16 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--seed")
     parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--untimed", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     right = options.passes > 0
     for _ in range(options.passes):
-        judgements = judge_all(build, options.device, options.seed, options.names)
+        judgements = judge_all(build, options.device, options.seed, options.names, options.jobs,
+                               options.untimed)
         show(judgements, bool(options.names))
         right = right and judgements and all(j.right for j in judgements)
         if options.write and options.device != "host":
