@@ -119,6 +119,8 @@ class Story(Repository):
     FAST = "row[j] += x * from[j];"
     SLOW = "for (volatile int again = 0; again < 4; again++)\n                    " \
            "row[j] += x * from[j] / 4;"
+    KERNEL = "/* Row-major"  # where it begins
+    OTHER_CODE = "s/x \\* from/from/"
 
     def setUp(self):
         super().setUp()
@@ -262,7 +264,7 @@ class Story(Repository):
         self.measure("--accept-new")
         self.commit("baselines")
         stored = self.baseline()["library_sha256"]
-        self.change("/* Row-major", "\n/* Row-major")
+        self.change(self.KERNEL, "\n" + self.KERNEL)
         shutil.rmtree(self.path("cache"))
         os.mkdir(self.file("below"))
         case = self.measure(folder="below")
@@ -277,7 +279,7 @@ class Story(Repository):
         build = json.loads(self.read("gate.json"))["build"]
         done = self.gate("run", "--json", "--filter", CASE, "--budget", "20", "--pause", "0",
                          "--threshold", "50%", "--seed", "1", "--build",
-                         f"sed -i 's/x \\* from/from/' mykernels.c && {build}", expect=None)
+                         f"sed -i '{self.OTHER_CODE}' {self.SOURCE} && {build}", expect=None)
         self.assertIn(done.returncode, (1, 3, 4), done.stderr)
         case, = json.loads(done.stdout)["cases"]
         self.assertEqual(case["mode"], "number")

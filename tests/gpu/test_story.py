@@ -16,12 +16,17 @@ MISSING = [tool for tool in ("git", "cmake", "make", "nvcc") if not shutil.which
 class OnGpu(test_adopt.Story):
     SOURCE, LIBRARY = "mykernels.cu", "build/libmykernels_cuda.so"
     FAST = "        sum +="
-    SLOW = "        for (volatile int again = 0; again < 16; again++)\n" \
-           "            sum += 0.0625f *"
+    SLOW = "        __nanosleep(100);\n" + FAST
+    KERNEL = "static __global__"
+    OTHER_CODE = "s/ \\* ((float/ + ((float/"
 
     def adapt(self):
         self.replace("CMakeLists.txt", "CMAKE_CUDA_ARCHITECTURES 80 90",
                      "CMAKE_CUDA_ARCHITECTURES native")
+        # Debug information with a path in it: each build is another file of the same code.
+        added = "add_library(mykernels_cuda MODULE mykernels.cu)"
+        self.replace("CMakeLists.txt", added,
+                     added + "\n  target_compile_options(mykernels_cuda PRIVATE -Xcompiler=-g)")
 
 
 if __name__ == "__main__":

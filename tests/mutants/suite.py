@@ -10,8 +10,10 @@ where it says "timed" to `gate run`, since only timing finds it; where it says "
 run is held to a baseline of the library that is right, or of the mutant that it names. Its case is
 one of the suite "smoke", or of that which it names. A row whose outcome is not what it must be is
 printed with what was said; the last two lines are the recall (faults that were found, of all that
-must be) and the false alarms (right kernels that were called wrong). N rows are judged beside each
-other, but rows that a GPU times come one after the other, when the rest is done; --untimed leaves
+must be) and the false alarms (right kernels that were called wrong).
+
+N rows are judged beside each other: 2 by default on the host, 1 on a GPU, where more need root (see
+Gate.call). Rows that a GPU times come one after the other when the rest is done; --untimed leaves
 them out. --write puts the table into README.md; what passes on a GPU saw is added up in
 seen-cuda.json, so that the table is the same on machines without one; another gate begins anew.
 Exit code: 0 when both figures are perfect.
@@ -94,27 +96,30 @@ def answer(row, document):
 class Gate:
     """The gate, in a folder of its own: the same for all that is held to one baseline."""
 
-    def __init__(self, build, device, seed, folder):
+    def __init__(self, build, device, seed, folder, beside=False):
         self.build, self.device, self.seed, self.folder = build, device, seed, folder
+        self.beside = beside  # on a GPU, beside other gates
         self.original = os.path.join(build, "lib", "kernel-gate",
                                      "libhost.so" if device == "host" else "libours.so")
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-        return Gate(self.build, self.device, self.seed, folder)
+        return Gate(self.build, self.device, self.seed, folder, self.beside)
 
     def call(self, row, library, *args):
         """What hangs has a timeout of its own: on a busy machine what is right may be silent for
         longer."""
         env = dict(os.environ, GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
                    GATE_CACHE=os.path.join(self.folder, "cache"))
-        # Gates keep apart by a lock in TMPDIR: these run beside each other all the same.
+        # Gates keep apart by a lock in TMPDIR, and on a GPU by looking for processes that use it:
+        # these run beside each other all the same, each with process ids of its own.
         env["TMPDIR"] = self.folder
+        alone = ["unshare", "--pid", "--fork", "--mount-proc"] if self.beside else []
         options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
                    "--json", "--timeout", row.get("timeout", "60"), "--library", library]
         if self.seed:
             options += ["--seed", self.seed]
-        return subprocess.run([os.path.join(self.build, "bin", "gate"),
+        return subprocess.run([*alone, os.path.join(self.build, "bin", "gate"),
                                *command_of(row, self.folder), *options, *args], env=env,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
@@ -160,13 +165,15 @@ def is_timed(row):
     return bool(row.get("timed") or row.get("baseline"))
 
 
-def judge_all(build, device, seed=None, names=(), jobs=2, untimed=False):
+def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False):
+    jobs = jobs or (2 if device == "host" else 1)
     chosen = [row for row in rows(device.split(":")[0])
               if (not names or row["name"] in names or row["library"] in names)
               and not (untimed and is_timed(row))]
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "empty"))
-        empty = Gate(build, device, seed, os.path.join(folder, "empty"))
+        empty = Gate(build, device, seed, os.path.join(folder, "empty"),
+                     device != "host" and jobs > 1)
         baselines = make_baselines(chosen, empty, folder)
 
         def in_its_own(i):
@@ -296,7 +303,7 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--seed")
     parser.add_argument("--passes", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("--untimed", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("names", nargs="*")
