@@ -16,7 +16,7 @@ MISSING = [tool for tool in ("git", "cmake", "make", "nvcc") if not shutil.which
 class OnGpu(test_adopt.Story):
     SOURCE, LIBRARY = "mykernels.cu", "build/libmykernels_cuda.so"
     FAST = "        sum +="
-    SLOW = "        __nanosleep(100);\n" + FAST
+    SLOW = FAST + " (__nanosleep(100), 0.0f) +"
     KERNEL = "static __global__"
     OTHER_CODE = "s/ \\* ((float/ + ((float/"
 

@@ -180,11 +180,12 @@ def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False):
             row = chosen[i]
             gate = baselines[baseline_of(row)] if row.get("baseline") else empty
             return judge(row, gate.copy(os.path.join(folder, str(i))))
-        # What a GPU times has it alone.
+        # What a GPU times has it alone, and so has what found its memory taken by another row.
         alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             beside = pool.map(lambda i: None if i in alone else in_its_own(i), range(len(chosen)))
-        return [judgement or in_its_own(i) for i, judgement in enumerate(beside)]
+        return [in_its_own(i) if judgement is None or "cudaErrorMemoryAllocation" in judgement.message
+                else judgement for i, judgement in enumerate(beside)]
 
 
 def is_alarm(row, outcome):
