@@ -4,11 +4,12 @@
  *
  * Regime     whatever attention_fwd_latency, _resident and _splitkv leave; D = 64, 128
  * Block      one a multiprocessor, stays: a producer warp and 4 (D = 64) or 2 warpgroups of 64 rows
- *            that share K and V tiles of 64 or 128 keys, which come by TMA through two rings
+ *            that share K and V tiles of 64 or 128 keys, which come by TMA through two rings; a
+ *            third brings the next Q while one is worked on
  * Pipeline   the scores of a tile and O += P V of the one before are issued together; while a
  *            warpgroup takes exponentials, its O and the products of the others are at work
  * Items      see locate(): under a causal mask all blocks get about as much
- * Resources  112 or 240 registers a consumer, no spills; 193 or 225 KB of shared memory
+ * Resources  112 or 240 registers a consumer, no spills; 225 KB of shared memory
  * Work       179 instructions a warp for 64 rows x 64 keys at D = 64, 32 of them on the special
  *            function unit, which takes as long for its part as the tensor core
  * Measured   H200, fp16, (2, 16, 8192, 128) full: 780 TFLOP/s, 79 % of the peak at full clock;
@@ -96,16 +97,22 @@ __device__ __forceinline__ bool locate(const struct long_params &p, int n, struc
     return true;
 }
 
+/* Two of a Q stage: where its output goes is still read when its next Q is asked for. */
+template <typename Tile> __device__ __forceinline__ int slot(ring_place<Tile::Q_STAGES> q_at)
+{
+    return q_at.stage * 2 + q_at.parity;
+}
+
 template <typename Tile> struct shared_layout {
     static constexpr int Q = 0;
-    static constexpr int O = Q + Tile::Q_BYTES;
+    static constexpr int O = Q + Tile::Q_STAGES * Tile::Q_BYTES;
     static constexpr int K = O + Tile::Q_BYTES;
     static constexpr int V = K + Tile::K_STAGES * Tile::KV_BYTES;
     static constexpr int K_RING = V + Tile::V_STAGES * Tile::KV_BYTES;
     static constexpr int V_RING = K_RING + ring<Tile::K_STAGES>::BYTES;
     static constexpr int Q_RING = V_RING + ring<Tile::V_STAGES>::BYTES;
-    static constexpr int ITEMS = Q_RING + ring<1>::BYTES;
-    static constexpr int BYTES = ITEMS + 2 * sizeof(struct item);
+    static constexpr int ITEMS = Q_RING + ring<Tile::Q_STAGES>::BYTES;
+    static constexpr int BYTES = ITEMS + 2 * Tile::Q_STAGES * sizeof(struct item);
 };
 
 template <typename Tile>
@@ -117,10 +124,10 @@ __device__ __forceinline__ void produce(const struct long_params &p, const CUten
     constexpr int PANELS = Tile::D / 64;
     const ring<Tile::K_STAGES> k_ring = {base + layout::K_RING};
     const ring<Tile::V_STAGES> v_ring = {base + layout::V_RING};
-    const ring<1> q_ring = {base + layout::Q_RING};
+    const ring<Tile::Q_STAGES> q_ring = {base + layout::Q_RING};
     ring_place<Tile::K_STAGES> k_at = {0, 0};
     ring_place<Tile::V_STAGES> v_at = {0, 0};
-    ring_place<1> q_at = {0, 0};
+    ring_place<Tile::Q_STAGES> q_at = {0, 0};
 
     struct item i;
     for (int n = 0;; n++) {
@@ -137,11 +144,12 @@ __device__ __forceinline__ void produce(const struct long_params &p, const CUten
             k_at.next();
             if (j == 0) {
                 q_ring.wait_empty(q_at);
-                items[q_at.parity] = i;
+                items[slot<Tile>(q_at)] = i;
                 q_ring.expect(q_at, Tile::Q_BYTES);
                 for (int c = 0; c < PANELS; c++)
-                    ptx::tma_load(base + layout::Q + c * Tile::ROWS * PANEL_ROW_BYTES, &map_q,
-                                  q_ring.full(q_at), c * 64, i.row, i.head, i.batch);
+                    ptx::tma_load(base + layout::Q + q_at.stage * Tile::Q_BYTES +
+                                      c * Tile::ROWS * PANEL_ROW_BYTES,
+                                  &map_q, q_ring.full(q_at), c * 64, i.row, i.head, i.batch);
                 q_at.next();
             }
             v_ring.wait_empty(v_at);
@@ -156,7 +164,7 @@ __device__ __forceinline__ void produce(const struct long_params &p, const CUten
             break;
     }
     q_ring.wait_empty(q_at);
-    items[q_at.parity] = i;
+    items[slot<Tile>(q_at)] = i;
     ptx::mbarrier_arrive(q_ring.full(q_at));
 }
 
@@ -171,22 +179,23 @@ __device__ __forceinline__ void consume(const struct long_params &p, const CUten
     const bool leader = threadIdx.x % 128 == 0, warp_leader = threadIdx.x % 32 == 0;
     const ring<Tile::K_STAGES> k_ring = {base + layout::K_RING};
     const ring<Tile::V_STAGES> v_ring = {base + layout::V_RING};
-    const ring<1> q_ring = {base + layout::Q_RING};
+    const ring<Tile::Q_STAGES> q_ring = {base + layout::Q_RING};
     ring_place<Tile::K_STAGES> k_at = {0, 0};
     ring_place<Tile::V_STAGES> v_at = {0, 0};
-    ring_place<1> q_at = {0, 0};
-    const uint32_t q_rows = base + layout::Q + w * 64 * PANEL_ROW_BYTES;
+    ring_place<Tile::Q_STAGES> q_at = {0, 0};
     const uint32_t out = base + layout::O + w * 64 * PANEL_ROW_BYTES;
-    const uint32_t q_low = uniform(descriptor_low(q_rows));
     const uint32_t k_low = uniform(descriptor_low(base + layout::K));
     const uint32_t v_low = uniform(descriptor_low(base + layout::V, KEYS * PANEL_ROW_BYTES));
 
     for (;;) {
         q_ring.wait_full(q_at);
-        const struct item &i = items[q_at.parity]; /* the leader releases it, so it reads it */
+        const struct item &i = items[slot<Tile>(q_at)]; /* the leader releases it, so it reads it */
         const int key_tiles = uniform(warp_leader ? i.key_tiles : 0);
         if (key_tiles == 0)
             break;
+        const uint32_t q_rows =
+            base + layout::Q + q_at.stage * Tile::Q_BYTES + w * 64 * PANEL_ROW_BYTES;
+        const uint32_t q_low = uniform(descriptor_low(q_rows));
         const int row = uniform(warp_leader ? i.row : 0) + w * 64;
         const int unmasked = uniform(visible_keys(p.a, row));
         const int mine = uniform(key_tiles_of<KEYS>(p.a, row + 64)); /* of the key tiles */
@@ -310,7 +319,7 @@ __global__ void __launch_bounds__(Tile::THREADS, 1)
     if (threadIdx.x == 0) {
         ring<Tile::K_STAGES>{base + layout::K_RING}.init(4 * Tile::CONSUMERS);
         ring<Tile::V_STAGES>{base + layout::V_RING}.init(4 * Tile::CONSUMERS);
-        ring<1>{base + layout::Q_RING}.init(4 * Tile::CONSUMERS);
+        ring<Tile::Q_STAGES>{base + layout::Q_RING}.init(4 * Tile::CONSUMERS);
         ptx::fence_mbarrier_init();
     }
     __syncthreads();
