@@ -346,6 +346,29 @@ static void test_retrieval_finds_keys(void **state)
     free(o);
 }
 
+/* A causal mask hides it from all rows but the last one. */
+static void test_of_two_heads_one_finds_the_last_key(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 2, 1, 3, 40, 64);
+    struct image image;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        unsigned found = 0;
+        probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, seed);
+        const void *q = image.view[0].data, *k = image.view[1].data;
+        for (int64_t head = 0; head < 2; head++) {
+            double score = 0;
+            for (int64_t d = 0; d < 64; d++)
+                score += (double)kg_load_float(q, KG_F16, (head * 3 + 2) * 64 + d) *
+                         (double)kg_load_float(k, KG_F16, 39 * 64 + d);
+            found += score > 64 * 8; /* a query is its key 16 times */
+        }
+        assert_true(found >= 1);
+    }
+    image_release(&image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_a_change_is_of_one_element),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
     };
     dense = image_layout_of(TENSOR_DENSE);
     return cmocka_run_group_tests(tests, NULL, NULL);
