@@ -346,6 +346,23 @@ static void test_retrieval_finds_keys(void **state)
     free(o);
 }
 
+/* So that values that pass through fp16 are seen with any seed. */
+static void test_shifted_values_are_none_of_fp16(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_BF16, 0, 2, 1, 3, 40, 64);
+    struct image image;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        probe_fill(PROBE_SHIFTED, &p, image.view, 3, seed);
+        for (int64_t e = 0; e < 40 * 64; e++) {
+            double value = fabs((double)kg_load_float(image.view[2].data, KG_BF16, e));
+            assert_true(value == 0 || value < 0x1p-24 || value > 65504);
+        }
+    }
+    image_release(&image);
+}
+
 /* A causal mask hides it from all rows but the last one. */
 static void test_of_two_heads_one_finds_the_last_key(void **state)
 {
@@ -385,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_a_change_is_of_one_element),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_shifted_values_are_none_of_fp16),
         cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
     };
     dense = image_layout_of(TENSOR_DENSE);
