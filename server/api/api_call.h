@@ -116,6 +116,7 @@ enum gate_status get_baseline_log(struct call *c);
 enum gate_status get_devices(struct call *c);
 enum gate_status get_branches(struct call *c);
 enum gate_status get_calibrations(struct call *c);
+enum gate_status get_coverage(struct call *c);
 enum gate_status get_machines(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
