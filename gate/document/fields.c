@@ -464,18 +464,18 @@ static void write_text(const char *s, struct buf *out)
 }
 
 /* Writing: where to, and with what between members and after a key. */
-struct writer {
+struct field_writer {
     struct buf *out;
     const char *comma, *colon;
     bool indented;
     int level;
 };
 
-static void write_object(const struct shape *s, const void *from, struct writer *w);
-static bool write_value(const struct field *f, const char *from, struct writer *w);
+static void write_object(const struct shape *s, const void *from, struct field_writer *w);
+static bool write_value(const struct field *f, const char *from, struct field_writer *w);
 
 /* Before the i-th element of a list or an object. */
-static void begin_element(size_t i, const struct writer *w)
+static void begin_element(size_t i, const struct field_writer *w)
 {
     if (i)
         buf_puts(w->out, w->comma);
@@ -483,13 +483,13 @@ static void begin_element(size_t i, const struct writer *w)
         buf_printf(w->out, "\n%*s", 2 * w->level, "");
 }
 
-static void open_list(char bracket, struct writer *w)
+static void open_list(char bracket, struct field_writer *w)
 {
     buf_putc(w->out, bracket);
     w->level++;
 }
 
-static void close_list(char bracket, size_t n, struct writer *w)
+static void close_list(char bracket, size_t n, struct field_writer *w)
 {
     w->level--;
     if (n && w->indented)
@@ -497,7 +497,7 @@ static void close_list(char bracket, size_t n, struct writer *w)
     buf_putc(w->out, bracket);
 }
 
-static void write_list(const struct field *f, const char *list, size_t n, struct writer *w)
+static void write_list(const struct field *f, const char *list, size_t n, struct field_writer *w)
 {
     open_list('[', w);
     for (size_t i = 0; i < n; i++) {
@@ -512,7 +512,7 @@ static void write_list(const struct field *f, const char *list, size_t n, struct
     close_list(']', n, w);
 }
 
-static void write_map(const struct field *f, const char *list, size_t n, struct writer *w)
+static void write_map(const struct field *f, const char *list, size_t n, struct field_writer *w)
 {
     open_list('{', w);
     for (size_t i = 0; i < n; i++, list += f->shape->bytes) {
@@ -526,7 +526,7 @@ static void write_map(const struct field *f, const char *list, size_t n, struct 
 }
 
 /* Writes a value; false, with nothing written: it is not known. */
-static bool write_value(const struct field *f, const char *from, struct writer *w)
+static bool write_value(const struct field *f, const char *from, struct field_writer *w)
 {
     const void *at = from + f->offset,
                *beside = from + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
@@ -575,7 +575,7 @@ static bool write_value(const struct field *f, const char *from, struct writer *
     }
 }
 
-static void write_object(const struct shape *s, const void *from, struct writer *w)
+static void write_object(const struct shape *s, const void *from, struct field_writer *w)
 {
     struct buf *out = w->out;
     size_t n = 0;
@@ -598,16 +598,16 @@ static void write_object(const struct shape *s, const void *from, struct writer 
 
 void fields_write(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct writer){.out = out, .comma = ",", .colon = ":"});
+    write_object(s, from, &(struct field_writer){.out = out, .comma = ",", .colon = ":"});
 }
 
 void fields_write_spaced(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct writer){.out = out, .comma = ", ", .colon = ": "});
+    write_object(s, from, &(struct field_writer){.out = out, .comma = ", ", .colon = ": "});
 }
 
 void fields_write_indented(const struct shape *s, const void *from, struct buf *out)
 {
-    write_object(s, from, &(struct writer){out, ",", ": ", true, 0});
+    write_object(s, from, &(struct field_writer){out, ",", ": ", true, 0});
     buf_putc(out, '\n');
 }

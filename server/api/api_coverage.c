@@ -26,7 +26,7 @@ static bool coverage_row(void *context, const struct store_coverage *row)
 enum gate_status get_coverage(struct call *c)
 {
     const char *device;
-    if (!take_format(c) || !take_device(c, false, &device))
+    if (!read_format(c) || !read_device(c, false, &device))
         return GATE_OK;
     list_open(c, "coverage");
     enum gate_status status = store_coverage(c->store, device, coverage_row, &c->emit, &c->err);
