@@ -283,10 +283,11 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
         json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
-             : printf("%zu runs sent, %zu were there already, %zu libraries are there, %zu "
-                      "refused for good, %zu left in '%s'\n%s%s%s",
-                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
-                      spool->path, address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
+             : printf("runs: %zu sent, %zu were there already, %zu refused for good, %zu left in "
+                      "'%s'; libraries there: %zu\n%s%s%s",
+                      c->n_created, c->n_existed, c->n_refused, c->n_left, spool->path,
+                      c->n_libraries, address[0] ? "the run: " : "", address,
+                      address[0] ? "\n" : "");
     buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
