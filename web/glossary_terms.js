@@ -5,6 +5,7 @@ export const TERMS = {
     verdict: "What the gate decided about the newest result: wrong result, slower, faster, no " +
         "difference above the threshold, or not to be told here.",
     case: "One problem of a suite: the op, the data type and the sizes.",
+    op: "What a kernel computes, such as gemm or attention_fwd.",
     trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise " +
         "looks like noise.",
     p50: "The median time of one launch.",

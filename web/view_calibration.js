@@ -80,7 +80,7 @@ function coverageSection(coverage) {
         h("h2", {}, "What verification has covered, over all runs"),
         h("p", { class: "quiet" }, "Sums over the cases of all runs; a part of the shapes is " +
             "drawn anew in every run. The last two columns are the most that one case had."),
-        tableBox("Coverage", h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Op"),
+        tableBox("Coverage", h("thead", {}, h("tr", {}, head("op", "Op"),
             columns.map(([key, name]) => head(`covered_${key}`, name, number)),
             head("covered_pairs", "Pairs of classes", number))),
         h("tbody", {}, coverage.map((row) => h("tr", {},
