@@ -5,6 +5,7 @@ export const TERMS = {
     verdict: "What the gate decided about the newest result: wrong result, slower, faster, no " +
         "difference above the threshold, or not to be told here.",
     case: "One problem of a suite: the op, the data type and the sizes.",
+    op: "What a kernel computes, such as gemm or attention_fwd.",
     trend: "p50 of the last runs, oldest left. The height spans at least 4 %, so that noise " +
         "looks like noise.",
     p50: "The median time of one launch.",
@@ -99,6 +100,17 @@ export const TERMS = {
         "not blamed either.",
     resolves: "The minimum detectable effect is at most the threshold: unchanged code passes, " +
         "and a pass means something.",
+    covered_runs: "Runs, of any branch, that said what their verification covered.",
+    covered_cases: "Cases that were verified in them.",
+    covered_values: "Kinds of inputs: random, exact, whole ranges of exponents, NaN, infinity, " +
+        "scores that are shifted or stretched, and others.",
+    covered_shapes: "Shapes other than the cases' own.",
+    covered_layouts: "Checks with tensors that are not dense.",
+    covered_launches: "Launches whose outputs were looked at.",
+    covered_skipped: "Checks that could not be made: a layout that the kernel refuses, a shape " +
+        "that the library does not serve or that is too large.",
+    covered_pairs: "A size has classes: what it leaves modulo 8 to 512, and how large it is. Of " +
+        "all pairs of classes of two sizes, so many met in the shapes of one case.",
     change_point: "A place in a trend where the level changed and stayed changed, found over " +
         "many runs.",
     alert_state: "new: nobody looked yet. acknowledged: someone does. accepted: it is meant to " +

@@ -5,13 +5,15 @@ import { h } from "./dom.js";
 import { tableBox } from "./parts.js";
 
 const FIGURES = [
-    ["grid", "Grid"], ["block", "Block"], ["registers", "Registers"], ["stack", "Stack, bytes"],
+    ["launches", "Launches"], ["grid", "Grid"], ["block", "Block"], ["registers", "Registers"],
+    ["stack", "Stack, bytes"],
     ["local_stores", "Local stores, bytes"], ["local_loads", "Local loads, bytes"],
     ["shared_bytes", "Shared memory, bytes"], ["barriers", "Barriers"], ["code", "Code, bytes"],
 ];
 
 const same = (a, b) => a.code_sha256 !== undefined && a.code_sha256 === b.code_sha256 &&
-    a.grid === b.grid && a.block === b.block && a.shared_bytes === b.shared_bytes;
+    a.launches === b.launches && a.grid === b.grid && a.block === b.block &&
+    a.shared_bytes === b.shared_bytes;
 
 /** Pairs of kernels that differ: by name, or where each side has one alone, those two. */
 export function pairsOf(mine, other) {

@@ -6,7 +6,7 @@ import {
     calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, sharesOf, tally,
 } from "./calibration.js";
 import { address, h } from "./dom.js";
-import { dateText, percent, plural, time } from "./format.js";
+import { count, dateText, percent, plural, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
 import { machineSection } from "./machines.js";
@@ -70,6 +70,25 @@ function earlier(all, selected, link) {
         }))));
 }
 
+/** What verification has looked at over all runs on the device, by op. */
+function coverageSection(coverage) {
+    const number = { class: "number" };
+    const columns = [
+        ["runs", "Runs"], ["cases", "Cases"], ["shapes", "Other shapes"], ["layouts", "Layouts"],
+        ["launches", "Launches"], ["skipped", "Not possible"], ["values", "Kinds of inputs"]];
+    return coverage.length > 0 && h("section", {},
+        h("h2", {}, "What verification has covered, over all runs"),
+        h("p", { class: "quiet" }, "Sums over the cases of all runs; a part of the shapes is " +
+            "drawn anew in every run. The last two columns are the most that one case had."),
+        tableBox("Coverage", h("thead", {}, h("tr", {}, head("op", "Op"),
+            columns.map(([key, name]) => head(`covered_${key}`, name, number)),
+            head("covered_pairs", "Pairs of classes", number))),
+        h("tbody", {}, coverage.map((row) => h("tr", {},
+            h("th", { scope: "row" }, row.op),
+            columns.map(([key]) => h("td", number, count(row[key]))),
+            h("td", number, `${count(row.pairs)} of ${count(row.pairs_of)}`))))));
+}
+
 function none(model) {
     return h("section", { class: "empty" },
         h("h2", {}, "Not calibrated yet"),
@@ -83,9 +102,10 @@ export async function calibrationView({ query, signal }) {
     if (devices.length === 0) return { title: "Calibration", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [{ machines }, { calibrations: all }] = await Promise.all([
+    const [{ machines }, { calibrations: all }, { coverage }] = await Promise.all([
         get("machines", { device }, signal),
-        get("calibrations", { device, limit: LIMIT }, signal)]);
+        get("calibrations", { device, limit: LIMIT }, signal),
+        get("coverage", { device }, signal)]);
     const machine = machines.find((m) => m.machine === query.get("machine")) ?? machines[0];
     const own = all.filter((c) => c.machine === machine?.machine);
     const calibrations = own.length > 0 ? own : all;
@@ -116,6 +136,7 @@ export async function calibrationView({ query, signal }) {
                 calibrationTable(shown),
                 earlier(calibrations, one, link),
             ],
+            coverageSection(coverage),
         ],
     };
 }

@@ -122,7 +122,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     return h("section", {}, bar.element, mean, table.element, rest);
 }
 
-/** What the wall shows of a branch, all, or the watched ones; open alerts are of two states. */
+/** What the wall shows of a branch, of all, or of main; open alerts are of two states. */
 const fetchAll = (state, branch, signal) => Promise.all([
     get("devices", scopeOf(branch), signal), load({ ...state, branch }, signal),
     ...["new", "acknowledged"].map((open) =>

@@ -142,7 +142,7 @@ function caseRows(item, run, opened, toggled) {
                 UNTOLD.concat("regression").includes(item.warning) && h("span", { class: "note" },
                     badge(item.warning), ` against ${againstText(run.policy.warn_against)}`)),
             h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
-            cell(item.p50_ns ? durationCell(item.p50_ns)
+            minor(item.p50_ns ? durationCell(item.p50_ns)
                 : h("span", { class: "none" }, "not timed")),
             h("td", { class: "number minor narrow-out" }, durationCell(item.baseline_p50_ns)),
             cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
@@ -174,7 +174,7 @@ function casesTable(run, some, query, name = "rows") {
     return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, [
         h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
         head("case", "Case"), head("process", "Evidence", { class: "minor" }),
-        head("p50", "p50", right), head("baseline", "Baseline", out),
+        head("p50", "p50", minor), head("baseline", "Baseline", out),
         head("change", "Change", right), head("mde", "MDE", out),
         head("provider", "vs vendor", minor), head("ceiling", "Ceiling", minor),
     ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),

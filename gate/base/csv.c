@@ -23,6 +23,11 @@ void csv_put(struct buf *out, const char *text)
     for (bool starts = true; *text; text++) {
         if (starts && is_formula(text))
             buf_putc(out, '\'');
+        size_t n = strcspn(text, ";\"");
+        buf_append(out, text, n);
+        text += n;
+        if (!*text)
+            break;
         if (*text == '"')
             buf_putc(out, '"');
         buf_putc(out, *text);

@@ -15,17 +15,6 @@ const cJSON *json_member(const cJSON *object, const char *key)
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-const cJSON *json_find(const cJSON *array, const char *key, const char *text)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, array) {
-        const char *found = json_string(item, key, NULL);
-        if (found && strcmp(found, text) == 0)
-            return item;
-    }
-    return NULL;
-}
-
 const char *json_string(const cJSON *object, const char *key, const char *otherwise)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);

@@ -42,10 +42,6 @@ bool json_locate(const cJSON *root, const char *text, size_t len, const char *po
 /* A member of an object; NULL when it is absent, or when `object` is none. */
 const cJSON *json_member(const cJSON *object, const char *key);
 
-/* The first object of an array whose member `key` is the string `text`; NULL when there is none, or
- * `array` is no array. */
-const cJSON *json_find(const cJSON *array, const char *key, const char *text);
-
 /* Typed look-ups of an object's member; the default when it is absent or of another type. */
 const char *json_string(const cJSON *object, const char *key, const char *otherwise);
 double json_number(const cJSON *object, const char *key, double otherwise);

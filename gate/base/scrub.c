@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/base/scrub.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static const char *const words[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-bool scrub_is_secret(const char *name)
+static bool is_secret(const char *name)
 {
     for (size_t i = 0; i < COUNT(prefixes); i++)
         if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
@@ -43,7 +44,7 @@ void scrub_environment(void)
         char *name = strndup(*at, strcspn(*at, "="));
         if (!name)
             abort(); /* a child that would start with its secrets is none */
-        bool secret = scrub_is_secret(name);
+        bool secret = is_secret(name);
         if (secret)
             unsetenv(name); /* the next one moves here */
         else

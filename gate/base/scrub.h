@@ -6,13 +6,8 @@
 #ifndef GATE_BASE_SCRUB_H
 #define GATE_BASE_SCRUB_H
 
-#include <stdbool.h>
-
-/* Is it a token, a password or a key by its name, or does it steer a CI job, as $GITHUB_ENV and
- * $CI_JOB_TOKEN do? */
-bool scrub_is_secret(const char *name);
-
-/* Takes all such variables out of this process's environment. */
+/* Takes all variables out of this process's environment that are a token, a password or a key by
+ * their names, or steer a CI job, as $GITHUB_ENV and $CI_JOB_TOKEN do. */
 void scrub_environment(void);
 
 #endif

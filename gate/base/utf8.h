@@ -15,9 +15,6 @@
  */
 size_t utf8_decode(const char *s, size_t n, uint32_t *code);
 
-/* Writes `code` (not a surrogate, at most U+10FFFF) and returns its length in bytes. */
-size_t utf8_encode(uint32_t code, char out[4]);
-
 /* Code points of a valid string. */
 size_t utf8_length(const char *s);
 

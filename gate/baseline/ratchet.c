@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Strings of a record that baseline_set() would free. */
-struct texts {
+struct ratchet_texts {
     char kernel[65], commit[41], run_uuid[37], library_sha256[65], code_sha256[65], epoch[401];
 };
 
@@ -17,7 +17,7 @@ static void copy(const char **text, char *to, size_t size)
     *text = to;
 }
 
-static void keep_texts(struct baseline_entry *e, struct texts *t)
+static void keep_texts(struct baseline_entry *e, struct ratchet_texts *t)
 {
     copy(&e->kernel, t->kernel, sizeof t->kernel);
     copy(&e->commit, t->commit, sizeof t->commit);
@@ -217,7 +217,7 @@ enum gate_status ratchet_move(struct baseline *b, const char *case_id, const cha
                               struct gate_error *err)
 {
     struct baseline_entry record;
-    struct texts texts;
+    struct ratchet_texts texts;
     char why[240];
     enum gate_status status = GATE_OK;
     *out = (struct ratchet_end){.changed = false};

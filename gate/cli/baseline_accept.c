@@ -36,7 +36,7 @@ static bool is_usable(const struct document_case *c)
 /* ---- the run ---- */
 
 /* Of one case: the run of its wanted or newest verified measurement. */
-struct search {
+struct run_search {
     const struct accept_request *request;
     char model[80];
     struct buf models; /* all that have the case, for a message */
@@ -46,7 +46,7 @@ struct search {
 
 static bool note_model(void *context, const struct store_case *row)
 {
-    struct search *s = context;
+    struct run_search *s = context;
     if (strcmp(row->id, s->request->cases) == 0) {
         buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", row->device_model);
         snprintf(s->model, sizeof(s->model), "%s", row->device_model);
@@ -56,7 +56,7 @@ static bool note_model(void *context, const struct store_case *row)
 
 static bool take_candidate(void *context, const struct store_point *p)
 {
-    struct search *s = context;
+    struct run_search *s = context;
     const char *wanted = s->request->run;
     if (strcmp(p->role, "candidate") != 0 ||
         (wanted && strncmp(p->run_uuid, wanted, strlen(wanted)) != 0))
@@ -65,7 +65,7 @@ static bool take_candidate(void *context, const struct store_point *p)
     return false;
 }
 
-static enum gate_status find_run(struct search *s, struct store *store, struct gate_error *err)
+static enum gate_status find_run(struct run_search *s, struct store *store, struct gate_error *err)
 {
     const struct accept_request *r = s->request;
     const struct store_case_query all = {.device_model = r->device_model,
@@ -93,7 +93,7 @@ static enum gate_status find_run(struct search *s, struct store *store, struct g
 }
 
 /* A case that was wrong has no measurement, so the newest run may be newer than the newest one. */
-static enum gate_status check_newest(const struct search *s, struct store *store,
+static enum gate_status check_newest(const struct run_search *s, struct store *store,
                                      struct gate_error *err)
 {
     struct document d = {0};
@@ -112,7 +112,7 @@ static enum gate_status check_newest(const struct search *s, struct store *store
 static enum gate_status open_run_of_case(const struct accept_request *r, struct store *store,
                                          struct document *out, struct gate_error *err)
 {
-    struct search s = {.request = r};
+    struct run_search s = {.request = r};
     buf_init(&s.models, 64 * 1024);
     enum gate_status status = find_run(&s, store, err);
     if (status == GATE_OK && !r->run)

@@ -14,22 +14,22 @@
 #include "gate/report/report_table.h"
 
 /* A library that baselines of a device model come from. */
-struct library {
+struct wanted_library {
     char device_model[80], sha256[65];
     size_t n_cases;
     const char *state; /* "cached", "fetched" or "absent" */
 };
 
-struct libraries {
+struct wanted_libraries {
     const char *device_model; /* of the file that is read */
-    struct library *list;
+    struct wanted_library *list;
     size_t n;
     bool no_memory;
 };
 
 static void note_entry(void *context, const char *case_id, const struct baseline_entry *e)
 {
-    struct libraries *l = context;
+    struct wanted_libraries *l = context;
     (void)case_id;
     for (size_t i = 0; i < l->n; i++) {
         if (!strcmp(l->list[i].sha256, e->library_sha256) &&
@@ -38,12 +38,12 @@ static void note_entry(void *context, const char *case_id, const struct baseline
             return;
         }
     }
-    struct library *longer = realloc(l->list, (l->n + 1) * sizeof *longer);
+    struct wanted_library *longer = realloc(l->list, (l->n + 1) * sizeof *longer);
     l->no_memory |= !longer;
     if (!longer)
         return;
     l->list = longer;
-    longer[l->n] = (struct library){.n_cases = 1, .state = "absent"};
+    longer[l->n] = (struct wanted_library){.n_cases = 1, .state = "absent"};
     snprintf(longer[l->n].device_model, sizeof longer->device_model, "%s", l->device_model);
     snprintf(longer[l->n++].sha256, sizeof longer->sha256, "%s", e->library_sha256);
 }
@@ -51,19 +51,20 @@ static void note_entry(void *context, const char *case_id, const struct baseline
 static enum gate_status note_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
-    struct libraries *l = context;
+    struct wanted_libraries *l = context;
     l->device_model = device_model;
     baseline_each(baseline, note_entry, l);
     return l->no_memory ? gate_fail(err, GATE_INTERNAL, "out of memory") : GATE_OK;
 }
 
 /* A failure of one does not keep the others; the last one is reported. */
-static enum gate_status fetch_all(struct libraries *l, struct fetch *fetch, struct gate_error *err)
+static enum gate_status fetch_all(struct wanted_libraries *l, struct fetch *fetch,
+                                  struct gate_error *err)
 {
     char path[PATHS_MAX];
     enum gate_status worst = GATE_OK;
     for (size_t i = 0; i < l->n; i++) {
-        struct library *one = &l->list[i];
+        struct wanted_library *one = &l->list[i];
         enum gate_status status = artifact_get(one->sha256, path, NULL);
         one->state = status ? "absent" : "cached";
         if (!status)
@@ -76,7 +77,7 @@ static enum gate_status fetch_all(struct libraries *l, struct fetch *fetch, stru
     return worst ? gate_fail(err, worst, "%s", err->message) : GATE_OK;
 }
 
-static void write_json(const struct libraries *l, struct buf *out)
+static void write_json(const struct wanted_libraries *l, struct buf *out)
 {
     buf_puts(out, "[");
     for (size_t i = 0; i < l->n; i++) {
@@ -88,7 +89,7 @@ static void write_json(const struct libraries *l, struct buf *out)
     buf_puts(out, l->n ? "\n]\n" : "]\n");
 }
 
-static void write_table(const struct libraries *l, struct buf *out)
+static void write_table(const struct wanted_libraries *l, struct buf *out)
 {
     static const struct table_column columns[] = {
         {"device", false, 0}, {"library", false, 0}, {"cases", true, 1}, {"state", false, 0}};
@@ -96,7 +97,7 @@ static void write_table(const struct libraries *l, struct buf *out)
     struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
     char text[32];
     for (size_t i = 0; i < l->n; i++) {
-        const struct library *one = &l->list[i];
+        const struct wanted_library *one = &l->list[i];
         table_cell(table, TERM_PLAIN, one->device_model);
         table_cell(table, TERM_PLAIN, one->sha256);
         snprintf(text, sizeof text, "%zu", one->n_cases);
@@ -110,7 +111,7 @@ static void write_table(const struct libraries *l, struct buf *out)
 enum gate_status baseline_fetch(const struct remote_choice *choice, const char *folder,
                                 const char *device_model, bool json, struct gate_error *err)
 {
-    struct libraries l = {0};
+    struct wanted_libraries l = {0};
     struct fetch fetch = {.choice = *choice};
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);

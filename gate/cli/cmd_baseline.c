@@ -16,13 +16,13 @@
 
 #define LOG_INDENT "    "
 
-struct arguments {
+struct baseline_arguments {
     const char *device_model, *baselines, *reason, *db, *run;
     struct remote_choice remote;
     bool json, allow_dirty;
 };
 
-#define AT(field) .at = offsetof(struct arguments, field)
+#define AT(field) .at = offsetof(struct baseline_arguments, field)
 
 static const struct option_def options[] = {
     {.name = "device-model",
@@ -31,7 +31,7 @@ static const struct option_def options[] = {
              "models have measured CASE",
      .type = OPTION_TEXT,
      AT(device_model)},
-    BASELINES_OPTION(struct arguments, baselines),
+    BASELINES_OPTION(struct baseline_arguments, baselines),
     {.name = "reason",
      .value = "TEXT",
      .help = "of accept: why; goes into the log",
@@ -47,8 +47,8 @@ static const struct option_def options[] = {
      .help = "of accept: also of a run with changes that were not committed",
      .type = OPTION_FLAG,
      AT(allow_dirty)},
-    DB_OPTION(struct arguments, db),
-    JSON_OPTION(struct arguments, json),
+    DB_OPTION(struct baseline_arguments, db),
+    JSON_OPTION(struct baseline_arguments, json),
     {0},
 };
 
@@ -70,14 +70,14 @@ const struct command command_baseline = {
         "  fetch   gets the libraries of the baselines that are not in the artifact cache "
         "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
         "there\n",
-    .groups = {{options, 0}, {remote_options, offsetof(struct arguments, remote)}},
+    .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
     .main = cmd_baseline,
 };
 
 /* ---- show and log ---- */
 
 /* Rows or objects of one file after the other. */
-struct listing {
+struct baseline_listing {
     bool json, log;
     size_t n;
     struct report_style style;
@@ -88,7 +88,7 @@ struct listing {
 };
 
 /* What stands before the next object of a list. */
-static struct buf *next_object(struct listing *l)
+static struct buf *next_object(struct baseline_listing *l)
 {
     buf_puts(&l->objects, l->objects.len ? ",\n  " : "[\n  ");
     return &l->objects;
@@ -96,7 +96,7 @@ static struct buf *next_object(struct listing *l)
 
 static void show_entry(void *context, const char *case_id, const struct baseline_entry *e)
 {
-    struct listing *l = context;
+    struct baseline_listing *l = context;
     char text[UNITS_MAX];
     l->n++;
     if (l->json) {
@@ -119,7 +119,7 @@ static void show_entry(void *context, const char *case_id, const struct baseline
     table_cell(l->table, TERM_DIM, e->epoch);
 }
 
-static void put_wrapped(const struct listing *l, const struct buf *words, struct buf *out)
+static void put_wrapped(const struct baseline_listing *l, const struct buf *words, struct buf *out)
 {
     int indent = (int)strlen(LOG_INDENT);
     if (words->len == 0)
@@ -130,7 +130,8 @@ static void put_wrapped(const struct listing *l, const struct buf *words, struct
 }
 
 /* A few lines, as wide as the terminal: a reason is of any length. */
-static void put_change(const struct listing *l, const struct baseline_change *c, struct buf *out)
+static void put_change(const struct baseline_listing *l, const struct baseline_change *c,
+                       struct buf *out)
 {
     char time[UNITS_MAX], from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
     struct buf what, reason;
@@ -159,7 +160,7 @@ static void put_change(const struct listing *l, const struct baseline_change *c,
 
 static void log_entry(void *context, const struct baseline_change *c)
 {
-    struct listing *l = context;
+    struct baseline_listing *l = context;
     l->n++;
     if (l->json)
         baseline_write_change(l->device_model, c, next_object(l));
@@ -170,7 +171,7 @@ static void log_entry(void *context, const struct baseline_change *c)
 static enum gate_status list_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
-    struct listing *l = context;
+    struct baseline_listing *l = context;
     (void)err;
     l->baseline = baseline;
     l->device_model = device_model;
@@ -181,7 +182,7 @@ static enum gate_status list_file(void *context, const char *device_model,
     return GATE_OK;
 }
 
-static enum gate_status list(const struct arguments *a, bool log, struct gate_error *err)
+static enum gate_status list(const struct baseline_arguments *a, bool log, struct gate_error *err)
 {
     static const struct table_column show_columns[] = {
         {"device", false, 0},   {"case", false, 0},   {"p50", true, 0},
@@ -189,7 +190,7 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
         {"kernel", false, 2},   {"commit", false, 0}, {"time (UTC)", false, 1},
         {"contract", false, 6}, {"epoch", false, 7},
     };
-    struct listing l = {.json = a->json, .log = log, .style = command_style()};
+    struct baseline_listing l = {.json = a->json, .log = log, .style = command_style()};
     buf_init(&l.text, COMMAND_MAX_OUTPUT);
     buf_init(&l.objects, COMMAND_MAX_OUTPUT);
     l.table = table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
@@ -213,7 +214,8 @@ static enum gate_status list(const struct arguments *a, bool log, struct gate_er
 
 /* ---- the command ---- */
 
-static enum gate_status accept(const struct arguments *a, const char *cases, struct gate_error *err)
+static enum gate_status accept(const struct baseline_arguments *a, const char *cases,
+                               struct gate_error *err)
 {
     const struct accept_request request = {
         .cases = cases,
@@ -233,7 +235,7 @@ static bool is_empty(const char *text)
     return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-static int run_action(const struct arguments *a, const struct options_seen *seen, int n,
+static int run_action(const struct baseline_arguments *a, const struct options_seen *seen, int n,
                       char **operands)
 {
     const struct command *self = &command_baseline;
@@ -267,7 +269,7 @@ static int run_action(const struct arguments *a, const struct options_seen *seen
 
 int cmd_baseline(int argc, char **argv)
 {
-    struct arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
+    struct baseline_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
     struct options_seen seen;
     int exit_code;
     if (!options_read(&command_baseline, &a, 2, argc, argv, &seen, &exit_code))

@@ -78,7 +78,7 @@ const struct command command_bisect = {
 };
 
 /* Everything of one search; `library` of a commit is built when it is asked for. */
-struct hunt {
+struct bisect_hunt {
     const struct bisect_request *request;
     struct measure_options how;
     struct rebuild_recipe recipe;
@@ -93,7 +93,7 @@ struct hunt {
 /* ---- one commit ---- */
 
 /* Its library, and the hashes by which another commit's is the same. */
-static enum gate_status build(struct hunt *h, size_t i, struct revision *out,
+static enum gate_status build(struct bisect_hunt *h, size_t i, struct revision *out,
                               struct gate_error *err)
 {
     enum gate_status status = revision_resolve(h->commits.id[i], &h->recipe, out, err);
@@ -110,7 +110,7 @@ static bool is_judged(const struct finding *f)
 }
 
 /* A commit of equal code is equally good. */
-static bool take_over(struct hunt *h, size_t i)
+static bool take_over(struct bisect_hunt *h, size_t i)
 {
     struct finding *f = &h->findings[i];
     for (size_t k = 0; k < h->commits.n; k++) {
@@ -126,7 +126,7 @@ static bool take_over(struct hunt *h, size_t i)
     return false;
 }
 
-static enum search_state judge(const struct hunt *h, const struct comparison *m)
+static enum search_state judge(const struct bisect_hunt *h, const struct comparison *m)
 {
     if (!h->by_speed) {
         if (m->verdict == VERDICT_WRONG || m->verdict == VERDICT_REGRESSION)
@@ -144,12 +144,12 @@ static enum search_state judge(const struct hunt *h, const struct comparison *m)
 }
 
 /* Half of the slowdown, as far as a threshold goes: a kernel may be ten times as slow. */
-static double threshold_of(const struct hunt *h)
+static double threshold_of(const struct bisect_hunt *h)
 {
     return h->by_speed ? fmin(expm1(h->halfway), 1) : h->request->run.policy.threshold;
 }
 
-static enum gate_status measure(struct hunt *h, size_t i, const struct revision *library,
+static enum gate_status measure(struct bisect_hunt *h, size_t i, const struct revision *library,
                                 const struct revision *good, struct gate_error *err)
 {
     struct finding *f = &h->findings[i];
@@ -170,7 +170,7 @@ static enum gate_status measure(struct hunt *h, size_t i, const struct revision 
     return GATE_OK;
 }
 
-static enum gate_status look_at(struct hunt *h, size_t i, const struct revision *good,
+static enum gate_status look_at(struct bisect_hunt *h, size_t i, const struct revision *good,
                                 struct gate_error *err)
 {
     struct finding *f = &h->findings[i];
@@ -197,7 +197,8 @@ static enum gate_status look_at(struct hunt *h, size_t i, const struct revision 
 /* ---- the two ends ---- */
 
 /* The bad end sets what is looked for: half of its slowdown, or what makes it wrong. */
-static enum gate_status open_ends(struct hunt *h, struct revision *good, struct gate_error *err)
+static enum gate_status open_ends(struct bisect_hunt *h, struct revision *good,
+                                  struct gate_error *err)
 {
     size_t last = h->commits.n - 1;
     struct finding *bad = &h->findings[last];
@@ -236,14 +237,14 @@ static enum gate_status open_ends(struct hunt *h, struct revision *good, struct 
 
 /* ---- the search ---- */
 
-static void read_states(const struct hunt *h, enum search_state *states)
+static void read_states(const struct bisect_hunt *h, enum search_state *states)
 {
     for (size_t i = 0; i < h->commits.n; i++)
         states[i] = h->findings[i].state;
 }
 
-static enum gate_status look_for(struct hunt *h, const struct revision *good, struct search *out,
-                                 struct gate_error *err)
+static enum gate_status look_for(struct bisect_hunt *h, const struct revision *good,
+                                 struct search *out, struct gate_error *err)
 {
     enum search_state *states = calloc(h->commits.n, sizeof *states);
     enum gate_status status = states ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -266,8 +267,8 @@ static enum gate_status look_for(struct hunt *h, const struct revision *good, st
 /* ---- the answer ---- */
 
 /* The commit itself against the one before it: only what is seen here is reported. */
-static enum gate_status confirm(struct hunt *h, const struct search *s, struct comparison *out,
-                                struct gate_error *err)
+static enum gate_status confirm(struct bisect_hunt *h, const struct search *s,
+                                struct comparison *out, struct gate_error *err)
 {
     struct revision before, found;
     enum gate_status status = build(h, s->good, &before, err);
@@ -283,7 +284,8 @@ static enum gate_status confirm(struct hunt *h, const struct search *s, struct c
     return status;
 }
 
-static void print_text(const struct hunt *h, const struct search *s, const struct comparison *m)
+static void print_text(const struct bisect_hunt *h, const struct search *s,
+                       const struct comparison *m)
 {
     char subject[300];
     struct buf safe;
@@ -312,7 +314,8 @@ static void print_text(const struct hunt *h, const struct search *s, const struc
     buf_release(&safe);
 }
 
-static void print_json(const struct hunt *h, const struct search *s, const struct comparison *m)
+static void print_json(const struct bisect_hunt *h, const struct search *s,
+                       const struct comparison *m)
 {
     struct buf text;
     cJSON *o = cJSON_CreateObject(), *left = cJSON_AddArrayToObject(o, "commits");
@@ -333,7 +336,7 @@ static void print_json(const struct hunt *h, const struct search *s, const struc
     cJSON_Delete(o);
 }
 
-static int answer(const struct hunt *h, const struct search *s, const struct comparison *m)
+static int answer(const struct bisect_hunt *h, const struct search *s, const struct comparison *m)
 {
     bool seen = m->verdict == VERDICT_REGRESSION || m->verdict == VERDICT_WRONG;
     if (h->request->run.json)
@@ -354,7 +357,7 @@ static void describe(const struct bisect_request *r, char *out, size_t size)
              run->target.worker ? run->target.worker : "-");
 }
 
-static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
+static enum gate_status open_journal(struct bisect_hunt *h, struct gate_error *err)
 {
     char folder[PATHS_MAX], path[PATHS_MAX], name[200], about[1000];
     const struct commits *c = &h->commits;
@@ -375,7 +378,7 @@ static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
     return findings_open(path, about, h->request->restart, c, &h->journal, h->findings, err);
 }
 
-static int hunt(struct hunt *h, struct gate_error *err)
+static int hunt(struct bisect_hunt *h, struct gate_error *err)
 {
     const struct bisect_request *r = h->request;
     struct revision good;
@@ -411,17 +414,17 @@ int cmd_bisect(int argc, char **argv)
     if (target_resolve(&r.run.target, &target, &err))
         return command_failed(&command_bisect, &err);
     r.run.target.device = target.device;
-    struct hunt h = {.request = &r,
-                     .journal.file = -1,
-                     .recipe = run_request_recipe(&r.run, !strcmp(target.device, "host")),
-                     .how = {.suite = r.run.suite,
-                             .device = target.device,
-                             .worker = r.run.target.worker,
-                             .case_id = r.case_id,
-                             .timeout_s = r.run.target.timeout_s,
-                             .budget_ms = r.run.policy.budget_ms,
-                             .pause_s = r.run.policy.pause_s,
-                             .wait_s = r.run.wait_s}};
+    struct bisect_hunt h = {.request = &r,
+                            .journal.file = -1,
+                            .recipe = run_request_recipe(&r.run, !strcmp(target.device, "host")),
+                            .how = {.suite = r.run.suite,
+                                    .device = target.device,
+                                    .worker = r.run.target.worker,
+                                    .case_id = r.case_id,
+                                    .timeout_s = r.run.target.timeout_s,
+                                    .budget_ms = r.run.policy.budget_ms,
+                                    .pause_s = r.run.policy.pause_s,
+                                    .wait_s = r.run.wait_s}};
     interrupt_announce("bisect", "the same command goes on with what is found by now");
     code = hunt(&h, &err);
     journal_close(&h.journal);

@@ -54,7 +54,7 @@ const struct command command_calibrate = {
     .main = cmd_calibrate,
 };
 
-struct calibration {
+struct calibrate_run {
     struct run_setup setup;
     struct store *store;
     struct run run; /* for its document: the cases of a calibration have no verdicts */
@@ -63,7 +63,7 @@ struct calibration {
     char sha256[65];
 };
 
-static enum gate_status prepare(const struct run_request *r, struct calibration *c,
+static enum gate_status prepare(const struct run_request *r, struct calibrate_run *c,
                                 struct gate_error *err)
 {
     /* A history that cannot be written is known before anything is measured. */
@@ -127,7 +127,7 @@ static void take_result(struct calibrated_case *to, const struct case_result *re
 }
 
 /* d of all shares of one case in this process; false: no case can be measured any more. */
-static bool calibrate_case(struct calibration *c, size_t i, size_t process)
+static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
 {
     struct calibrated_case *to = &c->cases[i];
     struct case_task task = {.c = &c->setup.suite.cases[i],
@@ -156,7 +156,7 @@ static bool calibrate_case(struct calibration *c, size_t i, size_t process)
 
 /* The cases that were to be measured still lack their processes for the reason of the one that was
  * at work. */
-static void stop_at(struct calibration *c, size_t at)
+static void stop_at(struct calibrate_run *c, size_t at)
 {
     const struct calibrated_case *why = &c->cases[at];
     for (size_t i = 0; i < c->setup.suite.n_cases; i++)
@@ -164,7 +164,7 @@ static void stop_at(struct calibration *c, size_t at)
             give_up(&c->cases[i], why->lacks, "%s", why->reason);
 }
 
-static void calibrate(struct calibration *c)
+static void calibrate(struct calibrate_run *c)
 {
     char text[320];
     size_t n = c->setup.suite.n_cases;
@@ -187,7 +187,7 @@ static void calibrate(struct calibration *c)
 }
 
 /* Without the figures of any case there is nothing to keep. */
-static enum gate_status check_figures(const struct calibration *c, struct gate_error *err)
+static enum gate_status check_figures(const struct calibrate_run *c, struct gate_error *err)
 {
     size_t n = c->setup.suite.n_cases, counts[VERDICT_COUNT] = {0};
     for (size_t i = 0; i < n; i++) {
@@ -202,7 +202,7 @@ static enum gate_status check_figures(const struct calibration *c, struct gate_e
 }
 
 /* Keeps a run document without cases and with a calibration. */
-static enum gate_status keep(const struct run_request *r, struct calibration *c,
+static enum gate_status keep(const struct run_request *r, struct calibrate_run *c,
                              struct gate_error *err)
 {
     enum gate_status status = check_figures(c, err);
@@ -236,7 +236,7 @@ static enum gate_status keep(const struct run_request *r, struct calibration *c,
 
 static int execute(const struct command *command, const struct run_request *r, size_t processes)
 {
-    struct calibration c = {.wanted = processes};
+    struct calibrate_run c = {.wanted = processes};
     struct gate_error err = {0};
     enum gate_status status = prepare(r, &c, &err);
     if (!status)

@@ -74,7 +74,7 @@ const struct command command_diff = {
     .main = cmd_diff,
 };
 
-struct wanted {
+struct diff_selection {
     const struct diff_request *request;
     const char *case_id, *device_model;
     struct revision *out;
@@ -85,7 +85,7 @@ struct wanted {
 
 static void take_entry(void *context, const char *case_id, const struct baseline_entry *e)
 {
-    struct wanted *w = context;
+    struct diff_selection *w = context;
     if (strcmp(case_id, w->case_id) != 0 || w->status)
         return;
     struct rebuild_recipe recipe = run_request_recipe(&w->request->run, false);
@@ -101,7 +101,7 @@ static void take_entry(void *context, const char *case_id, const struct baseline
 static enum gate_status take_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
-    struct wanted *w = context;
+    struct diff_selection *w = context;
     (void)device_model;
     (void)err;
     baseline_each(baseline, take_entry, w);
@@ -114,7 +114,8 @@ static enum gate_status resolve(const struct diff_request *r, const char *what,
     struct rebuild_recipe recipe = run_request_recipe(&r->run, false);
     if (strncmp(what, BASELINE, strlen(BASELINE)) != 0)
         return revision_resolve(what, &recipe, out, err);
-    struct wanted w = {.request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
+    struct diff_selection w = {
+        .request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
     enum gate_status status =
         baseline_files_each(r->run.baselines, r->device_model, take_file, &w, err);
     if (!status && !w.n_found)

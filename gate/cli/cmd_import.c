@@ -187,8 +187,9 @@ static enum gate_status import_file(struct import *im, const char *db, const cha
 
 static int print_counts(const struct import *im, bool json)
 {
-    int n = json ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
-                 : printf("%zu runs stored, %zu were there already\n", im->n_stored, im->n_existed);
+    int n = json
+                ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
+                : printf("runs: %zu stored, %zu were there already\n", im->n_stored, im->n_existed);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
 

@@ -91,7 +91,7 @@ struct enqueue {
     struct gate_error *err;
 };
 
-static void say(const char *line)
+static void print_line(const char *line)
 {
     struct buf safe;
     buf_init(&safe, 16 * 1024);
@@ -115,7 +115,7 @@ static enum gate_status send_spool(struct enqueue *q, struct gate_error *err)
 {
     struct push_counts counts;
     enum gate_status status =
-        push_spool(q->client, q->spool, (double)q->arguments->patience_s, say, &counts, err);
+        push_spool(q->client, q->spool, (double)q->arguments->patience_s, print_line, &counts, err);
     add_counts(&q->counts, &counts);
     return status;
 }
@@ -131,14 +131,14 @@ static enum gate_status put(struct enqueue *q, enum spool_kind kind, int64_t tim
     return status == GATE_NO_VERDICT ? gate_fail(q->err, GATE_IO, "%s", q->err->message) : status;
 }
 
-struct search {
+struct library_search {
     const char *sha256;
     bool found;
 };
 
 static void look_at_baseline(void *context, const char *case_id, const struct baseline_entry *entry)
 {
-    struct search *s = context;
+    struct library_search *s = context;
     (void)case_id;
     s->found |= !strcmp(entry->library_sha256, s->sha256);
 }
@@ -147,7 +147,7 @@ static enum gate_status is_baseline(const char *folder, const char *model, const
                                     bool *out, struct gate_error *err)
 {
     struct baseline *baseline = NULL;
-    struct search s = {.sha256 = sha256};
+    struct library_search s = {.sha256 = sha256};
     char *path = baseline_path(folder, model);
     if (!path)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -187,7 +187,7 @@ static enum gate_status put_library(struct enqueue *q, const struct document *d)
         snprintf(line, sizeof line,
                  "the library of a baseline cannot be sent, name it with --library FILE: %s",
                  why.message);
-        say(line);
+        print_line(line);
         return GATE_OK;
     }
     return put(q, SPOOL_LIBRARY, d->time_ms, sha256, NULL);
@@ -283,10 +283,11 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
         json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
-             : printf("%zu runs sent, %zu were there already, %zu libraries are there, %zu "
-                      "refused for good, %zu left in '%s'\n%s%s%s",
-                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left,
-                      spool->path, address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
+             : printf("runs: %zu sent, %zu were there already, %zu refused for good, %zu left in "
+                      "'%s'; libraries there: %zu\n%s%s%s",
+                      c->n_created, c->n_existed, c->n_refused, c->n_left, spool->path,
+                      c->n_libraries, address[0] ? "the run: " : "", address,
+                      address[0] ? "\n" : "");
     buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }

@@ -459,7 +459,7 @@ enum gate_status run_request_store(struct store *store, const struct buf *text,
 /* ---- the run ---- */
 
 /* Everything that a run needs and lets go of at its end. */
-struct session {
+struct run_session {
     struct run_setup setup;
     struct store *store;
     struct baseline *baseline;
@@ -491,7 +491,7 @@ static bool keeps_baselines(const struct run_request *r)
 /* What would be written at the end must be writable now: the cache, and the folder of the
  * baselines, which is made when it is not there. It stays locked from the reading of the baselines
  * to the writing, so that two runs do not undo each other's. */
-static enum gate_status open_for_keeping(const struct run_request *r, struct session *s,
+static enum gate_status open_for_keeping(const struct run_request *r, struct run_session *s,
                                          struct gate_error *err)
 {
     char cache[PATHS_MAX];
@@ -517,8 +517,8 @@ static enum gate_status resolve_merge_base(const struct run_request *r, const st
 }
 
 /* The library that is meant; of a merge base, the policy then has its commit. */
-static enum gate_status resolve(const struct run_request *r, struct session *s, const char **what,
-                                struct revision *out, struct gate_error *err)
+static enum gate_status resolve(const struct run_request *r, struct run_session *s,
+                                const char **what, struct revision *out, struct gate_error *err)
 {
     char commit[41];
     enum gate_status status = GATE_OK;
@@ -534,7 +534,7 @@ static enum gate_status resolve(const struct run_request *r, struct session *s, 
     return status;
 }
 
-static enum gate_status open_against(struct run_request *r, struct session *s,
+static enum gate_status open_against(struct run_request *r, struct run_session *s,
                                      struct gate_error *err)
 {
     const struct document_device *device = &supervisor_greeting(s->setup.supervisor)->device;
@@ -555,7 +555,8 @@ static enum gate_status open_against(struct run_request *r, struct session *s,
 }
 
 /* All that can be refused is refused before the first kernel runs. */
-static enum gate_status prepare(struct run_request *r, struct session *s, struct gate_error *err)
+static enum gate_status prepare(struct run_request *r, struct run_session *s,
+                                struct gate_error *err)
 {
     origin_read(&r->origin, &s->origin);
     enum gate_status status = run_request_open_reports(r, err);
@@ -570,7 +571,7 @@ static enum gate_status prepare(struct run_request *r, struct session *s, struct
 
 /* Parts of a suite that run beside each other change the baselines of their own cases: each reads
  * them again when it is its turn. */
-static enum gate_status keep_baselines(const struct run_request *r, struct session *s,
+static enum gate_status keep_baselines(const struct run_request *r, struct run_session *s,
                                        bool *changed, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
@@ -590,7 +591,7 @@ static enum gate_status keep_baselines(const struct run_request *r, struct sessi
     return run_keep_baselines(&s->run, s->baseline, changed, err);
 }
 
-static enum gate_status keep_document(const struct run_request *r, struct session *s,
+static enum gate_status keep_document(const struct run_request *r, struct run_session *s,
                                       struct gate_error *err)
 {
     struct document made, document;
@@ -612,7 +613,7 @@ static enum gate_status keep_document(const struct run_request *r, struct sessio
 }
 
 /* The second comparison has workers of its own, and no other worker is on the device then. */
-static enum gate_status measure_warning(struct session *s, struct gate_error *err)
+static enum gate_status measure_warning(struct run_session *s, struct gate_error *err)
 {
     supervisor_retire_worker(s->setup.supervisor);
     enum gate_status status = supervisor_start(&s->setup.target.options, &s->supervisor, err);
@@ -625,7 +626,7 @@ static enum gate_status measure_warning(struct session *s, struct gate_error *er
     return status;
 }
 
-static enum gate_status read_counters(struct session *s, struct gate_error *err)
+static enum gate_status read_counters(struct run_session *s, struct gate_error *err)
 {
     supervisor_retire_worker(s->setup.supervisor);
     if (s->supervisor)
@@ -637,7 +638,7 @@ static enum gate_status read_counters(struct session *s, struct gate_error *err)
                               : GATE_OK;
 }
 
-static enum gate_status measure_and_write(const struct run_request *r, struct session *s,
+static enum gate_status measure_and_write(const struct run_request *r, struct run_session *s,
                                           struct gate_error *err)
 {
     bool changed = false;
@@ -675,7 +676,7 @@ uint64_t run_request_fresh_seed(void)
     return seed;
 }
 
-static void set_against(struct run *run, const struct session *s, const char *what,
+static void set_against(struct run *run, const struct run_session *s, const char *what,
                         const struct revision *found)
 {
     bool stored = is_baseline(what);
@@ -688,7 +689,7 @@ static void set_against(struct run *run, const struct session *s, const char *wh
                                                     : "the other library";
 }
 
-static void start_warning(const struct run_request *r, struct session *s)
+static void start_warning(const struct run_request *r, struct run_session *s)
 {
     s->warning = s->run;
     s->warning.policy.accept_new = s->warning.policy.ratchet = false;
@@ -696,7 +697,7 @@ static void start_warning(const struct run_request *r, struct session *s)
     set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
 }
 
-static void start(const struct run_request *r, struct session *s)
+static void start(const struct run_request *r, struct run_session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
                           .shard = s->setup.shard.count ? &s->setup.shard : NULL,
@@ -730,7 +731,7 @@ static enum gate_status check_clean(const struct run_request *r, const struct or
 
 int run_request_execute(const struct command *command, struct run_request *r)
 {
-    struct session s = {.lock = -1};
+    struct run_session s = {.lock = -1};
     struct gate_error err = {0};
     if (!is_baseline(r->policy.against) && keeps_baselines(r))
         return command_usage(command,

@@ -13,7 +13,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-struct driver {
+struct guard_driver {
     decltype(&cuGetErrorName) error_name;
     decltype(&cuGetErrorString) error_text;
     decltype(&cuDeviceGet) device;
@@ -35,7 +35,7 @@ static bool load_symbol(void *library, const char *name, void *function)
     return symbol != NULL;
 }
 
-static bool load_driver(struct driver *v)
+static bool load_driver(struct guard_driver *v)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return library && load_symbol(library, "cuGetErrorName", &v->error_name) &&
@@ -53,9 +53,9 @@ static bool load_driver(struct driver *v)
 }
 
 /* NULL: there is no such driver. It stays loaded, since the runtime holds it as well. */
-static const struct driver *driver(void)
+static const struct guard_driver *driver(void)
 {
-    static struct driver v;
+    static struct guard_driver v;
     static enum { UNTRIED, PRESENT, ABSENT } state = UNTRIED;
     if (state == UNTRIED)
         state = load_driver(&v) ? PRESENT : ABSENT;
@@ -72,8 +72,8 @@ static CUmemAllocationProp properties(const struct cuda_device *d)
     return p;
 }
 
-static enum gate_status driver_fail(struct gate_error *err, const struct driver *v, CUresult error,
-                                    const char *what)
+static enum gate_status driver_fail(struct gate_error *err, const struct guard_driver *v,
+                                    CUresult error, const char *what)
 {
     const char *name = NULL, *text = NULL;
     (void)v->error_name(error, &name);
@@ -91,10 +91,10 @@ static enum gate_status driver_fail(struct gate_error *err, const struct driver 
     } while (0)
 
 /* The driver, and the unit of mapped memory, of which one stays unmapped on either side. */
-static enum gate_status offer(const struct cuda_device *d, const struct driver **out, size_t *unit,
-                              struct gate_error *err)
+static enum gate_status offer(const struct cuda_device *d, const struct guard_driver **out,
+                              size_t *unit, struct gate_error *err)
 {
-    const struct driver *v = driver();
+    const struct guard_driver *v = driver();
     const CUmemAllocationProp p = properties(d);
     CUdevice device;
     int offered = 0;
@@ -114,7 +114,7 @@ static enum gate_status offer(const struct cuda_device *d, const struct driver *
 }
 
 /* For memory that is there, so that there is a driver; 0 where it no longer says. */
-static size_t unit_of(const struct driver *v, const struct cuda_device *d)
+static size_t unit_of(const struct guard_driver *v, const struct cuda_device *d)
 {
     const CUmemAllocationProp p = properties(d);
     size_t bytes = 0;
@@ -122,7 +122,7 @@ static size_t unit_of(const struct driver *v, const struct cuda_device *d)
 }
 
 /* Memory for the middle of the addresses. The mapping keeps it, so its handle is let go. */
-static enum gate_status map_middle(const struct driver *v, const struct cuda_device *d,
+static enum gate_status map_middle(const struct guard_driver *v, const struct cuda_device *d,
                                    CUdeviceptr middle, size_t bytes, struct gate_error *err)
 {
     const CUmemAllocationProp p = properties(d);
@@ -147,7 +147,7 @@ enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const cha
                                   struct device_memory *out, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    const struct driver *v;
+    const struct guard_driver *v;
     CUdeviceptr all = 0;
     size_t fence;
     (void)name;
@@ -167,7 +167,7 @@ enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const cha
 /* After an error of the device this fails as well, and the worker is about to end. */
 void cuda_guard_free(struct device *device, struct device_memory *m)
 {
-    const struct driver *v = driver();
+    const struct guard_driver *v = driver();
     const size_t fence = unit_of(v, cuda_of(device));
     const CUdeviceptr middle = (CUdeviceptr)m->data;
     if (cudaDeviceSynchronize() != cudaSuccess)
@@ -196,7 +196,7 @@ static size_t span_of(const struct device_pieces *pieces, size_t whole)
     return last.begin + last.bytes;
 }
 
-static void unmap_pieces(const struct driver *v, const struct device_pieces *pieces, size_t n,
+static void unmap_pieces(const struct guard_driver *v, const struct device_pieces *pieces, size_t n,
                          CUdeviceptr all, size_t whole)
 {
     for (size_t i = 0; i < n; i++) {
@@ -210,7 +210,7 @@ enum gate_status cuda_spread_alloc(struct device *device, const struct device_pi
                                    struct device_memory *out, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    const struct driver *v;
+    const struct guard_driver *v;
     enum gate_status status = GATE_OK;
     CUdeviceptr all = 0;
     size_t whole, n = 0;
@@ -239,7 +239,7 @@ enum gate_status cuda_spread_alloc(struct device *device, const struct device_pi
 void cuda_spread_free(struct device *device, const struct device_pieces *pieces,
                       struct device_memory *m)
 {
-    const struct driver *v = driver();
+    const struct guard_driver *v = driver();
     const size_t whole = unit_of(v, cuda_of(device));
     if (cudaDeviceSynchronize() != cudaSuccess)
         (void)cudaGetLastError();

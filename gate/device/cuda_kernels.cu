@@ -141,6 +141,8 @@ static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel
     const size_t place = place_of(d, &p, list);
     list->sequence = seed_hash(list->sequence, &place, sizeof(place));
     mix_settings(d, (CUgraphNode)node, &list->sequence);
+    if (place < KERNELS_MAX)
+        list->kernel[place].launches++;
     return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
 }
 

@@ -112,6 +112,7 @@ struct device_kernel {
     unsigned grid[3], block[3];
     unsigned registers, local_bytes; /* of a thread */
     unsigned shared_bytes;           /* of a block, static and dynamic */
+    unsigned launches;               /* of it in the replay */
 };
 
 struct device_kernels {

@@ -8,17 +8,17 @@
 #include "kernels/reference/half.h"
 
 /* Of a row or a tile. */
-struct sum {
+struct part_sum {
     double error_sq, reference_sq;
     int64_t n;
 };
 
 /* A comparison under way. */
-struct walk {
+struct part_walk {
     const struct kg_tensor *out;
     const struct device_part_rule *rule;
     struct device_parts found;
-    struct sum *tiles; /* of the tiles that the row in hand crosses */
+    struct part_sum *tiles; /* of the tiles that the row in hand crosses */
     int64_t rows, columns, n_tiles;
 };
 
@@ -72,7 +72,7 @@ static void note_bias(struct device_parts *found, double error, double reference
 }
 
 /* What an element adds to the sums of its row and tile. */
-static struct sum measure(struct walk *w, int64_t index, double value, double reference)
+static struct part_sum measure(struct part_walk *w, int64_t index, double value, double reference)
 {
     const struct device_part_rule *rule = w->rule;
     double expected = rounded(w->out->dtype, reference);
@@ -80,31 +80,31 @@ static struct sum measure(struct walk *w, int64_t index, double value, double re
         /* fp64 does not overflow: an infinite reference has an input that is not finite. */
         if (!(value == expected || (isnan(value) && !isfinite(reference))))
             note_bad(&w->found, index, value, expected);
-        return (struct sum){0, 0, 1};
+        return (struct part_sum){0, 0, 1};
     }
     double error = value - reference;
     if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
         note_bad(&w->found, index, value, reference);
     if (!isfinite(value))
-        return (struct sum){0, 0, 1};
+        return (struct part_sum){0, 0, 1};
     note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
-    return (struct sum){error * error, reference * reference, 1};
+    return (struct part_sum){error * error, reference * reference, 1};
 }
 
-static void add(struct sum *into, struct sum more)
+static void add(struct part_sum *into, struct part_sum more)
 {
     into->error_sq += more.error_sq;
     into->reference_sq += more.reference_sq;
     into->n += more.n;
 }
 
-static double relative_error(const struct device_part_rule *rule, const struct sum *s)
+static double relative_error(const struct device_part_rule *rule, const struct part_sum *s)
 {
     double norm_sq = fmax(s->reference_sq, rule->least_rms * rule->least_rms * (double)s->n);
     return norm_sq > 0 ? sqrt(s->error_sq / norm_sq) : sqrt(s->error_sq);
 }
 
-static void end_row(struct walk *w, int64_t row, const struct sum *sum)
+static void end_row(struct part_walk *w, int64_t row, const struct part_sum *sum)
 {
     double error = relative_error(w->rule, sum);
     if (error > w->found.worst_row) {
@@ -115,7 +115,7 @@ static void end_row(struct walk *w, int64_t row, const struct sum *sum)
     w->found.reference_sq += sum->reference_sq;
 }
 
-static void end_tiles(struct walk *w, int64_t tile_row)
+static void end_tiles(struct part_walk *w, int64_t tile_row)
 {
     for (int64_t t = 0; t < w->n_tiles; t++) {
         double error = relative_error(w->rule, &w->tiles[t]);
@@ -128,13 +128,13 @@ static void end_tiles(struct walk *w, int64_t tile_row)
     memset(w->tiles, 0, (size_t)w->n_tiles * sizeof *w->tiles);
 }
 
-static void walk_row(struct walk *w, const double *reference, int64_t row)
+static void walk_row(struct part_walk *w, const double *reference, int64_t row)
 {
-    struct sum sum = {0};
+    struct part_sum sum = {0};
     for (int64_t column = 0; column < w->columns; column++) {
         int64_t at = row * w->columns + column;
         double value = (double)kg_load_float(w->out->data, w->out->dtype, at);
-        struct sum more = measure(w, at, value, reference[at]);
+        struct part_sum more = measure(w, at, value, reference[at]);
         add(&sum, more);
         add(&w->tiles[column / DEVICE_TILE], more);
     }
@@ -145,16 +145,16 @@ enum gate_status host_parts(const struct kg_tensor *out, const double *reference
                             const struct device_part_rule *rule, struct device_parts *result,
                             struct gate_error *err)
 {
-    struct walk w = {.out = out,
-                     .rule = rule,
-                     .found = {.first_bad.at = -1,
-                               .first_nonfinite.at = -1,
-                               .first_swallowed.at = -1,
-                               .worst_row_at = -1,
-                               .worst_tile_row = -1,
-                               .worst_tile_column = -1},
-                     .rows = 1,
-                     .columns = out->shape[out->rank - 1]};
+    struct part_walk w = {.out = out,
+                          .rule = rule,
+                          .found = {.first_bad.at = -1,
+                                    .first_nonfinite.at = -1,
+                                    .first_swallowed.at = -1,
+                                    .worst_row_at = -1,
+                                    .worst_tile_row = -1,
+                                    .worst_tile_column = -1},
+                          .rows = 1,
+                          .columns = out->shape[out->rank - 1]};
     for (uint32_t r = 0; r + 1 < out->rank; r++)
         w.rows *= out->shape[r];
     w.found.elements = w.rows * w.columns;

@@ -17,7 +17,7 @@
 static const char *const changes[DIFF_CHANGES] = {"same", "changed", "added", "removed"};
 
 /* The figure of a side, or both where they differ: "128 -> 168". */
-struct cell {
+struct diff_cell {
     char text[64];
     bool differs;
 };
@@ -30,9 +30,9 @@ static void put_figure(const struct diff_side *s, enum resource r, char *out, si
         snprintf(out, size, "%" PRId64, s->resources.of[r]);
 }
 
-static struct cell cell_of(const struct diff_row *row, enum resource r)
+static struct diff_cell cell_of(const struct diff_row *row, enum resource r)
 {
-    struct cell c = {.differs = false};
+    struct diff_cell c = {.differs = false};
     char new[24] = "", old[24] = "";
     if (row->new.kernel)
         put_figure(&row->new, r, new, sizeof new);
@@ -90,7 +90,7 @@ static void put_row(const struct diff_row *row, struct table *t)
     table_cell(t, TERM_DIM, text);
     table_cell(t, row->change == DIFF_SAME ? TERM_DIM : TERM_YELLOW, changes[row->change]);
     for (int r = 0; r < RESOURCE_COUNT; r++) {
-        struct cell c = cell_of(row, (enum resource)r);
+        struct diff_cell c = cell_of(row, (enum resource)r);
         table_cell(t, c.differs ? TERM_YELLOW : TERM_PLAIN, c.text);
     }
     table_cell(t, TERM_PLAIN, kernel_of(row)->name);
@@ -142,7 +142,7 @@ void diff_write_markdown(const struct diff *d, bool all, struct buf *out)
             continue;
         buf_printf(out, "| %u | %s |", architecture_of(row), changes[row->change]);
         for (int r = 0; r < RESOURCE_COUNT; r++) {
-            struct cell c = cell_of(row, (enum resource)r);
+            struct diff_cell c = cell_of(row, (enum resource)r);
             buf_printf(out, c.differs ? " **%s** |" : " %s |", c.text);
         }
         buf_putc(out, ' ');

@@ -178,6 +178,7 @@ static const struct field kernel_fields[] = {
     FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX),
     TEXT(grid, REQUIRED, SIZES_MAX),
     TEXT(block, REQUIRED, SIZES_MAX),
+    SIZE(launches, 0),
     SIZE(shared_bytes, REQUIRED),
     SIZE(registers, REQUIRED),
     SIZE(stack, 0),

@@ -124,7 +124,7 @@ struct document_sensor {
 struct document_kernel {
     const char *name, *code_sha256;
     const char *grid, *block; /* "132 x 1 x 1" */
-    int64_t shared_bytes, registers, stack, local_stores, local_loads, barriers, code;
+    int64_t launches, shared_bytes, registers, stack, local_stores, local_loads, barriers, code;
 };
 
 struct document_timing {

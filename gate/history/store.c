@@ -269,7 +269,8 @@ void store_unlock(struct store *s)
     flock(s->lock_fd, LOCK_UN);
 }
 
-enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err)
+/* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
+static enum gate_status prepare(struct store *s, enum store_mode mode, struct gate_error *err)
 {
     int n = mode == STORE_READ_ONLY ? STORE_SQL_FIRST_WRITE : STORE_SQL_COUNT;
     for (int i = 0; i < n; i++) {
@@ -356,7 +357,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     if (!status)
         status = make_ready(s, mode, fresh, err);
     if (!status)
-        status = store_prepare(s, mode, err);
+        status = prepare(s, mode, err);
     struct stat st;
     if (!status && stat(path, &st) < 0)
         status = gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));

@@ -33,7 +33,7 @@ bool alert_state_of(const char *name, enum alert_state *out)
     return false;
 }
 
-bool alert_kind_of(const char *name, enum alert_kind *out)
+static bool alert_kind_of(const char *name, enum alert_kind *out)
 {
     for (int i = 0; i < ALERT_KINDS; i++) {
         if (!strcmp(name, kind_names[i])) {

@@ -32,7 +32,6 @@ const char *alert_state_name(enum alert_state state);
 const char *alert_kind_name(enum alert_kind kind);
 /* False: no such word. */
 bool alert_state_of(const char *name, enum alert_state *out);
-bool alert_kind_of(const char *name, enum alert_kind *out);
 
 struct store_alert {
     int64_t id;

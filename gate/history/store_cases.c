@@ -22,7 +22,7 @@
 #define UNKNOWN 6 /* a class behind all others, whichever way these are sorted */
 
 /* What a row is sorted by: the class, then the value, then the name, all rising, or falling. */
-struct key {
+struct case_key {
     int way; /* 1, or -1 where they fall */
     int class;
     double value;
@@ -31,8 +31,8 @@ struct key {
     int64_t track;
 };
 
-struct row {
-    struct key key;
+struct case_row {
+    struct case_key key;
     char *names; /* name, NUL, device, NUL; owned */
     int verdict;
     double peer_ratio; /* 0: not known */
@@ -41,13 +41,13 @@ struct row {
 struct cases {
     const struct store_case_query *query;
     struct store_case_page *page;
-    struct row *rows;
+    struct case_row *rows;
     size_t n;
     size_t cap;
     bool no_memory;
 };
 
-static int compare_keys(const struct key *a, const struct key *b)
+static int compare_keys(const struct case_key *a, const struct case_key *b)
 {
     int way = a->class == UNKNOWN || b->class == UNKNOWN ? 1 : a->way;
     if (a->class != b->class)
@@ -60,7 +60,7 @@ static int compare_keys(const struct key *a, const struct key *b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    return compare_keys(&((const struct row *)a)->key, &((const struct row *)b)->key);
+    return compare_keys(&((const struct case_row *)a)->key, &((const struct case_row *)b)->key);
 }
 
 /* wrong, regression, environment, no-verdict, with an open alert, improvement and pass; by enum
@@ -74,14 +74,14 @@ static int badness(int verdict, bool slower)
 
 /* Columns of SQL_TRACKS: id, name, op, dtype, device, verdict, ratio, p50, time, whether an open
  * alert says that it is slower, ratio to the fastest other library, share of the ceiling. */
-static void set_value(struct query *q, int column, int sign, struct key *key)
+static void set_value(struct query *q, int column, int sign, struct case_key *key)
 {
     double value = column_real(q, column);
     key->class = value > 0 ? 0 : UNKNOWN;
     key->value = sign * value;
 }
 
-static void set_order(struct query *q, enum store_case_sort sort, struct key *key)
+static void set_order(struct query *q, enum store_case_sort sort, struct case_key *key)
 {
     switch (sort) {
     case STORE_CASES_WORST:
@@ -117,7 +117,7 @@ static bool keep(struct cases *c, struct query *q)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? 2 * c->cap : 256;
-        struct row *rows = realloc(c->rows, cap * sizeof *rows);
+        struct case_row *rows = realloc(c->rows, cap * sizeof *rows);
         if (!rows)
             return false;
         c->rows = rows;
@@ -132,8 +132,8 @@ static bool keep(struct cases *c, struct query *q)
         return false;
     memcpy(names, name, len + 1);
     memcpy(names + len + 1, device, device_len + 1);
-    struct row *row = &c->rows[c->n++];
-    *row = (struct row){
+    struct case_row *row = &c->rows[c->n++];
+    *row = (struct case_row){
         .key = {.way = way_of(c->query),
                 .name = names,
                 .device = names + len + 1,
@@ -213,14 +213,14 @@ static enum gate_status read_tracks(struct store *s, struct cases *c, struct gat
 /* ---- pages ---- */
 
 /* "<class>.<value's bits>.<track>" */
-static void write_after(const struct key *key, char *out, size_t size)
+static void write_after(const struct case_key *key, char *out, size_t size)
 {
     uint64_t bits;
     memcpy(&bits, &key->value, sizeof bits);
     snprintf(out, size, "%d.%016" PRIx64 ".%" PRId64, key->class, bits, key->track);
 }
 
-static bool parse_after(const char *text, struct key *key)
+static bool parse_after(const char *text, struct case_key *key)
 {
     char *end;
     errno = 0;
@@ -260,7 +260,7 @@ static struct query begin_case(struct store *s, int64_t track, const char *branc
 static enum gate_status find_start(struct store *s, const struct cases *c, size_t *start,
                                    struct gate_error *err)
 {
-    struct key after = {.way = way_of(c->query)};
+    struct case_key after = {.way = way_of(c->query)};
     struct names names = {0};
     *start = 0;
     if (!c->query->after)
@@ -354,8 +354,8 @@ static bool case_row(struct query *q, void *call)
     return false;
 }
 
-static enum gate_status tell_rows(struct store *s, struct cases *c, size_t start, store_case_fn fn,
-                                  void *context, struct gate_error *err)
+static enum gate_status report_rows(struct store *s, struct cases *c, size_t start,
+                                    store_case_fn fn, void *context, struct gate_error *err)
 {
     struct one_case one = {
         .store = s, .query = c->query, .fn = fn, .context = context, .go_on = true, .err = err};
@@ -389,7 +389,7 @@ enum gate_status store_cases(struct store *s, const struct store_case_query *que
     if (!status)
         status = find_start(s, &c, &start, err);
     if (!status)
-        status = tell_rows(s, &c, start, fn, context, err);
+        status = report_rows(s, &c, start, fn, context, err);
     for (size_t i = 0; i < c.n; i++)
         free(c.rows[i].names);
     free(c.rows);

@@ -4,14 +4,14 @@
 
 #include "gate/history/store_private.h"
 
-struct change_call {
+struct commit_change_call {
     store_change_fn fn;
     void *context;
 };
 
 static bool change_row(struct query *q, void *call)
 {
-    const struct change_call *c = call;
+    const struct commit_change_call *c = call;
     double change = column_real(q, 6);
     struct store_change row = {
         .id = column_int(q, 0),
@@ -32,7 +32,7 @@ static bool change_row(struct query *q, void *call)
 enum gate_status store_change_points(struct store *s, int64_t track, store_change_fn fn,
                                      void *context, struct gate_error *err)
 {
-    struct change_call call = {fn, context};
+    struct commit_change_call call = {fn, context};
     struct query q = query_begin(s, SQL_CHANGE_POINTS);
     bind_int(&q, track);
     return store_each_row(s, &q, change_row, &call, err);

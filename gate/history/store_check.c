@@ -18,7 +18,7 @@ struct fault_reporter {
     struct gate_error *err;
 };
 
-static void tell(struct fault_reporter *c, const char *what, const char *which)
+static void report_fault(struct fault_reporter *c, const char *what, const char *which)
 {
     char line[600];
     if (c->n_faults++ >= MAX_FAULTS)
@@ -36,7 +36,7 @@ static enum gate_status each_fault(struct fault_reporter *c, const char *what, c
         const unsigned char *text = sqlite3_column_text(stmt, 0);
         const char *which = text ? (const char *)text : "";
         if (strcmp(which, "ok") != 0) /* what integrity_check says of a sound file */
-            tell(c, what, which);
+            report_fault(c, what, which);
         rc = c->n_faults < MAX_FAULTS ? SQLITE_OK : SQLITE_DONE;
     }
     sqlite3_finalize(stmt);
@@ -44,7 +44,7 @@ static enum gate_status each_fault(struct fault_reporter *c, const char *what, c
         return GATE_OK;
     /* The check stumbled over the damage that it looks for. */
     if ((rc & 0xff) == SQLITE_CORRUPT) {
-        tell(c, what, sqlite3_errstr(rc));
+        report_fault(c, what, sqlite3_errstr(rc));
         return GATE_OK;
     }
     return store_fail(c->store, rc, "check", c->err);
@@ -66,7 +66,7 @@ static bool document_row(struct query *q, void *call)
     size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
     buf_clear(&d->text);
     if (store_unpack(packed, len, (size_t)column_int(q, 2), &d->text, &why) != GATE_OK) {
-        tell(d->check, "a document cannot be unpacked, of run", uuid);
+        report_fault(d->check, "a document cannot be unpacked, of run", uuid);
         return d->check->n_faults < MAX_FAULTS;
     }
     SHA2_CTX context;
@@ -77,7 +77,7 @@ static bool document_row(struct query *q, void *call)
     const void *expected = sqlite3_column_blob(q->stmt, 3);
     bool thinned = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
     if (!thinned && (!expected || memcmp(hash, expected, sizeof hash) != 0))
-        tell(d->check, "a document has other bytes than it came with, of run", uuid);
+        report_fault(d->check, "a document has other bytes than it came with, of run", uuid);
     return d->check->n_faults < MAX_FAULTS;
 }
 

@@ -65,8 +65,8 @@ static bool may_be_kept(const unsigned char *gzip, size_t gzip_len, size_t len)
 }
 
 /* The same deflated bytes with zlib's head and tail, for gzip's. */
-static enum gate_status take_over(const unsigned char *gzip, size_t gzip_len, const char *text,
-                                  size_t len, struct store_packed *out, struct gate_error *err)
+static enum gate_status rewrap_gzip(const unsigned char *gzip, size_t gzip_len, const char *text,
+                                    size_t len, struct store_packed *out, struct gate_error *err)
 {
     static const unsigned char head[] = {0x78, 0x01}; /* a window of 32 KiB, no dictionary */
     size_t n = gzip_len - GZIP_HEAD - GZIP_TAIL;
@@ -89,7 +89,7 @@ enum gate_status store_pack_again(const void *gzip, size_t gzip_len, const char 
     enum gate_status status = describe(text, len, out, err);
     if (status)
         return status;
-    return may_be_kept(gzip, gzip_len, len) ? take_over(gzip, gzip_len, text, len, out, err)
+    return may_be_kept(gzip, gzip_len, len) ? rewrap_gzip(gzip, gzip_len, text, len, out, err)
                                             : deflate_all(text, len, out, err);
 }
 

@@ -50,8 +50,6 @@ enum gate_status store_identify(struct store *s, struct gate_error *err);
 /* Are its tables and indexes those that this program makes? Others may be there beside them. */
 enum gate_status store_check_tables(struct store *s, struct gate_error *err);
 
-/* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
-enum gate_status store_prepare(struct store *s, enum store_mode mode, struct gate_error *err);
 /* Makes the tables of a new file, and sets WAL mode where it is not set. The caller holds the lock.
  */
 enum gate_status store_create(struct store *s, struct gate_error *err);

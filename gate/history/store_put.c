@@ -165,6 +165,8 @@ static enum gate_status put_cases(const struct put *p)
             status = put_case(p, c, &track);
         if (!status && track.newest && c->has_baseline)
             status = put_baseline(p, &c->baseline, track.id);
+        if (!status)
+            status = put_coverage(p, c);
         status = name_case(p, c, status);
     }
     return status;

@@ -69,6 +69,8 @@ enum gate_status put_baseline(const struct put *p, const struct document_baselin
                               int64_t track_id);
 /* From when on the device had which epoch, store_put_epoch.c; the run is stored already. */
 enum gate_status put_epoch(const struct put *p);
+/* What its verification covered, store_put_coverage.c; nothing of one that does not say. */
+enum gate_status put_coverage(const struct put *p, const struct document_case *c);
 /* store_put_calibration.c; a document without one is fine. */
 enum gate_status put_calibration(const struct put *p);
 

@@ -17,6 +17,7 @@
  * epoch         from when on a device model had another driver, runtime or power limit
  * baseline      what the newest run of a track was compared with; baseline_log: how that changed
  * calibration   with calibrated and injected: what a machine could tell, by `gate calibrate`
+ * coverage      what the verification of candidates has covered over all runs, by op
  * token         who may write
  * watch         the newest row of `result` that change detection has seen, by its key
  * alert         what somebody has to know: a confirmed verdict, a change of level, a jump of the
@@ -312,6 +313,23 @@ static const char schema[] =
     "  pass INTEGER NOT NULL,"
     "  no_verdict INTEGER NOT NULL,"
     "  PRIMARY KEY (run_id, place, step)"
+    ") STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE coverage ("
+    "  device_id INTEGER NOT NULL REFERENCES device (id),"
+    "  op TEXT NOT NULL,"
+    "  run_id INTEGER NOT NULL," /* the last that added to it */
+    "  runs INTEGER NOT NULL,"
+    "  cases INTEGER NOT NULL,"
+    "  checks INTEGER NOT NULL,"
+    "  shapes INTEGER NOT NULL,"
+    "  layouts INTEGER NOT NULL,"
+    "  launches INTEGER NOT NULL,"
+    "  skipped INTEGER NOT NULL,"
+    "  most_values INTEGER NOT NULL,"
+    "  most_pairs INTEGER NOT NULL,"
+    "  pairs_of INTEGER NOT NULL,"
+    "  PRIMARY KEY (device_id, op)"
     ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE token ("

@@ -50,6 +50,9 @@
     " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
 
 /* ?1: limit, ?2 ?3: the key before the first row */
+/* A sum that a double holds, whatever documents say. */
+#define ADD(column) " " column " = min(9007199254740991, " column " + excluded." column ")"
+
 #define CALIBRATIONS(first)                                                                        \
     "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
     "b.threshold, b.processes, r.host, coalesce(m.gpu, ''), coalesce(m.name, ''), r.subject, "     \
@@ -329,6 +332,12 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "
                      "WHERE run_id = ?1 AND place = ?2 ORDER BY step",
 
+    /* ?1: device model or NULL */
+    [SQL_COVERAGE] = "SELECT d.model, v.op, v.runs, v.cases, v.checks, v.shapes, v.layouts,"
+                     " v.launches, v.skipped, v.most_values, v.most_pairs, v.pairs_of "
+                     "FROM coverage v CROSS JOIN device d ON d.id = v.device_id "
+                     "WHERE ?1 IS NULL OR d.model = ?1 ORDER BY d.model, v.op",
+
     [SQL_DOCUMENT] = "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
     [SQL_DOCUMENT_LENGTH] = "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1",
     [SQL_DOCUMENTS] = "SELECT t.packed, t.n_bytes FROM run r "
@@ -463,6 +472,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                            "VALUES (?1, ?2, ?3, ?4, ?5)",
     [SQL_PUT_INJECTED] = "INSERT INTO injected (run_id, place, step, share, decisions, red, pass,"
                          " no_verdict) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+
+    [SQL_PUT_COVERAGE] =
+        "INSERT INTO coverage (device_id, op, run_id, checks, shapes, layouts, launches, skipped,"
+        " most_values, most_pairs, pairs_of, runs, cases)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, 1) "
+        "ON CONFLICT (device_id, op) DO UPDATE SET runs = runs + (run_id <> excluded.run_id),"
+        " run_id = excluded.run_id, cases = cases + 1," ADD("checks") "," ADD("shapes") "," ADD(
+            "layouts") "," ADD("launches") "," ADD("skipped") ","
+                                                              " most_values = max(most_values, "
+                                                              "excluded.most_values),"
+                                                              " most_pairs = max(most_pairs, "
+                                                              "excluded.most_pairs),"
+                                                              " pairs_of = max(pairs_of, "
+                                                              "excluded.pairs_of)",
 
     /* ?1: runs before this time, ?2: after this run */
     [SQL_TO_THIN] = "SELECT t.run_id, t.packed, t.n_bytes "

@@ -85,14 +85,15 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 
 /* ---- points ---- */
 
-struct point_call {
+struct watch_point_call {
     const struct watch_item *item;
     watch_point_fn fn;
     void *context;
 };
 
 /* The run of a point: of the item's epoch, of the main branch? */
-static bool begin_point(const struct point_call *c, struct query *q, struct watch_point *point)
+static bool begin_point(const struct watch_point_call *c, struct query *q,
+                        struct watch_point *point)
 {
     *point = (struct watch_point){
         .key = {column_int(q, 0), column_int(q, 1)},
@@ -114,7 +115,7 @@ static enum watch_verdict verdict_of(int64_t verdict)
 
 static bool point_row(struct query *q, void *call)
 {
-    struct point_call *c = call;
+    struct watch_point_call *c = call;
     struct watch_point point;
     if (!begin_point(c, q, &point))
         return true;
@@ -136,7 +137,7 @@ static bool point_row(struct query *q, void *call)
 enum gate_status store_watch_points(struct store *s, const struct watch_item *item, int limit,
                                     watch_point_fn fn, void *context, struct gate_error *err)
 {
-    struct point_call call = {item, fn, context};
+    struct watch_point_call call = {item, fn, context};
     struct query q = query_begin(s, SQL_WATCH_POINTS);
     bind_int(&q, item->series_id);
     bind_int(&q, item->run_id);
@@ -146,7 +147,7 @@ enum gate_status store_watch_points(struct store *s, const struct watch_item *it
 
 static bool wrong_row(struct query *q, void *call)
 {
-    struct point_call *c = call;
+    struct watch_point_call *c = call;
     struct watch_point point;
     if (!begin_point(c, q, &point))
         return true;
@@ -158,7 +159,7 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
                                    struct watch_key from, int limit, watch_point_fn fn,
                                    void *context, struct gate_error *err)
 {
-    struct point_call call = {item, fn, context};
+    struct watch_point_call call = {item, fn, context};
     struct query q = query_begin(s, SQL_WATCH_WRONG);
     bind_int(&q, item->track_id);
     bind_int(&q, item->run_id);

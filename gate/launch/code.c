@@ -44,8 +44,9 @@ static struct resources find_resources(const struct machine_code *library, const
     return r;
 }
 
-static void keep_kernel(struct code *code, const struct device_kernel *k, const char *hex,
-                        struct resources resources)
+/* Calls that do not all launch the same have no number for each. */
+static void keep_kernel(struct code *code, const struct device_kernel *k, unsigned calls,
+                        const char *hex, struct resources resources)
 {
     if (code->n_kernels == CODE_KERNELS_MAX)
         return;
@@ -55,12 +56,13 @@ static void keep_kernel(struct code *code, const struct device_kernel *k, const 
     memcpy(kept->grid, k->grid, sizeof kept->grid);
     memcpy(kept->block, k->block, sizeof kept->block);
     kept->shared_bytes = k->shared_bytes;
+    kept->launches = k->launches % calls ? 0 : k->launches / calls;
     kept->resources = resources;
     kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
 }
 
-struct code code_of(const struct device_kernels *kernels, const struct machine_code *library,
-                    unsigned architecture)
+struct code code_of(const struct device_kernels *kernels, unsigned calls,
+                    const struct machine_code *library, unsigned architecture)
 {
     struct code code = {.sequence = kernels->sequence};
     SHA2_CTX context;
@@ -74,7 +76,8 @@ struct code code_of(const struct device_kernels *kernels, const struct machine_c
         known = known && found;
         if (known)
             add_kernel(&context, k, hex);
-        keep_kernel(&code, k, found ? hex : "", find_resources(library, k->name, architecture));
+        keep_kernel(&code, k, calls, found ? hex : "",
+                    find_resources(library, k->name, architecture));
     }
     if (known)
         SHA256End(&context, code.sha256);

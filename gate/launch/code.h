@@ -19,6 +19,7 @@ struct code_kernel {
     char sha256[65];  /* of its machine code; "": not known */
     unsigned grid[3], block[3];
     unsigned shared_bytes; /* of a block, static and dynamic */
+    unsigned launches;     /* by a call of launch(); 0: not known */
     struct resources resources;
 };
 
@@ -31,10 +32,10 @@ struct code {
     size_t n_kernels;
 };
 
-/* `library`: the file that the kernels come from; NULL: not known. `architecture`: the GPU's, 90
- * for sm_90. */
-struct code code_of(const struct device_kernels *kernels, const struct machine_code *library,
-                    unsigned architecture);
+/* Of a replay of `calls` calls of launch(). `library`: the file that the kernels come from; NULL:
+ * not known. `architecture`: the GPU's, 90 for sm_90. */
+struct code code_of(const struct device_kernels *kernels, unsigned calls,
+                    const struct machine_code *library, unsigned architecture);
 
 /* Do both replays run the same machine code, in the same order, on the same arguments? Two replays
  * of one process, on the same buffers; false where that is not known of one of them. */

@@ -190,8 +190,9 @@ static unsigned member_in_slot(const struct session *s, bool other_first, unsign
     return other_first && s->n_members > 1 && slot < 2 ? 1 - slot : slot;
 }
 
-enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
-                                struct gate_error *err)
+/* Records n launches of a copy of an arm, for good. */
+static enum gate_status record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
+                               struct gate_error *err)
 {
     struct series *x = &s->series[arm];
     s->at = arm;
@@ -235,7 +236,7 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
                                            struct gate_error *err)
 {
     struct device_time t = {0};
-    enum gate_status status = session_record(s, arm, 0, n, err);
+    enum gate_status status = record(s, arm, 0, n, err);
     for (int i = 0; i < 2 && !status; i++)
         status = device_replay_run(s->device, s->series[arm].replay[0], &t, err);
     if (!status && !clock_can_be(t.device_ns))
@@ -287,7 +288,7 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
         unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         if (copy < s->series[i].n_copies)
-            status = session_record(s, i, copy, s->arms[i].role == ARM_BASELINE ? n[0] : n[i], err);
+            status = record(s, i, copy, s->arms[i].role == ARM_BASELINE ? n[0] : n[i], err);
     }
     return status;
 }

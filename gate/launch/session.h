@@ -91,9 +91,6 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err);
 enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err);
-/* Records n launches of a copy of an arm, for good. */
-enum gate_status session_record(struct session *s, unsigned arm, unsigned copy, unsigned n_launches,
-                                struct gate_error *err);
 /* Notes of each selected arm, from the samples so far, which of its copies took less time, by their
  * medians, and of each copy what one sample in ten took less than, per launch, and how many there
  * were. */

@@ -57,6 +57,7 @@ static void put_sizes(struct line *l, const char *name, const char *old, const c
 static void put_figures(struct line *l, const struct document_kernel *old,
                         const struct document_kernel *new)
 {
+    put_figure(l, "launches", old->launches, new->launches);
     put_sizes(l, "grid", old->grid, new->grid);
     put_sizes(l, "block", old->block, new->block);
     put_figure(l, "registers", old->registers, new->registers);
@@ -73,8 +74,8 @@ static void put_figures(struct line *l, const struct document_kernel *old,
 static bool is_same(const struct document_kernel *old, const struct document_kernel *new)
 {
     return old->code_sha256 && new->code_sha256 && !strcmp(old->code_sha256, new->code_sha256) &&
-           !strcmp(old->grid, new->grid) && !strcmp(old->block, new->block) &&
-           old->shared_bytes == new->shared_bytes;
+           old->launches == new->launches && !strcmp(old->grid, new->grid) &&
+           !strcmp(old->block, new->block) && old->shared_bytes == new->shared_bytes;
 }
 
 static void put_alone(const struct document_kernel *k, const char *what, struct buf *out)

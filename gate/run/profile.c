@@ -82,7 +82,7 @@ void profile_compare(const struct ncu_table *new, const struct ncu_table *old, s
 /* ---- one library ---- */
 
 /* A case on one side. */
-struct side {
+struct profile_side {
     const struct run_case *c;
     struct ncu_table table;
     struct gate_error why; /* there is no table */
@@ -131,7 +131,7 @@ static enum gate_status launch_case(const struct job *job, struct supervisor *s,
 /* Launches the cases in one process, up to one that fails; returns how many were launched. The
  * process ends with it: what ncu has to say is written then. */
 static size_t launch_under(const struct job *job, const struct supervisor_options *options,
-                           struct side *const *sides, size_t n, struct gate_error *err)
+                           struct profile_side *const *sides, size_t n, struct gate_error *err)
 {
     struct supervisor *s = NULL;
     size_t done = 0;
@@ -145,7 +145,7 @@ static size_t launch_under(const struct job *job, const struct supervisor_option
 }
 
 /* What ncu says of a failure tells more than that its worker is gone. */
-static void share_out(struct side *const *sides, size_t n, size_t launched,
+static void share_out(struct profile_side *const *sides, size_t n, size_t launched,
                       const struct ncu_table *tables, const struct gate_error *read,
                       const struct gate_error *failed)
 {
@@ -163,8 +163,8 @@ static void share_out(struct side *const *sides, size_t n, size_t launched,
 
 /* One process for these cases; the one that fails is the last that is looked at. */
 static enum gate_status profile_once(const struct job *job, const char *library,
-                                     struct side *const *sides, size_t n, struct ncu_table *tables,
-                                     struct gate_error *err)
+                                     struct profile_side *const *sides, size_t n,
+                                     struct ncu_table *tables, struct gate_error *err)
 {
     char log[PATHS_MAX], metrics[NCU_METRICS_SIZE];
     const char *words[NCU_WORDS];
@@ -188,8 +188,8 @@ static enum gate_status profile_once(const struct job *job, const char *library,
 
 /* All cases whose library on this side it is. A case that ends the process costs the others one
  * more; a second one costs them their counters. */
-static void profile_library(const struct job *job, const char *library, struct side *const *sides,
-                            size_t n)
+static void profile_library(const struct job *job, const char *library,
+                            struct profile_side *const *sides, size_t n)
 {
     size_t done = 0;
     struct gate_error err = {0};
@@ -220,9 +220,9 @@ static enum gate_status find_baseline(const struct run *run, const struct run_ca
 }
 
 /* The cases that are compared with one baseline at a time. */
-static void profile_baselines(const struct job *job, struct side *sides, size_t n)
+static void profile_baselines(const struct job *job, struct profile_side *sides, size_t n)
 {
-    struct side *same[PROFILE_CASES_MAX];
+    struct profile_side *same[PROFILE_CASES_MAX];
     char path[PATHS_MAX];
     for (size_t i = 0; i < n; i++) {
         size_t n_same = 0;
@@ -236,7 +236,8 @@ static void profile_baselines(const struct job *job, struct side *sides, size_t 
     }
 }
 
-static void conclude(struct run_case *c, const struct side *new, const struct side *old)
+static void conclude(struct run_case *c, const struct profile_side *new,
+                     const struct profile_side *old)
 {
     const struct gate_error *why = new->why.status ? &new->why : &old->why;
     snprintf(c->profile->message, sizeof c->profile->message, "%.400s",
@@ -249,8 +250,8 @@ static void conclude(struct run_case *c, const struct side *new, const struct si
 
 static void profile_cases(struct job *job, struct run_case *const *cases, size_t n)
 {
-    struct side *new = calloc(n, sizeof *new), *old = calloc(n, sizeof *old);
-    struct side *all[PROFILE_CASES_MAX];
+    struct profile_side *new = calloc(n, sizeof *new), *old = calloc(n, sizeof *old);
+    struct profile_side *all[PROFILE_CASES_MAX];
     for (size_t i = 0; i < n && new &&old; i++) {
         all[i] = &new[i];
         new[i].c = old[i].c = cases[i];

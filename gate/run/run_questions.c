@@ -18,18 +18,18 @@
 #define CLOCK_NS 50.0 /* a clock step of the host and a function call */
 
 /* One figure of each process of a stage, as far as it is known. */
-struct column {
+struct ratio_column {
     double d[DECIDE_LAST_LOOK], baseline_ns[DECIDE_LAST_LOOK];
     bool swapped[DECIDE_LAST_LOOK];
     size_t n;
 };
 
-static struct column column_of(const struct run_case *c, enum run_stage stage,
-                               const struct run_question *q)
+static struct ratio_column column_of(const struct run_case *c, enum run_stage stage,
+                                     const struct run_question *q)
 {
     const struct run_sequence *s = &c->sequence[stage];
     bool calls = q == &c->calls;
-    struct column column = {.n = 0};
+    struct ratio_column column = {.n = 0};
     for (size_t i = 0; i < s->n; i++) {
         const struct run_process *p = &s->process[i];
         double d = calls ? p->log_ratio_calls : p->log_ratio_fresh;
@@ -42,7 +42,7 @@ static struct column column_of(const struct run_case *c, enum run_stage stage,
     return column;
 }
 
-static struct decide_sequence sequence(const struct column *column)
+static struct decide_sequence sequence(const struct ratio_column *column)
 {
     return (struct decide_sequence){.d = column->d, .swapped = column->swapped, .n = column->n};
 }
@@ -65,8 +65,8 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
 {
     if (is_final(q))
         return;
-    struct column first = column_of(c, RUN_FIRST, q);
-    struct column confirmation = column_of(c, RUN_CONFIRMATION, q);
+    struct ratio_column first = column_of(c, RUN_FIRST, q);
+    struct ratio_column confirmation = column_of(c, RUN_CONFIRMATION, q);
     const struct decide_input in = {
         .first = sequence(&first),
         .confirmation = sequence(&confirmation),
@@ -92,7 +92,7 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
 
 static void note_ratio_of_calls(struct run_case *c)
 {
-    struct column column = column_of(c, RUN_CONFIRMATION, &c->calls);
+    struct ratio_column column = column_of(c, RUN_CONFIRMATION, &c->calls);
     if (column.n < DECIDE_FIRST_LOOK)
         column = column_of(c, RUN_FIRST, &c->calls);
     if (column.n < DECIDE_FIRST_LOOK)

@@ -7,7 +7,7 @@
 #include "gate/run/run.h"
 
 /* One figure of each process. */
-struct column {
+struct process_column {
     double x[DECIDE_MAX_PROCESSES];
     size_t n;
 };
@@ -50,9 +50,9 @@ static double throttled_thermal(const struct run_time *t)
     return t->throttled_thermal_ns;
 }
 
-static struct column collect(const struct run_case *c, bool baseline, figure_fn figure)
+static struct process_column collect(const struct run_case *c, bool baseline, figure_fn figure)
 {
-    struct column column = {.n = 0};
+    struct process_column column = {.n = 0};
     for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
         for (size_t i = 0; i < c->sequence[stage].n; i++) {
             const struct run_process *p = &c->sequence[stage].process[i];
@@ -63,12 +63,12 @@ static struct column collect(const struct run_case *c, bool baseline, figure_fn 
     return column;
 }
 
-static double median(struct column c)
+static double median(struct process_column c)
 {
     return stats_middle(c.x, c.n);
 }
 
-static double sum(struct column c)
+static double sum(struct process_column c)
 {
     double total = 0;
     for (size_t i = 0; i < c.n; i++)
@@ -76,7 +76,7 @@ static double sum(struct column c)
     return total;
 }
 
-static double spread(struct column c)
+static double spread(struct process_column c)
 {
     for (size_t i = 0; i < c.n; i++)
         c.x[i] = log(c.x[i]);
@@ -85,7 +85,7 @@ static double spread(struct column c)
 
 static void summarise(const struct run_case *c, bool baseline, struct document_timing *timing)
 {
-    struct column times = collect(c, baseline, p50);
+    struct process_column times = collect(c, baseline, p50);
     if (times.n == 0)
         return;
     timing->processes = (int64_t)times.n;

@@ -107,26 +107,26 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
     return GATE_OK;
 }
 
-struct place {
+struct race_place {
     double median;
     size_t candidate;
 };
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct race_place *x = a, *y = b;
     if (x->median != y->median)
         return x->median < y->median ? -1 : 1;
     return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
 /* The slower half of those that are in goes out. */
-static void halve(struct race *r, struct place *places, size_t *n_in)
+static void halve(struct race *r, struct race_place *places, size_t *n_in)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++)
         if (r->racers[i].state == RACER_IN)
-            places[n++] = (struct place){race_median(&r->racers[i]), i};
+            places[n++] = (struct race_place){race_median(&r->racers[i]), i};
     qsort(places, n, sizeof *places, compare_places);
     *n_in = (n + 1) / 2;
     for (size_t i = *n_in; i < n; i++)
@@ -135,7 +135,7 @@ static void halve(struct race *r, struct place *places, size_t *n_in)
 
 enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err)
 {
-    struct place *places = calloc(r->n + 1, sizeof *places);
+    struct race_place *places = calloc(r->n + 1, sizeof *places);
     enum gate_status status = places ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
     size_t n_in = r->n, n_before;
     do {

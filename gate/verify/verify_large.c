@@ -193,7 +193,7 @@ static enum gate_status fill(struct large *l, struct gate_error *err)
 
 /* ---- the launch ---- */
 
-static void say(struct verification *v, const char *text)
+static void set_message(struct verification *v, const char *text)
 {
     v->ok = false;
     if (!v->message[0])
@@ -201,7 +201,7 @@ static void say(struct verification *v, const char *text)
 }
 
 /* "probe 'exact integers' on ... (dense, unmapped memory behind)" */
-static void tell(const struct large *l, char text[CHECK_TEXT_MAX + 1])
+static void describe_check(const struct large *l, char text[CHECK_TEXT_MAX + 1])
 {
     const struct check check = {.problem = l->problem,
                                 .probe = is_attention(l) ? PROBE_NORMAL : PROBE_INTEGERS,
@@ -214,7 +214,7 @@ static void tell(const struct large *l, char text[CHECK_TEXT_MAX + 1])
 static void describe_place(const struct large *l, struct verification *v)
 {
     char where[CHECK_TEXT_MAX + 1], what[400];
-    tell(l, where);
+    describe_check(l, where);
     snprintf(what, sizeof what, "%.399s", v->message);
     snprintf(v->message, sizeof v->message, "%s: %s", where, what);
 }
@@ -230,7 +230,7 @@ static enum gate_status launch(struct large *l, struct verification *v, struct g
     enum gate_status status = device_launch_checked(l->job->device, arm_launch, &one, 0, err);
     v->checks++;
     if (status == GATE_WRONG)
-        say(v, err->message);
+        set_message(v, err->message);
     return status;
 }
 
@@ -247,7 +247,7 @@ static enum gate_status compare_at_products(struct large *l, struct verification
         status = compare_on_device(l->job->device, &look, &o->args.out[i], l->reference.out[i].data,
                                    err);
         if (!status && !compare_is_right(&look, text, sizeof text))
-            say(v, text);
+            set_message(v, text);
     }
     return status;
 }
@@ -259,7 +259,7 @@ static enum gate_status check(struct large *l, struct verification *v, struct ga
     enum gate_status status = fill(l, err);
     if (status)
         return status;
-    tell(l, where);
+    describe_check(l, where);
     job->notice(job->context, &job->arms[0], where);
     status = launch(l, v, err);
     if (!status)
@@ -278,7 +278,7 @@ enum gate_status verify_large(const struct verify_job *job, struct gate_error *e
     bool served = false;
     enum gate_status status = choose_kernel(&l, &served, err);
     if (status == GATE_WRONG) { /* of prepare(): the device is as usable as before */
-        say(v, err->message);
+        set_message(v, err->message);
         describe_place(&l, v);
         return GATE_OK;
     }

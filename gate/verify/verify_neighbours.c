@@ -52,7 +52,7 @@ struct around {
     struct verification found; /* of it alone: its error is none of the problem's */
 };
 
-static void say(struct around *a, const char *text)
+static void set_message(struct around *a, const char *text)
 {
     a->found.ok = false;
     if (!a->found.message[0])
@@ -142,7 +142,7 @@ static enum gate_status check_zone(struct around *a, const char *at, const char 
         return status;
     snprintf(text, sizeof text, "wrote where it must not: %zu bytes of the red zone %s %s", changed,
              where, what);
-    say(a, text);
+    set_message(a, text);
     return status;
 }
 
@@ -194,7 +194,7 @@ static enum gate_status launch_once(struct around *a, struct gate_error *err)
     if (a->refused)
         return GATE_OK;
     if (status == GATE_WRONG)
-        say(a, err->message);
+        set_message(a, err->message);
     return status;
 }
 
@@ -209,7 +209,8 @@ static enum gate_status repeat(struct around *a, struct gate_error *err)
     if (!status)
         status = operands_hash_outputs(d, &a->operands, 1, &again, err);
     if (!status && again != first)
-        say(a, "another launch on the same inputs gives other bits; the kernel does not declare "
+        set_message(
+            a, "another launch on the same inputs gives other bits; the kernel does not declare "
                "itself non-deterministic");
     return status;
 }
@@ -245,7 +246,8 @@ static enum gate_status launch_and_look(struct around *a, struct gate_error *err
     if (!status)
         status = hash_inputs(a, &after, err);
     if (!status && before != after)
-        say(a, "wrote where it must not: an input, or the padding between its rows, is not what it "
+        set_message(
+            a, "wrote where it must not: an input, or the padding between its rows, is not what it "
                "was");
     return status;
 }
@@ -264,7 +266,7 @@ static bool prepare(struct around *a)
         return true;
     snprintf(text, sizeof text, "prepare() of kernel '%s' returned '%s'", a->kernel->name,
              library_status_name(prepared));
-    say(a, text);
+    set_message(a, text);
     return false;
 }
 

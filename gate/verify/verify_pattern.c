@@ -427,33 +427,37 @@ static double code(uint64_t seed, int64_t kv_head, int64_t key, int64_t d)
     return sign(seed_at(seed, (uint64_t)kv_head), key * 1024 + d);
 }
 
-/* The key that query `row` looks for. */
-static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t query, int64_t row)
+/*
+ * The key that `row` of `head` looks for: by turns of the heads near the diagonal or at the end,
+ * and elsewhere. Of two heads one finds the last key with its last row, which may be all that sees
+ * it.
+ */
+static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t head, int64_t row)
 {
     int64_t last = p->seqlen_kv - 1, diagonal = row + p->seqlen_kv - p->seqlen_q;
     int64_t border = last / 64 * 64, key;
-    switch (seed_at(seed, (uint64_t)query) % 8) {
+    switch ((seed_at(seed, (uint64_t)row) + (uint64_t)head) % 8) {
     case 0:
-    case 1:
+    case 2:
         key = diagonal;
         break;
-    case 2: /* the first one that a causal mask hides */
+    case 4: /* the first one that a causal mask hides */
         key = diagonal + 1;
         break;
-    case 3:
-        key = 0;
-        break;
-    case 4:
+    case 6:
         key = last;
         break;
-    case 5:
+    case 1:
+        key = 0;
+        break;
+    case 3:
         key = border;
         break;
-    case 6:
+    case 5:
         key = border - 1;
         break;
     default:
-        key = integer(~seed, query, 0, (int)last);
+        key = integer(~seed, head * p->seqlen_q + row, 0, (int)last);
     }
     return key < 0 ? 0 : key > last ? last : key;
 }
@@ -481,7 +485,7 @@ static double value_retrieval(const struct kg_problem *p, unsigned i, int64_t fl
     if (i == 1)
         return code(seed, query / p->seqlen_kv, query % p->seqlen_kv, d);
     int64_t head = query / p->seqlen_q, row = query % p->seqlen_q;
-    int64_t key = sought_key(p, seed, query, row);
+    int64_t key = sought_key(p, seed, head, row);
     return code(seed, kv_head_of(p, head), key, d) * round(RETRIEVAL_SCORE / safe_scale(p));
 }
 
@@ -529,6 +533,15 @@ static double row_score(const struct kg_problem *p, uint64_t seed, int64_t query
     return sign(~seed, query) * size;
 }
 
+/* Of values: past what fp16 has where the dtype goes further; other probes have values near 1. */
+static int value_octave(const struct kg_problem *p, uint64_t seed)
+{
+    if (p->dtype == KG_F16)
+        return integer(seed, 0, -24, 12);
+    int far = integer(seed, 0, 28, 100);
+    return seed_at(seed, 3) % 2 ? far : -far;
+}
+
 /*
  * A query has one element, and so has a key: 3 or 4 times a power of two. So each row has two
  * scores, a quarter apart, exact and equal to the bit for equal keys, and the soft-max is known
@@ -540,9 +553,8 @@ static double value_shifted(const struct kg_problem *p, unsigned i, int64_t flat
     (void)n;
     const double half = p->dtype == KG_F16 ? 0x1p13 : 0x1p40;
     int64_t line = flat / p->head_dim;
-    int octave = p->dtype == KG_F16 ? integer(seed, 0, -24, 12) : integer(seed, 0, -100, 100);
     if (i == 2)
-        return ldexp(integer(~seed, flat, -8, 8), octave);
+        return ldexp(integer(~seed, flat, -8, 8), value_octave(p, seed));
     if (flat % p->head_dim != p->head_dim / 2)
         return 0;
     if (i == 1)

@@ -20,15 +20,24 @@ static const struct {
 
 /* ---- what is lost ---- */
 
-enum gate_status means_count(struct device *d, struct means *m, unsigned at, struct gate_error *err)
+/* What launches may lose, at the three moments. */
+struct means {
+    struct state_memory process[3];
+    struct state_counts counts[3];
+    struct device_state device[3];
+};
+
+static enum gate_status count_means(struct device *d, struct means *m, unsigned at,
+                                    struct gate_error *err)
 {
     m->process[at] = state_memory();
     m->counts[at] = state_count();
     return device_state_read(d, &m->device[at], err);
 }
 
-void means_compare(struct device *d, const struct means *m, unsigned launches,
-                   struct verification *v)
+/* Were they lost in so many launches? Then says so in v. */
+static void compare_means(struct device *d, const struct means *m, unsigned launches,
+                          struct verification *v)
 {
     /* A CUDA driver takes memory of the process when it pleases: little of the heap in many. */
     const bool host = device_info(d)->kg.kind == KG_DEVICE_HOST;
@@ -231,17 +240,17 @@ static enum gate_status launch_rounds(struct soak *x, enum verify_tier tier, str
             double fit = each > 0 ? soaks[tier].ns / each : n;
             n = fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit < n ? (unsigned)fit : n;
             middle = STEADY_AFTER + (n - STEADY_AFTER) / 2;
-            status = means_count(d, &means, 0, err);
+            status = count_means(d, &means, 0, err);
         }
         if (done == middle && !status)
-            status = means_count(d, &means, 1, err);
+            status = count_means(d, &means, 1, err);
         if (!status)
             status = launch_round(x, done, err);
     }
     if (!status && x->b->found->ok)
-        status = means_count(d, &means, 2, err);
+        status = count_means(d, &means, 2, err);
     if (!status && x->b->found->ok)
-        means_compare(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
+        compare_means(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
     for (unsigned v = 0; v < VARIANTS && may_differ(x) && x->b->found->ok && !status; v++)
         status = compare_slot(x, v, err);
     return status;
@@ -291,13 +300,13 @@ static enum gate_status launch_timed(const struct verify_job *job, struct arm *a
 static enum gate_status launch_counted(const struct verify_job *job, struct arm *arm, unsigned n,
                                        struct means *means, struct gate_error *err)
 {
-    enum gate_status status = means_count(job->device, means, 0, err);
+    enum gate_status status = count_means(job->device, means, 0, err);
     for (unsigned i = 0; i < n && !status; i++) {
         status = verify_launch(job, arm, err);
         if (!status && i + 1 == n / 2)
-            status = means_count(job->device, means, 1, err);
+            status = count_means(job->device, means, 1, err);
     }
-    return status ? status : means_count(job->device, means, 2, err);
+    return status ? status : count_means(job->device, means, 2, err);
 }
 
 enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struct gate_error *err)
@@ -316,7 +325,7 @@ enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struc
     if (status)
         return status;
     v->checks++;
-    means_compare(job->device, &means, n, v);
+    compare_means(job->device, &means, n, v);
     if (last == first || (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
         return GATE_OK;
     v->ok = false;

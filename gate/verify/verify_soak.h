@@ -14,20 +14,6 @@
 
 struct verify_job;
 
-/* What launches may lose, at the three moments. */
-struct means {
-    struct state_memory process[3];
-    struct state_counts counts[3];
-    struct device_state device[3];
-};
-
-enum gate_status means_count(struct device *d, struct means *m, unsigned at,
-                             struct gate_error *err);
-
-/* Were they lost in so many launches? Then says so in v. */
-void means_compare(struct device *d, const struct means *m, unsigned launches,
-                   struct verification *v);
-
 /*
  * Many launches on a small problem: 2,000 in the commit tier and 100,000 in the nightly one, if
  * there is time, on inputs that differ in single elements, in an order that the seed deals out,

@@ -13,13 +13,13 @@
 #define PLACES 3        /* where they lie, as heads of an attention do: first, last, one between */
 
 /* A problem that is part of another one: its inputs are few enough to bring to the host. */
-struct part {
+struct spot_part {
     struct kg_problem problem;
     struct kg_tensor in[KG_MAX_TENSORS]; /* on the host */
     void *copies[KG_MAX_TENSORS];
 };
 
-static void release_part(struct part *part)
+static void release_part(struct spot_part *part)
 {
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
         free(part->copies[i]);
@@ -27,7 +27,7 @@ static void release_part(struct part *part)
 
 /* The part of input `i` that begins at element `from`, `rows` rows that are `stride` apart there,
  * becomes an input of the part, of the shape `about`. */
-static enum gate_status bring(struct device *d, const struct operands *o, struct part *part,
+static enum gate_status bring(struct device *d, const struct operands *o, struct spot_part *part,
                               uint32_t i, int64_t from, int64_t rows, int64_t stride,
                               const struct problem_tensor *about, struct gate_error *err)
 {
@@ -43,7 +43,7 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
 }
 
 /* Element `at` of the part's output `out` is element `whole` of the problem's. */
-static enum gate_status check_element(struct device *d, const struct part *part,
+static enum gate_status check_element(struct device *d, const struct spot_part *part,
                                       const struct reference *r, uint32_t out, int64_t at,
                                       int64_t whole, const char *name, struct gate_error *err)
 {
@@ -71,7 +71,7 @@ static uint64_t which(unsigned at, uint64_t places, uint64_t random)
 /* ---- attention: some heads ---- */
 
 static enum gate_status bring_head(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, struct part *part, int64_t index,
+                                   const struct operands *o, struct spot_part *part, int64_t index,
                                    struct gate_error *err)
 {
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
@@ -93,7 +93,7 @@ static enum gate_status check_head(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, const struct reference *r,
                                    int64_t index, uint64_t seed, struct gate_error *err)
 {
-    struct part part = {0};
+    struct spot_part part = {0};
     int64_t elements = p->seqlen_q * p->head_dim;
     enum gate_status status = bring_head(d, p, o, &part, index, err);
     for (unsigned i = 0; i < HEAD_ELEMENTS && !status; i++) {
@@ -181,7 +181,7 @@ static int64_t stride_of(const struct bands *b, uint32_t tensor)
 
 static enum gate_status bring_bands(struct device *d, const struct kg_problem *p,
                                     const struct operands *o, const struct bands *b,
-                                    struct part *part, struct gate_error *err)
+                                    struct spot_part *part, struct gate_error *err)
 {
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
     enum gate_status status = GATE_OK;
@@ -202,7 +202,7 @@ static enum gate_status check_place(struct device *d, const struct kg_problem *p
                                     const struct operands *o, const struct reference *r,
                                     uint32_t out, const struct bands *b, struct gate_error *err)
 {
-    struct part part = {0};
+    struct spot_part part = {0};
     uint32_t tensor = o->args.n_in + out;
     struct band rows = rows_of(b, tensor), columns = columns_of(b, tensor);
     enum gate_status status = bring_bands(d, p, o, b, &part, err);

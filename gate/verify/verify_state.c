@@ -122,7 +122,7 @@ static void describe_change(struct verification *v, const char *whose, const cha
                  what);
 }
 
-static void say(struct verification *v, const char *what)
+static void describe_process(struct verification *v, const char *what)
 {
     describe_change(v, "process", what);
 }
@@ -136,30 +136,30 @@ void state_compare(const struct state *before, const struct state *now, unsigned
                    struct verification *v)
 {
     if (before->float_control != now->float_control)
-        say(v, "the floating-point mode");
+        describe_process(v, "the floating-point mode");
     if (strcmp(before->folder, now->folder) != 0)
-        say(v, "the current folder");
+        describe_process(v, "the current folder");
     if (before->signals_ignored != now->signals_ignored ||
         before->signals_caught != now->signals_caught)
-        say(v, "the handling of signals");
+        describe_process(v, "the handling of signals");
     if (before->signals_blocked != now->signals_blocked)
-        say(v, "the mask of signals");
+        describe_process(v, "the mask of signals");
     if (before->environment != now->environment)
-        say(v, "the environment");
+        describe_process(v, "the environment");
     if (strcmp(before->limits, now->limits) != 0)
-        say(v, "a resource limit");
+        describe_process(v, "a resource limit");
     if (strcmp(before->affinity, now->affinity) != 0)
-        say(v, "the set of CPUs");
+        describe_process(v, "the set of CPUs");
     if (before->umask != now->umask)
-        say(v, "the file mode mask");
+        describe_process(v, "the file mode mask");
     if (before->scheduler != now->scheduler || before->niceness != now->niceness)
-        say(v, "how it is scheduled");
+        describe_process(v, "how it is scheduled");
     if (has_more(before->counts.threads, now->counts.threads, more))
-        say(v, "the number of threads");
+        describe_process(v, "the number of threads");
     if (has_more(before->counts.files, now->counts.files, more))
-        say(v, "the number of open files");
+        describe_process(v, "the number of open files");
     if (has_more(before->counts.children, now->counts.children, more))
-        say(v, "the number of child processes");
+        describe_process(v, "the number of child processes");
 }
 
 /* A sanitizer keeps what was freed, so that nothing can be said. Private writable pages are counted

@@ -11,12 +11,12 @@
 #define SIDES 2
 
 /* A copy of an arm; `own`: each set once, NULL: the timed recording does just that. */
-struct side {
+struct fresh_side {
     unsigned arm, copy;
     struct device_replay *own;
 };
 
-static enum gate_status start_side(struct session *s, struct side *x, struct gate_error *err)
+static enum gate_status start_side(struct session *s, struct fresh_side *x, struct gate_error *err)
 {
     struct series *series = &s->series[x->arm];
     s->at = x->arm;
@@ -27,7 +27,7 @@ static enum gate_status start_side(struct session *s, struct side *x, struct gat
 }
 
 /* Each set once. */
-static enum gate_status time_sets(struct session *s, const struct side *x, double *ns,
+static enum gate_status time_sets(struct session *s, const struct fresh_side *x, double *ns,
                                   struct gate_error *err)
 {
     struct device_time t = {0};
@@ -47,8 +47,8 @@ static bool is_looked_at(const struct arm *arm, unsigned round)
            (round == 0 || !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC));
 }
 
-static enum gate_status time_fresh(const struct audit *a, const struct side *x, unsigned round,
-                                   double *ns, struct gate_error *err)
+static enum gate_status time_fresh(const struct audit *a, const struct fresh_side *x,
+                                   unsigned round, double *ns, struct gate_error *err)
 {
     struct session *s = a->session;
     enum gate_status status = session_load(s, (s->rotation + 1) % VERIFY_SEEDS, true, err);
@@ -58,7 +58,7 @@ static enum gate_status time_fresh(const struct audit *a, const struct side *x, 
 }
 
 /* The inputs are written as for a fresh one, for the sake of the caches. */
-static enum gate_status time_repeated(const struct audit *a, const struct side *x, double *ns,
+static enum gate_status time_repeated(const struct audit *a, const struct fresh_side *x, double *ns,
                                       struct gate_error *err)
 {
     struct session *s = a->session;
@@ -76,7 +76,7 @@ struct times {
 };
 
 /* Which of the two comes first goes by turns. */
-static enum gate_status time_pair(const struct audit *a, const struct side *x, unsigned round,
+static enum gate_status time_pair(const struct audit *a, const struct fresh_side *x, unsigned round,
                                   struct times *t, struct gate_error *err)
 {
     bool fresh_first = round / 2 % 2 == 0;
@@ -110,8 +110,8 @@ static double compare(const struct times *t, unsigned n, bool on_host)
     return stats_middle(log_ratio, n);
 }
 
-static enum gate_status time_rounds(const struct audit *a, const struct side *sides, double *out,
-                                    struct gate_error *err)
+static enum gate_status time_rounds(const struct audit *a, const struct fresh_side *sides,
+                                    double *out, struct gate_error *err)
 {
     struct times times[SIDES];
     double start = clock_ns();
@@ -138,7 +138,7 @@ static bool was_faster(const struct session *s)
 enum gate_status audit_fresh(const struct audit *a, struct gate_error *err)
 {
     struct session *s = a->session;
-    struct side sides[SIDES] = {{.arm = 0}, {.arm = 1}};
+    struct fresh_side sides[SIDES] = {{.arm = 0}, {.arm = 1}};
     double log_ratio = 0;
     if (!session_is_paired(s) || !was_faster(s) || !s->arms[0].verification.fingerprints.known)
         return GATE_OK;

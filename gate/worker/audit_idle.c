@@ -18,18 +18,18 @@ static const struct replays several = {4, 12}, some = {2, 12}, few = {1, 4}, one
 #define LOOKS_MAX 64
 
 /* A copy of the candidate, or that of the baseline beside it. */
-struct side {
+struct idle_side {
     struct session *session;
     unsigned arm, copy;
     struct device_replay *own; /* each set once; NULL: the timed recording does just that */
 };
 
-static struct series *series_of(const struct side *x)
+static struct series *series_of(const struct idle_side *x)
 {
     return &x->session->series[x->arm];
 }
 
-static enum gate_status start_side(struct side *x, struct gate_error *err)
+static enum gate_status start_side(struct idle_side *x, struct gate_error *err)
 {
     struct session *s = x->session;
     struct series *own = series_of(x);
@@ -42,8 +42,8 @@ static enum gate_status start_side(struct side *x, struct gate_error *err)
 
 /* ---- replays ---- */
 
-static enum gate_status replay(const struct side *x, struct device_replay *recording, double *ns,
-                               struct gate_error *err)
+static enum gate_status replay(const struct idle_side *x, struct device_replay *recording,
+                               double *ns, struct gate_error *err)
 {
     struct device_time t = {0};
     x->session->at = x->arm;
@@ -57,8 +57,8 @@ static enum gate_status replay(const struct side *x, struct device_replay *recor
 
 /* The sets hold the contents of `rotation`, new ones with poisoned outputs or once more what they
  * held: both write the inputs, for the sake of the caches. */
-static enum gate_status replay_once(const struct side *x, unsigned rotation, bool fresh, double *ns,
-                                    struct gate_error *err)
+static enum gate_status replay_once(const struct idle_side *x, unsigned rotation, bool fresh,
+                                    double *ns, struct gate_error *err)
 {
     struct device_replay *recording = x->own ? x->own : series_of(x)->replay[x->copy];
     enum gate_status status = session_load(x->session, rotation, fresh, err);
@@ -66,7 +66,7 @@ static enum gate_status replay_once(const struct side *x, unsigned rotation, boo
 }
 
 /* The least of these replays. Nobody is fresh and fast who is not right. */
-static enum gate_status replay_often(const struct audit *a, const struct side *x, bool fresh,
+static enum gate_status replay_often(const struct audit *a, const struct idle_side *x, bool fresh,
                                      struct replays n, double *least, struct gate_error *err)
 {
     struct session *s = a->session;
@@ -94,7 +94,7 @@ static bool is_host(const struct audit *a)
 
 /* Against the samples themselves, without the baseline: who is not suspicious by that is not idle.
  * A device has nobody else on it, so that few replays do. */
-static enum gate_status look_at_samples(const struct audit *a, const struct side *x,
+static enum gate_status look_at_samples(const struct audit *a, const struct idle_side *x,
                                         bool *suspicious, struct gate_error *err)
 {
     const struct idle_rule rule = idle_rule(is_host(a), session_is_paired(a->session));
@@ -107,7 +107,8 @@ static enum gate_status look_at_samples(const struct audit *a, const struct side
 }
 
 /* As in the samples, and as many of them before the first one that counts. */
-static enum gate_status replay_as_timed(const struct side *x, double *least, struct gate_error *err)
+static enum gate_status replay_as_timed(const struct idle_side *x, double *least,
+                                        struct gate_error *err)
 {
     const struct series *own = series_of(x);
     enum gate_status status = GATE_OK;
@@ -121,7 +122,7 @@ static enum gate_status replay_as_timed(const struct side *x, double *least, str
     return status;
 }
 
-static enum gate_status look_at_side(const struct audit *a, const struct side *x,
+static enum gate_status look_at_side(const struct audit *a, const struct idle_side *x,
                                      struct idle_check *look, struct gate_error *err)
 {
     enum gate_status status = session_load(a->session, 0, true, err);
@@ -147,8 +148,8 @@ static enum gate_status describe_idle(const struct audit *a, const struct idle_c
 }
 
 /* `baseline`: NULL when there is none. Both take turns, where it is in doubt. */
-static enum gate_status try_sides(const struct audit *a, const struct side *candidate,
-                                  const struct side *baseline, struct gate_error *err)
+static enum gate_status try_sides(const struct audit *a, const struct idle_side *candidate,
+                                  const struct idle_side *baseline, struct gate_error *err)
 {
     struct idle_check own = {0}, other = {0};
     const struct idle_rule rule = idle_rule(is_host(a), baseline != NULL);
@@ -168,13 +169,14 @@ static enum gate_status try_sides(const struct audit *a, const struct side *cand
     return score < IDLE_SCORE_SURE ? GATE_OK : describe_idle(a, &own, err);
 }
 
-static enum gate_status try_beside_baseline(const struct audit *a, const struct side *candidate,
+static enum gate_status try_beside_baseline(const struct audit *a,
+                                            const struct idle_side *candidate,
                                             struct gate_error *err)
 {
     struct session *s = a->session;
     if (!session_is_paired(s))
         return try_sides(a, candidate, NULL, err);
-    struct side baseline = {.session = s, .arm = 1};
+    struct idle_side baseline = {.session = s, .arm = 1};
     baseline.copy = candidate->copy < series_of(&baseline)->n_copies ? candidate->copy : 0;
     enum gate_status status = start_side(&baseline, err);
     if (!status)
@@ -186,7 +188,7 @@ static enum gate_status try_beside_baseline(const struct audit *a, const struct 
 enum gate_status audit_idleness(const struct audit *a, unsigned copy, struct gate_error *err)
 {
     struct session *s = a->session;
-    struct side x = {.session = s, .copy = copy};
+    struct idle_side x = {.session = s, .copy = copy};
     bool suspicious = false;
     enum gate_status status = start_side(&x, err);
     if (!status)

@@ -25,14 +25,16 @@ static double expected_ns(const struct idle_check *look, const struct idle_rule 
     return fmin(look->stale, look->timed + rule->fixed_ns);
 }
 
-double idle_ratio(const struct idle_check *look, const struct idle_rule *rule)
+/* Fresh over what is expected of it: as long as stale takes, which is like it in all else, but no
+ * more than what was timed and the fixed cost. */
+static double ratio(const struct idle_check *look, const struct idle_rule *rule)
 {
     return look->fresh / expected_ns(look, rule);
 }
 
 static bool is_over(const struct idle_check *look, const struct idle_rule *rule, double excuse)
 {
-    return idle_ratio(look, rule) > rule->limit * excuse &&
+    return ratio(look, rule) > rule->limit * excuse &&
            look->fresh > expected_ns(look, rule) + LEAST_NS;
 }
 
@@ -46,7 +48,7 @@ enum idle_answer idle_ask(const struct idle_check *look, const struct idle_rule 
 enum idle_answer idle_ask_baseline(const struct idle_check *look, const struct idle_check *baseline,
                                    const struct idle_rule *rule)
 {
-    double excuse = fmin(fmax(idle_ratio(baseline, rule), 1), EXCUSE_MAX);
+    double excuse = fmin(fmax(ratio(baseline, rule), 1), EXCUSE_MAX);
     return is_over(look, rule, excuse) ? IDLE_YES : IDLE_NO;
 }
 

@@ -28,10 +28,6 @@ struct idle_rule {
  * asleep between two replays; without a baseline all that is the kernel's. */
 struct idle_rule idle_rule(bool on_host, bool beside_baseline);
 
-/* Fresh over what is expected of it: as long as stale takes, which is like it in all else, but no
- * more than what was timed and the fixed cost. */
-double idle_ratio(const struct idle_check *look, const struct idle_rule *rule);
-
 /* Does it look as if the kernel did less when it was timed? */
 enum idle_answer { IDLE_NO, IDLE_YES, IDLE_ASK_BASELINE };
 enum idle_answer idle_ask(const struct idle_check *look, const struct idle_rule *rule);

@@ -278,7 +278,8 @@ static void note_code(struct session *s)
         struct measurement *m = &s->arms[i].measurement;
         const struct device_kernels kernels =
             device_replay_kernels(s->device, s->series[i].replay[0]);
-        m->code = code_of(&kernels, s->arms[i].library->code, architecture);
+        m->code =
+            code_of(&kernels, s->series[i].n_launches, s->arms[i].library->code, architecture);
         m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
     }
 }

@@ -181,6 +181,7 @@ static void put_sizes(const unsigned size[3], char text[48])
 static struct document_kernel record_kernel(const struct code_kernel *k)
 {
     return (struct document_kernel){.code_sha256 = k->sha256[0] ? k->sha256 : NULL,
+                                    .launches = k->launches ? (int64_t)k->launches : -1,
                                     .shared_bytes = k->shared_bytes,
                                     .registers = k->resources.of[RESOURCE_REGISTERS],
                                     .stack = k->resources.of[RESOURCE_STACK],

@@ -46,16 +46,16 @@ static enum gate_status put_counts(struct call *c, const struct alert_filter *fi
     return status;
 }
 
-static bool take_filter(struct call *c, struct alert_filter *out)
+static bool read_filter(struct call *c, struct alert_filter *out)
 {
     const char *states[ALERT_STATES], *kinds[ALERT_KINDS];
     for (int i = 0; i < ALERT_STATES; i++)
         states[i] = alert_state_name((enum alert_state)i);
     for (int i = 0; i < ALERT_KINDS; i++)
         kinds[i] = alert_kind_name((enum alert_kind)i);
-    return take_word(c, "state", states, ALERT_STATES, -1, &out->state) &&
-           take_word(c, "kind", kinds, ALERT_KINDS, -1, &out->kind) &&
-           take_device(c, false, &out->device_model) && take_case(c, false, &out->case_id);
+    return read_word(c, "state", states, ALERT_STATES, -1, &out->state) &&
+           read_word(c, "kind", kinds, ALERT_KINDS, -1, &out->kind) &&
+           read_device(c, false, &out->device_model) && read_case(c, false, &out->case_id);
 }
 
 /* Whole groups: the page is full with the group that reaches its limit. */
@@ -102,9 +102,9 @@ enum gate_status get_alerts(struct call *c)
     struct alert_filter *filter = &grouped.filter;
     struct page *page = &grouped.page;
     int64_t before, groups;
-    if (!take_format(c) || !take_filter(c, filter) || !take_number(c, "groups", 0, 0, 1, &groups) ||
-        !take_limit(page, ALERTS_DEFAULT, ALERTS_MAX) ||
-        !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
+    if (!read_format(c) || !read_filter(c, filter) || !read_number(c, "groups", 0, 0, 1, &groups) ||
+        !read_limit(page, ALERTS_DEFAULT, ALERTS_MAX) ||
+        !read_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
         return GATE_OK;
     list_open(c, "alerts");
     enum gate_status status = groups ? put_groups(&grouped, before)
@@ -209,7 +209,7 @@ static bool refuse(struct api_write *w, const char *path, const char *message)
     return false;
 }
 
-static bool take_state(struct api_write *w, const cJSON *document, struct asked_action *asked)
+static bool read_state(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     struct alert_action *action = &asked->action;
     action->has_state = json_member(document, "state");
@@ -220,7 +220,7 @@ static bool take_state(struct api_write *w, const cJSON *document, struct asked_
     return true;
 }
 
-static bool take_reason(struct api_write *w, const cJSON *document, struct asked_action *asked)
+static bool read_reason(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     const struct alert_action *action = &asked->action;
     const cJSON *reason = json_member(document, "reason");
@@ -237,7 +237,7 @@ static bool take_reason(struct api_write *w, const cJSON *document, struct asked
     return true;
 }
 
-static bool take_assignee(struct api_write *w, const cJSON *document, struct asked_action *asked)
+static bool read_assignee(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     const cJSON *assignee = json_member(document, "assignee");
     if (!assignee)
@@ -254,7 +254,7 @@ static bool take_assignee(struct api_write *w, const cJSON *document, struct ask
     return true;
 }
 
-static bool take_ids(struct api_write *w, const cJSON *document, struct asked_action *asked)
+static bool read_ids(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     const cJSON *ids = json_member(document, "ids"), *id = NULL;
     if (asked->is_one)
@@ -284,7 +284,7 @@ static bool has_other_members(const cJSON *document, const struct asked_action *
     return false;
 }
 
-static bool take_document(struct api_write *w, const cJSON *document, struct asked_action *asked)
+static bool read_document(struct api_write *w, const cJSON *document, struct asked_action *asked)
 {
     if (!cJSON_IsObject(document))
         return refuse(w, "", "must be an object");
@@ -293,8 +293,8 @@ static bool take_document(struct api_write *w, const cJSON *document, struct ask
                       asked->is_one ? "may have a state, a reason and an assignee alone"
                                     : "may have ids, a state, a reason and an assignee "
                                       "alone");
-    return take_state(w, document, asked) && take_reason(w, document, asked) &&
-           take_assignee(w, document, asked) && take_ids(w, document, asked);
+    return read_state(w, document, asked) && read_reason(w, document, asked) &&
+           read_assignee(w, document, asked) && read_ids(w, document, asked);
 }
 
 static bool prepare_action(struct api_write *w, bool is_one)
@@ -317,7 +317,7 @@ static bool prepare_action(struct api_write *w, bool is_one)
         return no_alert(w->reply);
     if (json_parse("body", w->body, w->len, GATE_USAGE, &document, &err) != GATE_OK)
         return refuse(w, "", err.message);
-    bool good = take_document(w, document, asked);
+    bool good = read_document(w, document, asked);
     cJSON_Delete(document);
     return good;
 }
@@ -354,7 +354,7 @@ static enum gate_status put_selection(struct store *store, const struct asked_ac
     return status;
 }
 
-static enum gate_status take_action(struct api_write *w, struct store *store,
+static enum gate_status read_action(struct api_write *w, struct store *store,
                                     struct gate_error *err)
 {
     struct asked_action *asked = w->state;
@@ -396,7 +396,7 @@ const struct write_handler api_alert_action = {
     .may_gzip = false,
     .max_body = (size_t)16 << 10,
     .prepare = prepare_one,
-    .run = take_action,
+    .run = read_action,
     .release = release_action,
 };
 
@@ -404,6 +404,6 @@ const struct write_handler api_alerts_action = {
     .may_gzip = false,
     .max_body = (size_t)32 << 10,
     .prepare = prepare_selection,
-    .run = take_action,
+    .run = read_action,
     .release = release_action,
 };

@@ -42,9 +42,9 @@ enum gate_status get_baselines(struct call *c)
     char text[API_MAX_KEY + 1];
     const char *parts[2];
     bool found;
-    if (!take_format(c) || !take_device(c, false, &device) ||
-        !take_limit(&page, BASELINES_DEFAULT, BASELINES_MAX) ||
-        !take_key(c, text, parts, 2, &found))
+    if (!read_format(c) || !read_device(c, false, &device) ||
+        !read_limit(&page, BASELINES_DEFAULT, BASELINES_MAX) ||
+        !read_key(c, text, parts, 2, &found))
         return GATE_OK;
     struct store_baseline_key after = {0};
     if (found)
@@ -106,9 +106,9 @@ enum gate_status get_baseline_log(struct call *c)
     const char *case_id;
     struct page page = {.call = c};
     int64_t before;
-    if (!take_format(c) || !take_case(c, false, &case_id) ||
-        !take_device(c, case_id != NULL, &device) || !take_limit(&page, LOG_DEFAULT, LOG_MAX) ||
-        !take_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
+    if (!read_format(c) || !read_case(c, false, &case_id) ||
+        !read_device(c, case_id != NULL, &device) || !read_limit(&page, LOG_DEFAULT, LOG_MAX) ||
+        !read_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
         return GATE_OK;
     list_open(c, "log");
     enum gate_status status = read_log(&page, device, case_id, before);

@@ -90,13 +90,13 @@ static bool calibration_row(void *context, const struct store_calibration *row)
     return p->call->status == GATE_OK;
 }
 
-static bool take_calibration_key(struct call *c, struct store_calibration_key *key)
+static bool read_calibration_key(struct call *c, struct store_calibration_key *key)
 {
     char text[API_MAX_KEY + 1];
     const char *parts[2];
     bool found;
     *key = (struct store_calibration_key){INT64_MAX, 0};
-    if (!take_key(c, text, parts, 2, &found))
+    if (!read_key(c, text, parts, 2, &found))
         return false;
     if (!found)
         return true;
@@ -113,9 +113,9 @@ enum gate_status get_calibrations(struct call *c)
     const char *device, *machine;
     struct store_calibration_key after;
     struct page page = {.call = c};
-    if (!take_format(c) || !take_device(c, false, &device) || !take_machine(c, &machine) ||
-        !take_limit(&page, CALIBRATIONS_DEFAULT, CALIBRATIONS_MAX) ||
-        !take_calibration_key(c, &after))
+    if (!read_format(c) || !read_device(c, false, &device) || !read_machine(c, &machine) ||
+        !read_limit(&page, CALIBRATIONS_DEFAULT, CALIBRATIONS_MAX) ||
+        !read_calibration_key(c, &after))
         return GATE_OK;
     list_open(c, "calibrations");
     enum gate_status status = store_calibrations(c->store, device, machine, after, page.limit + 1,

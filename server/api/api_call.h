@@ -39,22 +39,22 @@ struct call {
 bool is_name(const char *s, const char *more, size_t max);
 
 /* A name that may be missing (NULL). False: a problem was written. */
-bool take_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
+bool read_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
                const char **out);
-bool take_device(struct call *c, bool required, const char **out);
-bool take_case(struct call *c, bool required, const char **out);
-bool take_provider(struct call *c, const char **out);
-bool take_contract(struct call *c, const char **out);
-bool take_verdict(struct call *c, const char **out);
-bool take_machine(struct call *c, const char **out);
-bool take_commit(struct call *c, const char **out); /* 7 to 40 digits */
-bool take_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
+bool read_device(struct call *c, bool required, const char **out);
+bool read_case(struct call *c, bool required, const char **out);
+bool read_provider(struct call *c, const char **out);
+bool read_contract(struct call *c, const char **out);
+bool read_verdict(struct call *c, const char **out);
+bool read_machine(struct call *c, const char **out);
+bool read_commit(struct call *c, const char **out); /* 7 to 40 digits */
+bool read_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
 
 /* A whole number from `min` to `max`. */
-bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
+bool read_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
                  int64_t *out);
 /* One of n words; `otherwise` when the parameter is missing. */
-bool take_word(struct call *c, const char *parameter, const char *const *words, int n,
+bool read_word(struct call *c, const char *parameter, const char *const *words, int n,
                int otherwise, int *out);
 
 /*
@@ -63,7 +63,7 @@ bool take_word(struct call *c, const char *parameter, const char *const *words, 
  * number of parts, or is too long, and a problem was written.
  */
 #define API_MAX_KEY 400
-bool take_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found);
+bool read_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found);
 /* The problem of an `after` that was not a `next`. */
 void refuse_after(struct call *c);
 
@@ -73,7 +73,7 @@ int64_t parse_count(const char *s);
 /* ---- lists: api_list.c ---- */
 
 /* format=json|rows|csv, before anything is written. */
-bool take_format(struct call *c);
+bool read_format(struct call *c);
 
 /*
  * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
@@ -90,9 +90,9 @@ void list_close(struct call *c);
 struct page {
     struct call *call;
     int64_t n, limit;
-    char next[API_MAX_KEY + 1]; /* the key of its last row, for take_key() */
+    char next[API_MAX_KEY + 1]; /* the key of its last row, for read_key() */
 };
-bool take_limit(struct page *p, int64_t otherwise, int64_t max);
+bool read_limit(struct page *p, int64_t otherwise, int64_t max);
 /* Is there room for the row of this key? */
 bool page_takes(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
 /* list_rows_end() with the member `next`. */
@@ -116,6 +116,7 @@ enum gate_status get_baseline_log(struct call *c);
 enum gate_status get_devices(struct call *c);
 enum gate_status get_branches(struct call *c);
 enum gate_status get_calibrations(struct call *c);
+enum gate_status get_coverage(struct call *c);
 enum gate_status get_machines(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);

@@ -75,7 +75,7 @@ static bool case_row(void *context, const struct store_case *row)
 #define MAX_SEARCH 160
 
 /* Words in any order, apart by spaces. `text` has them for as long as the query is used. */
-static bool take_words(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
+static bool read_words(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_./+- ";
     const char *search = request_parameter(c->request, "q");
@@ -98,7 +98,7 @@ static bool take_words(struct call *c, char text[MAX_SEARCH + 1], struct store_c
     return true;
 }
 
-static bool take_sort(struct call *c, struct store_case_query *q)
+static bool read_sort(struct call *c, struct store_case_query *q)
 {
     enum { N = STORE_CASES_CEILING + 1 };
     static const char *const names[] = {/* of the enum, each way */
@@ -106,25 +106,25 @@ static bool take_sort(struct call *c, struct store_case_query *q)
                                         "vendor", "ceiling", "-worst",  "-name",   "-p50",
                                         "-time",  "-change", "-vendor", "-ceiling"};
     int sort;
-    if (!take_word(c, "sort", names, 2 * N, STORE_CASES_NAME, &sort))
+    if (!read_word(c, "sort", names, 2 * N, STORE_CASES_NAME, &sort))
         return false;
     q->sort = (enum store_case_sort)(sort % N);
     q->reversed = sort >= N;
     return true;
 }
 
-static bool take_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
+static bool read_query(struct call *c, char text[MAX_SEARCH + 1], struct store_case_query *q)
 {
     int64_t spark;
     *q = (struct store_case_query){.after = request_parameter(c->request, "after")};
-    if (!take_number(c, "spark", 1, 0, 1, &spark))
+    if (!read_number(c, "spark", 1, 0, 1, &spark))
         return false;
     q->without_spark = spark == 0;
-    return take_branch(c, &q->branch) && take_device(c, false, &q->device_model) &&
-           take_name(c, "op", "_", 64, false, &q->op) &&
-           take_name(c, "dtype", "_", 64, false, &q->dtype) && take_verdict(c, &q->verdict) &&
-           take_words(c, text, q) && take_sort(c, q) &&
-           take_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
+    return read_branch(c, &q->branch) && read_device(c, false, &q->device_model) &&
+           read_name(c, "op", "_", 64, false, &q->op) &&
+           read_name(c, "dtype", "_", 64, false, &q->dtype) && read_verdict(c, &q->verdict) &&
+           read_words(c, text, q) && read_sort(c, q) &&
+           read_number(c, "limit", CASES_DEFAULT, 1, CASES_MAX, &q->limit);
 }
 
 enum gate_status get_cases(struct call *c)
@@ -132,7 +132,7 @@ enum gate_status get_cases(struct call *c)
     struct store_case_query query;
     struct store_case_page page;
     char search[MAX_SEARCH + 1];
-    if (!take_format(c) || !take_query(c, search, &query))
+    if (!read_format(c) || !read_query(c, search, &query))
         return GATE_OK;
     list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);

@@ -15,7 +15,7 @@ struct item {
 };
 
 /* One of the runs. */
-struct side {
+struct compare_side {
     const char *name; /* "a" or "b" */
     const char *text; /* as the address has it */
     char uuid[40];    /* of the newest run of a branch */
@@ -31,7 +31,7 @@ struct side {
 
 static bool note_run(void *context, const struct store_run *row)
 {
-    struct side *s = context;
+    struct compare_side *s = context;
     snprintf(s->device, sizeof s->device, "%s", row->device_model);
     snprintf(s->contract, sizeof s->contract, "%s", row->contract);
     return false;
@@ -39,7 +39,7 @@ static bool note_run(void *context, const struct store_run *row)
 
 static bool note_result(void *context, const struct store_result *row)
 {
-    struct side *s = context;
+    struct compare_side *s = context;
     if (s->n == s->cap) {
         size_t cap = s->cap ? 2 * s->cap : 64;
         struct item *items = realloc(s->items, cap * sizeof *items);
@@ -60,7 +60,7 @@ static int compare_items(const void *a, const void *b)
     return strcmp(((const struct item *)a)->case_id, ((const struct item *)b)->case_id);
 }
 
-static enum gate_status read_side(struct call *c, struct side *s)
+static enum gate_status read_side(struct call *c, struct compare_side *s)
 {
     enum gate_status status = store_results(c->store, s->run, note_result, s, &c->err);
     if (!status && s->no_memory)
@@ -72,7 +72,7 @@ static enum gate_status read_side(struct call *c, struct side *s)
 
 /* ---- rows ---- */
 
-static void put_item(struct emit *e, const struct side *s, const struct item *item)
+static void put_item(struct emit *e, const struct compare_side *s, const struct item *item)
 {
     emit_key(e, s->name);
     if (!item && e->form != EMIT_CSV) {
@@ -96,8 +96,8 @@ static void put_item(struct emit *e, const struct side *s, const struct item *it
 }
 
 /* Why the two numbers say nothing about each other; "": they do. */
-static void find_reason(const struct side *a, const struct item *x, const struct side *b,
-                        const struct item *y, char *why, size_t size)
+static void find_reason(const struct compare_side *a, const struct item *x,
+                        const struct compare_side *b, const struct item *y, char *why, size_t size)
 {
     why[0] = '\0';
     if (!x || !y)
@@ -124,8 +124,8 @@ static struct estimate link_of(struct call *c, const struct store_result *a,
     return (struct estimate){.value = 1 / link.value, .lo = 1 / link.hi, .hi = 1 / link.lo};
 }
 
-static void put_pair(struct call *call, const struct side *a, const struct item *x,
-                     const struct side *b, const struct item *y)
+static void put_pair(struct call *call, const struct compare_side *a, const struct item *x,
+                     const struct compare_side *b, const struct item *y)
 {
     struct emit *e = &call->emit;
     char why[200];
@@ -150,7 +150,7 @@ static void put_pair(struct call *call, const struct side *a, const struct item 
 }
 
 /* Both are sorted: side by side, a case that only one has alone. */
-static void put_pairs(struct call *c, const struct side *a, const struct side *b)
+static void put_pairs(struct call *c, const struct compare_side *a, const struct compare_side *b)
 {
     size_t i = 0;
     size_t k = 0;
@@ -168,7 +168,7 @@ static bool run_row(void *context, const struct store_run *row)
     return false;
 }
 
-static enum gate_status put_side(struct call *c, const struct side *s, const char *device)
+static enum gate_status put_side(struct call *c, const struct compare_side *s, const char *device)
 {
     emit_key(&c->emit, s->name);
     emit_open(&c->emit, '{');
@@ -178,8 +178,8 @@ static enum gate_status put_side(struct call *c, const struct side *s, const cha
     return status;
 }
 
-static enum gate_status put_answer(struct call *c, const struct side *a, const struct side *b,
-                                   const char *device)
+static enum gate_status put_answer(struct call *c, const struct compare_side *a,
+                                   const struct compare_side *b, const char *device)
 {
     static const struct item none;
     enum gate_status status = GATE_OK;
@@ -201,14 +201,14 @@ static enum gate_status put_answer(struct call *c, const struct side *a, const s
 
 static bool note_uuid(void *context, const struct store_run *row)
 {
-    struct side *s = context;
+    struct compare_side *s = context;
     snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
     return false;
 }
 
 /* The run that `s` is to be compared with the other by. GATE_USAGE where there is none. */
-static enum gate_status look_up_base(struct call *c, const char *device, struct side *s,
-                                     const struct side *other)
+static enum gate_status look_up_base(struct call *c, const char *device, struct compare_side *s,
+                                     const struct compare_side *other)
 {
     struct compare_base base;
     enum gate_status status = compare_find_base(c, s->text, other->text, device, &base);
@@ -221,7 +221,7 @@ static enum gate_status look_up_base(struct call *c, const char *device, struct 
 }
 
 /* A run, the newest one of a commit or, where there is none, of a branch. */
-static enum gate_status look_up(struct call *c, const char *device, struct side *s)
+static enum gate_status look_up(struct call *c, const char *device, struct compare_side *s)
 {
     enum gate_status status =
         store_find_run(c->store, s->text, device, note_run, s, &s->run, &c->err);
@@ -237,8 +237,8 @@ static enum gate_status look_up(struct call *c, const char *device, struct side 
 }
 
 /* False: the request was answered with a problem, or *status says what failed. */
-static bool find_side(struct call *c, const char *device, struct side *s, const struct side *other,
-                      enum gate_status *status)
+static bool find_side(struct call *c, const char *device, struct compare_side *s,
+                      const struct compare_side *other, enum gate_status *status)
 {
     bool is_base = compare_is_base(s->text);
     *status = is_base ? look_up_base(c, device, s, other) : look_up(c, device, s);
@@ -258,7 +258,7 @@ static bool find_side(struct call *c, const char *device, struct side *s, const 
     return false;
 }
 
-static bool take_side(struct call *c, struct side *s)
+static bool read_side_query(struct call *c, struct compare_side *s)
 {
     s->text = request_parameter(c->request, s->name);
     if (!s->text)
@@ -269,15 +269,15 @@ static bool take_side(struct call *c, struct side *s)
 enum gate_status get_compare(struct call *c)
 {
     const char *device;
-    struct side a = {.name = "a"};
-    struct side b = {.name = "b"};
+    struct compare_side a = {.name = "a"};
+    struct compare_side b = {.name = "b"};
     enum gate_status status = GATE_OK;
-    if (!take_format(c) || !take_device(c, false, &device) || !take_side(c, &a) ||
-        !take_side(c, &b))
+    if (!read_format(c) || !read_device(c, false, &device) || !read_side_query(c, &a) ||
+        !read_side_query(c, &b))
         return status;
     /* the one that is a base of the other comes after it */
-    struct side *first = compare_is_base(a.text) ? &b : &a;
-    struct side *second = first == &a ? &b : &a;
+    struct compare_side *first = compare_is_base(a.text) ? &b : &a;
+    struct compare_side *second = first == &a ? &b : &a;
     if (!find_side(c, device, first, second, &status) ||
         !find_side(c, device, second, first, &status))
         return status;

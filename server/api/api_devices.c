@@ -52,7 +52,7 @@ static bool device_row(void *context, const struct store_device *row)
 enum gate_status get_devices(struct call *c)
 {
     const char *branch;
-    if (!take_format(c) || !take_branch(c, &branch))
+    if (!read_format(c) || !read_branch(c, &branch))
         return GATE_OK;
     list_open(c, "devices");
     enum gate_status status = store_devices(c->store, branch, device_row, c, &c->err);
@@ -86,7 +86,7 @@ static bool branch_row(void *context, const struct store_branch *row)
 enum gate_status get_branches(struct call *c)
 {
     int64_t limit;
-    if (!take_format(c) || !take_number(c, "limit", BRANCHES_DEFAULT, 1, BRANCHES_MAX, &limit))
+    if (!read_format(c) || !read_number(c, "limit", BRANCHES_DEFAULT, 1, BRANCHES_MAX, &limit))
         return GATE_OK;
     list_open(c, "branches");
     enum gate_status status = store_branches(c->store, limit, branch_row, c, &c->err);

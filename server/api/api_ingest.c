@@ -98,7 +98,7 @@ static bool prepare_run(struct api_write *w)
     return parse(w, in) && pack(w, in, body, len);
 }
 
-static void say_stored(struct api_write *w, const char *uuid, bool created)
+static void reply_stored(struct api_write *w, const char *uuid, bool created)
 {
     struct emit e = {.out = &w->reply->body};
     w->reply->status = created ? 201 : 200;
@@ -135,7 +135,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     if (outcome == STORE_PUT_DIFFERS)
         refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");
     else
-        say_stored(w, uuid, outcome == STORE_PUT_CREATED);
+        reply_stored(w, uuid, outcome == STORE_PUT_CREATED);
     forget_document(in); /* not only when the answer is sent: the next one may wait */
     return GATE_OK;
 }

@@ -38,13 +38,13 @@ static bool leader_row(void *context, const struct store_leader *row)
     return true;
 }
 
-static bool take_leader_key(struct call *c, char text[API_MAX_KEY + 1],
+static bool read_leader_key(struct call *c, char text[API_MAX_KEY + 1],
                             struct store_leader_key *key)
 {
     const char *parts[4];
     bool found;
     *key = (struct store_leader_key){0};
-    if (!take_key(c, text, parts, 4, &found))
+    if (!read_key(c, text, parts, 4, &found))
         return false;
     if (!found)
         return true;
@@ -62,8 +62,8 @@ enum gate_status get_leaderboard(struct call *c)
     struct store_leader_key after;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!take_format(c) || !take_branch(c, &branch) || !take_device(c, false, &device) ||
-        !take_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) || !take_leader_key(c, text, &after))
+    if (!read_format(c) || !read_branch(c, &branch) || !read_device(c, false, &device) ||
+        !read_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) || !read_leader_key(c, text, &after))
         return GATE_OK;
     list_open(c, "leaders");
     enum gate_status status = store_leaderboard(c->store, branch, device, after, page.limit + 1,

@@ -6,7 +6,7 @@
 
 #include "server/api/api_call.h"
 
-bool take_format(struct call *c)
+bool read_format(struct call *c)
 {
     const char *format = request_parameter(c->request, "format");
     if (!format || !strcmp(format, "json"))
@@ -41,9 +41,9 @@ bool list_rows_end(struct call *c)
     return c->emit.form == EMIT_JSON;
 }
 
-bool take_limit(struct page *p, int64_t otherwise, int64_t max)
+bool read_limit(struct page *p, int64_t otherwise, int64_t max)
 {
-    return take_number(p->call, "limit", otherwise, 1, max, &p->limit);
+    return read_number(p->call, "limit", otherwise, 1, max, &p->limit);
 }
 
 bool page_takes(struct page *p, const char *key, ...)

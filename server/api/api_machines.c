@@ -55,7 +55,7 @@ enum gate_status get_machines(struct call *c)
 {
     const char *device;
     struct store_machines machines;
-    if (!take_format(c) || !take_device(c, false, &device))
+    if (!read_format(c) || !read_device(c, false, &device))
         return GATE_OK;
     enum gate_status status = store_machines(c->store, device, &machines, &c->err);
     list_open(c, "machines");

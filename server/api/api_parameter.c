@@ -23,7 +23,7 @@ bool is_name(const char *s, const char *more, size_t max)
     return len >= 1 && len <= max && s[len] == '\0' && is_alphanumeric(s[0]);
 }
 
-bool take_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
+bool read_name(struct call *c, const char *parameter, const char *more, size_t max, bool required,
                const char **out)
 {
     *out = request_parameter(c->request, parameter);
@@ -38,27 +38,27 @@ bool take_name(struct call *c, const char *parameter, const char *more, size_t m
     return true;
 }
 
-bool take_device(struct call *c, bool required, const char **out)
+bool read_device(struct call *c, bool required, const char **out)
 {
-    return take_name(c, "device", "_.+-", 64, required, out);
+    return read_name(c, "device", "_.+-", 64, required, out);
 }
 
-bool take_case(struct call *c, bool required, const char **out)
+bool read_case(struct call *c, bool required, const char **out)
 {
-    return take_name(c, "case", "_./+-", 160, required, out);
+    return read_name(c, "case", "_./+-", 160, required, out);
 }
 
-bool take_provider(struct call *c, const char **out)
+bool read_provider(struct call *c, const char **out)
 {
-    return take_name(c, "provider", "_.+-", 64, false, out);
+    return read_name(c, "provider", "_.+-", 64, false, out);
 }
 
-bool take_contract(struct call *c, const char **out)
+bool read_contract(struct call *c, const char **out)
 {
-    return take_name(c, "contract", "_.+-", 64, false, out);
+    return read_name(c, "contract", "_.+-", 64, false, out);
 }
 
-bool take_verdict(struct call *c, const char **out)
+bool read_verdict(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "verdict");
     if (!*out || verdict_find(*out) >= 0)
@@ -67,7 +67,7 @@ bool take_verdict(struct call *c, const char **out)
     return false;
 }
 
-bool take_machine(struct call *c, const char **out)
+bool read_machine(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "machine");
     if (!*out || ((*out)[0] != '\0' && utf8_length(*out) <= MAX_TEXT))
@@ -76,7 +76,7 @@ bool take_machine(struct call *c, const char **out)
     return false;
 }
 
-bool take_commit(struct call *c, const char **out)
+bool read_commit(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "commit");
     size_t n = *out ? strspn(*out, "0123456789abcdef") : 0;
@@ -86,12 +86,12 @@ bool take_commit(struct call *c, const char **out)
     return false;
 }
 
-bool take_branch(struct call *c, const char **out)
+bool read_branch(struct call *c, const char **out)
 {
     static const char *const words[] = {"0", "1"};
     int is_main;
     *out = request_parameter(c->request, "branch");
-    if (!take_word(c, "main", words, 2, 0, &is_main))
+    if (!read_word(c, "main", words, 2, 0, &is_main))
         return false;
     if (*out && (is_main || utf8_length(*out) > MAX_TEXT)) {
         reply_problem(c->reply, 400,
@@ -109,7 +109,7 @@ void refuse_after(struct call *c)
     reply_problem(c->reply, 400, "The parameter 'after' is not the 'next' of an earlier answer.");
 }
 
-bool take_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found)
+bool read_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found)
 {
     const char *after = request_parameter(c->request, "after");
     *found = after != NULL;
@@ -140,7 +140,7 @@ int64_t parse_count(const char *s)
     return errno != 0 || *stop != '\0' ? -1 : value;
 }
 
-bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
+bool read_number(struct call *c, const char *parameter, int64_t otherwise, int64_t min, int64_t max,
                  int64_t *out)
 {
     const char *text = request_parameter(c->request, parameter);
@@ -152,7 +152,7 @@ bool take_number(struct call *c, const char *parameter, int64_t otherwise, int64
     return false;
 }
 
-bool take_word(struct call *c, const char *parameter, const char *const *words, int n,
+bool read_word(struct call *c, const char *parameter, const char *const *words, int n,
                int otherwise, int *out)
 {
     const char *text = request_parameter(c->request, parameter);

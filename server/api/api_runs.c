@@ -68,12 +68,12 @@ static bool run_row(void *context, const struct store_run *row)
     return true;
 }
 
-static bool take_run_key(struct call *c, char text[API_MAX_KEY + 1], struct store_run_key *after)
+static bool read_run_key(struct call *c, char text[API_MAX_KEY + 1], struct store_run_key *after)
 {
     const char *parts[2];
     bool found;
     *after = (struct store_run_key){INT64_MAX, ""};
-    if (!take_key(c, text, parts, 2, &found))
+    if (!read_key(c, text, parts, 2, &found))
         return false;
     if (!found)
         return true;
@@ -91,10 +91,10 @@ enum gate_status get_runs(struct call *c)
     struct store_run_filter filter;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!take_format(c) || !take_device(c, false, &filter.device_model) ||
-        !take_commit(c, &filter.commit) || !take_branch(c, &filter.branch) ||
-        !take_verdict(c, &filter.verdict) || !take_machine(c, &filter.machine) ||
-        !take_limit(&page, RUNS_DEFAULT, RUNS_MAX) || !take_run_key(c, text, &after))
+    if (!read_format(c) || !read_device(c, false, &filter.device_model) ||
+        !read_commit(c, &filter.commit) || !read_branch(c, &filter.branch) ||
+        !read_verdict(c, &filter.verdict) || !read_machine(c, &filter.machine) ||
+        !read_limit(&page, RUNS_DEFAULT, RUNS_MAX) || !read_run_key(c, text, &after))
         return GATE_OK;
     list_open(c, "runs");
     enum gate_status status =
@@ -107,7 +107,7 @@ enum gate_status get_runs(struct call *c)
 }
 
 /* How a document is wanted. */
-struct wanted {
+struct runs_wanted {
     struct call *call;
     const char *case_id; /* NULL: all cases */
     enum report_format format;
@@ -116,7 +116,7 @@ struct wanted {
 };
 
 /* CSV and Markdown are as the reports of `gate run` have them. */
-static void put_parsed(struct wanted *w, const char *text, size_t len)
+static void put_parsed(struct runs_wanted *w, const char *text, size_t len)
 {
     struct buf *out = w->call->emit.out;
     struct document document;
@@ -137,7 +137,7 @@ static void put_parsed(struct wanted *w, const char *text, size_t len)
 
 static bool document_row(void *context, const char *text, size_t len)
 {
-    struct wanted *w = context;
+    struct runs_wanted *w = context;
     if (w->format == REPORT_CSV)
         w->call->reply->type = "text/csv; charset=utf-8; header=present";
     else if (w->format == REPORT_MARKDOWN)
@@ -158,8 +158,8 @@ enum gate_status get_document(struct call *c)
     static const enum report_format formats[] = {REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN,
                                                  REPORT_JSON};
     int format;
-    struct wanted wanted = {.call = c};
-    if (!take_word(c, "format", names, 4, 0, &format) || !take_case(c, false, &wanted.case_id))
+    struct runs_wanted wanted = {.call = c};
+    if (!read_word(c, "format", names, 4, 0, &format) || !read_case(c, false, &wanted.case_id))
         return GATE_OK;
     wanted.format = formats[format];
     wanted.brief = format == 3;

@@ -276,7 +276,7 @@ static enum gate_status put_answer(struct call *c, const struct store_trend_quer
 
 /* ---- the request ---- */
 
-static bool take_columns(struct call *c, trend_columns *columns)
+static bool read_columns(struct call *c, trend_columns *columns)
 {
     if (trend_columns_of(request_parameter(c->request, "columns"), columns))
         return true;
@@ -287,7 +287,7 @@ static bool take_columns(struct call *c, trend_columns *columns)
 }
 
 /* The commit that a parameter names; its id is 0 where it is missing. */
-static bool take_end(struct call *c, const char *parameter, struct store_commit *commit,
+static bool read_end(struct call *c, const char *parameter, struct store_commit *commit,
                      enum gate_status *status)
 {
     const char *digits = request_parameter(c->request, parameter);
@@ -306,11 +306,11 @@ static bool take_end(struct call *c, const char *parameter, struct store_commit 
 }
 
 /* False: *status says that the store could not be read, or a problem was written. */
-static bool take_commits(struct call *c, struct store_trend_query *q, enum gate_status *status)
+static bool read_commits(struct call *c, struct store_trend_query *q, enum gate_status *status)
 {
     *status = GATE_OK;
-    if (!take_end(c, "from_commit", &q->from_commit, status) ||
-        !take_end(c, "to_commit", &q->to_commit, status))
+    if (!read_end(c, "from_commit", &q->from_commit, status) ||
+        !read_end(c, "to_commit", &q->to_commit, status))
         return false;
     if (q->by_commit || (q->from_commit.id == 0 && q->to_commit.id == 0))
         return true;
@@ -318,7 +318,7 @@ static bool take_commits(struct call *c, struct store_trend_query *q, enum gate_
     return false;
 }
 
-static bool take_query(struct call *c, struct store_trend_query *q, trend_columns *columns)
+static bool read_query(struct call *c, struct store_trend_query *q, trend_columns *columns)
 {
     static const char *const orders[] = {"time", "commit"};
     int order;
@@ -326,13 +326,13 @@ static bool take_query(struct call *c, struct store_trend_query *q, trend_column
     *q = (struct store_trend_query){.after = request_parameter(c->request, "after")};
     const char *points = request_parameter(c->request, "points");
     const char *limit = request_parameter(c->request, "limit");
-    if (!take_case(c, true, &q->case_id) || !take_device(c, true, &q->device_model) ||
-        !take_provider(c, &q->provider) || !take_contract(c, &q->contract) ||
-        !take_branch(c, &q->branch) || !take_number(c, "from", 0, 0, INT64_MAX, &q->from_ms) ||
-        !take_number(c, "to", INT64_MAX, 0, INT64_MAX, &q->to_ms) ||
-        !take_word(c, "order", orders, 2, 0, &order) || !take_number(c, "raw", 0, 0, 1, &raw) ||
-        !take_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
-        !take_columns(c, columns))
+    if (!read_case(c, true, &q->case_id) || !read_device(c, true, &q->device_model) ||
+        !read_provider(c, &q->provider) || !read_contract(c, &q->contract) ||
+        !read_branch(c, &q->branch) || !read_number(c, "from", 0, 0, INT64_MAX, &q->from_ms) ||
+        !read_number(c, "to", INT64_MAX, 0, INT64_MAX, &q->to_ms) ||
+        !read_word(c, "order", orders, 2, 0, &order) || !read_number(c, "raw", 0, 0, 1, &raw) ||
+        !read_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
+        !read_columns(c, columns))
         return false;
     q->levels_only = trend_columns_are_levels(*columns);
     q->with_subjects = trend_columns_have_subjects(*columns);
@@ -356,9 +356,9 @@ enum gate_status get_trends(struct call *c)
     struct store_trend_result trend;
     trend_columns columns;
     enum gate_status status;
-    if (!take_format(c) || !take_query(c, &query, &columns))
+    if (!read_format(c) || !read_query(c, &query, &columns))
         return GATE_OK;
-    if (!take_commits(c, &query, &status))
+    if (!read_commits(c, &query, &status))
         return status;
     status = store_trend_read(c->store, &query, &trend, &c->err);
     if (status == GATE_USAGE)

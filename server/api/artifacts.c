@@ -173,13 +173,13 @@ bool artifacts_is_name(const char *name)
 }
 
 /* "ab/abcd...", where an artifact lies. */
-struct place {
+struct artifact_place {
     char text[ARTIFACT_NAME_LENGTH + 4];
 };
 
-static struct place place_of(const char *name)
+static struct artifact_place place_of(const char *name)
 {
-    struct place p;
+    struct artifact_place p;
     snprintf(p.text, sizeof p.text, "%.2s/%s", name, name);
     return p;
 }
@@ -187,7 +187,7 @@ static struct place place_of(const char *name)
 static int find(const struct artifacts *a, const char *name, uint64_t *size)
 {
     struct stat st;
-    struct place place = place_of(name);
+    struct artifact_place place = place_of(name);
     int fd = openat(a->fd, place.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
@@ -291,7 +291,7 @@ static bool has_the_hash(struct artifact_put *p)
 static int move_in(const struct artifact_put *p)
 {
     const struct artifacts *a = p->artifacts;
-    struct place place = place_of(p->name);
+    struct artifact_place place = place_of(p->name);
     char folder[3] = {p->name[0], p->name[1], '\0'};
     if (mkdirat(a->fd, folder, FOLDER_MODE) < 0 && errno != EEXIST)
         return errno;

@@ -52,7 +52,7 @@ static void read_color(const char *verdict, char color[COLOR_SIZE])
     }
 }
 
-static void say_verdict(struct badge *b, const char *verdict, const char *more)
+static void show_verdict(struct badge *b, const char *verdict, const char *more)
 {
     const char *word = !strcmp(verdict, "no-verdict") ? "no verdict" : verdict;
     snprintf(b->message, sizeof b->message, "%s%s", word, more);
@@ -71,7 +71,7 @@ static enum gate_status ask_device(struct store *store, const char *main_branch,
     if (facts.n_alerts > 0)
         snprintf(more, sizeof more, ", %lld alert%s", (long long)facts.n_alerts,
                  facts.n_alerts == 1 ? "" : "s");
-    say_verdict(b, facts.verdict, more);
+    show_verdict(b, facts.verdict, more);
     return GATE_OK;
 }
 
@@ -88,7 +88,7 @@ static enum gate_status ask_case(struct store *store, const char *main_branch,
         return status;
     if (facts.p50_ns > 0)
         units_duration(facts.p50_ns, more + 2);
-    say_verdict(b, facts.verdict, facts.p50_ns > 0 ? more : "");
+    show_verdict(b, facts.verdict, facts.p50_ns > 0 ? more : "");
     return GATE_OK;
 }
 

@@ -163,7 +163,7 @@ enum gate_status get_feed(struct call *c)
                      .entries = &entries,
                      .identity = identity,
                      .base = c->public_url ? c->public_url : "./"};
-    if (!take_device(c, false, &filter.device_model) || !take_case(c, false, &filter.case_id))
+    if (!read_device(c, false, &filter.device_model) || !read_case(c, false, &filter.case_id))
         return GATE_OK;
     buf_init(&entries, REPLY_MAX_BODY);
     enum gate_status status = store_identity(c->store, identity, &c->err);

@@ -25,18 +25,18 @@ static void put_rounded(struct emit *e, double value, bool known)
     emit_real(e, rounds ? round(value * unit) / unit : value);
 }
 
-static void give_id(struct emit *e, const struct brief_case *c)
+static void write_id(struct emit *e, const struct brief_case *c)
 {
     emit_string(e, c->of->id);
 }
 
-static void give_verdict(struct emit *e, const struct brief_case *c)
+static void write_verdict(struct emit *e, const struct brief_case *c)
 {
     emit_string(e, verdict_name((enum verdict)c->of->verdict));
 }
 
 /* A case that passed has no more to say than its numbers. */
-static void give_reason(struct emit *e, const struct brief_case *c)
+static void write_reason(struct emit *e, const struct brief_case *c)
 {
     if (c->of->verdict == VERDICT_PASS)
         emit_null(e);
@@ -44,43 +44,43 @@ static void give_reason(struct emit *e, const struct brief_case *c)
         emit_string(e, c->of->reason);
 }
 
-static void give_p50(struct emit *e, const struct brief_case *c)
+static void write_p50(struct emit *e, const struct brief_case *c)
 {
     const struct document_arm *arm = c->figures.candidate;
     put_rounded(e, arm ? arm->timing.p50_ns : 0, arm != NULL);
 }
 
-static void give_baseline(struct emit *e, const struct brief_case *c)
+static void write_baseline(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->figures.baseline_p50_ns, true);
 }
 
-static void give_ratio(struct emit *e, const struct brief_case *c)
+static void write_ratio(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->of->ratio.value, c->of->has_ratio);
 }
 
-static void give_lo(struct emit *e, const struct brief_case *c)
+static void write_lo(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->of->ratio.lo, c->of->has_ratio);
 }
 
-static void give_hi(struct emit *e, const struct brief_case *c)
+static void write_hi(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->of->ratio.hi, c->of->has_ratio);
 }
 
-static void give_mde(struct emit *e, const struct brief_case *c)
+static void write_mde(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->of->mde, c->of->mde >= 0);
 }
 
-static void give_threshold(struct emit *e, const struct brief_case *c)
+static void write_threshold(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->of->threshold, c->of->threshold > 0);
 }
 
-static void give_peer(struct emit *e, const struct brief_case *c)
+static void write_peer(struct emit *e, const struct brief_case *c)
 {
     if (c->figures.peer_ratio > 0)
         emit_string(e, c->figures.peer);
@@ -88,19 +88,19 @@ static void give_peer(struct emit *e, const struct brief_case *c)
         emit_null(e);
 }
 
-static void give_peer_ratio(struct emit *e, const struct brief_case *c)
+static void write_peer_ratio(struct emit *e, const struct brief_case *c)
 {
     put_rounded(e, c->figures.peer_ratio, c->figures.peer_ratio > 0);
 }
 
-static void give_ceiling(struct emit *e, const struct brief_case *c)
+static void write_ceiling(struct emit *e, const struct brief_case *c)
 {
     const struct document_arm *arm = c->figures.candidate;
     put_rounded(e, arm ? arm->timing.ceiling : 0, arm && arm->timing.ceiling > 0);
 }
 
 /* Of a second comparison that decides nothing, or null. */
-static void give_warning(struct emit *e, const struct brief_case *c)
+static void write_warning(struct emit *e, const struct brief_case *c)
 {
     if (c->of->has_warning)
         emit_string(e, verdict_name((enum verdict)c->of->warning.verdict));
@@ -110,7 +110,7 @@ static void give_warning(struct emit *e, const struct brief_case *c)
 
 /* For each process that compared anything its log_ratio, and 1 for a swapped one plus 2 for one of
  * the confirmation. */
-static void give_processes(struct emit *e, const struct brief_case *c)
+static void write_processes(struct emit *e, const struct brief_case *c)
 {
     emit_open(e, '[');
     for (size_t i = 0; i < c->of->n_processes; i++) {
@@ -127,21 +127,21 @@ static const struct {
     const char *name;
     void (*put)(struct emit *e, const struct brief_case *c);
 } columns[] = {
-    {"id", give_id},
-    {"verdict", give_verdict},
-    {"reason", give_reason},
-    {"p50_ns", give_p50},
-    {"baseline_p50_ns", give_baseline},
-    {"ratio", give_ratio},
-    {"ratio_lo", give_lo},
-    {"ratio_hi", give_hi},
-    {"mde", give_mde},
-    {"threshold", give_threshold},
-    {"peer", give_peer},
-    {"peer_ratio", give_peer_ratio},
-    {"ceiling", give_ceiling},
-    {"warning", give_warning},
-    {"processes", give_processes},
+    {"id", write_id},
+    {"verdict", write_verdict},
+    {"reason", write_reason},
+    {"p50_ns", write_p50},
+    {"baseline_p50_ns", write_baseline},
+    {"ratio", write_ratio},
+    {"ratio_lo", write_lo},
+    {"ratio_hi", write_hi},
+    {"mde", write_mde},
+    {"threshold", write_threshold},
+    {"peer", write_peer},
+    {"peer_ratio", write_peer_ratio},
+    {"ceiling", write_ceiling},
+    {"warning", write_warning},
+    {"processes", write_processes},
 };
 
 static void put_cases(const struct document *d, struct emit *e)

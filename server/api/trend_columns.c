@@ -38,7 +38,7 @@ enum part {
     SUBJECT,
 };
 
-static const struct column {
+static const struct trend_column {
     const char *name;
     enum kind kind;
     size_t offset; /* in a row, or in its details */
@@ -129,16 +129,16 @@ bool trend_columns_have_subjects(trend_columns set)
 /* ---- values ---- */
 
 /* Where the values of a column are: of row k at `first + k * stride`. */
-struct source {
+struct trend_source {
     const char *first;
     size_t stride;
 };
 
-static struct source source_of(const struct column *column, const series_t *s)
+static struct trend_source source_of(const struct trend_column *column, const series_t *s)
 {
     if (column->part == LEVEL || column->part == CHAIN)
-        return (struct source){(const char *)s->rows + column->offset, sizeof *s->rows};
-    return (struct source){(const char *)s->details + column->offset, sizeof *s->details};
+        return (struct trend_source){(const char *)s->rows + column->offset, sizeof *s->rows};
+    return (struct trend_source){(const char *)s->details + column->offset, sizeof *s->details};
 }
 
 static int64_t integer_at(const char *at)
@@ -155,7 +155,7 @@ static double real_at(const char *at)
     return value;
 }
 
-static const char *text_at(const struct column *column, const char *at)
+static const char *text_at(const struct trend_column *column, const char *at)
 {
     const char *named;
     if (column->kind == TEXT)
@@ -165,7 +165,7 @@ static const char *text_at(const struct column *column, const char *at)
 }
 
 /* 0: not known. */
-static double rate_at(const struct column *column, const series_t *s, const char *at)
+static double rate_at(const struct trend_column *column, const series_t *s, const char *at)
 {
     double per_ps = column->kind == TFLOPS ? s->flops : 1e3 * s->bytes;
     int64_t p50_ps = integer_at(at);
@@ -192,7 +192,8 @@ static size_t put_real(double value, bool known, char *out)
     return known ? number_real(value, out) : put_null(out);
 }
 
-static size_t put_number(const struct column *column, const series_t *s, const char *at, char *out)
+static size_t put_number(const struct trend_column *column, const series_t *s, const char *at,
+                         char *out)
 {
     double rate;
     int64_t value;
@@ -218,9 +219,9 @@ static size_t put_number(const struct column *column, const series_t *s, const c
 }
 
 /* All in one go, behind which the last comma is taken back. */
-static void put_numbers(struct buf *out, const struct column *column, const series_t *s)
+static void put_numbers(struct buf *out, const struct trend_column *column, const series_t *s)
 {
-    struct source source = source_of(column, s);
+    struct trend_source source = source_of(column, s);
     char *room = buf_room(out, s->n * ROOM);
     char *end = room;
     if (!room)
@@ -250,9 +251,9 @@ static void put_text(struct buf *out, const char *text)
     buf_putc(out, '"');
 }
 
-static void put_texts(struct buf *out, const struct column *column, const series_t *s)
+static void put_texts(struct buf *out, const struct trend_column *column, const series_t *s)
 {
-    struct source source = source_of(column, s);
+    struct trend_source source = source_of(column, s);
     for (size_t k = 0; k < s->n; k++) {
         if (k > 0)
             buf_putc(out, ',');
@@ -264,7 +265,7 @@ void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend
 {
     emit_open(e, '{');
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        const struct column *column = &columns[i];
+        const struct trend_column *column = &columns[i];
         if (!(set >> i & 1))
             continue;
         emit_key(e, column->name);
@@ -283,10 +284,10 @@ void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend
 void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k, trend_columns set)
 {
     for (size_t i = 0; i < N_COLUMNS; i++) {
-        const struct column *column = &columns[i];
+        const struct trend_column *column = &columns[i];
         if (!(set >> i & 1))
             continue;
-        struct source source = source_of(column, s);
+        struct trend_source source = source_of(column, s);
         const char *at = source.first + k * source.stride;
         if (column->kind == THOUSANDTHS)
             emit_known_real(e, column->name, (double)integer_at(at) / 1e3);

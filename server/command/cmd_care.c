@@ -35,15 +35,16 @@ static const char thin_usage[] =
     "A server may go on beside it (and does the same itself with --keep-samples).\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
 
-struct arguments {
+struct care_arguments {
     const char *db;
     int64_t older_ms;
     const char *copy;
 };
 
-static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
+static enum gate_status read_option(void *context, int letter, const char *value,
+                                    struct gate_error *err)
 {
-    struct arguments *a = context;
+    struct care_arguments *a = context;
     if (letter == 'o')
         return options_duration("--older-than", value, &a->older_ms, err);
     a->db = value;
@@ -51,11 +52,11 @@ static enum gate_status take(void *context, int letter, const char *value, struc
 }
 
 static enum gate_status parse(int argc, char **argv, const struct option *options,
-                              const char *usage, bool takes_copy, struct arguments *a, bool *done,
-                              struct gate_error *err)
+                              const char *usage, bool takes_copy, struct care_arguments *a,
+                              bool *done, struct gate_error *err)
 {
     enum gate_status status =
-        options_parse(argc, argv, options, usage, take, a, &a->copy, takes_copy, done, err);
+        options_parse(argc, argv, options, usage, read_option, a, &a->copy, takes_copy, done, err);
     if (status || *done)
         return status;
     if (!a->db)
@@ -73,7 +74,7 @@ static const struct option db_only[] = {
 
 enum gate_status server_backup(int argc, char **argv, struct gate_error *err)
 {
-    struct arguments a = {0};
+    struct care_arguments a = {0};
     struct store *store;
     struct store_backup *backup = NULL;
     bool done;
@@ -100,7 +101,7 @@ static void put_fault(void *context, const char *fault)
 
 enum gate_status server_restore(int argc, char **argv, struct gate_error *err)
 {
-    struct arguments a = {0};
+    struct care_arguments a = {0};
     bool done;
     enum gate_status status = parse(argc, argv, db_only, restore_usage, true, &a, &done, err);
     if (status || done)
@@ -116,7 +117,7 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    struct arguments a = {0};
+    struct care_arguments a = {0};
     struct store *store;
     bool done;
     int64_t total = 0;

@@ -44,10 +44,10 @@ static void fault(struct readiness *c, const char *format, ...)
 static void warning(struct readiness *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(const char *kind, const char *format, va_list args)
+static void print_finding(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static void say(const char *kind, const char *format, va_list args)
+static void print_finding(const char *kind, const char *format, va_list args)
 {
     printf("%-8s ", kind);
     vprintf(format, args);
@@ -58,7 +58,7 @@ static void fault(struct readiness *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say("fault", format, args);
+    print_finding("fault", format, args);
     va_end(args);
     c->n_faults++;
 }
@@ -67,7 +67,7 @@ static void warning(struct readiness *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say("warning", format, args);
+    print_finding("warning", format, args);
     va_end(args);
     c->n_warnings++;
 }

@@ -13,7 +13,8 @@ static const char usage[] = "Usage: gate-server routes\n"
                             "Prints the addresses that the server serves, as a Markdown table.\n"
                             "Exit status: 0 done, 64 usage, 70 internal.\n";
 
-static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
+static enum gate_status read_option(void *context, int letter, const char *value,
+                                    struct gate_error *err)
 {
     (void)context;
     (void)letter;
@@ -26,7 +27,7 @@ enum gate_status server_routes(int argc, char **argv, struct gate_error *err)
     static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
     bool done;
     enum gate_status status =
-        options_parse(argc, argv, options, usage, take, NULL, NULL, 0, &done, err);
+        options_parse(argc, argv, options, usage, read_option, NULL, NULL, 0, &done, err);
     if (status || done)
         return status;
     struct buf text;

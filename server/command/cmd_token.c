@@ -28,7 +28,7 @@ static const char usage[] =
     "'create' prints the token once; the database keeps its SHA-256 only.\n"
     "Exit status: 0 done, 64 usage or no such token, 70 internal, 74 database.\n";
 
-struct arguments {
+struct token_arguments {
     const char *db;
     const char *name;
     unsigned scopes;
@@ -36,9 +36,10 @@ struct arguments {
     const char *operands[2];
 };
 
-static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
+static enum gate_status read_option(void *context, int letter, const char *value,
+                                    struct gate_error *err)
 {
-    struct arguments *a = context;
+    struct token_arguments *a = context;
     static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_.+-";
     switch (letter) {
     case 'd':
@@ -62,7 +63,7 @@ static enum gate_status take(void *context, int letter, const char *value, struc
     }
 }
 
-static enum gate_status create(const struct arguments *a, struct store *store,
+static enum gate_status create(const struct token_arguments *a, struct store *store,
                                struct gate_error *err)
 {
     struct store_token token = {.scopes = a->scopes, .created_ms = clock_wall_ms()};
@@ -118,7 +119,7 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
     return status;
 }
 
-static enum gate_status check(const struct arguments *a, struct gate_error *err)
+static enum gate_status check(const struct token_arguments *a, struct gate_error *err)
 {
     const char *verb = a->operands[0];
     bool creates = !strcmp(verb, "create");
@@ -141,11 +142,11 @@ enum gate_status server_token(int argc, char **argv, struct gate_error *err)
         {"scope", required_argument, NULL, 's'}, {"expires", required_argument, NULL, 'e'},
         {"help", no_argument, NULL, 'h'},        {0},
     };
-    struct arguments a = {0};
+    struct token_arguments a = {0};
     struct store *store = NULL;
     bool done;
     enum gate_status status =
-        options_parse(argc, argv, options, usage, take, &a, a.operands, 2, &done, err);
+        options_parse(argc, argv, options, usage, read_option, &a, a.operands, 2, &done, err);
     if (status || done)
         return status;
     if (!a.operands[0])

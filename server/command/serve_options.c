@@ -35,7 +35,7 @@ static const struct option options[] = {
     {0},
 };
 
-static enum gate_status take_level(const char *text, enum log_level *out, struct gate_error *err)
+static enum gate_status read_level(const char *text, enum log_level *out, struct gate_error *err)
 {
     static const char *const names[] = {"error", "warning", "info", "request"};
     for (int i = 0; i < 4; i++) {
@@ -54,7 +54,7 @@ static bool is_web(const char *text)
 }
 
 /* It becomes a link of the page. */
-static enum gate_status take_commit_url(const char *text, const char **out, struct gate_error *err)
+static enum gate_status read_commit_url(const char *text, const char **out, struct gate_error *err)
 {
     const char *at = strstr(text, "%s");
     *out = text;
@@ -67,7 +67,7 @@ static enum gate_status take_commit_url(const char *text, const char **out, stru
         text);
 }
 
-static enum gate_status take_public_url(const char *text, const char **out, struct gate_error *err)
+static enum gate_status read_public_url(const char *text, const char **out, struct gate_error *err)
 {
     *out = text;
     if (is_web(text) && !strpbrk(text, "?# "))
@@ -77,7 +77,8 @@ static enum gate_status take_public_url(const char *text, const char **out, stru
                      text);
 }
 
-static enum gate_status take(void *context, int letter, const char *value, struct gate_error *err)
+static enum gate_status read_option(void *context, int letter, const char *value,
+                                    struct gate_error *err)
 {
     struct serve_options *a = context;
     struct http_options *h = &a->http;
@@ -107,9 +108,9 @@ static enum gate_status take(void *context, int letter, const char *value, struc
         h->main_branch = value;
         return GATE_OK;
     case 'f':
-        return take_commit_url(value, &h->commit_url, err);
+        return read_commit_url(value, &h->commit_url, err);
     case 'i':
-        return take_public_url(value, &h->public_url, err);
+        return read_public_url(value, &h->public_url, err);
     case 'u':
         h->webhook = value;
         return GATE_OK;
@@ -129,7 +130,7 @@ static enum gate_status take(void *context, int letter, const char *value, struc
     case 'e':
         return options_duration("--keep-samples", value, &h->keep_samples_ms, err);
     case 'g':
-        return take_level(value, &a->log, err);
+        return read_level(value, &a->log, err);
     case 'j':
         a->log_json = true;
         return GATE_OK;
@@ -171,6 +172,6 @@ enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
                  .timeout_s = 15},
     };
     enum gate_status status =
-        options_parse(argc, argv, options, usage, take, out, NULL, 0, done, err);
+        options_parse(argc, argv, options, usage, read_option, out, NULL, 0, done, err);
     return !status && !*done ? check(out, err) : status;
 }

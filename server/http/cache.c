@@ -31,7 +31,7 @@ struct entry {
     char target[MAX_TARGET];
 };
 
-struct set {
+struct cache_set {
     pthread_mutex_t mutex;
     uint64_t clock;
     struct entry *ways[N_WAYS];
@@ -46,7 +46,7 @@ struct cache {
     size_t max_bytes;
     atomic_size_t bytes;
     atomic_uint_fast64_t seen[N_SEEN]; /* hashes of what was asked for, by their low bits */
-    struct set sets[N_SETS];
+    struct cache_set sets[N_SETS];
 };
 
 struct cache *cache_open(size_t max_bytes)
@@ -103,7 +103,7 @@ static bool was_seen(struct cache *c, uint64_t hash)
     return atomic_exchange_explicit(&c->seen[hash % N_SEEN], hash, memory_order_relaxed) == hash;
 }
 
-static struct set *set_of(struct cache *c, uint64_t hash)
+static struct cache_set *set_of(struct cache *c, uint64_t hash)
 {
     return &c->sets[(hash >> 40) % N_SETS];
 }
@@ -118,7 +118,7 @@ bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connec
                  enum MHD_Result *result, size_t *bytes)
 {
     uint64_t hash = hash_of(key);
-    struct set *set = set_of(c, hash);
+    struct cache_set *set = set_of(c, hash);
     bool found = false;
     pthread_mutex_lock(&set->mutex);
     for (unsigned i = 0; i < N_WAYS && !found; i++) {
@@ -135,7 +135,7 @@ bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connec
 }
 
 /* A free way, else the one that was not used for longest. */
-static struct entry **choose(struct set *set)
+static struct entry **choose(struct cache_set *set)
 {
     struct entry **oldest = &set->ways[0];
     for (unsigned i = 0; i < N_WAYS; i++) {
@@ -168,7 +168,7 @@ bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response
     /* Most of a full cache is answers of a state that is past. */
     if (atomic_fetch_add(&c->bytes, size) + size > c->max_bytes)
         drop_all(c);
-    struct set *set = set_of(c, e->hash);
+    struct cache_set *set = set_of(c, e->hash);
     pthread_mutex_lock(&set->mutex);
     struct entry **slot = NULL;
     for (unsigned i = 0; i < N_WAYS && !slot; i++) {

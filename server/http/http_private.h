@@ -131,7 +131,6 @@ void http_on_completed(void *context, struct MHD_Connection *connection, void **
                        enum MHD_RequestTerminationCode code);
 void http_on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                         enum MHD_ConnectionNotificationCode code);
-struct peer *http_peer_of(struct MHD_Connection *connection);
 
 /* Until when the connection may be busy with what it does now. */
 void http_set_deadline(struct peer *peer, int64_t seconds);

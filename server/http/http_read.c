@@ -59,7 +59,7 @@ void http_get_artifact(struct http *h, const struct exchange *x, struct reply *r
 
 /* ---- what is of the database ---- */
 
-static bool take_tag(struct http *h, const struct exchange *x, struct etag *tag,
+static bool read_tag(struct http *h, const struct exchange *x, struct etag *tag,
                      struct reply *reply)
 {
     struct gate_error err = {0};
@@ -79,7 +79,7 @@ void http_make(struct http *h, struct store *store, struct exchange *x, struct r
         return;
     }
     /* It is taken before the rows are, so it can only be too old. */
-    if (!take_tag(h, x, &tag, reply))
+    if (!read_tag(h, x, &tag, reply))
         return;
     reply->etag = tag;
     struct api_site site = {h->options.main_branch, h->options.commit_url, h->options.public_url};
@@ -115,7 +115,7 @@ static bool answer_by_tag(struct http *h, struct MHD_Connection *connection, str
                           struct reply *reply, enum MHD_Result *result)
 {
     struct etag tag;
-    if (!take_tag(h, x, &tag, reply))
+    if (!read_tag(h, x, &tag, reply))
         return false;
     bool same = etag_matches(&tag, x->headers.if_none_match);
     if (http_send_cached(h, connection, x, &tag, same ? 304 : 200, result))

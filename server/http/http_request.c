@@ -20,7 +20,7 @@ void http_set_deadline(struct peer *peer, int64_t seconds)
     atomic_store_explicit(&peer->deadline_ms, until, memory_order_relaxed);
 }
 
-struct peer *http_peer_of(struct MHD_Connection *connection)
+static struct peer *peer_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -105,7 +105,7 @@ void http_on_connection(void *context, struct MHD_Connection *connection, void *
 void *http_on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http *h = context;
-    struct peer *peer = http_peer_of(connection);
+    struct peer *peer = peer_of(connection);
     if (!peer)
         return NULL;
     struct exchange *x = &peer->exchange;

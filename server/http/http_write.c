@@ -139,7 +139,7 @@ static void spoil(struct upload *u, unsigned status, const char *why)
     }
 }
 
-static void give_back(struct http *h, struct upload *u)
+static void release_body(struct http *h, struct upload *u)
 {
     buf_release(&u->body);
     atomic_fetch_sub(&h->body_bytes, u->charged);
@@ -155,7 +155,7 @@ void http_take_body(struct http *h, struct exchange *x, const char *bytes, size_
     if (u->received > u->max)
         spoil(u, 413, "The body is too long.");
     if (u->fault != 0) {
-        give_back(h, u);
+        release_body(h, u);
         return;
     }
     if (u->artifact) {
@@ -212,7 +212,7 @@ static bool prepare(void *context)
     bool good = u->handler->prepare(&u->write);
     u->job.bytes = u->write.state_bytes;
     u->write.body = NULL;
-    give_back(u->http, u);
+    release_body(u->http, u);
     if (!good)
         u->handler->release(&u->write); /* before the memory is given back */
     return good;
@@ -277,7 +277,7 @@ void http_free_upload(struct http *h, struct exchange *x)
     if (u->handler)
         u->handler->release(&u->write);
     artifact_abort(u->artifact);
-    give_back(h, u);
+    release_body(h, u);
     free(u);
     x->upload = NULL;
 }

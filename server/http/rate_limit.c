@@ -18,7 +18,7 @@ struct bucket {
     int64_t seen_ms;
 };
 
-struct set {
+struct bucket_set {
     pthread_mutex_t mutex;
     struct bucket ways[N_WAYS];
 };
@@ -26,7 +26,7 @@ struct set {
 struct limits {
     int64_t rate, full;
     uint64_t seed;
-    struct set sets[N_SETS];
+    struct bucket_set sets[N_SETS];
 };
 
 struct limits *limits_open(int64_t rate, int64_t burst)
@@ -64,7 +64,8 @@ uint64_t limits_key(const struct limits *l, const void *bytes, size_t n)
 }
 
 /* The key's bucket, else the one that was not seen for longest, filled anew. */
-static struct bucket *find(const struct limits *l, struct set *set, uint64_t key, int64_t now_ms)
+static struct bucket *find(const struct limits *l, struct bucket_set *set, uint64_t key,
+                           int64_t now_ms)
 {
     struct bucket *oldest = &set->ways[0];
     for (unsigned i = 0; i < N_WAYS; i++) {
@@ -80,7 +81,7 @@ static struct bucket *find(const struct limits *l, struct set *set, uint64_t key
 
 bool limits_take(struct limits *l, uint64_t key, int64_t now_ms, unsigned *retry_after)
 {
-    struct set *set = &l->sets[(key >> 32) % N_SETS];
+    struct bucket_set *set = &l->sets[(key >> 32) % N_SETS];
     pthread_mutex_lock(&set->mutex);
     struct bucket *b = find(l, set, key, now_ms);
     int64_t passed = now_ms - b->seen_ms;

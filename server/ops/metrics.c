@@ -25,18 +25,18 @@ struct histogram {
     atomic_uint_fast64_t sum_ns;
 };
 
-struct shard {
+struct metrics_shard {
     _Alignas(64) atomic_uint_fast64_t counters[METRIC_COUNT];
     atomic_uint_fast64_t codes[N_CODES];
     struct histogram requests, commits;
 };
 
-static struct shard shards[N_SHARDS];
+static struct metrics_shard shards[N_SHARDS];
 
-static struct shard *shard(void)
+static struct metrics_shard *shard(void)
 {
     static atomic_uint next;
-    static _Thread_local struct shard *mine;
+    static _Thread_local struct metrics_shard *mine;
     if (!mine)
         mine = &shards[atomic_fetch_add(&next, 1) % N_SHARDS];
     return mine;
@@ -63,7 +63,7 @@ void metrics_add(enum metric metric, uint64_t n)
 
 void metrics_request(unsigned status, int64_t ns)
 {
-    struct shard *s = shard();
+    struct metrics_shard *s = shard();
     size_t i = 0;
     while (i + 1 < N_CODES && codes[i] != status)
         i++;

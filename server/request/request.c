@@ -40,7 +40,7 @@ static bool is_utf8(const char *s, size_t len)
 }
 
 /* The byte that *s stands for, and moves behind it; -1: it was refused. */
-static int take_byte(struct request *r, const char **s)
+static int decode_byte(struct request *r, const char **s)
 {
     int c = (unsigned char)*(*s)++;
     if (c == '%') {
@@ -73,7 +73,7 @@ static void unescape(struct request *r, char *text)
         out += n_plain;
         if (*s == '\0')
             break;
-        int c = take_byte(r, &s);
+        int c = decode_byte(r, &s);
         if (c < 0)
             return;
         is_ascii &= c < 0x80;
@@ -104,7 +104,7 @@ static void add_parameter(struct request *r, char *text)
         refuse(r, 400, "The address has a parameter twice.");
         return;
     }
-    r->parameters[r->n_parameters++] = (struct parameter){text, value};
+    r->parameters[r->n_parameters++] = (struct query_parameter){text, value};
 }
 
 static void parse_query(struct request *r, char *query)

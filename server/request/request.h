@@ -14,7 +14,7 @@
 #define REQUEST_MAX_TARGET 2048
 #define REQUEST_MAX_PARAMETERS 16
 
-struct parameter {
+struct query_parameter {
     const char *name;
     const char *value;
 };
@@ -24,7 +24,7 @@ struct request {
     const char *fault;     /* why, a sentence; a constant */
     const char *path;      /* unescaped, starts with '/' */
     size_t n_parameters;
-    struct parameter parameters[REQUEST_MAX_PARAMETERS];
+    struct query_parameter parameters[REQUEST_MAX_PARAMETERS];
     char target[REQUEST_MAX_TARGET + 1]; /* as it came; cut when too long */
     char bytes[REQUEST_MAX_TARGET + 1];  /* what path and parameters point into */
 };

@@ -68,14 +68,14 @@ static void separate(struct emit *e)
     e->key = NULL;
 }
 
-static bool takes_apart(const struct emit *e)
+static bool is_flattened(const struct emit *e)
 {
     return e->in_row && e->form == EMIT_CSV;
 }
 
 void emit_open(struct emit *e, char bracket)
 {
-    if (takes_apart(e)) {
+    if (is_flattened(e)) {
         e->prefix[e->n_prefixes++] = e->key;
         return;
     }
@@ -86,7 +86,7 @@ void emit_open(struct emit *e, char bracket)
 
 void emit_close(struct emit *e, char bracket)
 {
-    if (takes_apart(e)) {
+    if (is_flattened(e)) {
         e->n_prefixes--;
         return;
     }

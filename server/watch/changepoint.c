@@ -401,7 +401,7 @@ static bool is_back(const struct changepoint *earlier, const struct changepoint 
 }
 
 /* Ends the changes that `c` takes back, and says in c whether there are any. */
-static void take_back(struct changepoint *out, size_t n, struct changepoint *c, double least)
+static void revert(struct changepoint *out, size_t n, struct changepoint *c, double least)
 {
     for (size_t i = 0; i < n; i++) {
         if (out[i].is_return || out[i].end <= c->at || is_up(&out[i]) == is_up(c) ||
@@ -414,11 +414,11 @@ static void take_back(struct changepoint *out, size_t n, struct changepoint *c, 
     }
 }
 
-static bool takes_back(const struct changepoint *out, size_t n, struct changepoint c, double least)
+static bool reverts(const struct changepoint *out, size_t n, struct changepoint c, double least)
 {
     struct changepoint copy[CHANGEPOINT_MAX];
     memcpy(copy, out, n * sizeof *out);
-    take_back(copy, n, &c, least);
+    revert(copy, n, &c, least);
     return c.is_return;
 }
 
@@ -442,10 +442,10 @@ size_t changepoint_find(const double *x, size_t n, double least,
         if ((n == WINDOW && at < CHANGEPOINT_EDGE) || fabs(c.after - c.before) < KEEP_SHARE * least)
             continue;
         /* What it takes back lasted a while, and the values before that were like the new ones. */
-        size_t n_past = takes_back(out, n_out, c, least) ? at - from : at;
+        size_t n_past = reverts(out, n_out, c, least) ? at - from : at;
         if (!counted(x + from, at - from, to - at, n_past, least))
             continue;
-        take_back(out, n_out, &c, least);
+        revert(out, n_out, &c, least);
         out[n_out++] = c;
     }
     return n_out;

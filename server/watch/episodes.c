@@ -70,7 +70,7 @@ static void reverse(struct recent_values *s)
 }
 
 /* Ratios, back to a baseline that is not linked to the newer ones. */
-static void take_ratios(const struct results *r, struct recent_values *s)
+static void read_ratios(const struct results *r, struct recent_values *s)
 {
     struct baseline_chain chain;
     int64_t part = -1;
@@ -96,7 +96,7 @@ static bool is_timed(const struct watch_point *p, bool by_control)
     return p->own_epoch && p->p50_ns > 0 && (!by_control || p->control_ns > 0);
 }
 
-static void take_times(const struct results *r, bool by_control, struct recent_values *s)
+static void read_times(const struct results *r, bool by_control, struct recent_values *s)
 {
     *s = (struct recent_values){.least = LEAST_TIME};
     for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
@@ -109,7 +109,7 @@ static void take_times(const struct results *r, bool by_control, struct recent_v
     reverse(s);
 }
 
-static void take_series(const struct results *r, struct recent_values *s)
+static void read_series(const struct results *r, struct recent_values *s)
 {
     size_t n_timed = 0, n_ratios = 0, n_own = 0, n_controls = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -119,9 +119,9 @@ static void take_series(const struct results *r, struct recent_values *s)
         n_controls += is_timed(&r->run[i], true);
     }
     if (n_ratios > 0 && 2 * n_ratios >= n_timed)
-        take_ratios(r, s);
+        read_ratios(r, s);
     else
-        take_times(r, 2 * n_controls >= n_own, s);
+        read_times(r, 2 * n_controls >= n_own, s);
 }
 
 /* ---- episodes ---- */
@@ -282,8 +282,8 @@ static size_t place(const struct episode_search *f, size_t at)
     return at < f->series.n ? f->series.run[at] : f->results->n;
 }
 
-static void take_change(struct episode_search *f, const struct changepoint *c, size_t from,
-                        size_t to)
+static void add_change(struct episode_search *f, const struct changepoint *c, size_t from,
+                       size_t to)
 {
     bool up = c->after > c->before;
     size_t first = place(f, c->at), end = place(f, c->end);
@@ -312,7 +312,7 @@ static void find_changes(struct episode_search *f)
     const struct recent_values *s = &f->series;
     size_t n = changepoint_find(s->value, s->n, s->least, c);
     for (size_t i = 0; i < n; i++)
-        take_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : s->n);
+        add_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : s->n);
 }
 
 static int64_t run_at(const struct episode_search *f, size_t place)
@@ -349,7 +349,7 @@ static void put_episodes(const struct episode_search *f, struct episodes *out)
 void episodes_find(const struct results *results, struct episodes *out)
 {
     struct episode_search f = {.results = results};
-    take_series(results, &f.series);
+    read_series(results, &f.series);
     f.of_epoch = !f.series.by_ratio;
     for (size_t i = 0; i < results->n; i++)
         f.level[i] = NAN;

@@ -128,7 +128,7 @@ struct one_look {
     bool refused; /* by a constraint of the tables: it would be each time */
 };
 
-static enum gate_status take_look(void *context, struct gate_error *err)
+static enum gate_status try_look(void *context, struct gate_error *err)
 {
     struct one_look *look = context;
     struct watched_case l = {
@@ -144,7 +144,7 @@ static enum gate_status look_or_leave(struct store *s, const struct watch_item *
                                       int64_t now_ms, struct gate_error *err)
 {
     struct one_look look = {s, item, now_ms, false};
-    enum gate_status status = store_atomically(s, take_look, &look, err);
+    enum gate_status status = store_atomically(s, try_look, &look, err);
     if (!status || !look.refused)
         return status;
     log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",

@@ -305,7 +305,7 @@ static void name_target(struct webhook *w)
 }
 
 /* No message has the query: services that take no other sign of who asks have a key in it. */
-static enum gate_status take_address(struct webhook *w, const char *text, struct gate_error *err)
+static enum gate_status read_address(struct webhook *w, const char *text, struct gate_error *err)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "-._~%!$&'()*+,;=:@/?";
@@ -326,7 +326,7 @@ static enum gate_status take_address(struct webhook *w, const char *text, struct
 static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
                                 struct gate_error *err)
 {
-    enum gate_status status = take_address(w, o->url, err);
+    enum gate_status status = read_address(w, o->url, err);
     if (!status)
         status = read_secret(o->secret_file, &w->secret, err);
     if (!status)

@@ -191,7 +191,7 @@ static void *prepare_jobs(void *context)
 /* ---- the second thread ---- */
 
 /* Waits for jobs until a time; false: all have been taken and no more will come. */
-static bool take_ready(struct writer *w, struct list *batch, int64_t wait_ms)
+static bool pop_ready(struct writer *w, struct list *batch, int64_t wait_ms)
 {
     struct timespec until = in_ms(wait_ms);
     pthread_mutex_lock(&w->mutex);
@@ -220,7 +220,7 @@ static enum gate_status run_batch(struct writer *w, struct list *batch, struct g
             cause = job->err;
         beat(w);
         if (!job->next)
-            take_ready(w, batch, 0);
+            pop_ready(w, batch, 0);
     }
     status = store_batch_commit(w->store, err);
     if (status && cause.status)
@@ -310,7 +310,7 @@ static void *run_jobs(void *context)
     list_init(&batch);
     tidy_log(w); /* what a server that was killed left, which each start has to read */
     beat(w);
-    while (take_ready(w, &batch, wait_ms(w, left))) {
+    while (pop_ready(w, &batch, wait_ms(w, left))) {
         int64_t start_ns = (int64_t)clock_ns();
         bool due = batch.n > 0 || since_ns == 0 || start_ns - since_ns >= w->period_ms * 1000000;
         beat(w);

@@ -27,6 +27,10 @@ describe("calibration", { skip }, () => {
             const rows = page.locator("[aria-label='Calibration'] tbody tr");
             assert.equal(await rows.count(), 12);
             assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
+            const covered = page.locator("[aria-label='Coverage'] tbody tr");
+            assert.equal(await covered.count(), 5);
+            assert.match(await covered.first().innerText(),
+                /^attention_fwd\s+40\s+120\s+5,160\s.*2,213 of 9,747$/s);
             await shoot(page, "calibration");
         });
     });

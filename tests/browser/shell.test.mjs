@@ -73,6 +73,11 @@ describe("shell", { skip }, () => {
                     for (const words of await page.locator(".reached").all())
                         assert.ok((await words.boundingBox()).width > 80, "words stay whole");
                 }
+                await it.open(page, `#/run/${it.uuids.at(-2)}`); // of the GPU
+                assert.deepEqual(await page.locator(".box:has(.item):visible").evaluateAll((all) =>
+                    all.filter((box) => box.scrollWidth > box.clientWidth).length), 0);
+                assert.match(await page.locator(".item td.number:visible").allInnerTexts()
+                    .then((all) => all.join()), /%\s+1\.\d\d times (slower|faster) than/);
                 await it.open(page, "#/");
                 await page.waitForSelector("tbody tr");
                 const { y } = await page.locator("tbody tr").first().boundingBox();

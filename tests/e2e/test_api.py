@@ -375,10 +375,39 @@ class Lists(History):
                 entry.pop("log_ratio")
             self.assertEqual(one, other)
 
+    def test_coverage_is_the_sum_over_all_runs(self):
+        sums = {}
+        for uuid in self.uuids:
+            run = self.get(f"runs/{uuid}")
+            for case in run["cases"]:
+                verify = next(a for a in case["arms"] if a["role"] == "candidate")["verify"]
+                if verify.get("shapes"):
+                    own = sums.setdefault((run["device"]["model"], case["op"]),
+                                          {"runs": set(), "cases": 0, "most": verify})
+                    own["runs"].add(uuid)
+                    own["cases"] += 1
+                    for name in ("checks", "shapes", "layouts", "launches", "skipped"):
+                        own[name] = own.get(name, 0) + verify[name]
+        found = self.get("coverage")["coverage"]
+        self.assertEqual([(row["device"], row["op"]) for row in found], sorted(sums))
+        self.assertEqual({row["device"] for row in found}, {GPU})
+        for row in found:
+            own = sums[row["device"], row["op"]]
+            self.assertEqual(row["runs"], len(own.pop("runs")))
+            most = own.pop("most")
+            for name in ("values", "pairs", "pairs_of"):
+                self.assertEqual(row[name], most[name])
+            for name, value in own.items():
+                self.assertEqual(row[name], value, name)
+        self.assertEqual(self.get(f"coverage?device={GPU}")["coverage"], found)
+        self.assertEqual(self.get(f"coverage?device={HOST}")["coverage"], [])
+        self.assert_problem(self.server.get("/api/v1/coverage?op=gemm"), 400)
+
     def test_rows_and_csv(self):
         for path, n in (("runs?limit=5", 5), ("cases?limit=7&sort=worst", 7), ("devices", 2),
                         ("leaderboard", 4 * N_CASES), ("baselines", 2 * N_CASES),
                         ("baselines/log?limit=3", 3), ("calibrations?limit=2", 2),
+                        ("coverage", len(self.get("coverage")["coverage"])),
                         ("cases?device=none", 0), ("runs?verdict=environment", 0)):
             self.assertEqual(len(self.rows(path)), n, path)
 

@@ -22,10 +22,10 @@ class Interrupted(FakeRuns):
                         files[path] = file.read()
         return files, self.gate("export", "--format", "ndjson").stdout
 
-    def interrupt(self, number, command, *args, worker=WORKER):
+    def interrupt(self, number, command, *args, worker=WORKER, fake=None):
         """The worker falls silent at the second case; then the signal comes."""
         marker = self.path("marker")
-        fake = {"only": SECOND, "act": "silence", "marker": marker}
+        fake = fake or {"only": SECOND, "act": "silence", "marker": marker}
         gate = subprocess.Popen(
             [GATE, command, "--suite", self.suite, "--device", "cuda:0", "--worker", worker,
              "--library", self.path("old.so"), "--timeout", "600", *args],
@@ -62,6 +62,28 @@ class Interrupted(FakeRuns):
                 os.remove(self.path("r.json"))
                 os.remove(self.path("r.xml"))
                 self.assertEqual(self.kept(), before)
+
+    def test_while_counters_are_read(self):
+        """The verdict is known by then, and still nothing is stored."""
+        self.accept()
+        with open(self.path("new.so"), "w", encoding="utf-8") as file:
+            file.write("new")
+        before = self.kept()
+        with open(self.path("ncu"), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n: >'{self.path('marker')}'\nexec sleep 600\n")
+        os.chmod(self.path("ncu"), 0o755)
+        path = os.environ["PATH"]
+        os.environ["PATH"] = self.folder + ":" + path
+        try:
+            code, out, errors = self.interrupt(
+                signal.SIGINT, "run", "--baselines", self.path("baselines"), "--counters",
+                "--pause", "0", "--library", self.path("new.so"), fake={"p50": {SECOND: 1100.0}})
+        finally:
+            os.environ["PATH"] = path
+            os.remove(self.path("ncu"))
+        self.assertEqual((code, out), (-signal.SIGINT, ""), errors)
+        self.assertIn("interrupted while counters were read: nothing is stored", errors)
+        self.assertEqual(self.kept(), before)
 
     def test_before_anything_is_measured(self):
         """The worker does not even greet."""

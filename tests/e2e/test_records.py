@@ -88,7 +88,7 @@ class Records(unittest.TestCase):
 class Import(Records):
     def test_a_document(self):
         self.write("run.json", SAMPLE_TEXT)
-        self.assertEqual(self.gate("import", "run.json"), "1 runs stored, 0 were there already\n")
+        self.assertEqual(self.gate("import", "run.json"), "runs: 1 stored, 0 were there already\n")
         out = self.gate("import", "--json", "run.json")
         self.assertEqual(json.loads(out), {"stored": 0, "existed": 1})
 
@@ -226,7 +226,7 @@ class Export(Records):
         text = self.gate("export")
         self.assertEqual([json.loads(line) for line in text.splitlines()], runs[::-1])
         self.assertEqual(self.gate("import", "--db", "copy.db", "-", stdin=text),
-                         "2 runs stored, 0 were there already\n")
+                         "runs: 2 stored, 0 were there already\n")
         self.assertEqual(self.gate("export", "--db", "copy.db"), text)
 
     def test_one_run(self):

@@ -65,17 +65,20 @@ class Verdicts(FakeRuns):
             p50={SECOND: 1100.0}, only=SECOND,
             timing={"kernels": [kernel("same", "a"),
                                 kernel("spills", "b", registers=128, local_stores=64),
-                                kernel("moved", "c"), kernel("new\x1b[1m", "d")]},
+                                kernel("moved", "c"), kernel("again", "a", launches=8),
+                                kernel("new\x1b[1m", "d")]},
             baseline_kernels=[kernel("same", "a"), kernel("spills", "e", local_stores=0),
-                              kernel("moved", "f"), kernel("old", "9")])
+                              kernel("moved", "f"), kernel("again", "a", launches=1),
+                              kernel("old", "9")])
         self.assertEqual(code, 1, errors)
         arms = {arm["role"]: arm for arm in self.cases(document)[SECOND]["arms"]}
-        self.assertEqual(len(arms["candidate"]["timing"]["kernels"]), 4)
+        self.assertEqual(len(arms["candidate"]["timing"]["kernels"]), 5)
         for path in reports.values():
             with open(path, encoding="utf-8") as file:
                 said = " ".join(file.read().split())
             for line in ("spills: registers 96 -> 128, bytes of local stores 0 -> 64",
                          "moved: other machine code, the same figures",
+                         "again: launches 1 -> 8",
                          "new??1m: the baseline does not launch it",
                          "old: the baseline's, not launched any more"):
                 self.assertIn(line, said.replace("\\", "").replace("&gt;", ">"))

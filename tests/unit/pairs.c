@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/pairs.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/unit/unit.h"
 
 #define MAX_COLUMNS 32
 #define MAX_ROWS 1000000
@@ -182,6 +185,20 @@ int pairs_read(struct pairs *p, FILE *file, char *why, size_t why_size)
     else if (p->n)
         qsort(p->rows, p->n, sizeof *p->rows, compare_rows);
     return status;
+}
+
+void pairs_read_recording(struct pairs *p)
+{
+    const char *root = getenv("KERNEL_GATE_ROOT");
+    char path[4096], why[256];
+    snprintf(path, sizeof path, "%s/tests/data/pairs-h200.csv", root ? root : ".");
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail_msg("cannot open '%s': %s", path, strerror(errno));
+    int status = pairs_read(p, file, why, sizeof why);
+    fclose(file);
+    if (status)
+        fail_msg("'%s': %s", path, why);
 }
 
 void pairs_free(struct pairs *p)

@@ -38,6 +38,9 @@ struct pair_group {
 /* 0, or -1 with a sentence that names the line in `why`; `p` is empty then. */
 int pairs_read(struct pairs *p, FILE *file, char *why, size_t why_size);
 
+/* tests/data/pairs-h200.csv; what cannot be read fails the test. */
+void pairs_read_recording(struct pairs *p);
+
 void pairs_free(struct pairs *p);
 
 /* The group that starts at row `from`. */

@@ -152,8 +152,19 @@ static void test_error_may_quote_itself(void **state)
 static void test_utf8(void **state)
 {
     (void)state;
-    static const uint32_t good[] = {1,      0x7f,   0x80,   0x7ff,   0x800,
-                                    0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff};
+    static const struct {
+        const char *bytes;
+        uint32_t code;
+    } good[] = {{"\x01", 1},
+                {"\x7f", 0x7f},
+                {"\xc2\x80", 0x80},
+                {"\xdf\xbf", 0x7ff},
+                {"\xe0\xa0\x80", 0x800},
+                {"\xed\x9f\xbf", 0xd7ff},
+                {"\xee\x80\x80", 0xe000},
+                {"\xef\xbf\xbf", 0xffff},
+                {"\xf0\x90\x80\x80", 0x10000},
+                {"\xf4\x8f\xbf\xbf", 0x10ffff}};
     static const char *const bad[] = {"\x80",
                                       "\xc0\x80",
                                       "\xc1\xbf",
@@ -166,10 +177,9 @@ static void test_utf8(void **state)
                                       "\xff"};
     uint32_t code;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        char bytes[4];
-        size_t n = utf8_encode(good[i], bytes);
-        assert_int_equal(utf8_decode(bytes, n, &code), n);
-        assert_int_equal(code, good[i]);
+        size_t n = strlen(good[i].bytes);
+        assert_int_equal(utf8_decode(good[i].bytes, n, &code), n);
+        assert_int_equal(code, good[i].code);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &code), 0);

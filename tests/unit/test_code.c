@@ -10,8 +10,8 @@
 #include "tests/unit/unit.h"
 
 static const struct device_kernel two[] = {
-    {"one", {132, 1, 1}, {128, 1, 1}, 96, 0, 4096},
-    {"two", {64, 2, 1}, {256, 1, 1}, 40, 16, 65536},
+    {"one", {132, 1, 1}, {128, 1, 1}, 96, 0, 4096, 12},
+    {"two", {64, 2, 1}, {256, 1, 1}, 40, 16, 65536, 5},
 };
 
 static const struct device_kernels both = {two, 2, 77};
@@ -19,7 +19,7 @@ static const struct device_kernels both = {two, 2, 77};
 static struct code code_in(const struct cubin *cubin, const struct device_kernels *kernels)
 {
     struct machine_code *m = cubin_read(cubin, 1);
-    struct code code = code_of(kernels, m, 90);
+    struct code code = code_of(kernels, 4, m, 90);
     machine_code_free(m);
     return code;
 }
@@ -66,7 +66,7 @@ static void test_other_kernels_do_not_count(void **state)
 static void test_not_known_is_not_the_same(void **state)
 {
     (void)state;
-    const struct device_kernel foreign[] = {{"vendor_kernel", {1, 1, 1}, {1, 1, 1}, 8, 0, 0}};
+    const struct device_kernel foreign[] = {{"vendor_kernel", {1, 1, 1}, {1, 1, 1}, 8, 0, 0, 1}};
     const struct device_kernels cases[] = {
         {foreign, 1, 77}, /* in another file */
         {NULL, 0, 77},    /* the driver does not tell */
@@ -76,7 +76,7 @@ static void test_not_known_is_not_the_same(void **state)
         assert_string_equal(code.sha256, "");
         assert_false(code_is_same(&code, &code));
     }
-    struct code code = code_of(&both, NULL, 90);
+    struct code code = code_of(&both, 4, NULL, 90);
     assert_false(code_is_same(&code, &code));
     code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0}); /* its arguments are not */
     assert_false(code_is_same(&code, &code));
@@ -85,16 +85,18 @@ static void test_not_known_is_not_the_same(void **state)
 static void test_resources_are_the_most(void **state)
 {
     (void)state;
-    struct code code = code_of(&both, NULL, 90);
+    struct code code = code_of(&both, 4, NULL, 90);
     assert_true(code.has_resources);
     assert_int_equal(code.registers, 96);
     assert_int_equal(code.spill_bytes, 16);
     assert_int_equal(code.shared_bytes, 65536);
     assert_int_equal(code.n_kernels, 2);
     assert_string_equal(code.kernels[1].name, two[1].name);
+    assert_int_equal(code.kernels[0].launches, 3); /* 12 by 4 calls */
+    assert_int_equal(code.kernels[1].launches, 0); /* 5 by 4 calls: not all launch the same */
     assert_int_equal(code.kernels[1].resources.of[RESOURCE_REGISTERS], two[1].registers);
     assert_int_equal(code.kernels[1].resources.of[RESOURCE_CODE], -1);
-    code = code_of(&(struct device_kernels){NULL, 0, 0}, NULL, 90);
+    code = code_of(&(struct device_kernels){NULL, 0, 0}, 4, NULL, 90);
     assert_false(code.has_resources);
 }
 

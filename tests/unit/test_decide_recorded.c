@@ -8,7 +8,6 @@
  * these one is added by arithmetic, which tells what their spread lets through, not what a kernel
  * that is slower would measure. KERNEL_GATE_RATES prints what was seen of each case.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,25 +169,11 @@ static struct outcome judge_pairs(const struct pairs *p)
 /* ---- the recording ----------------------------------------------------------------------------
  */
 
-static void read_recording(struct pairs *p)
-{
-    const char *root = getenv("KERNEL_GATE_ROOT");
-    char path[4096], why[256];
-    snprintf(path, sizeof path, "%s/tests/data/pairs-h200.csv", root ? root : ".");
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail_msg("cannot open '%s': %s", path, strerror(errno));
-    int status = pairs_read(p, file, why, sizeof why);
-    fclose(file);
-    if (status)
-        fail_msg("'%s': %s", path, why);
-}
-
 static void recorded_cases_keep_the_promises(void **state)
 {
     struct pairs p;
     (void)state;
-    read_recording(&p);
+    pairs_read_recording(&p);
     struct outcome o = judge_pairs(&p);
     pairs_free(&p);
     assert_true(o.unchanged > 0 && o.slowed > 0);
@@ -233,7 +218,7 @@ static void the_whole_suite_is_quiet_and_sharp(void **state)
     };
     struct pairs p;
     (void)state;
-    read_recording(&p);
+    pairs_read_recording(&p);
     for (size_t i = 0; i < COUNT(rows); i++) {
         double least_red;
         const char *least = "";

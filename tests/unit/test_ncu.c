@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gate/base/buf.h"
+#include "gate/base/file.h"
 #include "gate/counters/ncu.h"
 #include "tests/unit/unit.h"
 
@@ -19,7 +20,7 @@
     "\"0\",\"one \"\"k\"\", or\ttwo\",\"61.25\",\"1,234,567\",\"1e3\"\n"                           \
     "\"1\",\"k\",n/a,\"0\",\"0\"\n"
 
-enum { BY_OCCUPANCY = 1, BY_BYTES = 8 };
+enum { BY_OCCUPANCY = 1, BY_BYTES = 8, BY_SECTORS = 9, BY_CONFLICTS = 11 };
 
 static enum gate_status read_text(const char *text, struct ncu_table *out)
 {
@@ -42,6 +43,29 @@ static void test_a_table(void **state)
     assert_true(isnan(t.kernels[1].values.of[BY_OCCUPANCY]));
     assert_true(t.kernels[1].values.of[BY_BYTES] == 0);
     assert_true(isnan(t.kernels[0].values.of[COUNTER_INSTRUCTIONS]));
+}
+
+/* Two cases of cuda_pathologies_sm90 as ncu 2025.3.1 wrote them: a product with bank conflicts, and
+ * a matrix times a vector with loads that are not coalesced. */
+static void test_a_table_of_an_h200(void **state)
+{
+    (void)state;
+    static struct ncu_table t[3];
+    struct gate_error err;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    assert_int_equal(file_read("tests/data/ncu-h200.csv", &text, &err), GATE_OK);
+    assert_int_equal(ncu_read(text.data, text.len, t, 3, &err), GATE_OK);
+    assert_int_equal(t[0].n, 1);
+    assert_int_equal(t[1].n, 1);
+    assert_int_equal(t[2].n, 0);
+    for (size_t i = 0; i < COUNTERS_N; i++)
+        if (isnan(t[0].kernels[0].values.of[i]))
+            fail_msg("%s is not known", counter_names[i]);
+    assert_true(t[0].kernels[0].values.of[BY_CONFLICTS] == 7035507);
+    assert_true(t[1].kernels[0].values.of[BY_SECTORS] == 20);
+    assert_true(t[1].kernels[0].values.of[BY_BYTES] == 67138560 + 2486016);
+    buf_release(&text);
 }
 
 static void test_what_is_no_table(void **state)
@@ -133,11 +157,9 @@ static void test_how_much_a_counter_moved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_table),
-        cmocka_unit_test(test_what_is_no_table),
-        cmocka_unit_test(test_every_part_of_a_table),
-        cmocka_unit_test(test_more_than_is_kept),
-        cmocka_unit_test(test_how_much_a_counter_moved),
+        cmocka_unit_test(test_a_table),           cmocka_unit_test(test_a_table_of_an_h200),
+        cmocka_unit_test(test_what_is_no_table),  cmocka_unit_test(test_every_part_of_a_table),
+        cmocka_unit_test(test_more_than_is_kept), cmocka_unit_test(test_how_much_a_counter_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,26 +146,13 @@ static void a_gain_is_found(void **state)
     }
 }
 
-static void read_recording(struct pairs *p)
-{
-    const char *root = getenv("KERNEL_GATE_ROOT");
-    char path[4096], why[256];
-    snprintf(path, sizeof path, "%s/tests/data/pairs-h200.csv", root ? root : ".");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    int status = pairs_read(p, file, why, sizeof why);
-    fclose(file);
-    if (status)
-        fail_msg("'%s': %s", path, why);
-}
-
 /* The searches are shared out among the cases that were recorded of unchanged code. */
 static void recorded_noise_has_no_winner(void **state)
 {
     struct pairs p;
     size_t n_groups = 0, done = 0, won = 0, right;
     (void)state;
-    read_recording(&p);
+    pairs_read_recording(&p);
     for (size_t at = 0; at < p.n; at = pairs_group(&p, at).to)
         n_groups += p.rows[at].injected <= 0;
     size_t each = n_groups ? play_trials(SEARCHES) / n_groups + 1 : 0;

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,14 +15,10 @@
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/history/store_private.h"
-#include "gate/history/store_token.h"
-#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
-
-/* ==== what becomes of files that are not ours, and of those without rights ==== */
 
 /* ---- files that are not ours ---- */
 
@@ -289,8 +284,6 @@ static void test_read_only_folder(void **state)
     assert_sound(f->path);
 }
 
-/* ==== a run is stored whole or not at all ==== */
-
 /* ---- all or nothing ---- */
 
 static void assert_nothing_stored(struct store_fixture *f)
@@ -459,293 +452,6 @@ static void test_writer_that_is_killed(void **state)
     assert_sound(f->path);
 }
 
-/* ---- several at a time ---- */
-
-struct beside {
-    struct store_fixture *f;
-    struct store *writer;
-    int n;
-};
-
-static bool write_beside(void *context, const struct store_run *row)
-{
-    (void)row;
-    struct beside *b = context;
-    if (b->n == 0)
-        assert_int_equal(put(b->f, b->writer, sample_run(&plan, 5), NULL), GATE_OK);
-    b->n++;
-    return true;
-}
-
-static void test_reader_beside_writer(void **state)
-{
-    struct store_fixture *f = *state;
-    struct beside b = {.f = f, .writer = open_store(f, STORE_READ_WRITE)};
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(put(f, b.writer, sample_run(&plan, i), NULL), GATE_OK);
-    struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_runs(reader, &(struct store_run_filter){.device_model = NULL},
-                                (struct store_run_key){INT64_MAX, ""}, 100, write_beside, &b,
-                                &f->err),
-                     GATE_OK);
-    assert_int_equal(b.n, 3); /* a query sees the state it began with */
-    int n;
-    assert_int_equal(count_runs(f, reader, &n), GATE_OK);
-    assert_int_equal(n, 4);
-
-    assert_int_not_equal(sqlite3_exec(reader->db, "DELETE FROM run", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(put(f, reader, sample_run(&plan, 9), NULL), GATE_INTERNAL);
-    store_close(reader);
-    store_close(b.writer);
-}
-
-#define N_WRITERS 4
-
-/* All of them make the file, if they come first. */
-static void test_writers_take_turns(void **state)
-{
-    struct store_fixture *f = *state;
-    pid_t children[N_WRITERS];
-    fflush(NULL);
-    for (int w = 0; w < N_WRITERS; w++) {
-        children[w] = fork();
-        assert_true(children[w] >= 0);
-        if (children[w] > 0)
-            continue;
-        struct store *s = NULL;
-        struct sample_plan mine = plan;
-        mine.seed = 100 + (uint64_t)w;
-        bool good = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_OK;
-        for (int i = 0; i < 6 && good; i++)
-            good = put(f, s, sample_run(&mine, i), NULL) == GATE_OK;
-        store_close(s);
-        if (!good)
-            fprintf(stderr, "# writer %d: %s\n", w, f->err.message);
-        _exit(good ? 0 : 1);
-    }
-    for (int w = 0; w < N_WRITERS; w++) {
-        int status = 0;
-        assert_int_equal(waitpid(children[w], &status, 0), children[w]);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 6 * N_WRITERS);
-    assert_sound(f->path);
-}
-
-/* ==== many writes, one commit ==== */
-
-static int64_t runs_in(const struct store_fixture *f)
-{
-    return scalar(f->path, "SELECT count(*) FROM run");
-}
-
-static void test_commit(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
-    assert_int_equal(runs_in(f), 0); /* nobody else sees it yet */
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(runs_in(f), 3);
-    /* And single runs again. */
-    assert_int_equal(put(f, s, sample_run(&plan, 3), NULL), GATE_OK);
-    assert_int_equal(runs_in(f), 4);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-static void test_rollback(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
-    store_batch_rollback(s);
-    store_batch_rollback(s);
-    assert_int_equal(runs_in(f), 1);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
-    /* A batch that nobody ends is undone with the store. */
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 2), NULL), GATE_OK);
-    store_close(s);
-    assert_int_equal(runs_in(f), 2);
-    assert_sound(f->path);
-}
-
-/* One bad run costs itself only, also where it fails after its first rows. */
-static void test_bad_run_in_a_batch(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    bool existed = false;
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
-    cJSON *bad = sample_run(&plan, 2);
-    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
-    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    assert_int_equal(put(f, s, sample_run(&plan, 2), &existed), GATE_OK);
-    assert_false(existed);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
-    assert_true(existed);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(runs_in(f), 2);
-    assert_int_equal(scalar(f->path, "SELECT n_runs FROM device"), 2);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* The first of a batch is undone in a way of its own, unless somebody else wrote before it. */
-static void test_bad_run_comes_first(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_token token = {.id = "0123456789ab", .name = "t", .scopes = TOKEN_READ};
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    for (int i = 0; i < 2; i++) {
-        cJSON *bad = sample_run(&plan, 2);
-        set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
-        assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    }
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(runs_in(f), 1);
-
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_put_token(s, &token, &f->err), GATE_OK);
-    cJSON *bad = sample_run(&plan, 2);
-    set_string(item_of(bad, 4), "id", "attention_fwd/fp16/b8-h16-s512-d64/causal");
-    assert_int_equal(put(f, s, bad, NULL), GATE_IO);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM token"), 1);
-    assert_int_equal(runs_in(f), 1);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* ---- the log ---- */
-
-static int64_t size_of(const char *path)
-{
-    struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_size;
-}
-
-/* A run whose document does not get smaller, of more pages than a log may have. */
-static void put_long(struct store_fixture *f, struct store *s, int index)
-{
-    const size_t len = 10000000;
-    char *text = malloc(len);
-    uint64_t x = (uint64_t)index + 1;
-    bool existed;
-    assert_non_null(text);
-    for (size_t i = 0; i < len; i++) {
-        x = x * 6364136223846793005u + 1442695040888963407u;
-        text[i] = (char)(x >> 56);
-    }
-    cJSON *run = sample_run(&plan, index);
-    assert_int_equal(sample_put_text(s, run, text, len, &existed, &f->err), GATE_OK);
-    cJSON_Delete(run);
-    free(text);
-}
-
-static void test_checkpoints_wait(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    put_long(f, s, 0);
-    int64_t bytes = size_of(f->path);
-    assert_true(bytes > 10000000); /* SQLite did it itself */
-    store_defer_checkpoints(s);
-    put_long(f, s, 1);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(s, false, &f->err), GATE_OK);
-    assert_true(size_of(f->path) > 2 * bytes - 1000000);
-    bytes = size_of(f->path);
-    put_long(f, s, 2);
-    assert_int_equal(size_of(f->path), bytes);
-    /* A log that is long when the file is opened, as after a crash, is moved by the first call. */
-    struct store *next = open_store(f, STORE_READ_WRITE);
-    store_defer_checkpoints(next);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(next, false, &f->err), GATE_OK);
-    assert_true(size_of(f->path) > bytes);
-    store_close(next);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* Who is busy lets the log grow, but not for ever. */
-static void test_checkpoints_of_the_busy(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    store_defer_checkpoints(s);
-    int64_t bytes = size_of(f->path);
-    int n = 0;
-    while (size_of(f->path) == bytes && n < 12) {
-        put_long(f, s, n++);
-        assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
-    }
-    assert_in_range(n, 5, 8); /* of 10 MB each */
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/*
- * SQLite ends the transaction by itself when the disk is full. What comes after in the batch must
- * not be written outside of it, and the commit must not claim that anything was stored.
- */
-static void test_batch_that_sqlite_ended(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
-    assert_int_equal(sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_IO);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_IO);
-    assert_int_equal(runs_in(f), 0);
-    assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
-    assert_int_equal(runs_in(f), 1);
-    store_close(s);
-}
-
-/* A server starts while a long write of another process goes on; its own writes wait for theirs. */
-static void test_open_beside_a_writer(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, s, sample_run(&plan, 0), NULL), GATE_OK);
-    struct store *other = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    assert_int_equal(put(f, other, sample_run(&plan, 1), NULL), GATE_OK);
-    store_close(other);
-    store_close(s);
-    assert_int_equal(runs_in(f), 2);
-    assert_sound(f->path);
-}
-
-static void test_misuse(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_INTERNAL);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_batch_begin(s, &f->err), GATE_INTERNAL);
-    assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
-    struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_batch_begin(reader, &f->err), GATE_INTERNAL);
-    store_close(reader);
-    store_close(s);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
@@ -766,17 +472,6 @@ int main(void)
         TEST(test_disk_full),
         TEST(test_write_that_fails_half_way),
         TEST(test_writer_that_is_killed),
-        TEST(test_reader_beside_writer),
-        TEST(test_writers_take_turns),
-        TEST(test_commit),
-        TEST(test_rollback),
-        TEST(test_bad_run_in_a_batch),
-        TEST(test_bad_run_comes_first),
-        TEST(test_checkpoints_wait),
-        TEST(test_checkpoints_of_the_busy),
-        TEST(test_open_beside_a_writer),
-        TEST(test_batch_that_sqlite_ended),
-        TEST(test_misuse),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

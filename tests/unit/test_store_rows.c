@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store_rows.c: what queries make of runs: baselines, branches and trends. */
+/* test_store_rows.c: what queries make of runs: baselines, packed documents and trends. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "gate/base/buf.h"
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/history/store_baseline.h"
 #include "gate/history/store_pack.h"
-#include "gate/history/store_private.h"
 #include "gate/history/store_trend.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
-
-/* ==== what the tables have of runs that come in any order ==== */
 
 /* ---- epochs ---- */
 
@@ -391,234 +387,6 @@ static void test_packed_documents(void **state)
     assert_int_equal(kept_of(9, NULL, true), 0);
 }
 
-/* ==== what is newest, and fastest, on a branch ==== */
-
-/* A run of one case; its index names its commit and its uuid, its reason is the index too. */
-static void put_run(struct store_fixture *f, struct store *s, int index, int64_t time_ms,
-                    const char *branch, const char *verdict)
-{
-    static const struct sample_plan flat = {
-        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&flat, index);
-    char reason[32];
-    snprintf(reason, sizeof(reason), "run %d", index);
-    set_number(run, "time_ms", (double)time_ms);
-    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
-    set_string(item_of(run, 0), "verdict", verdict);
-    set_string(item_of(run, 0), "reason", reason);
-    if (put(f, s, run, NULL) != GATE_OK)
-        fail_msg("%s", f->err.message);
-}
-
-struct heard {
-    struct buf text;
-};
-
-static bool see_case(void *context, const struct store_case *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld %s %d; ", row->reason, (long long)row->time_ms, row->branch,
-               row->n_spark);
-    return true;
-}
-
-/* The only case as a branch shows it; NULL: as all do. */
-static void assert_case(struct store_fixture *f, struct store *s, const char *branch,
-                        const char *expected)
-{
-    struct heard t;
-    struct store_case_page page;
-    const struct store_case_query query = {.branch = branch, .limit = 10};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_cases(s, &query, see_case, &t, &page, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    assert_int_equal(page.total, expected[0] != '\0');
-    buf_release(&t.text);
-}
-
-static void test_newest_of_each_branch(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_case(f, s, "main", "");
-    put_run(f, s, 1, 100, "main", "pass");
-    assert_case(f, s, "main", "run 1 100 main 1; ");
-    put_run(f, s, 2, 200, "mine", "improvement");
-    assert_case(f, s, NULL, "run 2 200 mine 2; ");
-    assert_case(f, s, "main", "run 1 100 main 1; ");
-    assert_case(f, s, "mine", "run 2 200 mine 1; ");
-    assert_case(f, s, "other", "");
-    assert_case(f, s, "' OR 1=1", "");
-    /* Late ones: newer than what main has, and older. */
-    put_run(f, s, 3, 150, "main", "pass");
-    assert_case(f, s, "main", "run 3 150 main 2; ");
-    put_run(f, s, 4, 50, "main", "pass");
-    assert_case(f, s, "main", "run 3 150 main 3; ");
-    assert_case(f, s, NULL, "run 2 200 mine 4; ");
-    /* Back on main, then away again: each branch has its newest. */
-    put_run(f, s, 5, 300, "main", "pass");
-    assert_case(f, s, "main", "run 5 300 main 4; ");
-    assert_case(f, s, "mine", "run 2 200 mine 1; ");
-    put_run(f, s, 6, 400, "mine", "pass");
-    assert_case(f, s, "main", "run 5 300 main 4; ");
-    assert_case(f, s, "mine", "run 6 400 mine 2; ");
-    put_run(f, s, 7, 350, "mine", "pass");
-    assert_case(f, s, "mine", "run 6 400 mine 3; ");
-    put_run(f, s, 8, 310, "", "pass");
-    assert_case(f, s, "", "run 8 310  1; ");
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* A result that comes late has all that one of the newest run has. */
-static void test_late_result_is_whole(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    put_run(f, s, 1, 100, "main", "pass");
-    put_run(f, s, 1001, 50, "late", "pass");
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest_result WHERE ratio_lo > 0"
-                                     " AND mde > 0 AND peer <> '' AND peer_ratio > 0"
-                                     " AND ceiling > 0 AND rel_err > 0 AND threshold > 0"),
-                     2);
-    store_close(s);
-}
-
-static bool see_device(void *context, const struct store_device *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld of %lld; ", row->newest.branch, (long long)row->newest.time_ms,
-               (long long)row->n_runs);
-    return true;
-}
-
-static void assert_devices(struct store_fixture *f, struct store *s, const char *branch,
-                           const char *expected)
-{
-    struct heard t;
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_devices(s, branch, see_device, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
-}
-
-static bool see_run(void *context, const struct store_run *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%lld ", (long long)row->time_ms);
-    return true;
-}
-
-static void assert_runs(struct store_fixture *f, struct store *s, struct store_run_filter filter,
-                        int64_t before_ms, int64_t limit, const char *expected)
-{
-    struct heard t;
-    const struct store_run_key after = {before_ms, ""};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_runs(s, &filter, after, limit, see_run, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
-}
-
-static bool see_branch(void *context, const struct store_branch *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld; ", row->name, (long long)row->time_ms);
-    return true;
-}
-
-static void test_devices_runs_and_branches(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    const struct store_run_filter runs = {.branch = "main"};
-    const struct store_run_filter on_gpu = {.branch = "main", .device_model = "nvidia-h200"};
-    const struct store_run_filter on_none = {.branch = "main", .device_model = "none"};
-    const struct store_run_filter red = {.branch = "main", .verdict = "wrong"};
-    assert_devices(f, s, NULL, "");
-    assert_devices(f, s, "main", "");
-    put_run(f, s, 1, 100, "main", "pass");
-    put_run(f, s, 2, 200, "main", "pass");
-    put_run(f, s, 3, 300, "mine", "pass");
-    put_run(f, s, 4, 400, "main", "pass");
-    put_run(f, s, 6, 600, "mine", "pass");
-    put_run(f, s, 5, 500, "main", "wrong");
-    put_run(f, s, 7, 700, "", "pass");
-    assert_devices(f, s, NULL, " 700 of 7; ");
-    assert_devices(f, s, "main", "main 500 of 7; ");
-    assert_devices(f, s, "mine", "mine 600 of 7; ");
-    assert_devices(f, s, "none", "");
-    assert_runs(f, s, runs, INT64_MAX, 10, "500 400 200 100 ");
-    assert_runs(f, s, runs, INT64_MAX, 2, "500 400 ");
-    assert_runs(f, s, runs, 400, 10, "200 100 ");
-    assert_runs(f, s, on_gpu, INT64_MAX, 3, "500 400 200 ");
-    assert_runs(f, s, on_none, INT64_MAX, 3, "");
-    assert_runs(f, s, red, INT64_MAX, 3, "");
-
-    struct heard t;
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_branches(s, 3, see_branch, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, " 700; mine 600; main 500; ");
-    buf_release(&t.text);
-    store_close(s);
-}
-
-static bool see_branch_leader(void *context, const struct store_leader *row)
-{
-    struct heard *t = context;
-    if (strcmp(row->provider, "ours") == 0)
-        buf_printf(&t->text, "%.0f %s %lld", row->p50_ns, row->branch, (long long)row->time_ms);
-    return true;
-}
-
-static void assert_leader(struct store_fixture *f, struct store *s, const char *branch,
-                          const char *expected)
-{
-    struct heard t;
-    const struct store_leader_key start = {0};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_leaderboard(s, branch, NULL, start, 100, see_branch_leader, &t, &f->err),
-                     GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
-}
-
-static void put_time(struct store_fixture *f, struct store *s, int index, const char *branch,
-                     double p50_ns)
-{
-    static const struct sample_plan flat = {
-        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&flat, index);
-    set_number(run, "time_ms", 100.0 * index);
-    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
-    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", p50_ns);
-    if (put(f, s, run, NULL) != GATE_OK)
-        fail_msg("%s", f->err.message);
-}
-
-/* The fastest of a branch, whoever else was faster before or after. */
-static void test_leaders_of_branches(void **state)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_leader(f, s, "main", "");
-    put_time(f, s, 1, "main", 900);
-    put_time(f, s, 2, "mine", 500);
-    put_time(f, s, 3, "main", 800);
-    put_time(f, s, 4, "main", 850);
-    put_time(f, s, 5, "mine", 600);
-    put_time(f, s, 6, "release-\"1\"", 700);
-    assert_leader(f, s, NULL, "500 mine 200");
-    assert_leader(f, s, "main", "800 main 300");
-    assert_leader(f, s, "release-\"1\"", "700 release-\"1\" 600");
-    assert_leader(f, s, "mine", "500 mine 200");
-    assert_leader(f, s, "none", "");
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* ==== which rows a trend has, and what is in them ==== */
-
 static void test_what_a_point_does_not_have(void **state)
 {
     struct store_fixture *f = *state;
@@ -766,10 +534,6 @@ int main(void)
         TEST(test_late_runs_change_nothing_newer),
         TEST(test_outcomes),
         TEST(test_packed_documents),
-        TEST(test_newest_of_each_branch),
-        TEST(test_late_result_is_whole),
-        TEST(test_devices_runs_and_branches),
-        TEST(test_leaders_of_branches),
         TEST(test_what_a_point_does_not_have),
         TEST(test_end_of_range),
         TEST(test_role_of_a_series),

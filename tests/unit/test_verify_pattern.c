@@ -346,6 +346,46 @@ static void test_retrieval_finds_keys(void **state)
     free(o);
 }
 
+/* So that values that pass through fp16 are seen with any seed. */
+static void test_shifted_values_are_none_of_fp16(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_BF16, 0, 2, 1, 3, 40, 64);
+    struct image image;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        probe_fill(PROBE_SHIFTED, &p, image.view, 3, seed);
+        for (int64_t e = 0; e < 40 * 64; e++) {
+            double value = fabs((double)kg_load_float(image.view[2].data, KG_BF16, e));
+            assert_true(value == 0 || value < 0x1p-24 || value > 65504);
+        }
+    }
+    image_release(&image);
+}
+
+/* A causal mask hides it from all rows but the last one. */
+static void test_of_two_heads_one_finds_the_last_key(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 2, 1, 3, 40, 64);
+    struct image image;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        unsigned found = 0;
+        probe_fill(PROBE_RETRIEVAL, &p, image.view, 3, seed);
+        const void *q = image.view[0].data, *k = image.view[1].data;
+        for (int64_t head = 0; head < 2; head++) {
+            double score = 0;
+            for (int64_t d = 0; d < 64; d++)
+                score += (double)kg_load_float(q, KG_F16, (head * 3 + 2) * 64 + d) *
+                         (double)kg_load_float(k, KG_F16, 39 * 64 + d);
+            found += score > 64 * 8; /* a query is its key 16 times */
+        }
+        assert_true(found >= 1);
+    }
+    image_release(&image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +402,8 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_a_change_is_of_one_element),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_shifted_values_are_none_of_fp16),
+        cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
     };
     dense = image_layout_of(TENSOR_DENSE);
     return cmocka_run_group_tests(tests, NULL, NULL);

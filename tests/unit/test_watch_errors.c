@@ -8,22 +8,26 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/watch_history.h"
 
+/* n runs with these errors; 0: those of the sample, below 0: there is none. */
+static void add(struct history *h, int n, double rel_err, double vendor_ratio)
+{
+    h->spec.rel_err = rel_err;
+    h->spec.vendor_ratio = vendor_ratio;
+    history_add(h, n, 20000);
+}
+
 static void an_error_that_jumps_is_an_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 2.5e-4;
-    history_add(&h, 5, 20000);
+    add(&h, 10, 3e-5, 0);
+    add(&h, 5, 2.5e-4, 0);
     assert_alerts(&h, 0, 0, 0); /* eight times is not ten */
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 3, 20000);
+    add(&h, 3, 5e-4, 0);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
     struct seen seen = history_alerts(&h);
     assert_true(fabs(seen.alert[0].before - 3e-5) < 1e-9);
     assert_true(fabs(seen.alert[0].after - 5e-4) < 1e-9);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 3e-5, 0);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_FIXED);
     history_end(&h);
 }
@@ -31,12 +35,10 @@ static void an_error_that_jumps_is_an_alert(void **state)
 static void an_ignored_error_does_not_come_up_again(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 1, 20000);
+    add(&h, 10, 3e-5, 0);
+    add(&h, 1, 5e-4, 0);
     history_step(&h, 1, ALERT_IGNORED, STEP_DONE);
-    history_add(&h, 3, 20000);
+    add(&h, 3, 5e-4, 0);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_IGNORED);
     history_end(&h);
 }
@@ -45,21 +47,17 @@ static void an_ignored_error_does_not_come_up_again(void **state)
 static void an_error_over_the_vendors_that_jumps_is_an_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.vendor_ratio = 1.1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 2.1;
-    history_add(&h, 3, 20000);
+    add(&h, 10, 0, 1.1);
+    add(&h, 3, 0, 2.1);
     assert_alerts(&h, 0, 0, 0);
-    h.spec.vendor_ratio = 2.3;
-    history_add(&h, 30, 20000); /* one alert, and it stays when this is the usual ratio */
+    add(&h, 30, 0, 2.3); /* one alert, and it stays when this is the usual ratio */
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
     struct seen seen = history_alerts(&h);
     assert_true(seen.alert[0].by_vendor);
     assert_true(fabs(seen.alert[0].before - 1.1) < 1e-9);
     assert_true(fabs(seen.alert[0].after - 2.3) < 1e-9);
     assert_true(fabs(seen.alert[0].change - (2.3 / 1.1 - 1)) < 1e-9);
-    h.spec.vendor_ratio = 1.2;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 0, 1.2);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_FIXED);
     history_end(&h);
 }
@@ -67,15 +65,11 @@ static void an_error_over_the_vendors_that_jumps_is_an_alert(void **state)
 static void both_errors_that_jump_are_one_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    h.spec.vendor_ratio = 1;
-    history_add(&h, 10, 20000);
-    h.spec.rel_err = 5e-4;
-    h.spec.vendor_ratio = 17;
-    history_add(&h, 3, 20000);
+    add(&h, 10, 3e-5, 1);
+    add(&h, 3, 5e-4, 17);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
     history_step(&h, 1, ALERT_ACCEPTED, STEP_DONE);
-    history_add(&h, 30, 20000); /* until this is the usual one */
+    add(&h, 30, 5e-4, 17); /* until this is the usual one */
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_ACCEPTED);
     history_end(&h);
 }
@@ -84,20 +78,14 @@ static void both_errors_that_jump_are_one_alert(void **state)
 static void each_error_is_accepted_by_itself(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    h.spec.vendor_ratio = 1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 17;
-    history_add(&h, 1, 20000);
+    add(&h, 10, 3e-5, 1);
+    add(&h, 1, 3e-5, 17);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
     history_step(&h, 1, ALERT_ACCEPTED, STEP_DONE);
-    h.spec.vendor_ratio = 1;
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 5e-4, 1);
     assert_alerts(&h, 2, ALERT_ERROR, ALERT_NEW);
     history_step(&h, 2, ALERT_ACCEPTED, STEP_DONE);
-    h.spec.vendor_ratio = 40;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 5e-4, 40);
     assert_alerts(&h, 3, ALERT_ERROR, ALERT_NEW);
     history_end(&h);
 }
@@ -105,14 +93,10 @@ static void each_error_is_accepted_by_itself(void **state)
 static void an_accepted_ratio_hides_no_jump_of_the_error(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    h.spec.vendor_ratio = 1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 17;
-    history_add(&h, 1, 20000);
+    add(&h, 10, 3e-5, 1);
+    add(&h, 1, 3e-5, 17);
     history_step(&h, 1, ALERT_ACCEPTED, STEP_DONE);
-    h.spec.rel_err = 5e-4; /* while the ratio is what was accepted */
-    history_add(&h, 1, 20000);
+    add(&h, 1, 5e-4, 17); /* while the ratio is what was accepted */
     assert_alerts(&h, 2, ALERT_ERROR, ALERT_NEW);
     assert_false(history_alerts(&h).alert[0].by_vendor);
     history_end(&h);
@@ -121,15 +105,10 @@ static void an_accepted_ratio_hides_no_jump_of_the_error(void **state)
 static void a_vendor_that_left_hides_no_jump(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.rel_err = 3e-5;
-    h.spec.vendor_ratio = 1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 17;
-    history_add(&h, 1, 20000);
+    add(&h, 10, 3e-5, 1);
+    add(&h, 1, 3e-5, 17);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
-    h.spec.vendor_ratio = -1;
-    h.spec.rel_err = 5e-4;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 5e-4, -1);
     assert_alerts(&h, 2, ALERT_ERROR, ALERT_NEW);
     history_end(&h);
 }
@@ -142,11 +121,9 @@ static void an_error_that_scatters_is_no_alert(void **state)
         h.spec.vendor_ratio = exp(0.4 * rng_normal(&h.rng));
         history_add(&h, 1, 20000);
     }
-    h.spec.vendor_ratio = 3;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 0, 3);
     assert_alerts(&h, 0, 0, 0);
-    h.spec.vendor_ratio = 60;
-    history_add(&h, 1, 20000);
+    add(&h, 1, 0, 60);
     assert_alerts(&h, 1, ALERT_ERROR, ALERT_NEW);
     history_end(&h);
 }
@@ -154,10 +131,8 @@ static void an_error_that_scatters_is_no_alert(void **state)
 static void an_error_below_the_vendors_is_no_alert(void **state)
 {
     struct history h = history_begin(state);
-    h.spec.vendor_ratio = 0.1;
-    history_add(&h, 10, 20000);
-    h.spec.vendor_ratio = 0.9;
-    history_add(&h, 3, 20000);
+    add(&h, 10, 0, 0.1);
+    add(&h, 3, 0, 0.9);
     assert_alerts(&h, 0, 0, 0);
     history_end(&h);
 }

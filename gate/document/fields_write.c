@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fields_write.c: structs as JSON, by the table of their fields. */
+#include <math.h>
+
+#include "gate/base/json.h"
+#include "gate/document/fields.h"
+
+static void write_text(const char *s, struct buf *out)
+{
+    buf_putc(out, '"');
+    json_escape(s, out);
+    buf_putc(out, '"');
+}
+
+/* Writing: where to, and with what between members and after a key. */
+struct field_writer {
+    struct buf *out;
+    const char *comma, *colon;
+    bool indented;
+    int level;
+};
+
+static void write_object(const struct shape *s, const void *from, struct field_writer *w);
+static bool write_value(const struct field *f, const char *from, struct field_writer *w);
+
+/* Before the i-th element of a list or an object. */
+static void begin_element(size_t i, const struct field_writer *w)
+{
+    if (i)
+        buf_puts(w->out, w->comma);
+    if (w->indented)
+        buf_printf(w->out, "\n%*s", 2 * w->level, "");
+}
+
+static void open_list(char bracket, struct field_writer *w)
+{
+    buf_putc(w->out, bracket);
+    w->level++;
+}
+
+static void close_list(char bracket, size_t n, struct field_writer *w)
+{
+    w->level--;
+    if (n && w->indented)
+        begin_element(0, w);
+    buf_putc(w->out, bracket);
+}
+
+static void write_list(const struct field *f, const char *list, size_t n, struct field_writer *w)
+{
+    open_list('[', w);
+    for (size_t i = 0; i < n; i++) {
+        begin_element(i, w);
+        if (f->shape)
+            write_object(f->shape, list + i * f->shape->bytes, w);
+        else if (f->kind == FIELD_TEXTS)
+            write_text(((const char *const *)(const void *)list)[i], w->out);
+        else
+            json_write_number(((const double *)(const void *)list)[i], w->out);
+    }
+    close_list(']', n, w);
+}
+
+static void write_map(const struct field *f, const char *list, size_t n, struct field_writer *w)
+{
+    open_list('{', w);
+    for (size_t i = 0; i < n; i++, list += f->shape->bytes) {
+        begin_element(i, w);
+        write_text(*(const char *const *)(const void *)list, w->out);
+        buf_puts(w->out, w->colon);
+        if (!write_value(f->shape->fields, list, w))
+            buf_puts(w->out, "null");
+    }
+    close_list('}', n, w);
+}
+
+/* Writes a value; false, with nothing written: it is not known. */
+static bool write_value(const struct field *f, const char *from, struct field_writer *w)
+{
+    const void *at = from + f->offset,
+               *beside = from + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
+    switch (f->kind) {
+    case FIELD_TEXT:
+        if (!*(const char *const *)at)
+            return false;
+        write_text(*(const char *const *)at, w->out);
+        return true;
+    case FIELD_BOOL:
+        buf_puts(w->out, *(const bool *)at ? "true" : "false");
+        return true;
+    case FIELD_YES_NO:
+        if (*(const enum yes_no *)at == UNKNOWN)
+            return false;
+        buf_puts(w->out, *(const enum yes_no *)at == YES ? "true" : "false");
+        return true;
+    case FIELD_NUMBER:
+        if (isnan(*(const double *)at))
+            return false;
+        json_write_number(*(const double *)at, w->out);
+        return true;
+    case FIELD_COUNT:
+        if (*(const int64_t *)at < 0)
+            return false;
+        json_write_number((double)*(const int64_t *)at, w->out);
+        return true;
+    case FIELD_WORD:
+        if (*(const int *)at < 0)
+            return false;
+        write_text(f->words[*(const int *)at], w->out);
+        return true;
+    case FIELD_OBJECT:
+        if (f->beside != FIELD_NOWHERE && !*(const bool *)beside)
+            return false;
+        write_object(f->shape, at, w);
+        return true;
+    default:
+        if (!*(const char *const *)at)
+            return false;
+        if (f->kind == FIELD_MAP)
+            write_map(f, *(const char *const *)at, *(const size_t *)beside, w);
+        else
+            write_list(f, *(const char *const *)at, *(const size_t *)beside, w);
+        return true;
+    }
+}
+
+static void write_object(const struct shape *s, const void *from, struct field_writer *w)
+{
+    struct buf *out = w->out;
+    size_t n = 0;
+    open_list('{', w);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct field *f = &s->fields[i];
+        size_t start = out->len;
+        begin_element(n, w);
+        write_text(f->key, out);
+        buf_puts(out, w->colon);
+        bool known = write_value(f, from, w);
+        if (!known && f->flags & FIELD_NULLABLE)
+            buf_puts(out, "null");
+        else if (!known && !out->failed)
+            out->data[out->len = start] = '\0';
+        n += out->len > start;
+    }
+    close_list('}', n, w);
+}
+
+void fields_write(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct field_writer){.out = out, .comma = ",", .colon = ":"});
+}
+
+void fields_write_spaced(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct field_writer){.out = out, .comma = ", ", .colon = ": "});
+}
+
+void fields_write_indented(const struct shape *s, const void *from, struct buf *out)
+{
+    write_object(s, from, &(struct field_writer){out, ",", ": ", true, 0});
+    buf_putc(out, '\n');
+}
