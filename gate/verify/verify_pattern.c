@@ -366,6 +366,7 @@ static double value_exponents(const struct kg_problem *p, unsigned i, int64_t fl
 
 /* ---- NaN and infinity ---- */
 
+#define SPECIAL_KINDS 3
 #define SPECIAL_LINES 6 /* at most, and no more than a third of what the factor has, but one */
 
 /* Where in a length: its ends, an edge of a tile and its neighbour, or anywhere. */
@@ -387,21 +388,24 @@ static int64_t special_index(const struct kg_problem *p, unsigned i, int64_t lin
 /* The x of a GEMV has room for one of them: each of its elements is in all sums. */
 static double special_value(enum probe probe, const struct kg_problem *p, uint64_t draw)
 {
-    static const double values[] = {INFINITY, NAN, -INFINITY};
+    static const double values[SPECIAL_KINDS] = {INFINITY, NAN, -INFINITY};
     if (probe == PROBE_NAN_SECOND)
         return NAN;
     return probe == PROBE_SPECIAL_SECOND && p->op == KG_OP_GEMV ? values[draw % 2 * 2]
-                                                                : values[draw % 3];
+                                                                : values[draw % SPECIAL_KINDS];
 }
 
-/* An infinity meets zeros in half of the other factor: their products are no numbers. */
+/* An infinity meets zeros in half of the other factor: their products are no numbers. The tail of
+ * the sum, which many a kernel adds by other code, gets one of each kind where there is room. */
 static void put_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                        uint64_t which, uint64_t seed)
+                        uint64_t which, uint64_t n, uint64_t seed)
 {
     unsigned i = probe != PROBE_SPECIAL;
     int64_t columns = p->op == KG_OP_GEMV ? 1 : p->n;
     int64_t lines = i == 0 ? p->m : columns, others = i == 0 ? columns : p->m;
-    int64_t line = special_place(lines, seed, which), depth = special_place(p->k, ~seed, which);
+    bool in_tail = which < SPECIAL_KINDS && SPECIAL_KINDS < n;
+    int64_t line = (special_place(lines, seed, which) + (in_tail ? (int64_t)which : 0)) % lines;
+    int64_t depth = in_tail ? p->k - 1 : special_place(p->k, ~seed, which);
     double value = special_value(probe, p, seed / 8 + which);
     put(&in[i], special_index(p, i, line, depth), value);
     for (int64_t other = 0; other < others && isinf(value); other += 2)
@@ -415,8 +419,8 @@ static void fill_special(enum probe probe, const struct kg_problem *p, const str
     int64_t lines = probe == PROBE_SPECIAL ? p->m : p->op == KG_OP_GEMV ? 1 : p->n;
     uint64_t n = (uint64_t)(lines < 6 ? 1 : lines / 3 < SPECIAL_LINES ? lines / 3 : SPECIAL_LINES);
     fill_by(value_integer, p, in, n_in, seed);
-    for (uint64_t which = 0; which < n; which++)
-        put_special(probe, p, in, which, seed_at(seed, 10));
+    for (uint64_t which = n; which-- > 0;) /* none goes over those of the tail */
+        put_special(probe, p, in, which, n, seed_at(seed, 10));
 }
 
 /* ---- attention ---- */

@@ -231,6 +231,29 @@ static void check_finite(const struct kg_problem *p, enum probe probe)
     image_release(&image);
 }
 
+/* Kernels that add the last terms of a sum by other code lose a NaN or an infinity there alone. */
+static void test_the_end_of_a_sum_has_a_nan_and_an_infinity(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 50, 40, 77);
+    for (int i = 0; i < 100; i++) {
+        struct image image;
+        bool second = i % 2;
+        int nans = 0, infinities = 0;
+        assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+        probe_fill(second ? PROBE_SPECIAL_SECOND : PROBE_SPECIAL, &p, image.view, 2, (uint64_t)i);
+        for (int64_t line = 0; line < (second ? p.n : p.m); line++) {
+            float x = kg_load_float(image.view[second].data, p.dtype,
+                                    second ? 76 * p.n + line : line * p.k + 76);
+            nans += isnan(x);
+            infinities += isinf(x);
+        }
+        assert_true(nans > 0);
+        assert_true(infinities > 0);
+        image_release(&image);
+    }
+}
+
 static void test_inputs_are_as_finite_as_promised(void **state)
 {
     const uint32_t dtypes[] = {KG_F16, KG_BF16, KG_F32};
@@ -397,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_exponents_fill_the_range),
         cmocka_unit_test(test_scores_are_as_large_as_promised),
         cmocka_unit_test(test_inputs_are_as_finite_as_promised),
+        cmocka_unit_test(test_the_end_of_a_sum_has_a_nan_and_an_infinity),
         cmocka_unit_test(test_large_integers_stay_exact),
         cmocka_unit_test(test_a_constant_probe_is_constant_until_near_the_end),
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
