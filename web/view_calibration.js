@@ -5,8 +5,9 @@ import { get } from "./api.js";
 import {
     calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, sharesOf, tally,
 } from "./calibration.js";
+import { coverageTable } from "./coverage.js";
 import { address, h } from "./dom.js";
-import { count, dateText, percent, plural, time } from "./format.js";
+import { dateText, percent, plural, time } from "./format.js";
 import { head, term } from "./glossary.js";
 import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
 import { machineSection } from "./machines.js";
@@ -72,21 +73,11 @@ function earlier(all, selected, link) {
 
 /** What verification has looked at over all runs on the device, by op. */
 function coverageSection(coverage) {
-    const number = { class: "number" };
-    const columns = [
-        ["runs", "Runs"], ["cases", "Cases"], ["shapes", "Other shapes"], ["layouts", "Layouts"],
-        ["launches", "Launches"], ["skipped", "Not possible"], ["values", "Kinds of inputs"]];
     return coverage.length > 0 && h("section", {},
         h("h2", {}, "What verification has covered, over all runs"),
         h("p", { class: "quiet" }, "Sums over the cases of all runs; a part of the shapes is " +
             "drawn anew in every run. The last two columns are the most that one case had."),
-        tableBox("Coverage", h("thead", {}, h("tr", {}, head("op", "Op"),
-            columns.map(([key, name]) => head(`covered_${key}`, name, number)),
-            head("covered_pairs", "Pairs of classes", number))),
-        h("tbody", {}, coverage.map((row) => h("tr", {},
-            h("th", { scope: "row" }, row.op),
-            columns.map(([key]) => h("td", number, count(row[key]))),
-            h("td", number, `${count(row.pairs)} of ${count(row.pairs_of)}`))))));
+        coverageTable(coverage));
 }
 
 function none(model) {

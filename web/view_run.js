@@ -3,6 +3,7 @@
 
 import { apiUrl, get } from "./api.js";
 import { calibrationSection } from "./calibration.js";
+import { coverageOf, coverageTable } from "./coverage.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
@@ -195,6 +196,10 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
     return place;
 }
 
+function coverageSection(rows) {
+    return rows.length > 0 && [h("h2", {}, "What verification covered"), coverageTable(rows)];
+}
+
 /** Why a run has no verdict though each of its cases has one. */
 function ofCalibration({ verdict, cases, calibration }) {
     const poor = calibration?.cases.filter((c) => !c.resolved).length;
@@ -237,6 +242,7 @@ export async function runView({ rest, query, signal }) {
             facts(run),
             libraries(run),
             calibrationSection(run),
+            coverageSection(coverageOf(run.cases)),
             h("h2", {}, "Again"),
             command(`Repeats the run${run.git.dirty
                 ? ", without the changes that were not committed" : ""}`, reproduce(run)),

@@ -123,6 +123,23 @@ static void write_processes(struct emit *e, const struct brief_case *c)
     emit_close(e, ']');
 }
 
+/* What the candidate's verification looked at, or null. What a document does not say is -1. */
+static void write_covered(struct emit *e, const struct brief_case *c)
+{
+    const struct document_arm *arm = document_candidate(c->of);
+    const struct document_verify *v = arm && arm->has_verify ? &arm->verify : NULL;
+    if (!v || (v->values <= 0 && v->shapes <= 0)) {
+        emit_null(e);
+        return;
+    }
+    const int64_t covered[] = {v->shapes, v->layouts, v->launches, v->skipped,
+                               v->values, v->pairs,   v->pairs_of};
+    emit_open(e, '[');
+    for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++)
+        emit_integer(e, covered[i] > 0 ? covered[i] : 0);
+    emit_close(e, ']');
+}
+
 static const struct {
     const char *name;
     void (*put)(struct emit *e, const struct brief_case *c);
@@ -142,6 +159,7 @@ static const struct {
     {"ceiling", write_ceiling},
     {"warning", write_warning},
     {"processes", write_processes},
+    {"covered", write_covered},
 };
 
 static void put_cases(const struct document *d, struct emit *e)

@@ -357,6 +357,16 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("what its verification covered is there by op", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/run/${it.uuids.at(-2)}`);
+            const rows = page.locator("[aria-label='Coverage'] tbody tr");
+            assert.equal(await rows.count(), 5);
+            assert.match(await rows.first().innerText(),
+                /^attention_fwd\s+3\s+129\s+99\s+6,039\s+6\s+9\s+2,213 of 9,747$/);
+        });
+    });
+
     test("a case says what its verification covered and what launch() takes on the host",
         async () => {
             await it.withPage({}, async (page) => {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// coverage.js: what verification looked at, by op.
+
+import { h } from "./dom.js";
+import { count } from "./format.js";
+import { head } from "./glossary.js";
+import { tableBox } from "./parts.js";
+
+const COLUMNS = [
+    ["runs", "Runs"], ["cases", "Cases"], ["shapes", "Other shapes"], ["layouts", "Layouts"],
+    ["launches", "Launches"], ["skipped", "Not possible"], ["values", "Kinds of inputs"]];
+
+/** A row an op. Columns that no row has, as the runs of a single one, are left out. */
+export function coverageTable(rows) {
+    const number = { class: "number" };
+    const columns = COLUMNS.filter(([key]) => rows.some((row) => row[key] !== undefined));
+    return tableBox("Coverage", h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Op"),
+        columns.map(([key, name]) => head(`covered_${key}`, name, number)),
+        head("covered_pairs", "Pairs of classes", number))),
+    h("tbody", {}, rows.map((row) => h("tr", {},
+        h("th", { scope: "row" }, row.op),
+        columns.map(([key]) => h("td", number, count(row[key]))),
+        h("td", number, `${count(row.pairs)} of ${count(row.pairs_of)}`)))));
+}
+
+/** The rows of a run: sums over its cases, and of the last three the most that one case had. */
+export function coverageOf(cases) {
+    const rows = {};
+    for (const { id, covered } of cases.filter((item) => item.covered)) {
+        const [op] = id.split("/");
+        const [shapes, layouts, launches, skipped, ...most] = covered;
+        const row = rows[op] ??= { op, cases: 0, shapes: 0, layouts: 0, launches: 0, skipped: 0,
+            values: 0, pairs: 0, pairs_of: 0 };
+        row.cases++;
+        row.shapes += shapes;
+        row.layouts += layouts;
+        row.launches += launches;
+        row.skipped += skipped;
+        ["values", "pairs", "pairs_of"].forEach((key, i) => {
+            row[key] = Math.max(row[key], most[i]);
+        });
+    }
+    return Object.values(rows).sort((a, b) => (a.op < b.op ? -1 : 1));
+}
