@@ -38,9 +38,10 @@ static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
 /*
  * Long: K and V pass through rings. Consumers as registers allow: at D = 64 four of 112, where S of
  * 64 keys, P and O take 80; 480 us for three of 160 with twice the keys in work and 534, at
- * (8, 32, 2048, 64) full. Two of 240 at D = 128. No polynomial. The next Q comes while one is worked
- * on: -1.8 to -6.5 % at D = 64, +0.3 to -1.1 % at D = 128. At D = 128 two stages of K, where three
- * take 1.5 to 3.6 % longer, and three of V change nothing; at D = 64 three to eight are the same.
+ * (8, 32, 2048, 64) full. Two of 240 at D = 128. No polynomial. The next Q comes while one is
+ * worked on: -1.8 to -6.5 % at D = 64, +0.3 to -1.1 % at D = 128. At D = 128 two stages of K, where
+ * three take 1.5 to 3.6 % longer, and three of V change nothing; at D = 64 three to eight are the
+ * same.
  */
 template <typename T_, int D_> struct long_tile {
     using T = T_;
