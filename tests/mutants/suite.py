@@ -184,8 +184,8 @@ def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False):
         alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             beside = pool.map(lambda i: None if i in alone else in_its_own(i), range(len(chosen)))
-        return [in_its_own(i) if judgement is None or "cudaErrorMemoryAllocation" in judgement.message
-                else judgement for i, judgement in enumerate(beside)]
+        return [in_its_own(i) if j is None or "cudaErrorMemoryAllocation" in j.message else j
+                for i, j in enumerate(beside)]
 
 
 def is_alarm(row, outcome):
