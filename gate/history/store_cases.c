@@ -55,7 +55,9 @@ static int compare_keys(const struct case_key *a, const struct case_key *b)
     if (a->value != b->value)
         return a->value < b->value ? -way : way;
     int order = strcmp(a->name, b->name);
-    return way * (order != 0 ? order : strcmp(a->device, b->device));
+    if (order == 0)
+        order = strcmp(a->device, b->device);
+    return way * order;
 }
 
 static int compare_rows(const void *a, const void *b)

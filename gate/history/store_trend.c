@@ -213,14 +213,20 @@ static enum gate_status read_chain(struct store *s, int64_t series, struct basel
     return status;
 }
 
-/* The median of up to STORE_TREND_CHANGE_OF values from row `at` on, in steps of 1 or -1. */
-static double end_level(const struct store_trend_series *series, size_t at, int step, int64_t *ms)
+static bool is_of_change(const struct store_trend_row *row)
+{
+    return row->is_main && row->chain_part == 0;
+}
+
+/* The median of up to `most` values from row `at` on, in steps of 1 or -1. */
+static double end_level(const struct store_trend_series *series, size_t at, int step, size_t most,
+                        int64_t *ms)
 {
     double value[STORE_TREND_CHANGE_OF];
     size_t n = 0;
-    for (size_t i = at; i < series->n && n < STORE_TREND_CHANGE_OF; i += (size_t)step) {
+    for (size_t i = at; i < series->n && n < most; i += (size_t)step) {
         const struct store_trend_row *row = &series->rows[i];
-        if (!row->is_main || row->chain_part != 0)
+        if (!is_of_change(row))
             continue;
         if (n == 0)
             *ms = row->time_ms;
@@ -230,11 +236,18 @@ static double end_level(const struct store_trend_series *series, size_t at, int 
     return n > 0 ? stats_quantile(value, n, 0.5) : 0;
 }
 
+/* No run is at both ends: a short history would show no change. */
 static void find_change(struct store_trend_series *series)
 {
     struct store_trend_change change = {0};
-    double first = end_level(series, 0, 1, &change.from_ms);
-    double last = end_level(series, series->n - 1, -1, &change.to_ms);
+    size_t half = 0;
+    for (size_t i = 0; i < series->n; i++)
+        half += is_of_change(&series->rows[i]);
+    half = half < 2 ? 1 : half / 2;
+    if (half > STORE_TREND_CHANGE_OF)
+        half = STORE_TREND_CHANGE_OF;
+    double first = end_level(series, 0, 1, half, &change.from_ms);
+    double last = end_level(series, series->n - 1, -1, half, &change.to_ms);
     if (change.from_ms >= change.to_ms)
         return;
     change.ratio = last / first;

@@ -389,6 +389,13 @@ class Chain(History):
         self.assertAlmostEqual(change["ratio"], statistics.median(c for _, c in rows[-5:])
                                / statistics.median(c for _, c in rows[:5]))
         self.assertEqual({s["change"] for s in self.trend(ATTENTION)["series"]}, {None})
+        # Of a short range each half is an end.
+        short = next(s for s in self.trend(ATTENTION, columns=self.NAMES,
+                                           **{"from": rows[-4][0]})["series"]
+                     if s["role"] == "candidate")
+        self.assertAlmostEqual(short["change"]["ratio"],
+                               statistics.median(c for _, c in rows[-2:])
+                               / statistics.median(c for _, c in rows[-4:-2]))
 
     def test_compare_goes_by_the_links_too(self):
         """Runs with different baselines: where one became the other, and not where none did."""
