@@ -59,7 +59,7 @@ function timingCells(timing) {
         h("td", { class: "number" }, number(timing.gbps)),
         h("td", { class: "number" }, share(timing.ceiling)),
         h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
-        h("td", {}, resources(timing)),
+        h("td", { class: "words" }, resources(timing)),
     ];
 }
 
