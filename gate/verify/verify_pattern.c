@@ -404,7 +404,8 @@ static void put_special(enum probe probe, const struct kg_problem *p, const stru
     int64_t columns = p->op == KG_OP_GEMV ? 1 : p->n;
     int64_t lines = i == 0 ? p->m : columns, others = i == 0 ? columns : p->m;
     bool in_tail = which < SPECIAL_KINDS && SPECIAL_KINDS < n;
-    int64_t line = (special_place(lines, seed, which) + (in_tail ? (int64_t)which : 0)) % lines;
+    int64_t line = in_tail ? (special_place(lines, seed, 0) + (int64_t)which) % lines
+                           : special_place(lines, seed, which);
     int64_t depth = in_tail ? p->k - 1 : special_place(p->k, ~seed, which);
     double value = special_value(probe, p, seed / 8 + which);
     put(&in[i], special_index(p, i, line, depth), value);
