@@ -151,7 +151,7 @@ SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 INIT_FILES := kernels/kernel.h $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
     CMakeLists.txt kernels.json .gitignore) $(addprefix ci/templates/,github-actions.yml \
-    gitlab-ci.yml slurm.sh)
+    github-comment.yml gitlab-ci.yml slurm.sh)
 ifeq ($(WEB),1)
 PAGE := $(wildcard web/*.html web/*.js web/*.css web/*.svg) build/web/uplot.js build/web/uplot.css
 else

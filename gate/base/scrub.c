@@ -6,14 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of CI systems, and of what starts programs on their runners. */
+/* Of CI systems, and of what starts programs on their runners. CircleCI runs what later steps find
+ * in the file that BASH_ENV names. */
 static const char *const prefixes[] = {
-    "ACTIONS_", "AGENT_",    "AWS_",    "AZURE_",  "BUILDKITE",           "CI_",
-    "CIRCLE",   "ENDPOINT_", "GITHUB_", "GITLAB_", "GOOGLE_APPLICATION_", "HUDSON_",
-    "JENKINS_", "RUNNER_",
-
-    "SYSTEM_",  "VAULT_",    "VSS_",
-};
+    "ACTIONS_", "AGENT_",  "AWS_",      "AZURE_",  "BASH_ENV", "BITBUCKET_",          "BUILDKITE",
+    "CI_",      "CIRCLE",  "ENDPOINT_", "GITHUB_", "GITLAB_",  "GOOGLE_APPLICATION_", "HUDSON_",
+    "JENKINS_", "RUNNER_", "SYSTEM_",   "VAULT_",  "VSS_"};
 
 /* Between underscores, in capitals or not. */
 static const char *const words[] = {

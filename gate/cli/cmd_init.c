@@ -232,8 +232,13 @@ static enum gate_status write_config(const struct init *i)
 
 static enum gate_status write_ci(const struct init *i)
 {
-    if (!strcmp(i->ci, "github"))
-        return write_embedded(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
+    if (!strcmp(i->ci, "github")) {
+        enum gate_status status =
+            write_embedded(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
+        return status ? status
+                      : write_embedded(i, "github-comment.yml",
+                                       ".github/workflows/kernel-gate-comment.yml");
+    }
     if (!strcmp(i->ci, "slurm"))
         return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
     if (!strcmp(i->ci, "gitlab") && access(".gitlab-ci.yml", F_OK))
@@ -248,8 +253,8 @@ static enum gate_status write_ci(const struct init *i)
 
 static enum gate_status write_example(const struct init *i)
 {
-    static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt",
-                                        "Makefile",    "kernel.h",     ".gitignore"};
+    static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt", "Makefile",
+                                        "kernel.h"};
     enum gate_status status = GATE_OK;
     for (size_t k = 0; k < sizeof names / sizeof names[0] && !status; k++)
         status = write_embedded(i, names[k], names[k]);
@@ -300,6 +305,8 @@ int cmd_init(int argc, char **argv)
     enum gate_status status = write_config(&i);
     if (!status)
         status = write_embedded(&i, "kernels.json", i.suite);
+    if (!status)
+        status = write_embedded(&i, ".gitignore", ".gitignore");
     if (!status && i.example)
         status = write_example(&i);
     if (!status)

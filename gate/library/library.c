@@ -128,8 +128,8 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     const char *from = path;
     enum gate_status status = GATE_OK;
     if (access(path, R_OK))
-        return gate_fail(err, GATE_IO, "cannot read kernel library '%s': %s", path,
-                         strerror(errno));
+        return gate_fail(err, GATE_IO, "cannot read kernel library '%s': %s%s", path,
+                         strerror(errno), errno == ENOENT ? "; build it first" : "");
     if (own_copy) {
         status = copy_to_memory(path, &lib.copy, copy, sizeof copy, err);
         from = copy;

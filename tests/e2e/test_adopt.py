@@ -75,6 +75,9 @@ class Init(Repository):
         job = self.read(".github/workflows/kernel-gate.yml")
         self.assertIn("ninja -C out l.so", job)
         self.assertIn('"trunk"', job)
+        self.assertIn("gate comment report/gate-run.json",
+                      self.read(".github/workflows/kernel-gate-comment.yml"))
+        self.assertIn("gate.db", self.read(".gitignore"))
         self.assertIsNone(MARKS.search(job))
         for name in ("gate.json", "kernels.json", ".github/workflows/kernel-gate.yml"):
             self.assertIn(f"wrote     {name}", said)

@@ -182,7 +182,8 @@ class Origin(FakeRuns):
         os.chmod(worker, os.stat(worker).st_mode | stat.S_IXUSR)
         hidden = ("GATE_TOKEN", "GATE_TOKEN_FILE", "GITHUB_ENV", "GITHUB_TOKEN",
                   "ACTIONS_RUNTIME_TOKEN", "CI_JOB_TOKEN", "MY_API_KEY", "db_password",
-                  "BUILDKITE_AGENT_ACCESS_TOKEN", "SYSTEM_ACCESSTOKEN")
+                  "BUILDKITE_AGENT_ACCESS_TOKEN", "SYSTEM_ACCESSTOKEN", "BASH_ENV",
+                  "BITBUCKET_STEP_OIDC")
         kept = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "MY_TUNING", "GATE_CACHE", "TOKENIZERS")
         self.origin("--worker", worker, **dict.fromkeys(hidden + kept, "hidden-or-kept"))
         with open(seen, encoding="utf-8") as file:

@@ -50,6 +50,17 @@ class Templates(unittest.TestCase):
     def test_what_init_writes_for_gitlab(self):
         self.assert_right("gitlab", self.init("gitlab", ".gitlab-ci.yml"), "script:")
 
+    def test_what_the_comment_needs_is_in_the_pipeline_of_the_merge_request(self):
+        """GitLab refuses a pipeline in which a job needs one that is not there."""
+        component = os.path.join(ROOT, "ci", "templates", "gitlab-component", "kernel-gate.yml")
+        for path in (component, self.init("gitlab", ".gitlab-ci.yml")):
+            with open(path, encoding="utf-8") as file:
+                jobs = file.read().split("\nkernel-gate")
+            for job in jobs[1:3]:
+                self.assertIn('- if: $CI_PIPELINE_SOURCE == "merge_request_event"', job)
+            self.assertIn("needs: [kernel-gate]", jobs[2])
+            self.assertIn("tags:", jobs[2])
+
     def test_those_of_the_tree(self):
         for kind, name, key in (("workflow", "github-comment.yml", "runs-on:"),
                                 ("action", "github-action/action.yml", "runs:"),
