@@ -14,7 +14,7 @@ const COLUMNS = [
 export function coverageTable(rows) {
     const number = { class: "number" };
     const columns = COLUMNS.filter(([key]) => rows.some((row) => row[key] !== undefined));
-    return tableBox("Coverage", h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Op"),
+    return tableBox("Coverage", h("thead", {}, h("tr", {}, head("op", "Op"),
         columns.map(([key, name]) => head(`covered_${key}`, name, number)),
         head("covered_pairs", "Pairs of classes", number))),
     h("tbody", {}, rows.map((row) => h("tr", {},
