@@ -36,10 +36,9 @@ enum gate_status baseline_files_each(const char *folder, const char *device_mode
     if (device_model)
         return load(folder, device_model, fn, context, err);
     int n = scandir(folder, &entries, is_baseline_file, alphasort);
-    if (n < 0 && errno == ENOENT) /* as one without baselines */
-        return GATE_OK;
     if (n < 0)
-        return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s", folder, strerror(errno));
+        return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s%s", folder, strerror(errno),
+                         errno == ENOENT ? "; gate run --accept-new makes it" : "");
     for (int i = 0; i < n; i++) {
         entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
         if (!status)

@@ -592,7 +592,7 @@ class Baseline(Records):
 
     def test_no_folder(self):
         self.import_runs(document(1))
-        self.gate("baseline", "show", expect=74)
+        self.assertIn("--accept-new makes it", self.gate("baseline", "show", expect=74))
         self.gate("baseline", "accept", CASE, "--reason", "r", expect=74)
 
 
