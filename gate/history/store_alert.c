@@ -220,6 +220,36 @@ enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limi
     return store_each_row(s, &q, event_row, &call, err);
 }
 
+struct moved_call {
+    struct store_alert_group *out;
+    size_t n;
+};
+
+static bool moved_row(struct query *q, void *call)
+{
+    struct moved_call *c = call;
+    c->out[c->n++] = (struct store_alert_group){
+        .alert_id = column_int(q, 0),
+        .n_opened = column_int(q, 1),
+        .n_closed = column_int(q, 2),
+        .n_open = column_int(q, 3),
+    };
+    return true;
+}
+
+enum gate_status store_alert_groups_moved(struct store *s, int64_t after,
+                                          struct store_alert_group *out, size_t max, size_t *n,
+                                          struct gate_error *err)
+{
+    struct moved_call call = {out, 0};
+    struct query q = query_begin(s, SQL_ALERT_GROUPS_MOVED);
+    bind_int(&q, after);
+    bind_int(&q, (int64_t)max);
+    enum gate_status status = store_each_row(s, &q, moved_row, &call, err);
+    *n = call.n;
+    return status;
+}
+
 /* ---- what the server itself asks ---- */
 
 struct rows_call {

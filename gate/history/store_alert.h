@@ -105,6 +105,19 @@ enum gate_status store_alert_log(struct store *s, int64_t id, store_alert_event_
 enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limit,
                                     store_alert_event_fn fn, void *context, struct gate_error *err);
 
+/* A group, and how many of its alerts were opened and closed lately. */
+struct store_alert_group {
+    int64_t alert_id; /* the newest of those */
+    int64_t n_opened, n_closed;
+    int64_t n_open; /* now */
+};
+
+/* The groups that the steps behind that event opened or closed alerts of: *n of them, at most
+ * `max`. */
+enum gate_status store_alert_groups_moved(struct store *s, int64_t after,
+                                          struct store_alert_group *out, size_t max, size_t *n,
+                                          struct gate_error *err);
+
 /* ---- writes: each in a transaction of its own, or a part of the batch that is open ---- */
 
 enum alert_step { STEP_DONE, STEP_NO_ALERT, STEP_REFUSED };

@@ -4,18 +4,20 @@
 
 #include <stdio.h>
 
-/* The range of commits that one cause lies in; where no commit is known, the run. */
-static void put_group(struct emit *e, const struct store_alert *alert)
+const char *alert_group(const struct store_alert *alert, char out[ALERT_MAX_GROUP])
 {
-    char range[2 * 40 + 3];
-    snprintf(range, sizeof range, "%s..%s", alert->before_commit, alert->commit);
-    emit_string_member(e, "group", alert->commit[0] ? range : alert->run_uuid);
+    if (alert->commit[0])
+        snprintf(out, ALERT_MAX_GROUP, "%s..%s", alert->before_commit, alert->commit);
+    else
+        snprintf(out, ALERT_MAX_GROUP, "%s", alert->run_uuid);
+    return out;
 }
 
 void emit_alert_members(struct emit *e, const struct store_alert *alert)
 {
     bool in_ns = alert->kind != ALERT_ERROR;
     bool has_change = alert->kind != ALERT_WRONG;
+    char group[ALERT_MAX_GROUP];
     emit_integer_member(e, "id", alert->id);
     emit_string_member(e, "case", alert->case_id);
     emit_string_member(e, "device", alert->device_model);
@@ -31,7 +33,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "before_commit", alert->before_commit);
     emit_known_string(e, "before_subject", alert->before_subject);
     emit_known_string(e, "before_author", alert->before_author);
-    put_group(e, alert);
+    emit_string_member(e, "group", alert_group(alert, group));
     emit_key(e, "change");
     if (has_change)
         emit_real(e, alert->change);

@@ -8,6 +8,12 @@
 #include "server/text/emit.h"
 #include "gate/history/store_alert.h"
 
+#define ALERT_MAX_GROUP (2 * 40 + 3)
+
+/* The name of its group: the range of commits that one cause lies in; where no commit is known, the
+ * run. */
+const char *alert_group(const struct store_alert *alert, char out[ALERT_MAX_GROUP]);
+
 /* The members of an object or of a row. */
 void emit_alert_members(struct emit *e, const struct store_alert *alert);
 void emit_alert_event_members(struct emit *e, const struct store_alert_event *event);

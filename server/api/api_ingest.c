@@ -110,6 +110,21 @@ static void reply_stored(struct api_write *w, const char *uuid, bool created)
     w->counts = created ? METRIC_RUNS_STORED : METRIC_RUNS_REPEATED;
 }
 
+/* Fields of the document are anybody's text; its uuid and its commit were checked. */
+static void note_run(struct api_write *w, const struct document *d)
+{
+    char commit[13];
+    snprintf(commit, sizeof commit, "%s", d->git.commit);
+    log_begin(&w->log, LOG_LEVEL_INFO, "run");
+    log_word(&w->log, "id", d->uuid);
+    log_text(&w->log, "branch", d->git.branch);
+    log_word(&w->log, "commit", commit);
+    log_word(&w->log, "verdict", verdict_name((enum verdict)d->verdict));
+    log_number(&w->log, "cases", (int64_t)d->n_cases);
+    log_text(&w->log, "device", d->device.model);
+    log_word(&w->log, "token", w->who->id);
+}
+
 static void forget_document(struct ingest *in)
 {
     document_release(&in->document);
@@ -136,6 +151,8 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
         refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");
     else
         reply_stored(w, uuid, outcome == STORE_PUT_CREATED);
+    if (outcome == STORE_PUT_CREATED)
+        note_run(w, &in->document);
     forget_document(in); /* not only when the answer is sent: the next one may wait */
     return GATE_OK;
 }

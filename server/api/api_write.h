@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "server/request/auth.h"
+#include "server/ops/log.h"
 #include "server/ops/metrics.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
@@ -33,7 +34,8 @@ struct api_write {
     struct reply *reply; /* 200 with an empty body at first */
     void *state;         /* of prepare(), for run() */
     size_t state_bytes;  /* about what it takes, also where prepare() refuses */
-    enum metric counts;  /* of run(): what is counted once it is committed */
+    enum metric counts;  /* of run(): what is counted once it is committed, */
+    struct log_line log; /* and what the log says then */
 };
 
 struct write_handler {

@@ -3,7 +3,6 @@
 #include "server/http/http.h"
 
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,6 @@
 #define CACHE_BYTES ((size_t)4 << 20)
 #define PAGE_BYTES ((size_t)20 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
-#define LOG_LINES 10        /* of libmicrohttpd in a second: nobody fills the disk by knocking */
 #define WATCH_TRACKS 256    /* at a time; a job that comes waits for no more, */
 #define WATCH_LATE_MS 30000 /* unless a run has waited for so long to be looked at */
 #define THIN_RUNS 4
@@ -62,26 +60,6 @@ int64_t http_now_ms(void)
 }
 
 /* ---- start ---- */
-
-static void on_log(void *context, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-
-static void on_log(void *context, const char *format, va_list args)
-{
-    char line[1024];
-    struct http *h = context;
-    int64_t second = http_now_ms() / 1000;
-    if (atomic_exchange(&h->log_second, second) != second) {
-        unsigned n = atomic_exchange(&h->log_lines, 0);
-        if (n > LOG_LINES)
-            log_message(LOG_LEVEL_WARNING, "http: %u messages like the last were left out",
-                        n - LOG_LINES);
-    }
-    if (atomic_fetch_add(&h->log_lines, 1) >= LOG_LINES)
-        return;
-    vsnprintf(line, sizeof line, format, args);
-    log_message(LOG_LEVEL_WARNING, "%s", line);
-}
 
 /* One a processor that may be used. Two on one would take turns of milliseconds, in which the
  * connections of the other wait, and halve what the store's page cache holds. */
@@ -159,7 +137,7 @@ static enum gate_status start_daemon(struct http *h, struct gate_error *err)
     if (h->n_threads < 2) /* libmicrohttpd warns of a pool of one */
         pool[0].option = MHD_OPTION_END;
     h->daemon = MHD_start_daemon(
-        flags, 0, accept_client, h, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h,
+        flags, 0, accept_client, h, http_on_request, h, MHD_OPTION_EXTERNAL_LOGGER, http_on_log, h,
         MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)o->max_per_address, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->timeout_s,
@@ -219,6 +197,12 @@ static enum gate_status do_chores(void *context, struct store *store, enum write
     return thin_samples(h, store, left);
 }
 
+static void tell_commit(void *context, struct store *store)
+{
+    struct http *h = context;
+    watch_log_groups(&h->watch_log, store);
+}
+
 static enum gate_status open_webhook(struct http *h, struct gate_error *err)
 {
     struct webhook_options options = {
@@ -252,8 +236,11 @@ static enum gate_status open_tagger(struct http *h, struct gate_error *err)
 /* The writer comes first: it makes the file that the others read. */
 static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
-    struct writer_options writer = {
-        .db = h->options.db, .chore = do_chores, .context = h, .period_ms = WATCH_MS};
+    struct writer_options writer = {.db = h->options.db,
+                                    .chore = do_chores,
+                                    .committed = tell_commit,
+                                    .context = h,
+                                    .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);
     if (!status)
         status = read_tls(h, err);

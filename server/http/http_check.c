@@ -203,6 +203,7 @@ static bool identify(struct http *h, struct exchange *x, bool required, struct r
         return refuse_token(reply, 401, "This takes a token: Authorization: Bearer kg_....");
     case AUTH_REFUSED:
         metrics_add(METRIC_AUTH_REFUSED, 1);
+        x->token_refused = true;
         return refuse_token(reply, 401, "The token is not known, has expired or was revoked.");
     default:
         log_message(LOG_LEVEL_ERROR, "%s", err.message);

@@ -4,14 +4,15 @@
  *
  * http.c starts and stops, http_request.c is called by libmicrohttpd, http_check.c refuses what
  * should not be let in, http_headers.c reads the headers, http_read.c answers GET, http_slow.c
- * what takes long of it, http_write.c takes bodies, http_reply.c sends, http_document.c in pieces;
- * routes.c has the table of addresses.
+ * what takes long of it, http_write.c takes bodies, http_reply.c sends, http_document.c in pieces,
+ * http_log.c tells the log; routes.c has the table of addresses.
  */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
 
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -28,6 +29,7 @@
 #include "gate/history/store.h"
 #include "server/request/tag.h"
 #include "server/watch/watch_age.h"
+#include "server/watch/watch_log.h"
 #include "server/watch/webhook.h"
 #include "server/writer/writer.h"
 
@@ -68,6 +70,8 @@ struct exchange {
     int64_t start_ns;
     unsigned status; /* what was answered, for the log; 0: nothing yet */
     uint64_t bytes;
+    bool token_refused;
+    char why[REPLY_MAX_WHY]; /* it was refused */
 };
 
 /* One connection. Its exchange is used again for each request. */
@@ -94,6 +98,7 @@ struct http {
     struct limits *touch_limits; /* how often a token's use is written down */
     struct writer *writer;
     struct watch_age watch_age; /* of the writer's thread, */
+    struct watch_log watch_log; /* the same, */
     int64_t thin_next_ms;       /* and when it drops old samples next */
     struct webhook *webhook;
     struct slow *slow;
@@ -104,8 +109,8 @@ struct http {
     atomic_uint n_connections;
     atomic_size_t body_bytes;   /* held for all uploads together, */
     atomic_size_t reply_bytes;  /* and for all answers that are on their way */
-    _Atomic int64_t log_second; /* in which libmicrohttpd spoke last, */
-    atomic_uint log_lines;      /* and how often */
+    _Atomic int64_t log_second; /* in which a client last caused a line of the log, */
+    atomic_uint log_lines;      /* and how many */
 
     pthread_mutex_t mutex; /* of what follows */
     struct peer *peers;
@@ -134,6 +139,14 @@ void http_on_connection(void *context, struct MHD_Connection *connection, void *
 
 /* Until when the connection may be busy with what it does now. */
 void http_set_deadline(struct peer *peer, int64_t seconds);
+
+/* ---- http_log.c ---- */
+
+/* What libmicrohttpd has to say. */
+void http_on_log(void *context, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+/* The request has had its answer. */
+void http_log_exchange(const struct peer *peer, int64_t ns);
 
 /* ---- http_headers.c ---- */
 

@@ -212,12 +212,13 @@ static struct cache_key key_of(const struct exchange *x, const struct etag *tag,
     return (struct cache_key){tag->text, x->request.target, status};
 }
 
-static void note(struct exchange *x, unsigned status, uint64_t size)
+static void note(struct exchange *x, unsigned status, uint64_t size, const char *why)
 {
     struct peer *peer = (struct peer *)((char *)x - offsetof(struct peer, exchange));
     bool no_body = status == 304 || !strcmp(x->method, "HEAD");
     x->status = status;
     x->bytes = no_body ? 0 : size;
+    snprintf(x->why, sizeof x->why, "%s", why);
     http_set_deadline(peer, SEND_TIMES * peer->http->options.timeout_s);
 }
 
@@ -242,7 +243,7 @@ enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, str
         return MHD_NO;
     if (add_headers(h, response, reply)) {
         result = MHD_queue_response(connection, reply->status, response);
-        note(x, reply->status, size);
+        note(x, reply->status, size, reply->why);
     }
     struct cache_key key = key_of(x, &tag, reply->status);
     if (!keep || result != MHD_YES || !cache_put(h->cache, &key, response, size))
@@ -263,6 +264,6 @@ bool http_send_cached(struct http *h, struct MHD_Connection *connection, struct 
     bool hit = cache_queue(h->cache, &key, connection, result, &size);
     metrics_add(hit ? METRIC_CACHE_HITS : METRIC_CACHE_MISSES, 1);
     if (hit)
-        note(x, status, size);
+        note(x, status, size, "");
     return hit;
 }

@@ -2,12 +2,11 @@
 /* http_request.c: what libmicrohttpd calls; see http_private.h. */
 #include "server/http/http_private.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "server/ops/log.h"
 #include "server/ops/metrics.h"
 #include "server/http/routes.h"
 
@@ -116,6 +115,8 @@ void *http_on_target(void *context, const char *target, struct MHD_Connection *c
     x->route = NULL;
     x->who.id[0] = '\0';
     x->who.scopes = 0;
+    x->token_refused = false;
+    x->why[0] = '\0';
     x->status = 0;
     x->bytes = 0;
     x->start_ns = (int64_t)clock_ns();
@@ -197,26 +198,6 @@ enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection
     }
 }
 
-static void log_exchange(const struct peer *peer, int64_t ns)
-{
-    char address[INET6_ADDRSTRLEN] = "";
-    const struct exchange *x = &peer->exchange;
-    const void *bytes = &((const struct sockaddr_in6 *)(const void *)&peer->address)->sin6_addr;
-    if (peer->address.ss_family == AF_INET)
-        bytes = &((const struct sockaddr_in *)(const void *)&peer->address)->sin_addr;
-    inet_ntop(peer->address.ss_family, bytes, address, sizeof address);
-    struct log_request line = {
-        .address = address,
-        .method = x->method,
-        .target = x->request.target,
-        .token = x->who.id,
-        .status = x->status,
-        .bytes = x->bytes,
-        .us = ns / 1000,
-    };
-    log_one_request(&line);
-}
-
 void http_on_completed(void *context, struct MHD_Connection *connection, void **state,
                        enum MHD_RequestTerminationCode code)
 {
@@ -231,8 +212,7 @@ void http_on_completed(void *context, struct MHD_Connection *connection, void **
     int64_t ns = (int64_t)clock_ns() - x->start_ns;
     metrics_request(x->status, ns);
     metrics_add(METRIC_BYTES_SENT, x->bytes);
-    if (log_wants_requests())
-        log_exchange(peer, ns);
+    http_log_exchange(peer, ns);
     if (x->upload)
         http_free_upload(h, x);
     if (x->has_reply)

@@ -238,6 +238,8 @@ static void done(void *context, enum gate_status status, const struct gate_error
     } else if (u->write.counts != METRIC_COUNT) {
         metrics_add(u->write.counts, 1);
     }
+    if (!status)
+        log_end(&u->write.log);
     peer->exchange.phase = PHASE_WRITTEN;
     MHD_resume_connection(peer->connection);
 }
@@ -277,6 +279,7 @@ void http_free_upload(struct http *h, struct exchange *x)
     if (u->handler)
         u->handler->release(&u->write);
     artifact_abort(u->artifact);
+    log_drop(&u->write.log);
     release_body(h, u);
     free(u);
     x->upload = NULL;

@@ -11,7 +11,6 @@
 #include "server/text/emit.h"
 
 #define MAX_LINE 8192
-#define MAX_METHOD 20 /* bytes that are logged: it is any word that the client likes */
 
 static enum log_level most_level = LOG_LEVEL_INFO;
 static bool as_json;
@@ -24,9 +23,9 @@ void log_setup(enum log_level most, bool json)
     as_json = json;
 }
 
-bool log_wants_requests(void)
+bool log_wants(enum log_level level)
 {
-    return most_level >= LOG_LEVEL_REQUEST;
+    return level <= most_level;
 }
 
 /* There is nobody to tell when this fails. */
@@ -52,7 +51,7 @@ void log_message(enum log_level level, const char *format, ...)
     char text[2048];
     struct buf line;
     va_list args;
-    if (level > most_level)
+    if (!log_wants(level))
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -72,7 +71,8 @@ void log_message(enum log_level level, const char *format, ...)
 
 #define TOKEN_MARK "kg_"
 
-/* What stands behind a token's mark is nobody's to read, though no address takes one. */
+/* What stands behind a token's mark is nobody's to read, though nothing that is logged takes one.
+ */
 static void hide_tokens(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -87,39 +87,78 @@ static void hide_tokens(const char *text, char *out, size_t size)
     out[n < size ? n : size - 1] = '\0';
 }
 
-/* In quotes and escaped: the client's text. */
-static void put_quoted(struct buf *line, const char *text)
+/* ---- lines of values ---- */
+
+void log_begin(struct log_line *l, enum log_level level, const char *event)
 {
-    struct emit e = {.out = line};
-    emit_string(&e, text);
+    *l = (struct log_line){.begun = log_wants(level)};
+    if (!l->begun)
+        return;
+    buf_init(&l->text, MAX_LINE * 2);
+    if (as_json) {
+        struct emit e = {.out = &l->text};
+        begin_json(&e, level);
+        emit_string_member(&e, "event", event);
+    } else {
+        buf_printf(&l->text, "gate-server: %s", event);
+        log_number(l, "time_ms", clock_wall_ms());
+    }
 }
 
-void log_one_request(const struct log_request *r)
+static void put_name(struct log_line *l, const char *name)
 {
-    struct buf line;
-    struct emit e = {.out = &line};
-    char method[MAX_METHOD + 1], target[MAX_LINE];
-    hide_tokens(r->target, target, sizeof target);
-    snprintf(method, sizeof method, "%s", r->method);
-    buf_init(&line, MAX_LINE * 2);
-    if (as_json) {
-        begin_json(&e, LOG_LEVEL_REQUEST);
-        emit_string_member(&e, "address", r->address);
-        emit_string_member(&e, "method", method);
-        emit_string_member(&e, "target", target);
-        emit_integer_member(&e, "status", r->status);
-        emit_integer_member(&e, "bytes", (int64_t)r->bytes);
-        emit_integer_member(&e, "us", r->us);
-        emit_known_string(&e, "token", r->token);
-        emit_close(&e, '}');
-    } else {
-        buf_printf(&line, "gate-server: request time_ms=%lld address=%s method=",
-                   (long long)clock_wall_ms(), r->address);
-        put_quoted(&line, method);
-        buf_printf(&line, " status=%u bytes=%llu us=%lld token=%s target=", r->status,
-                   (unsigned long long)r->bytes, (long long)r->us,
-                   r->token[0] != '\0' ? r->token : "-");
-        put_quoted(&line, target);
-    }
-    write_line(&line);
+    buf_printf(&l->text, as_json ? ",\"%s\":" : " %s=", name);
+}
+
+/* JSON says null and text "-" where there is none. */
+static void put_string(struct log_line *l, const char *value)
+{
+    struct emit e = {.out = &l->text};
+    emit_string(&e, value);
+}
+
+void log_word(struct log_line *l, const char *name, const char *value)
+{
+    bool known = value && value[0] != '\0';
+    if (!l->begun)
+        return;
+    put_name(l, name);
+    if (as_json)
+        put_string(l, known ? value : NULL);
+    else
+        buf_puts(&l->text, known ? value : "-");
+}
+
+void log_text(struct log_line *l, const char *name, const char *value)
+{
+    char shown[MAX_LINE];
+    if (!l->begun)
+        return;
+    hide_tokens(value, shown, sizeof shown);
+    put_name(l, name);
+    put_string(l, shown);
+}
+
+void log_number(struct log_line *l, const char *name, int64_t value)
+{
+    if (!l->begun)
+        return;
+    put_name(l, name);
+    buf_printf(&l->text, "%lld", (long long)value);
+}
+
+void log_end(struct log_line *l)
+{
+    if (l->begun && as_json)
+        buf_putc(&l->text, '}');
+    if (l->begun)
+        write_line(&l->text);
+    l->begun = false;
+}
+
+void log_drop(struct log_line *l)
+{
+    if (l->begun)
+        buf_release(&l->text);
+    l->begun = false;
 }

@@ -2,8 +2,9 @@
 /*
  * log.h: what the server says on standard error, one line a thing, as text or as JSON.
  *
- * Text is for people: "gate-server: message". A line is written with one write(), so that lines of
- * several threads stay whole.
+ * Text is for people: "gate-server: message", or the name of what happened with its values,
+ * "gate-server: run time_ms=... id=...". A line is written with one write(), so that lines of
+ * several threads stay whole. No line holds a token.
  */
 #ifndef SERVER_OPS_LOG_H
 #define SERVER_OPS_LOG_H
@@ -11,30 +12,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gate/base/buf.h"
+
 enum log_level {
     LOG_LEVEL_ERROR,
     LOG_LEVEL_WARNING,
-    LOG_LEVEL_INFO,    /* start, stop: the default */
+    LOG_LEVEL_INFO,    /* start, stop, runs, alerts, refusals: the default */
     LOG_LEVEL_REQUEST, /* and a line for each request */
 };
 
 /* Before there is a second thread. */
 void log_setup(enum log_level most, bool json);
+bool log_wants(enum log_level level);
 
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-struct log_request {
-    const char *address;
-    const char *method;
-    const char *target;
-    const char *token; /* its id, or "" */
-    unsigned status;
-    uint64_t bytes; /* of the answer's body, before the transfer's framing */
-    int64_t us;     /* from the headers to the end of the answer */
+/* A line that is put together, to be written or dropped later. All zero: there is none. */
+struct log_line {
+    struct buf text;
+    bool begun;
 };
 
-bool log_wants_requests(void);
-void log_one_request(const struct log_request *request);
+/* Of a level that is not wanted nothing is begun, and the calls that follow do nothing. */
+void log_begin(struct log_line *l, enum log_level level, const char *event);
+void log_word(struct log_line *l, const char *name, const char *value); /* of no odd bytes */
+void log_text(struct log_line *l, const char *name, const char *value); /* of anybody's bytes */
+void log_number(struct log_line *l, const char *name, int64_t value);
+void log_end(struct log_line *l); /* writes it */
+void log_drop(struct log_line *l);
 
 #endif

@@ -67,6 +67,7 @@ static void put_problem(struct reply *r, unsigned status, const char *detail, co
                         const char *message)
 {
     start_over(r, status, "application/problem+json");
+    snprintf(r->why, sizeof r->why, "%s", detail);
     struct emit e = {.out = &r->body};
     emit_open(&e, '{');
     emit_string_member(&e, "type", "about:blank");

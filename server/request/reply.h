@@ -13,6 +13,7 @@
 #include "server/request/request.h"
 
 #define REPLY_MAX_BODY ((size_t)80 << 20)
+#define REPLY_MAX_WHY 200
 
 /* 16 hex digits in quotes, with "-gz" behind them for gzip's bytes; or "". */
 struct etag {
@@ -43,6 +44,7 @@ struct reply {
     bool deflated;        /* it is sent as it lies in the database */
     const void *constant; /* instead of `body`: bytes that live as long as the program */
     size_t constant_size;
+    char why[REPLY_MAX_WHY]; /* of a problem, for the log */
 };
 
 void reply_init(struct reply *r);

@@ -29,7 +29,8 @@ struct list {
 struct writer {
     struct store *store; /* of the writer's thread */
     writer_chore chore;
-    void *context; /* of the chore */
+    void (*committed)(void *context, struct store *store);
+    void *context; /* of both */
     int64_t period_ms;
     pthread_t preparer, runner;
     bool joined; /* both, by who drained */
@@ -228,6 +229,12 @@ static enum gate_status run_batch(struct writer *w, struct list *batch, struct g
     return status;
 }
 
+static void tell_committed(struct writer *w)
+{
+    if (w->committed)
+        w->committed(w->context, w->store);
+}
+
 static void do_batch(struct writer *w, struct list *batch)
 {
     struct gate_error err = {0};
@@ -243,6 +250,8 @@ static void do_batch(struct writer *w, struct list *batch)
         large |= job->bytes >= TRIM_BYTES;
         end_job(w, job, kept ? job->status : status, kept ? &job->err : &err);
     }
+    if (!status)
+        tell_committed(w);
     if (large)
         malloc_trim(0);
 }
@@ -272,6 +281,8 @@ static enum writer_left do_chore(struct writer *w)
     atomic_store(&w->failing, status != GATE_OK);
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
+    else
+        tell_committed(w);
     beat(w);
     return !status ? left : WRITER_NONE_LEFT;
 }
@@ -309,6 +320,7 @@ static void *run_jobs(void *context)
     enum writer_left left = WRITER_NONE_LEFT;
     list_init(&batch);
     tidy_log(w); /* what a server that was killed left, which each start has to read */
+    tell_committed(w);
     beat(w);
     while (pop_ready(w, &batch, wait_ms(w, left))) {
         int64_t start_ns = (int64_t)clock_ns();
@@ -373,6 +385,7 @@ enum gate_status writer_open(const struct writer_options *options, struct writer
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     w->chore = options->chore;
+    w->committed = options->committed;
     w->context = options->context;
     w->period_ms = options->period_ms;
     list_init(&w->waiting);

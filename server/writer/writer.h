@@ -59,7 +59,9 @@ typedef enum gate_status (*writer_chore)(void *context, struct store *store, enu
 struct writer_options {
     const char *db;     /* created or migrated when that is needed */
     writer_chore chore; /* or NULL */
-    void *context;      /* of the chore */
+    /* On the writer's thread, outside of a batch: at the start and after each commit; or NULL. */
+    void (*committed)(void *context, struct store *store);
+    void *context; /* of both */
     int64_t period_ms;
 };
 

@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -164,6 +165,8 @@ def start_gate(build, db, processor):
         raise SystemExit(f"bench: gate-server did not start: {line}")
     print(f"start: {took * 1000:.0f} ms")
     judge("start", took * 1000, MAX_START_MS, " ms")
+    # A pipe that nobody reads would stop the server.
+    threading.Thread(target=process.stderr.read, daemon=True).start()
     return process, found.group(1)
 
 

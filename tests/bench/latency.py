@@ -20,6 +20,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 
@@ -65,6 +66,8 @@ def start_server(build, db):
         ready = re.search(r"listening on http://127\.0\.0\.1:(\d+)/", line.decode())
         if ready:
             print(f"start {1e3 * (time.perf_counter() - start):.0f} ms")
+            # A pipe that nobody reads would stop the server.
+            threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, int(ready.group(1))
     raise SystemExit("the server did not start")
 

@@ -114,28 +114,30 @@ def seed(path, runs=20, cases=N_CASES, devices=2, number=1):
 
 
 class Server:
-    """A server on a free port; `log` is what it wrote until it was ready and, after stop(), all."""
+    """A server on a free port. Its log is a file: a pipe that nobody reads would stop it."""
 
     def __init__(self, db, *options):
+        # pylint: disable-next=consider-using-with
+        self.file = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [SERVER, "--db", db, "--listen", "127.0.0.1:0", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.log = ""
-        self.port = None
-        for line in self.process.stderr:
-            self.log += line.decode()
-            ready = re.search(r"gate-server: listening on http://127\.0\.0\.1:(\d+)/", self.log)
-            if ready:
-                self.port = int(ready.group(1))
-                return
-        self.process.wait(PATIENCE)
-        raise AssertionError(f"the server did not start: {self.log}")
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.file)
+        ready = until(lambda: self.process.poll() is not None or
+                      re.search(r"listening on http://127\.0\.0\.1:(\d+)/", self.log),
+                      "the server listens")
+        if ready is True:
+            raise AssertionError(f"the server did not start: {self.log}")
+        self.port = int(ready.group(1))
+
+    @property
+    def log(self):
+        """What it wrote so far."""
+        return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, 0).decode()
 
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        self.log += self.process.communicate(timeout=PATIENCE)[1].decode()
-        return self.process.returncode
+        return self.process.wait(PATIENCE)
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)

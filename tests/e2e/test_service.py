@@ -311,8 +311,10 @@ class Stop(unittest.TestCase):
             self.assertEqual(answers, [201])
             self.assertEqual(n_serving(server), min(len(allowed), MAX_THREADS))
             self.assertEqual(server.stop(), 0)
-            said = [line.split(" on ")[0] for line in server.log.splitlines()]
-            self.assertEqual(said, ["gate-server: listening", "gate-server: stopped"])
+            said = [re.match("gate-server: [a-z]+", line).group()
+                    for line in server.log.splitlines()]
+            self.assertEqual(said, [f"gate-server: {what}" for what in
+                                    ("listening", "run", "alerts", "stopped")])
 
 
 if __name__ == "__main__":

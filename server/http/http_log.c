@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http_log.c: what the log says of requests; see http_private.h. */
+#include "server/http/http_private.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/http/routes.h"
+#include "server/ops/log.h"
+
+#define MAX_LINES 10  /* in a second that anybody can cause: nobody fills the disk by knocking */
+#define MAX_METHOD 20 /* bytes that are logged: it is any word that the client likes */
+
+static bool has_room(struct http *h)
+{
+    int64_t second = http_now_ms() / 1000;
+    if (atomic_exchange(&h->log_second, second) != second) {
+        unsigned n = atomic_exchange(&h->log_lines, 0);
+        if (n > MAX_LINES)
+            log_message(LOG_LEVEL_WARNING, "http: %u messages like the last were left out",
+                        n - MAX_LINES);
+    }
+    return atomic_fetch_add(&h->log_lines, 1) < MAX_LINES;
+}
+
+void http_on_log(void *context, const char *format, va_list args)
+{
+    char line[1024];
+    if (!has_room(context))
+        return;
+    vsnprintf(line, sizeof line, format, args);
+    log_message(LOG_LEVEL_WARNING, "%s", line);
+}
+
+static void put_client(struct log_line *l, const struct peer *peer)
+{
+    char address[INET6_ADDRSTRLEN] = "", method[MAX_METHOD + 1];
+    const void *bytes = &((const struct sockaddr_in6 *)(const void *)&peer->address)->sin6_addr;
+    if (peer->address.ss_family == AF_INET)
+        bytes = &((const struct sockaddr_in *)(const void *)&peer->address)->sin_addr;
+    inet_ntop(peer->address.ss_family, bytes, address, sizeof address);
+    snprintf(method, sizeof method, "%s", peer->exchange.method);
+    log_word(l, "address", address);
+    log_text(l, "method", method);
+    log_number(l, "status", peer->exchange.status);
+}
+
+static void log_request(const struct peer *peer, int64_t ns)
+{
+    const struct exchange *x = &peer->exchange;
+    struct log_line line;
+    log_begin(&line, LOG_LEVEL_REQUEST, "request");
+    put_client(&line, peer);
+    log_number(&line, "bytes", (int64_t)x->bytes);
+    log_number(&line, "us", ns / 1000);
+    log_word(&line, "token", x->who.id);
+    log_text(&line, "target", x->request.target);
+    log_end(&line);
+}
+
+/* A token that is not good, or anything that somebody wanted to store. */
+static bool is_refusal(const struct exchange *x)
+{
+    bool is_write = x->route && strcmp(x->route->method, "GET") != 0;
+    return x->status >= 400 && (x->token_refused || is_write);
+}
+
+static void log_refusal(const struct peer *peer)
+{
+    const struct exchange *x = &peer->exchange;
+    struct log_line line;
+    log_begin(&line, LOG_LEVEL_INFO, "refused");
+    put_client(&line, peer);
+    log_word(&line, "token", x->who.id);
+    log_text(&line, "target", x->request.target);
+    log_text(&line, "why", x->why);
+    log_end(&line);
+}
+
+void http_log_exchange(const struct peer *peer, int64_t ns)
+{
+    if (log_wants(LOG_LEVEL_REQUEST))
+        log_request(peer, ns);
+    if (is_refusal(&peer->exchange) && log_wants(LOG_LEVEL_INFO) && has_room(peer->http))
+        log_refusal(peer);
+}
