@@ -10,6 +10,7 @@ import {
 import { head } from "./glossary.js";
 import { againstText, caseLink, command, overVendor, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
+import { blameSection } from "./run_blame.js";
 import { countersSection } from "./run_counters.js";
 import { kernelsSection } from "./run_kernels.js";
 import { samplesSection } from "./samples.js";
@@ -142,6 +143,7 @@ export async function caseDetail({ id }, run) {
         armsTable(item),
         covered(item),
         kernelsSection(item),
+        blameSection(item),
         countersSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Its trend")),

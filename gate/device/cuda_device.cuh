@@ -125,6 +125,13 @@ enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches 
  */
 struct device_kernels cuda_kernels_of(cudaGraph_t graph);
 
+/* cuda_nodes.cu: device_replay_nodes() and device_replay_transplant() of graphs. The new graph is
+ * the caller's even where it fails. */
+enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct device_nodes *out,
+                               struct gate_error *err);
+enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t into,
+                                 cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err);
+
 /* Members of the backend's table, each the function of device.h. */
 enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                   uint64_t seed, struct gate_error *err);
@@ -159,6 +166,10 @@ enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, do
 enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
                                  struct gate_error *err);
 struct device_kernels cuda_replay_kernels(struct device_replay *r);
+enum gate_status cuda_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
+                                   struct device_nodes *out, struct gate_error *err);
+enum gate_status cuda_replay_transplant(struct device *d, const struct device_transplant *t,
+                                        struct device_replay **out, struct gate_error *err);
 unsigned cuda_replay_room(const struct device_replay *r);
 void cuda_replay_free(struct device *d, struct device_replay *r);
 enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,

@@ -14,24 +14,15 @@
  * the same.
  */
 #include "gate/device/cuda_device.cuh"
+#include "gate/device/cuda_driver.cuh"
 #include "gate/device/cuda_serial.cuh"
 
-#include <cuda.h>
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KERNELS_MAX 64 /* different ones in one replay */
-
-struct driver {
-    CUresult (*node)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *);
-    CUresult (*function)(CUfunction *, CUkernel);
-    CUresult (*name)(const char **, CUfunction);
-    CUresult (*attribute)(int *, CUfunction_attribute, CUfunction);
-    CUresult (*parameter)(CUfunction, size_t, size_t *, size_t *);
-    CUresult (*setting)(CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue *);
-};
 
 /* The kernels found so far. */
 struct kernel_list {
@@ -49,19 +40,30 @@ static bool load_symbol(void *library, const char *name, void *function)
 }
 
 /* The driver is loaded since the runtime uses it. */
-static bool load_driver(struct driver *d)
+bool cuda_driver_load(struct cuda_driver *d)
 {
     void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     return library && load_symbol(library, "cuGraphKernelNodeGetParams_v2", &d->node) &&
+           load_symbol(library, "cuGraphAddKernelNode_v2", &d->add) &&
+           load_symbol(library, "cuGraphKernelNodeCopyAttributes", &d->copy_settings) &&
            load_symbol(library, "cuKernelGetFunction", &d->function) &&
            load_symbol(library, "cuFuncGetName", &d->name) &&
            load_symbol(library, "cuFuncGetAttribute", &d->attribute) &&
            load_symbol(library, "cuFuncGetParamInfo", &d->parameter) &&
-           load_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting);
+           load_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting) &&
+           load_symbol(library, "cuPointerGetAttribute", &d->pointer);
+}
+
+bool cuda_driver_node(const struct cuda_driver *d, cudaGraphNode_t node,
+                      CUDA_KERNEL_NODE_PARAMS_v2 *p)
+{
+    memset(p, 0, sizeof(*p));
+    return d->node((CUgraphNode)node, p) == CUDA_SUCCESS &&
+           (p->func || d->function(&p->func, p->kern) == CUDA_SUCCESS);
 }
 
 /* The arguments of a launch, by value: that of a pointer is where it points to. */
-static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static bool mix_parameters(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                            uint64_t *hash)
 {
     size_t offset, bytes;
@@ -74,7 +76,7 @@ static bool mix_parameters(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS
 }
 
 /* How the blocks of a launch belong together, as far as the driver tells. */
-static void mix_settings(const struct driver *d, CUgraphNode node, uint64_t *hash)
+static void mix_settings(const struct cuda_driver *d, CUgraphNode node, uint64_t *hash)
 {
     CUlaunchAttributeValue value;
     memset(&value, 0, sizeof(value));
@@ -85,7 +87,7 @@ static void mix_settings(const struct driver *d, CUgraphNode node, uint64_t *has
         *hash = seed_hash(*hash, &value.cooperative, sizeof(value.cooperative));
 }
 
-static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction function,
+static bool ask(const struct cuda_driver *d, CUfunction_attribute what, CUfunction function,
                 unsigned *value)
 {
     int number = 0;
@@ -95,7 +97,7 @@ static bool ask(const struct driver *d, CUfunction_attribute what, CUfunction fu
     return true;
 }
 
-static bool describe(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static bool describe(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                      struct device_kernel *k)
 {
     const struct device_kernel shape = {.grid = {p->gridDimX, p->gridDimY, p->gridDimZ},
@@ -119,7 +121,7 @@ static bool is_same_launch(const CUDA_KERNEL_NODE_PARAMS_v2 *a, const CUDA_KERNE
 }
 
 /* Where in the list the launch's kernel is, behind the others if it is new; KERNELS_MAX: none. */
-static size_t place_of(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
+static size_t place_of(const struct cuda_driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 *p,
                        struct kernel_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -131,12 +133,10 @@ static size_t place_of(const struct driver *d, const CUDA_KERNEL_NODE_PARAMS_v2 
     return list->n++;
 }
 
-static bool add_node(const struct driver *d, cudaGraphNode_t node, struct kernel_list *list)
+static bool add_node(const struct cuda_driver *d, cudaGraphNode_t node, struct kernel_list *list)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 p;
-    memset(&p, 0, sizeof(p));
-    if (d->node((CUgraphNode)node, &p) != CUDA_SUCCESS ||
-        (!p.func && d->function(&p.func, p.kern) != CUDA_SUCCESS))
+    if (!cuda_driver_node(d, node, &p))
         return false;
     const size_t place = place_of(d, &p, list);
     list->sequence = seed_hash(list->sequence, &place, sizeof(place));
@@ -185,7 +185,7 @@ static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *se
     }
 }
 
-static bool add_nodes(const struct driver *d, const cudaGraphNode_t *nodes, size_t n,
+static bool add_nodes(const struct cuda_driver *d, const cudaGraphNode_t *nodes, size_t n,
                       struct kernel_list *list)
 {
     for (size_t i = 0; i < n; i++) {
@@ -238,7 +238,7 @@ static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
 #endif
 }
 
-static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_list *list)
+static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct kernel_list *list)
 {
     size_t n = 0;
     if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
@@ -253,12 +253,12 @@ static bool add_graph(const struct driver *d, cudaGraph_t graph, struct kernel_l
 struct device_kernels cuda_kernels_of(cudaGraph_t graph)
 {
     struct device_kernels kernels = {};
-    struct driver driver;
+    struct cuda_driver driver;
     struct kernel_list *const list = (struct kernel_list *)calloc(1, sizeof(*list));
     if (!list)
         return kernels;
     list->sequence = SEED_HASH;
-    if (load_driver(&driver) && add_graph(&driver, graph, list)) {
+    if (cuda_driver_load(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */
         kernels.n = list->n;
         kernels.sequence = list->sequence;

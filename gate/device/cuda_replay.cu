@@ -172,6 +172,31 @@ struct device_kernels cuda_replay_kernels(struct device_replay *r)
     return r->kernels;
 }
 
+enum gate_status cuda_replay_nodes(struct device *device, struct device_replay *r,
+                                   unsigned launches, struct device_nodes *out,
+                                   struct gate_error *err)
+{
+    (void)device;
+    return cuda_nodes_of(r->graph, launches, out, err);
+}
+
+enum gate_status cuda_replay_transplant(struct device *device, const struct device_transplant *t,
+                                        struct device_replay **out, struct gate_error *err)
+{
+    struct device_replay *r = (struct device_replay *)calloc(1, sizeof(*r));
+    if (!r)
+        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a replay");
+    enum gate_status status = cuda_transplant(t, t->into->graph, t->from->graph, &r->graph, err);
+    if (status == GATE_OK)
+        status = instantiate(cuda_of(device), r->graph, &r->exec, err);
+    if (status != GATE_OK) {
+        cuda_replay_free(device, r);
+        return status;
+    }
+    *out = r;
+    return GATE_OK;
+}
+
 /*
  * A graph of kernels alone is started by one command, however many they are. With a fill or a copy
  * among them each node is a command of its own, and a stream takes about a thousand: on an H200

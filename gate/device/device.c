@@ -82,3 +82,18 @@ enum gate_status device_state_read(struct device *d, struct device_state *out,
     *out = (struct device_state){0};
     return d->backend->state_read(d, out, err);
 }
+
+enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
+                                     struct device_nodes *out, struct gate_error *err)
+{
+    *out = (struct device_nodes){.n = 0};
+    if (!d->backend->replay_nodes)
+        return gate_fail(err, GATE_USAGE, "a launch on the host is one call, of no nodes");
+    return d->backend->replay_nodes(d, r, launches, out, err);
+}
+
+enum gate_status device_replay_transplant(struct device *d, const struct device_transplant *t,
+                                          struct device_replay **out, struct gate_error *err)
+{
+    return d->backend->replay_transplant(d, t, out, err);
+}

@@ -123,6 +123,23 @@ struct device_kernels {
                           known */
 };
 
+/* What a launch in a replay is made of. */
+#define DEVICE_NODES_MAX 16
+
+struct device_nodes {
+    const char *name[DEVICE_NODES_MAX]; /* of a kernel mangled, the library's; else what it does */
+    bool is_kernel[DEVICE_NODES_MAX];
+    unsigned n;
+};
+
+/* The nodes of number `node` of all launches in `from` take the place of those in `into`. */
+struct device_transplant {
+    struct device_replay *into, *from;
+    unsigned launches, node;
+    const struct device_memory *shared; /* memory that kernels of both may be given */
+    unsigned n_shared;
+};
+
 struct device_time {
     double device_ns;    /* from the first launch's start to the last one's end */
     double host_ns;      /* wall clock around the same, ended by a synchronisation of the device */
@@ -225,6 +242,11 @@ struct device_backend {
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
     struct device_kernels (*replay_kernels)(struct device_replay *r);
+    /* NULL: its launches have no nodes */
+    enum gate_status (*replay_nodes)(struct device *d, struct device_replay *r, unsigned launches,
+                                     struct device_nodes *out, struct gate_error *err);
+    enum gate_status (*replay_transplant)(struct device *d, const struct device_transplant *t,
+                                          struct device_replay **out, struct gate_error *err);
     unsigned (*replay_room)(const struct device_replay *r);
     void (*replay_free)(struct device *d, struct device_replay *r);
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
@@ -433,6 +455,17 @@ static inline struct device_kernels device_replay_kernels(const struct device *d
 {
     return d->backend->replay_kernels(r);
 }
+
+/* The nodes of a launch; `launches` are in the replay. GATE_USAGE: they cannot be told apart there,
+ * as `err` says. */
+enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
+                                     struct device_nodes *out, struct gate_error *err);
+
+/* A replay of its own, of nodes of two others, which must outlive it. GATE_USAGE: the nodes do not
+ * fit, as `err` says: arguments of other sizes, or memory that is one library's own and that other
+ * nodes use, too. */
+enum gate_status device_replay_transplant(struct device *d, const struct device_transplant *t,
+                                          struct device_replay **out, struct gate_error *err);
 
 /* Of launches such as the one that `r` records, how many a replay can hold and still be enqueued as
  * a whole before the device begins with it; at least 1. */

@@ -3,8 +3,8 @@
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_parts, cuda_hash, cuda_guard,
- * cuda_replay, cuda_capture and cuda_serial (launches and graphs), cuda_time, cuda_hold and
- * cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_state,
+ * cuda_replay, cuda_capture, cuda_nodes and cuda_serial (launches and graphs), cuda_time, cuda_hold
+ * and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_state,
  * cuda_peaks, cuda_users and nvml.
  */
 #include "gate/device/cuda_device.cuh"
@@ -206,6 +206,8 @@ static const struct device_backend cuda_backend = {
     .control_run = cuda_control_run,
     .replay_run = cuda_replay_run,
     .replay_kernels = cuda_replay_kernels,
+    .replay_nodes = cuda_replay_nodes,
+    .replay_transplant = cuda_replay_transplant,
     .replay_room = cuda_replay_room,
     .replay_free = cuda_replay_free,
     .single_run = cuda_single_run,

@@ -272,6 +272,25 @@ static const struct field counters_fields[] = {
 static const struct shape counters_shape = SHAPE_OF(counters);
 #undef OF
 
+#define OF document_node
+static const struct field node_fields[] = {
+    WORDS(name, REQUIRED, KERNEL_NAME_MAX),
+    WORDS(message, 0, 500),
+    MAYBE(carries, 0, ratio),
+};
+SHAPE(node);
+#undef OF
+
+#define OF document_blame
+static const struct field blame_fields[] = {
+    WORDS(message, 0, 500),
+    MAYBE(slowdown, 0, ratio),
+    LIST(nodes, REQUIRED, 0, DOCUMENT_NODES_MAX, node),
+    TEXTS(baseline, 0, DOCUMENT_NODES_MAX, KERNEL_NAME_MAX),
+};
+const struct shape document_blame_shape = SHAPE_OF(blame);
+#undef OF
+
 #define OF document_case
 static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
@@ -290,6 +309,7 @@ static const struct field one_case_fields[] = {
     SHARE(error_ratio, NULLABLE),
     MAYBE(warning, 0, warning),
     MAYBE(counters, 0, counters_shape),
+    MAYBE(blame, 0, document_blame_shape),
     NUMBER(threshold, ABOVE, 0, INFINITY),
     LIST(processes, 0, 0, 64, process),
     LIST(arms, REQUIRED, 0, 8, document_arm_shape),

@@ -178,6 +178,27 @@ struct document_counters {
     size_t n_moved;
 };
 
+#define DOCUMENT_NODES_MAX 16
+
+/* A node of the candidate's launch, and what of the slowdown is due to it. */
+struct document_node {
+    const char *name;
+    const char *message; /* why that is not known */
+    bool has_carries;
+    struct estimate carries; /* a ratio: 1.05 for 5 % */
+};
+
+/* Of a regression: which node of the launch carries it; or why that is not known. */
+struct document_blame {
+    const char *message;
+    bool has_slowdown;
+    struct estimate slowdown; /* candidate over baseline, in the same process */
+    struct document_node *nodes;
+    size_t n_nodes;
+    const char **baseline; /* the names of its nodes, where they do not correspond */
+    size_t n_baseline;
+};
+
 /* What a second comparison found, which decides nothing. */
 struct document_warning {
     int verdict; /* enum verdict */
@@ -199,8 +220,9 @@ struct document_case {
     struct estimate ratio, ratio_p90, ratio_calls;
     double error_ratio;
     enum yes_no same_library, same_code;
-    bool has_warning, has_counters;
+    bool has_warning, has_counters, has_blame;
     struct document_warning warning;
+    struct document_blame blame;
     struct document_counters counters;
     struct document_process *processes;
     size_t n_processes;
@@ -300,7 +322,7 @@ const struct document_arm *document_candidate(const struct document_case *c);
 
 /* The document, and the parts that the messages of a worker consist of too. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
-    document_absent_shape, document_arm_shape;
+    document_absent_shape, document_arm_shape, document_blame_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

@@ -135,6 +135,11 @@ void report_safe_name(const char *text, struct buf *out);
  * extra turns of ..."; or why there are none. False, with nothing appended: nobody asked. */
 bool report_counters(const struct document_case *c, struct buf *out);
 
+/* Which node of a regression's launch carries it, and what the others do, a line each: "node 2 of
+ * 3, NAME carries 4.80 % +- 0.30 % of 5.00 %"; or why that is not known. False, with nothing
+ * appended: nobody looked. */
+bool report_blame(const struct document_case *c, struct buf *out);
+
 /*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
  * REPORT_MAX_UNRESOLVED by name, each written by `put`. Nothing when all can.

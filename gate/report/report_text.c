@@ -252,6 +252,9 @@ static void evidence(const struct document_case *c, const struct report_style *s
     if (report_kernels(c, &text))
         evidence_lines("kernel", text.data, style, out);
     buf_clear(&text);
+    if (report_blame(c, &text))
+        evidence_lines("blame", text.data, style, out);
+    buf_clear(&text);
     if (report_counters(c, &text))
         evidence_lines("counter", text.data, style, out);
     if (c->same_library == YES)

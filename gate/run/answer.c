@@ -72,6 +72,9 @@ bool answer_read(const struct case_task *task, struct message_answer *answer,
     out->n_arms = answer->n_arms;
     answer->arms = NULL;
     answer->n_arms = 0;
+    out->has_blame = answer->has_blame;
+    out->blame = answer->blame;
+    answer->blame = (struct document_blame){.nodes = NULL};
     if (!read_outcome(answer->outcome ? answer->outcome : "", &out->outcome) ||
         (answer_is_good(out->outcome) &&
          ((out->outcome == CASE_VERIFIED) != task->verify_only || !measured_candidate(task, out) ||

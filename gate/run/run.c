@@ -11,6 +11,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
+#include "gate/run/blame.h"
 
 /* 30 SM cycles, or what a clock step of the host and a function call come to. */
 #define FLOOR_CYCLES 30.0
@@ -599,6 +600,7 @@ void run_release(struct run *run)
     for (size_t i = 0; run->cases && i < run->suite->n_cases; i++) {
         case_result_release(&run->cases[i].result);
         free(run->cases[i].profile);
+        blame_free(run->cases[i].blame);
     }
     free(run->cases);
     run->cases = NULL;

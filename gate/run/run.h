@@ -56,6 +56,7 @@ struct run_process {
 };
 
 struct profile;
+struct blame;
 
 struct run_sequence {
     struct run_process process[DECIDE_LAST_LOOK];
@@ -98,6 +99,7 @@ struct run_case {
     enum verdict verdict;
     char reason[1600];
     struct profile *profile; /* profile_run(); NULL: not asked for */
+    struct blame *blame;     /* blame_run(); NULL: not looked for */
 };
 
 /* What the user asks of a run. */

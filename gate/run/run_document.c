@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/run/blame.h"
 #include "gate/run/profile.h"
 #include "gate/run/run.h"
 #include "version.h"
@@ -124,6 +125,9 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
     out->has_counters = c->profile != NULL;
     if (c->profile)
         out->counters = c->profile->document;
+    out->has_blame = c->blame != NULL;
+    if (c->blame)
+        out->blame = c->blame->document;
     if (run->warning)
         out->warning = warning_of(&run->warning->cases[c - run->cases]);
     if (c->has_baseline)

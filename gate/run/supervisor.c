@@ -48,6 +48,7 @@ void case_result_release(struct case_result *r)
     for (size_t i = 0; i < r->n_arms; i++)
         fields_release(&document_arm_shape, &r->arms[i]);
     free(r->arms);
+    fields_release(&document_blame_shape, &r->blame);
     cJSON_Delete(r->record);
     r->arms = NULL;
     r->n_arms = 0;
@@ -368,6 +369,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .providers = t->providers ? YES : NO,
         .swap = t->swap ? YES : NO,
         .profile = t->profile ? YES : UNKNOWN,
+        .transplant = t->transplant ? YES : UNKNOWN,
         .n_fingerprints = message_put_fingerprints(&t->fingerprints, &texts),
         .shares = (double *)(uintptr_t)t->shares,
         .n_shares = t->n_shares,

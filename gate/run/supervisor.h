@@ -58,6 +58,7 @@ struct case_task {
     bool providers;        /* measured beside it */
     bool swap;             /* the baseline is recorded and started first */
     bool profile;          /* one launch of the candidate, for the profiler that is the wrapper */
+    bool transplant;       /* which node of the launch is slower than the baseline's */
     struct fingerprints fingerprints; /* of the candidate, by another process; may be unknown */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;
@@ -73,6 +74,8 @@ struct case_result {
     cJSON *record;                    /* that the texts of the arms are of; NULL: there are none */
     struct fingerprints fingerprints; /* of the candidate */
     double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
+    bool has_blame;
+    struct document_blame blame; /* of a transplant */
 };
 
 /*

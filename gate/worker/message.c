@@ -55,6 +55,7 @@ static const struct field task_fields[] = {
     YES_NO(providers),
     YES_NO(swap),
     YES_NO(profile),
+    YES_NO(transplant),
     TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
     NUMBERS(shares, 0, PROTOCOL_SHARES_MAX),
 };
@@ -79,6 +80,7 @@ static const struct field answer_fields[] = {
     YES_NO(spoiled),
     NUMBERS(log_ratio, 0, PROTOCOL_SHARES_MAX),
     TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
+    MAYBE(blame, 0, document_blame_shape),
     LIST(arms, 0, 0, 8, document_arm_shape),
 };
 const struct shape message_answer_shape = SHAPE_OF(answer);

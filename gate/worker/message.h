@@ -41,7 +41,8 @@ struct message_task {
     size_t n_skip;
     double budget_ms;
     const char *baseline, *tier;
-    enum yes_no verify, measure, providers, swap, profile; /* missing: yes, yes, yes, no, no */
+    enum yes_no verify, measure, providers, swap; /* missing: yes, yes, yes, no */
+    enum yes_no profile, transplant;              /* missing: no */
     const char **fingerprints;
     size_t n_fingerprints;
     double *shares;
@@ -61,6 +62,8 @@ struct message_answer {
     size_t n_log_ratio;
     const char **fingerprints;
     size_t n_fingerprints;
+    bool has_blame;
+    struct document_blame blame;
     struct document_arm *arms;
     size_t n_arms;
 };

@@ -23,6 +23,12 @@ static void notice_arm(void *context, const struct arm *arm, const char *check)
     send_phase(w->out, "verify", arm_label(arm), check);
 }
 
+static void notice_node(void *context, const char *node)
+{
+    const struct worker *w = context;
+    send_phase(w->out, "transplant", "", node);
+}
+
 static bool is_skipped(const struct task *t, const char *label)
 {
     for (size_t i = 0; i < t->message->n_skip; i++)
@@ -226,6 +232,29 @@ static const char *what_was_wrong(const struct arm *arm, const struct gate_error
     return strstr(said, err->message) ? said : err->message;
 }
 
+/* The third arm stands for the hybrids. */
+static enum gate_status transplant_task(struct worker *w, struct task *t, struct gate_error *err)
+{
+    struct timed_check look = {w->device, &t->c, &t->reference, 0};
+    if (!is_paired(t))
+        return gate_fail(err, GATE_ENVIRONMENT, "the baseline has no kernel for this problem");
+    t->found = calloc(1, sizeof *t->found);
+    if (!t->found)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    t->arms[2] = t->arms[0];
+    t->arms[2].role = ARM_PROVIDER;
+    return transplant_run(&(struct transplant_job){.device = w->device,
+                                                   .c = &t->c,
+                                                   .seed = t->seed,
+                                                   .budget_ns = t->budget_ns,
+                                                   .arms = t->arms,
+                                                   .check = timed_check,
+                                                   .look = &look,
+                                                   .notice = notice_node,
+                                                   .context = w},
+                          t->found, err);
+}
+
 struct outcome {
     const char *name;
     char message[900];
@@ -256,6 +285,8 @@ static struct outcome run(struct worker *w, struct task *t)
         send_phase(w->out, "profile", arm_label(&t->arms[0]), "");
         status = profile_launch(w->device, &t->c, t->seed, &t->arms[0], &err);
     }
+    if (!status && t->transplant)
+        status = transplant_task(w, t, &err);
     if (!status && !t->measure) {
         o.name = "verified";
         return o;
@@ -303,6 +334,10 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
         answer.log_ratio = (double *)(uintptr_t)t->d;
         answer.n_log_ratio = t->n_shares;
     }
+    if (t->found && !strcmp(outcome->name, "verified")) {
+        answer.has_blame = true;
+        answer.blame = t->found->document;
+    }
     for (unsigned i = 0; i < t->n_arms; i++)
         arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &memory[i]);
     send_message(w->out, &message_answer_shape, &answer);
@@ -315,18 +350,21 @@ static void release(const struct worker *w, struct task *t)
     for (unsigned i = 0; i < t->n_arms; i++)
         arm_release(&t->arms[i]);
     reference_free(w->device, &t->reference);
+    free(t->found);
 }
 
 enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
 {
     char pointer[256];
+    bool alone = m->profile == YES || m->transplant == YES;
     *t = (struct task){.message = m,
                        .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
-                       .verify = m->verify != NO && m->profile != YES,
+                       .verify = m->verify != NO && !alone,
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
-                       .measure = m->measure != NO && m->profile != YES,
+                       .measure = m->measure != NO && !alone,
                        .profile = m->profile == YES,
+                       .transplant = m->transplant == YES,
                        .baseline = m->baseline ? m->baseline : "",
                        .nonce = m->nonce ? m->nonce : "",
                        .shares = m->shares,

@@ -14,6 +14,7 @@
 #include "gate/launch/arm.h"
 #include "gate/worker/message.h"
 #include "gate/worker/protocol.h"
+#include "gate/worker/transplant.h"
 #include "gate/verify/load_effects.h"
 #include "gate/verify/verify.h"
 
@@ -47,6 +48,7 @@ struct task {
     enum verify_tier tier;
     bool measure;         /* false: the task ends when everything is verified */
     bool profile;         /* one launch of the candidate, and nothing else */
+    bool transplant;      /* which node of the launch is slower, and nothing else */
     const char *baseline; /* SHA-256 of the library of the baseline; "": none */
     const char *nonce;    /* of the task; the answer repeats it */
     const struct message_task *message;
@@ -60,6 +62,7 @@ struct task {
     struct device_memory memory, workspace; /* of the verification */
     struct operands operands;
     struct reference reference;
+    struct transplant *found; /* by the transplant; NULL: nothing */
 };
 
 /* GATE_USAGE: none that this worker knows. */

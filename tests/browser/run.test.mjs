@@ -101,22 +101,46 @@ describe("run", { skip }, () => {
         });
     });
 
+    /** Opens a regression of which the document says this, too. */
+    const lookAt = (said, see) => it.withPage({}, async (page) => {
+        await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+            const answer = await (await route.fetch()).json();
+            for (const item of answer.run ? [] : answer.cases)
+                Object.assign(item, { verdict: "regression", ...said });
+            await route.fulfill({ json: answer });
+        });
+        await it.open(page,
+            `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
+        const detail = page.locator(".detail:visible");
+        await detail.locator(".command").first().waitFor();
+        await see(detail, page);
+    });
+
+    test("a regression shows which node of its launch carries it, or why none does", async () => {
+        const carries = (value) => ({ value, lo: value - 0.003, hi: value + 0.003 });
+        await lookAt({ blame: { message: "they do not correspond",
+            nodes: [{ name: "main" }, { name: "extra" }], baseline: ["main"] } }, async (detail) =>
+            assert.match((await detail.innerText()).replace(/\s+/g, " "), new RegExp("Slower " +
+                "node: none is known: they do not correspond; the candidate's are main, extra; " +
+                "the baseline's are main\\.")));
+        await lookAt({ blame: { slowdown: carries(1.1), nodes: [
+            { name: "main", carries: carries(1.004) }, { name: "fill", message: "no kernel" },
+            { name: "epilogue", carries: carries(1.096) }] } }, async (detail, page) => {
+            const table = detail.locator(".box[aria-label^='Nodes of']");
+            await shoot(page, "blame");
+            assert.match(await table.innerText(), /slower by, of 10\.00 % ± 0\.30 %/i);
+            assert.deepEqual((await table.locator("tbody tr").allInnerTexts()).map((row) =>
+                row.replace(/\s+/g, " ").trim()), ["1 main 0.40 % ± 0.30 %",
+                "2 fill not known: no kernel", "3 epilogue 9.60 % ± 0.30 %"]);
+            assert.deepEqual(await table.locator("tbody b").allInnerTexts(),
+                ["9.60 % ± 0.30 %"]);
+        });
+    });
+
     test("a regression shows which hardware counters moved, or why none are known", async () => {
         const moved = (counter, candidate, baseline, by, kernel = 0) => ({ kernel, counter,
             candidate, baseline, moved: by });
-        const look = (counters, see) => it.withPage({}, async (page) => {
-            await page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
-                const answer = await (await route.fetch()).json();
-                for (const item of answer.run ? [] : answer.cases)
-                    Object.assign(item, { verdict: "regression", counters });
-                await route.fulfill({ json: answer });
-            });
-            await it.open(page,
-                `#/run/${it.uuids[4]}?case=${encodeURIComponent("gemv/fp16/m8192-k8192")}`);
-            const detail = page.locator(".detail:visible");
-            await detail.locator(".command").first().waitFor();
-            await see(detail, page);
-        });
+        const look = (counters, see) => lookAt({ counters }, see);
         await look({ kernels: [], moved: [], message: "ncu is nowhere" }, async (detail) =>
             assert.match(await detail.innerText(), /Hardware counters: ncu is nowhere\./));
         await look({ kernels: ["one", "two"], moved: [

@@ -7,13 +7,14 @@ standard output before the record, "act" is what to do instead of answering a ca
 die, silence, end, flood, phases. "starts" is a file that counts starts: after "starts_max" of them
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it; "act_from" is the number of the
-first process that acts ("count"); with "act_profiled" it happens under a profiler alone.
+first process that acts ("count"); with "act_when" it happens in a task that has that key alone.
 "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (that of the times),
 "ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
 takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
 "baseline_fails" is the message of a baseline that is wrong, "baseline_is_lost" leaves it out of
-all but the first process, "baseline_kernels" are those that it launches.
+all but the first process, "baseline_kernels" are those that it launches; "blame" is what is found
+by a transplant.
 "drift" is a file that counts processes: the control of each is 1 % slower than that of the one
 before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
@@ -223,7 +224,7 @@ def main():
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
         if mine and FAKE.get("act") and process >= FAKE.get("act_from", 0) and not skipped \
-                and (task.get("profile") or not FAKE.get("act_profiled")) and first_time():
+                and task.get(FAKE.get("act_when", "task")) and first_time():
             act(FAKE["act"])
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
@@ -238,8 +239,10 @@ def main():
                   "spoiled": False, "arms": arms}
         if "shares" in task:
             record["log_ratio"] = injected(name, task["shares"], process)
-        if task.get("profile"):
+        if task.get("profile") or task.get("transplant"):
             record["outcome"], arms[0]["timing"] = "verified", None
+        if task.get("transplant") and "blame" in FAKE:
+            record["blame"] = FAKE["blame"]
         if "by_file" in FAKE:
             by_file(record, process)
         if mine:

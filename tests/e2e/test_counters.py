@@ -85,7 +85,7 @@ class Counters(FakeRuns):
     def test_a_case_that_kills_its_process_does_not_cost_the_others_theirs(self):
         kernels = {"new": [["k", {CONFLICTS: 70}]], "old": [["k", {CONFLICTS: 5}]]}
         found, _ = self.run_counters(ncu={"kernels": kernels}, act="die", only=FIRST,
-                                     act_profiled=True, p50={FIRST: 1100.0, SECOND: 1100.0})
+                                     act_when="profile", p50={FIRST: 1100.0, SECOND: 1100.0})
         self.assertEqual([found["moved"][0][k] for k in ("candidate", "baseline")], [70, 5])
 
     def test_what_cannot_be_had_is_said(self):

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/run/blame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gate/base/interrupt.h"
+#include "gate/base/seed.h"
+
+#define CASES_MAX 16    /* of a run: the further ones of a library are slow for the same reason */
+#define BUDGET_MS 150.0 /* of each hybrid */
+
+static bool has_several(const struct run_case *c, enum document_role role)
+{
+    const struct document_arm *arm = run_arm(c, role);
+    int64_t launches = 0;
+    for (size_t i = 0; arm && arm->has_timing && i < arm->timing.n_kernels; i++)
+        launches += arm->timing.kernels[i].launches > 1 ? arm->timing.kernels[i].launches : 1;
+    return launches > 1;
+}
+
+static bool is_wanted(const struct run_case *c)
+{
+    return c->verdict == VERDICT_REGRESSION && c->mode == RUN_PAIRED && !c->left_out &&
+           (has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE));
+}
+
+static void find(const struct run *run, struct supervisor *s, const struct run_case *c,
+                 struct blame *b)
+{
+    const struct case_task task = {.c = c->about,
+                                   .seed = seed_of_text(run->seed, c->about->id),
+                                   .budget_ms = BUDGET_MS,
+                                   .baseline =
+                                       run->against_sha256 ? run->against_sha256 : c->opened,
+                                   .verify_only = true,
+                                   .transplant = true};
+    struct gate_error err = {0};
+    enum gate_status status = supervisor_run_case(s, &task, &b->result, &err);
+    if (status)
+        snprintf(b->message, sizeof b->message, "%.400s", err.message);
+    else if (b->result.outcome != CASE_VERIFIED)
+        snprintf(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
+    else if (!b->result.has_blame)
+        snprintf(b->message, sizeof b->message, "this worker does not tell");
+    if (!b->message[0])
+        b->document = b->result.blame;
+}
+
+bool blame_run(struct run *run, struct supervisor *s, void (*progress)(const char *text))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < run->suite->n_cases && !interrupt_signal(); i++) {
+        struct run_case *c = &run->cases[i];
+        char text[256];
+        c->blame = is_wanted(c) ? calloc(1, sizeof *c->blame) : NULL;
+        if (!c->blame)
+            continue;
+        c->blame->document.message = c->blame->message;
+        c->blame->document.nodes = &c->blame->none;
+        snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
+        progress(text);
+        if (n++ < CASES_MAX)
+            find(run, s, c, c->blame);
+        else
+            snprintf(c->blame->message, sizeof c->blame->message,
+                     "only the first %d regressions of a run are taken apart", CASES_MAX);
+    }
+    supervisor_retire_worker(s);
+    return n > 0;
+}
+
+void blame_free(struct blame *b)
+{
+    if (b)
+        case_result_release(&b->result);
+    free(b);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/worker/transplant.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "gate/base/clock.h"
+#include "gate/launch/pairs.h"
+#include "gate/launch/session.h"
+#include "gate/verify/verify.h"
+#include "gate/worker/measure.h"
+
+#define LIMIT_NS 20e9 /* of all hybrids of a case */
+
+enum { CANDIDATE, BASELINE, HYBRID };
+
+/* A case that is taken apart. */
+struct surgery {
+    const struct transplant_job *job;
+    struct session s;
+    struct audit audit;
+    struct device_nodes nodes[2]; /* of each side */
+    double deadline_ns;
+};
+
+/* ---- are the hybrid's outputs right? ---- */
+
+/* Sets of one content have the same outputs: those of one are compared with the reference. */
+static enum gate_status look_once(void *context, struct arm *arm, const struct operands *o,
+                                  unsigned content, struct gate_error *err)
+{
+    const struct surgery *x = context;
+    enum gate_status status = x->job->check(x->job->look, arm, o, content, err);
+    return status ? status
+                  : operands_hash_outputs(x->job->device, o, 1,
+                                          &arm->verification.fingerprints.of[content], err);
+}
+
+/* The inputs change with each look, so that nothing which is left of another launch is right. */
+static enum gate_status verify(struct surgery *x, unsigned copy, struct gate_error *err)
+{
+    struct session *s = &x->s;
+    struct device_time unused;
+    enum gate_status status = session_load(s, s->rotation + 1, true, err);
+    s->at = HYBRID;
+    s->arms[HYBRID].verification = verification_start(&s->c->problem);
+    if (!status)
+        status = device_replay_run(s->device, s->series[HYBRID].replay[copy], &unused, err);
+    return status ? status : audit_outputs(&x->audit, err);
+}
+
+/* ---- time ---- */
+
+static enum gate_status take_rounds(struct surgery *x, unsigned one, unsigned other,
+                                    struct estimate *ratio, struct gate_error *err)
+{
+    struct session *s = &x->s;
+    const unsigned members[2] = {one, other};
+    double start = clock_ns();
+    enum gate_status status = GATE_OK;
+    session_select(s, members, 2);
+    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status; round++) {
+        status = session_round(s, err);
+        if (round >= MEASURE_ROUNDS && round % PAIRS_KINDS == 0 &&
+            clock_ns() - start > x->job->budget_ns)
+            break;
+    }
+    if (!status)
+        status = pairs_ratio(s->series[one].ns, s->series[other].ns, s->series[one].n, ratio, err);
+    if (!status && !(ratio->value > 0 && isfinite(ratio->value)))
+        return gate_fail(err, GATE_ENVIRONMENT, "the clock stopped or jumped");
+    return status;
+}
+
+static double log_half_width(const struct estimate *e)
+{
+    return log(e->hi / e->lo) / 2;
+}
+
+/* The two hybrids see the same node in other company: the interval holds what both saw. */
+static struct estimate combine(const struct estimate *a, const struct estimate *b)
+{
+    double mean = (log(a->value) + log(b->value)) / 2;
+    double half = fmax(hypot(log_half_width(a), log_half_width(b)) / 2,
+                       fabs(log(a->value) - log(b->value)) / 2);
+    return (struct estimate){exp(mean), exp(mean - half), exp(mean + half)};
+}
+
+/* ---- hybrids ---- */
+
+static void forget_hybrid(struct surgery *x)
+{
+    struct series *h = &x->s.series[HYBRID];
+    for (unsigned copy = 0; copy < ARM_COPIES; copy++) {
+        device_replay_free(x->s.device, h->replay[copy]);
+        h->replay[copy] = NULL;
+    }
+}
+
+static enum gate_status make_hybrid(struct surgery *x, unsigned side, unsigned node,
+                                    struct gate_error *err)
+{
+    struct session *s = &x->s;
+    struct series *into = &s->series[side], *from = &s->series[!side], *h = &s->series[HYBRID];
+    const struct device_memory shared[] = {s->memory, s->workspace};
+    enum gate_status status = GATE_OK;
+    h->n_copies = into->n_copies < from->n_copies ? into->n_copies : from->n_copies;
+    h->n_launches = into->n_launches;
+    for (unsigned copy = 0; copy < h->n_copies && !status; copy++)
+        status = device_replay_transplant(s->device,
+                                          &(struct device_transplant){.into = into->replay[copy],
+                                                                      .from = from->replay[copy],
+                                                                      .launches = into->n_launches,
+                                                                      .node = node,
+                                                                      .shared = shared,
+                                                                      .n_shared = 2},
+                                          &h->replay[copy], err);
+    return status;
+}
+
+/* How much slower the candidate's node makes the launches of a side. What is no fault of the device
+ * is said in `why`. */
+static enum gate_status try_hybrid(struct surgery *x, unsigned side, unsigned node,
+                                   struct estimate *ratio, char *why, size_t size,
+                                   struct gate_error *err)
+{
+    static const char *const names[] = {"the candidate", "the baseline"};
+    struct gate_error made = {0};
+    struct session *s = &x->s;
+    enum gate_status status = GATE_OK;
+    if (make_hybrid(x, side, node, &made)) {
+        snprintf(why, size, "%.280s", made.message);
+        return GATE_OK;
+    }
+    for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++)
+        status = verify(x, copy, err);
+    if (status == GATE_WRONG && !s->arms[HYBRID].verification.ok) {
+        snprintf(why, size, "%s with this node of %s gives a wrong result", names[side],
+                 names[!side]);
+        return GATE_OK;
+    }
+    if (!status)
+        status = side == CANDIDATE ? take_rounds(x, CANDIDATE, HYBRID, ratio, err)
+                                   : take_rounds(x, HYBRID, BASELINE, ratio, err);
+    return status;
+}
+
+static enum gate_status try_node(struct surgery *x, unsigned node, struct transplant *out,
+                                 struct gate_error *err)
+{
+    struct document_node *n = &out->nodes[node];
+    char *why = out->messages[node], text[64];
+    struct estimate ratio[2];
+    enum gate_status status = GATE_OK;
+    snprintf(text, sizeof text, "node %u of %u", node + 1, x->nodes[CANDIDATE].n);
+    x->job->notice(x->job->context, text);
+    if (!x->nodes[CANDIDATE].is_kernel[node])
+        snprintf(why, sizeof out->messages[node], "it is no kernel");
+    else if (clock_ns() > x->deadline_ns)
+        snprintf(why, sizeof out->messages[node], "there was no time left");
+    for (unsigned side = CANDIDATE; side <= BASELINE && !status && !why[0]; side++) {
+        status = try_hybrid(x, side, node, &ratio[side], why, sizeof out->messages[node], err);
+        forget_hybrid(x);
+    }
+    if (why[0])
+        n->message = why;
+    else if (!status) {
+        n->has_carries = true;
+        n->carries = combine(&ratio[CANDIDATE], &ratio[BASELINE]);
+    }
+    return status;
+}
+
+/* ---- a case ---- */
+
+static void keep_names(const struct surgery *x, struct transplant *out)
+{
+    for (unsigned i = 0; i < x->nodes[CANDIDATE].n; i++) {
+        snprintf(out->names[i], sizeof out->names[i], "%s", x->nodes[CANDIDATE].name[i]);
+        out->nodes[i].name = out->names[i];
+    }
+    out->document.n_nodes = x->nodes[CANDIDATE].n;
+}
+
+static bool correspond(const struct device_nodes *a, const struct device_nodes *b)
+{
+    bool same = a->n == b->n;
+    for (unsigned i = 0; i < a->n && same; i++)
+        same = a->is_kernel[i] == b->is_kernel[i];
+    return same;
+}
+
+static void tell_difference(const struct device_nodes *baseline, struct transplant *out)
+{
+    snprintf(out->message, sizeof out->message, "the nodes of the two launches do not correspond");
+    out->document.message = out->message;
+    for (unsigned i = 0; i < baseline->n; i++) {
+        snprintf(out->baseline_names[i], sizeof out->baseline_names[i], "%s", baseline->name[i]);
+        out->baseline[i] = out->baseline_names[i];
+    }
+    out->document.baseline = out->baseline;
+    out->document.n_baseline = baseline->n;
+}
+
+static enum gate_status operate(struct surgery *x, struct transplant *out, struct gate_error *err)
+{
+    struct gate_error told = {0};
+    struct session *s = &x->s;
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < 2 && !told.status; i++)
+        device_replay_nodes(s->device, s->series[i].replay[0], s->series[i].n_launches,
+                            &x->nodes[i], &told);
+    if (told.status) {
+        snprintf(out->message, sizeof out->message, "%.480s", told.message);
+        out->document.message = out->message;
+        return GATE_OK;
+    }
+    keep_names(x, out);
+    if (!correspond(&x->nodes[CANDIDATE], &x->nodes[BASELINE])) {
+        tell_difference(&x->nodes[BASELINE], out);
+        return GATE_OK;
+    }
+    status = take_rounds(x, CANDIDATE, BASELINE, &out->document.slowdown, err);
+    out->document.has_slowdown = !status;
+    forget_hybrid(x); /* which was recorded as the candidate is */
+    for (unsigned i = 0; i < x->nodes[CANDIDATE].n && !status; i++)
+        status = try_node(x, i, out, err);
+    return status;
+}
+
+enum gate_status transplant_run(const struct transplant_job *job, struct transplant *out,
+                                struct gate_error *err)
+{
+    struct surgery x = {
+        .job = job,
+        .s = {.device = job->device, .c = job->c, .arms = job->arms, .n_arms = TRANSPLANT_ARMS},
+        .deadline_ns = clock_ns() + LIMIT_NS};
+    x.audit = (struct audit){.session = &x.s, .check = look_once, .context = &x};
+    out->document.nodes = out->nodes;
+    enum gate_status status = session_start(&x.s, job->seed, err);
+    if (!status)
+        status = operate(&x, out, err);
+    session_release(&x.s);
+    return status;
+}
