@@ -346,17 +346,25 @@ static bool is_sampled(const struct run *run, const struct run_case *c)
     return seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
 }
 
+/* One process that shows more than the threshold is no control. A file against itself on the host
+ * shows how noisy that is, and no process more would change it. */
+static bool is_control(const struct run *run, const struct run_case *c)
+{
+    const struct run_process *p = &c->sequence[RUN_FIRST].process[0];
+    bool own_noise = !counts_cycles(run) && run_same_library(run, c);
+    return own_noise ||
+           (fabs(p->d) <= log1p(run_threshold(run, c)) && !run_calls_stand_out(run, p));
+}
+
 /* What runs the same machine code on the same arguments takes the same time: one process is a
- * control of that, and one that shows more than the threshold is no control. On the host only the
- * same file takes the same time. */
+ * control of that. On the host only the same file takes the same time. */
 static bool is_settled(const struct run *run, const struct run_case *c)
 {
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
     bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
     return !run->policy.full && !run->policy.ratchet && !host_is_judged &&
            c->result.outcome == CASE_MEASURED && q->n == 1 && same_thing(run, c) &&
-           fabs(q->process[0].d) <= log1p(run_threshold(run, c)) &&
-           !run_calls_stand_out(run, &q->process[0]) && !is_sampled(run, c);
+           is_control(run, c) && !is_sampled(run, c);
 }
 
 static void decide_case(const struct run *run, struct run_case *c)
@@ -364,11 +372,12 @@ static void decide_case(const struct run *run, struct run_case *c)
     if (c->result.outcome != CASE_MEASURED) {
         decide_unmeasured(run, c);
     } else if (is_settled(run, c)) {
+        double d = c->sequence[RUN_FIRST].process[0].d;
+        bool is_flat = fabs(d) <= log1p(run_threshold(run, c));
         c->verdict = VERDICT_PASS;
-        snprintf(c->reason, sizeof c->reason,
-                 "same code: candidate and %s %s (%+.2f %% in one process, as a control)",
-                 run->policy.other, same_thing(run, c),
-                 100 * expm1(c->sequence[RUN_FIRST].process[0].d));
+        snprintf(c->reason, sizeof c->reason, "same code: candidate and %s %s (%+.2f %% in %s)",
+                 run->policy.other, same_thing(run, c), 100 * expm1(d),
+                 is_flat ? "one process, as a control" : "the one process: this host's noise");
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"

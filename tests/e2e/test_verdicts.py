@@ -340,6 +340,29 @@ class Adjudication(FakeRuns):
             for case in self.same_code(4, option):
                 self.assertGreaterEqual(len(case["processes"]), 5, option)
 
+    def test_the_same_file_on_a_noisy_host(self):
+        """It has no machine code to compare and no cycles, but the file has a hash."""
+        with open(self.suite, "w", encoding="utf-8") as file:
+            json.dump(dict(SUITE, cases=[{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k}
+                                         for k in range(2, 102)]), file)
+        host = {"greeting": {"device": {"kind": "host"}}}
+        code, document, errors = self.run_gate("--accept-new", library="old", **host)
+        self.assertEqual(code, 0, errors)
+        noise = {c["id"]: 1300.0 for c in document["cases"]}
+        for library, same in (("old", True), ("new", False)):
+            _, document, _ = self.run_gate("--seed", "1", library=library, p50=noise, **host)
+            short = [c for c in document["cases"] if len(c["processes"]) == 1]
+            self.assertTrue(65 <= len(short) <= 96 if same else not short, len(short))
+            for case in short:
+                self.assertEqual((case["verdict"], case["same_library"]), ("pass", True))
+                self.assertRegex(case["reason"], "^same code: candidate and the baseline are the "
+                                 "same file.*noise")
+                self.assertTrue(case["arms"][0]["verify"]["ok"])
+            for case in document["cases"]:
+                if case not in short:
+                    self.assertGreaterEqual(len(case["processes"]), 5)
+                    self.assertNotEqual(case["verdict"], "pass")
+
     def test_the_same_code_is_verified(self):
         self.accept()
         wrong = {"outcome": "wrong", "message": "element 3 is 7"}
