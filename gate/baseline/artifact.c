@@ -220,10 +220,7 @@ enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct g
     if (status || presence == INTACT)
         return status;
     if (presence == ABSENT)
-        return gate_fail(err, GATE_NO_VERDICT,
-                         "there is no artifact '%s': run the gate on its commit again, or name "
-                         "the library with --against FILE",
-                         path);
+        return gate_fail(err, GATE_NO_VERDICT, "there is no artifact '%s'", path);
     bool moved = move_aside(path, aside);
     return gate_fail(err, GATE_ENVIRONMENT, "artifact %s %s, refused; it %s '%s'", sha256, how,
                      moved ? "is now" : "could not be renamed, remove", moved ? aside : path);

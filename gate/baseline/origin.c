@@ -165,9 +165,14 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
 {
     struct ci_job job;
     *out = (struct origin){0};
-    read_git(out);
     ci_read(&job);
-    take_job(&job, out);
+    if (choice->elsewhere) {
+        memcpy(out->base, job.base, sizeof out->base);
+        memcpy(out->job, job.job, sizeof out->job);
+    } else {
+        read_git(out);
+        take_job(&job, out);
+    }
     take_choice(choice, out);
     read_who(out);
     make_uuid(out->uuid);

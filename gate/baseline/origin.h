@@ -23,6 +23,7 @@ struct origin {
 /* What the command line says; NULL: not said. The commit has 40 digits. */
 struct origin_choice {
     const char *commit, *branch, *base, *change, *job;
+    bool elsewhere; /* it is not the code that is checked out: only what is chosen is known of it */
 };
 
 /* The choice, else the CI job's variables where they are about the commit that is checked out

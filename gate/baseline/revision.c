@@ -161,7 +161,9 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
     }
     if (status != GATE_NO_VERDICT || !hex_is(entry->commit, 40) ||
         !ask_git(entry->commit, known, why, sizeof why))
-        return gate_fail(err, status, "%s", absent.message);
+        return gate_fail(err, status, "%s%s", absent.message,
+                         status == GATE_NO_VERDICT ? ", and no commit that is known here makes it"
+                                                   : "");
     if (entry->dirty)
         return gate_fail(err, GATE_NO_VERDICT,
                          "the baseline's library is not here, and no commit makes it: it was built "

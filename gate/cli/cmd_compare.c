@@ -49,6 +49,7 @@ int cmd_compare(int argc, char **argv)
     r.policy.other = "the old one";
     if (resolve_candidate(&r, argv[optind], &candidate, &err))
         return command_failed(&command_compare, &err);
+    r.origin.elsewhere = true;
     if (candidate.commit[0])
         r.origin.commit = candidate.commit;
     return run_request_execute(&command_compare, &r);

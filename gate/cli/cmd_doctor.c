@@ -13,7 +13,7 @@
 #include "gate/run/target.h"
 
 struct doctor_arguments {
-    const char *device, *db, *baselines;
+    const char *device, *db, *baselines, *library, *suite;
     bool json;
 };
 
@@ -26,6 +26,22 @@ static const struct option_def options[] = {
      .fallback = "auto"},
     DB_OPTION(struct doctor_arguments, db),
     BASELINES_OPTION(struct doctor_arguments, baselines),
+    {.name = "library",
+     .value = "FILE",
+     .help = "the kernel library to judge",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct doctor_arguments, library),
+     .key = "library",
+     .is_path = true,
+     .fallback = "only the gate's own is opened"},
+    {.name = "suite",
+     .value = "NAME|FILE",
+     .help = "the cases that it is asked for",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct doctor_arguments, suite),
+     .key = "suite",
+     .is_path = true,
+     .fallback = "canonical on a GPU, host on the host"},
     {.name = "json",
      .help = "print a JSON document",
      .type = OPTION_FLAG,
@@ -38,9 +54,9 @@ const struct command command_doctor = {
     .summary = "report what this machine has and what the gate can do on it",
     .about = "Opens the device as a run would, and says what is there: device, driver, kernel "
              "libraries, which providers are absent and why, whether there is a libcurl, which "
-             "`gate push` needs, which database, baselines and cache hold, and the environment "
-             "variables "
-             "of the gate.",
+             "`gate push` needs, whether the library to judge opens and which cases it serves, "
+             "which database, baselines and cache hold, and the environment variables of the "
+             "gate.",
     .groups = {{options, 0}},
     .ending = "Exit code 4 when the device is missing or busy.\n",
     .main = cmd_doctor,
@@ -106,6 +122,72 @@ static void print_files(const struct doctor_arguments *a, const char *model)
     printf("  %-14s %s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
     baseline_free(baseline);
     free(path);
+}
+
+/* ---- the library to judge ---- */
+
+#define NAMED_MAX 3 /* cases that are named */
+
+/* Asks for each case; launches nothing. */
+static enum gate_status count_served(struct supervisor *s, const struct suite *suite,
+                                     struct gate_error *err)
+{
+    char names[600] = "";
+    size_t n_missing = 0, used = 0;
+    for (size_t i = 0; i < suite->n_cases; i++) {
+        const struct case_task task = {.c = &suite->cases[i], .verify_only = true};
+        struct case_result result;
+        enum gate_status status = supervisor_run_case(s, &task, &result, err);
+        if (status)
+            return status;
+        if (result.outcome != CASE_VERIFIED && n_missing++ < NAMED_MAX)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     n_missing > 1 ? ", " : "", suite->cases[i].id);
+        case_result_release(&result);
+    }
+    printf("%zu cases, %zu not served%s%s%s\n", suite->n_cases, n_missing, n_missing ? ": " : "",
+           names, n_missing > NAMED_MAX ? ", ..." : "");
+    return GATE_OK;
+}
+
+static void print_suite(const struct doctor_arguments *a, struct supervisor *s)
+{
+    char path[PATHS_MAX];
+    struct suite suite = {0};
+    struct gate_error err = {0};
+    bool host = supervisor_greeting(s)->device.kind == DEVICE_HOST;
+    const char *name = a->suite ? a->suite : host ? "host" : "canonical";
+    printf("  %-14s %s: ", "suite", name);
+    enum gate_status status = paths_suite(name, path, &err);
+    if (!status)
+        status = suite_load(path, &suite, &err);
+    if (!status)
+        status = count_served(s, &suite, &err);
+    if (status)
+        printf("%s\n", err.message);
+    suite_free(&suite);
+}
+
+/* It is opened by a worker, as a run would. */
+static void print_library(const struct doctor_arguments *a, const struct target *target)
+{
+    struct supervisor_options how = target->options;
+    struct supervisor *s = NULL;
+    struct gate_error err = {0};
+    if (!a->library)
+        return;
+    how.library = a->library;
+    how.n_providers = 0;
+    printf("library to judge\n");
+    if (supervisor_start(&how, &s, &err)) {
+        print_text("library", err.message);
+        return;
+    }
+    const struct document_library *opened = supervisor_greeting(s)->libraries;
+    printf("  %-14s %s: opens; provider %s, version %s, ABI %u, sha256 %.16s...\n", "library",
+           a->library, opened->provider, opened->version, KG_ABI_VERSION, opened->sha256);
+    print_suite(a, s);
+    supervisor_stop(s);
 }
 
 static void print_greeting(const struct message_greeting *g)
@@ -205,6 +287,8 @@ int cmd_doctor(int argc, char **argv)
         print_json(greeting);
     } else if (!status) {
         print_greeting(greeting);
+        supervisor_retire_worker(s); /* one at a time is on the device */
+        print_library(&a, &target);
         print_files(&a, greeting->device.model);
     }
     if (!a.json)

@@ -233,7 +233,7 @@ void report_commit(const struct report_run *run, struct buf *out)
 {
     const struct document_git *git = &run->document->git;
     if (!git->commit[0]) {
-        buf_puts(out, "not in git");
+        buf_puts(out, "not known");
         return;
     }
     buf_printf(out, "%.12s", git->commit);

@@ -100,7 +100,7 @@ const char *report_no_timing(const struct document_arm *arm);
 /* "12 pass, 1 regression", most severe last; "no cases". */
 void report_counts(const struct report_run *run, struct buf *out);
 
-/* "5c3f01a2b9d4, changed (main) subject, by author", "not in git"; not escaped. */
+/* "5c3f01a2b9d4, changed (main) subject, by author", "not known"; not escaped. */
 void report_commit(const struct report_run *run, struct buf *out);
 
 /* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against baseline", as

@@ -69,9 +69,9 @@ static void fall_back_without_library(const struct run *run, struct run_case *c,
     size_t used;
     run_fall_back(run, c, why);
     used = strlen(c->note);
-    snprintf(
-        c->note + used, sizeof c->note - used,
-        "; 'gate baseline fetch --server URL' brings the library where a tracking server has it");
+    snprintf(c->note + used, sizeof c->note - used,
+             "; 'gate baseline fetch --server URL' brings the library where a tracking server has "
+             "it, and --against FILE takes a copy of it");
 }
 
 /* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */

@@ -214,7 +214,8 @@ static enum outcome read_entry(struct pushing *p, const struct spool_entry *e, s
     if (!status && !(status = file_read(path, out, &err)))
         return RETRY;
     bool gone = status == GATE_NO_VERDICT || status == GATE_ENVIRONMENT;
-    return fail(p, gone ? REFUSED : LEFT, status, "%s", err.message);
+    return fail(p, gone ? REFUSED : LEFT, status, "%s%s", err.message,
+                gone ? "; 'gate push --library FILE' sends a copy of it" : "");
 }
 
 /* False: there is no time left to try once more. */

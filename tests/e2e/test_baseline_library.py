@@ -121,6 +121,8 @@ class Push(LibraryCase):
         done = self.push(status=74)
         self.assert_counts(done, created=1, refused=1)
         self.assertIn("name it with --library FILE", done.err)
+        self.assertIn("'gate push --library FILE' sends a copy", done.err)
+        self.assertNotIn("--against", done.err)
 
 
 class Fetch(LibraryCase):

@@ -81,7 +81,9 @@ class Compare(Commits):
         self.assertEqual(os.path.exists(self.path("gate.db")), False)
 
     def test_two_files(self):
-        """What is measured on a busy host is not the matter: no verdict, or the machine's fault."""
+        """What is measured on a busy host is not the matter: no verdict, or the machine's fault.
+        Nobody knows which commit made them, whatever is checked out here."""
+        self.commit(MAKEFILE)
         code, document, errors = self.compare("--report", "text=r.txt", mutant("right"), HOST)
         self.assertIn(code, (0, 1, 3, 4), errors)
         (case,) = document["cases"]
@@ -93,7 +95,11 @@ class Compare(Commits):
         for file in ("gate.db", "baselines"):
             self.assertFalse(os.path.exists(self.path(file)), file)
         with open(self.path("r.txt"), encoding="utf-8") as file:
-            self.assertIn("against " + HOST, file.read())
+            text = file.read()
+        self.assertIn("against " + HOST, text)
+        self.assertRegex(text, "(?m)^commit +not known$")
+        self.assertEqual([document["git"][name] for name in ("commit", "branch", "subject")],
+                         ["", "", ""])
 
     def test_a_wrong_candidate(self):
         code, document, errors = self.compare(mutant("host_zeros"), HOST)
@@ -118,8 +124,12 @@ class Compare(Commits):
         _, document, _ = self.compare(right, mutant("host_zeros"))
         self.assertEqual(document["git"]["commit"], right)
         self.git("commit", "-q", "--allow-empty", "-m", "later")
+        with open(self.path("Makefile"), "a", encoding="utf-8") as file:
+            file.write("# changed\n")
         _, document, _ = self.compare(right, mutant("host_zeros"))
-        self.assertEqual(document["git"]["commit"], right)
+        self.assertEqual([document["git"][name] for name in ("commit", "subject", "branch")],
+                         [right, "how it is built", ""])
+        self.assertFalse(document["git"]["dirty"])
         self.assertEqual((self.builds(), len(self.artifacts())), (1, 1))
         self.assert_no_worktree()
 

@@ -4,10 +4,11 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
-from harness import GATE, ROOT, Gate
+from harness import GATE, HOST, ROOT, Gate, mutant
 
 
 class Config(Gate):
@@ -111,6 +112,30 @@ class Environment(Gate):
         done = self.gate("doctor", "--device", "host", GATE_TOKEN="kg_secret", GATE_DB="x.db")
         self.assertNotIn("kg_secret", done.stdout)
         self.assertIn("x.db;", done.stdout)
+
+    def judged(self):
+        done = self.gate("doctor", "--device", "host")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return re.search(r"\nlibrary to judge\n(.*?)\nfiles\n", done.stdout, re.DOTALL).group(1)
+
+    def test_doctor_looks_at_the_library_of_gate_json(self):
+        attention = {"op": "attention_fwd", "dtype": "fp16", "b": 1, "h": 1, "s": 8,
+                     "causal": False}
+        suite = {"schema": "gate-suite/1", "name": "own", "cases": [
+            dict(attention, d=64), dict(attention, d=1024)]}
+        for name, content in (("suite.json", suite), ("gate.json", {
+                "schema": "gate-config/1", "library": "l.so", "suite": "suite.json"})):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                json.dump(content, file)
+        self.assertIn("cannot read kernel library 'l.so'", self.judged())
+        shutil.copy(mutant("wrong_abi"), self.path("l.so"))
+        self.assertIn("it has kernel ABI 2, this gate speaks 1", self.judged())
+        shutil.copy(HOST, self.path("l.so"))
+        self.assertRegex(
+            self.judged(), r"l\.so: opens; provider host, version \S+, ABI 1, sha256 \S+\n"
+            r"  suite +suite\.json: 2 cases, 1 not served: attention_fwd/\S+d1024\S*$")
+        os.remove(self.path("suite.json"))
+        self.assertIn("suite          suite.json: cannot open", self.judged())
 
 
 if __name__ == "__main__":

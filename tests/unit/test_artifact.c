@@ -169,7 +169,7 @@ static void test_absent(void **state)
     struct gate_error err = {0};
     assert_int_equal(artifact_get(ABC, path, &err), GATE_NO_VERDICT);
     assert_non_null(strstr(err.message, ABC));
-    assert_non_null(strstr(err.message, "--against FILE"));
+    assert_null(strstr(err.message, "--")); /* what is to be done depends on who asks */
     put_abc();
     assert_int_equal(unlink("cache/artifacts/" ABC ".so"), 0);
     assert_int_equal(artifact_get(ABC, path, &err), GATE_NO_VERDICT);
