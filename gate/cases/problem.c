@@ -24,7 +24,7 @@ static const struct {
     const char *name;
     uint32_t dtype, flags;
     double error_limit;
-} dtypes[] = {
+} dtypes[PROBLEM_DTYPES] = {
     {"fp16", KG_F16, 0, 6e-4},
     {"bf16", KG_BF16, 0, 4e-3},
     /* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
@@ -43,22 +43,30 @@ const char *problem_op_name(uint32_t op)
     return "unknown";
 }
 
-static size_t dtype_index(const struct kg_problem *p)
+unsigned problem_dtype_index(const struct kg_problem *p)
 {
-    for (size_t i = 0; i < COUNT(dtypes); i++)
+    for (unsigned i = 0; i < PROBLEM_DTYPES; i++)
         if (dtypes[i].dtype == p->dtype && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
             return i;
     return 0;
 }
 
+struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i)
+{
+    struct kg_problem other = *p;
+    other.dtype = dtypes[i].dtype;
+    other.flags = (p->flags & ~(uint32_t)KG_FLAG_TF32) | dtypes[i].flags;
+    return other;
+}
+
 const char *problem_dtype_name(const struct kg_problem *p)
 {
-    return dtypes[dtype_index(p)].name;
+    return dtypes[problem_dtype_index(p)].name;
 }
 
 double problem_error_limit(const struct kg_problem *p)
 {
-    return dtypes[dtype_index(p)].error_limit;
+    return dtypes[problem_dtype_index(p)].error_limit;
 }
 
 size_t problem_dtype_bytes(uint32_t dtype)

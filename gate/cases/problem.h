@@ -19,6 +19,11 @@
 const char *problem_op_name(uint32_t op);
 const char *problem_dtype_name(const struct kg_problem *p);
 
+/* The problem in the i-th of all dtypes: the storage type, and whether products may be TF32. */
+#define PROBLEM_DTYPES 4
+struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i);
+unsigned problem_dtype_index(const struct kg_problem *p);
+
 /*
  * The problem of a case of a suite. Sizes that cannot be (a KV head count that does not divide the
  * heads, a tensor over 2^40 elements, a key of another op) are GATE_USAGE, with the guilty key in

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
+#include "gate/cases/problem.h"
 #include "kernels/reference/signature.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -22,8 +23,8 @@ static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193
 #define LENGTH_CLASSES (COUNT(moduli) * REST_CLASSES + COUNT(size_ends))
 
 #define CLASSES_MAX 176
-#define FEATURES_MAX 24 /* of a shape */
-#define ALONE 16        /* pairs that a class is worth which no shape had before */
+#define FEATURES_MAX 25 /* of a shape */
+#define ALONE 15        /* pairs that a class is worth which no shape had before */
 
 /* The classes of a shape, each with the dimension that it is of. */
 struct classes {
@@ -80,6 +81,7 @@ static struct classes classes_of(const struct kg_problem *p)
         add_length(&c, 1, p->k);
         if (p->op != KG_OP_GEMV)
             add_length(&c, 2, p->n);
+        add_class(&c, 3, problem_dtype_index(p));
         return c;
     }
     double scale = p->scale / default_scale(p);
@@ -90,6 +92,7 @@ static struct classes classes_of(const struct kg_problem *p)
     add_count(&c, 4, p->heads / p->kv_heads, 8);
     add_count(&c, 5, p->flags & KG_FLAG_CAUSAL ? 2 : 1, 2);
     add_count(&c, 6, scale < 0 ? 1 : scale < 1 ? 2 : scale > 1 ? 3 : 4, 4);
+    add_class(&c, 7, problem_dtype_index(p));
     return c;
 }
 
@@ -116,15 +119,18 @@ static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool
 }
 
 /* Pairs that there are: of each two classifications of different dimensions all classes. */
-static unsigned all_pairs(const struct kg_problem *p)
+static unsigned all_pairs(const struct kg_problem *p, unsigned dtypes)
 {
-    static const unsigned attention[] = {LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 4};
-    unsigned lengths = p->op == KG_OP_GEMV ? 1 : 3, n = 0;
-    if (p->op != KG_OP_ATTENTION_FWD)
-        return lengths * (unsigned)(LENGTH_CLASSES * LENGTH_CLASSES);
-    for (size_t i = 0; i < COUNT(attention); i++)
+    const unsigned attention[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 4};
+    const unsigned product[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, LENGTH_CLASSES};
+    const unsigned *of = p->op == KG_OP_ATTENTION_FWD ? attention : product;
+    const size_t dimensions = p->op == KG_OP_ATTENTION_FWD ? COUNT(attention)
+                              : p->op == KG_OP_GEMV        ? COUNT(product) - 1
+                                                           : COUNT(product);
+    unsigned n = 0;
+    for (size_t i = 0; i < dimensions; i++)
         for (size_t j = 0; j < i; j++)
-            n += attention[i] * attention[j];
+            n += of[i] * of[j];
     return n;
 }
 
@@ -300,14 +306,29 @@ static struct kg_problem long_sums(const struct kg_problem *p)
     return longer;
 }
 
-unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
-                         struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover)
+/* In each of the other dtypes in turn; returns their number. */
+static unsigned add_others(struct meetings *met, uint64_t *state, const struct kg_problem *p,
+                           unsigned others, unsigned each, struct kg_problem *out, unsigned most)
+{
+    unsigned n = 0;
+    for (unsigned turn = 0; turn < each; turn++)
+        for (unsigned i = 0; i < PROBLEM_DTYPES && n < most; i++) {
+            const struct kg_problem other = problem_in_dtype(p, i);
+            if (others >> i & 1)
+                out[n++] = choose(met, state, &other);
+        }
+    return n;
+}
+
+unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
+                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX],
+                         struct shapes_cover *cover)
 {
     struct meetings met = {0};
     uint64_t fixed = FIXED_SEED, drawn = seed;
     unsigned n =
         p->op == KG_OP_ATTENTION_FWD ? add_own_attentions(p, out) : add_own_products(p, out);
-    cover->of = all_pairs(p);
+    cover->of = all_pairs(p, 1 + (unsigned)__builtin_popcount(others));
     cover->pairs = 0;
     for (unsigned i = 0; i < n; i++)
         new_pairs(&met, &out[i], true);
@@ -319,8 +340,10 @@ unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shape
         new_pairs(&met, &out[n - 2], true);
         new_pairs(&met, &out[n - 1], true);
     }
+    n += add_others(&met, &fixed, p, others, plan.fixed_other, out + n, SHAPES_MAX - n);
     for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &drawn, p);
+    n += add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
     for (unsigned i = 0; i < CLASSES_MAX; i++)
         for (unsigned j = 0; j < i; j++)
             cover->pairs += met.met[i][j];

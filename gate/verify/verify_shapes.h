@@ -3,13 +3,14 @@
  * verify_shapes.h: the shapes at which kernels break.
  *
  * Other shapes than the problem's are a design: each size has classes (what it leaves modulo 8, 16,
- * 32, 64, 128 and 256, and how large it is), as have the numbers of batches and heads, the mask and
- * the scale, and each shape is the one among some candidates that brings together the most pairs of
- * classes which did not meet before. A first part is the same in every run. The others are drawn
- * from the run's seed, so that what one run does not see the next one may. All are small, and keep
- * op, dtype and head_dim. Those of the problem's own size are not small: a kernel takes the path
- * there that it takes for the problem, and meets tails on it. Giant ones have a size or a number of
- * heads that a grid or an int does not hold, and as little as can be beside it.
+ * 32, 64, 128 and 256, and how large it is), as have the numbers of batches and heads, the mask,
+ * the scale and the dtype, and each shape is the one among some candidates that brings together the
+ * most pairs of classes which did not meet before. A first part is the same in every run. The
+ * others are drawn from the run's seed, so that what one run does not see the next one may. All are
+ * small, and keep op and head_dim. Most are in the problem's own dtype. Those of the problem's own
+ * size are not small: a kernel takes the path there that it takes for the problem, and meets tails
+ * on it. Giant ones have a size or a number of heads that a grid or an int does not hold, and as
+ * little as can be beside it.
  */
 #ifndef GATE_VERIFY_VERIFY_SHAPES_H
 #define GATE_VERIFY_VERIFY_SHAPES_H
@@ -20,20 +21,23 @@
 
 #define SHAPES_MAX 128
 
-/* So many of a design; the pairs of classes that met in it, of so many. */
+/* So many of a design: in the problem's own dtype, and in each other one. */
 struct shapes_plan {
-    unsigned fixed, drawn;
+    unsigned fixed, drawn, fixed_other, drawn_other;
 };
 
+/* The pairs of classes that met in it, of so many. */
 struct shapes_cover {
     unsigned pairs, of;
 };
 
 /* Fills out[] and returns their number: a few with a size of the problem's own, plus a tail, then
- * the fixed ones, for a product one of half tiles, and the drawn ones. Of two plans with one seed
- * the fixed ones of the shorter are the first ones of the longer. */
-unsigned shapes_designed(const struct kg_problem *p, uint64_t seed, struct shapes_plan plan,
-                         struct kg_problem out[SHAPES_MAX], struct shapes_cover *cover);
+ * the fixed ones, for a product one of half tiles, fixed ones in the other dtypes, and drawn ones
+ * likewise. Bit i of `others` is for the dtype of problem_in_dtype(p, i). Of two plans with one
+ * seed the fixed ones of the shorter are the first ones of the longer. */
+unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
+                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX],
+                         struct shapes_cover *cover);
 
 #define SHAPES_GIANT_MAX 5
 

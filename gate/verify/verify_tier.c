@@ -20,7 +20,8 @@ static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
 #define SOAK_FLOPS 2e4
 
 /* Shapes beside those of the problem's own sizes. */
-static const struct shapes_plan plans[VERIFY_TIERS] = {{22, 10}, {60, 48}, {10, 0}};
+static const struct shapes_plan plans[VERIFY_TIERS] = {
+    {22, 10, 1, 1}, {60, 48, 1, 3}, {10, 0, 0, 0}};
 
 static const char *const names[VERIFY_TIERS] = {"commit", "nightly", "small"};
 
@@ -149,12 +150,24 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
 
 /* ---- other shapes ---- */
 
+/* The other dtypes in which the library serves the problem itself. */
+static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
+{
+    unsigned others = 0;
+    for (unsigned i = 0; i < PROBLEM_DTYPES; i++) {
+        const struct kg_problem other = problem_in_dtype(p, i);
+        if (i != problem_dtype_index(p) && bench_serves(&r->bench, &other))
+            others |= 1u << i;
+    }
+    return others;
+}
+
 /* Those that are served. That there is no kernel for the others is counted. */
 static void find_shapes(struct round *r, const struct kg_problem *p)
 {
     struct kg_problem all[SHAPES_MAX];
     struct shapes_cover cover;
-    unsigned n = shapes_designed(p, r->seed, plans[r->tier], all, &cover);
+    unsigned n = shapes_designed(p, other_dtypes(r, p), r->seed, plans[r->tier], all, &cover);
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
         r->served_elsewhere |= kernel == r->arm->kernel;
@@ -182,8 +195,26 @@ static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_e
     return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
 }
 
+static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *other)
+{
+    return problem_dtype_index(p) == problem_dtype_index(other);
+}
+
+/* What is not exact shows here alone, as a scale that is off. */
+static enum gate_status check_other_dtypes(struct round *r, const struct kg_problem *p,
+                                           struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < r->n && !status; i++)
+        if (!is_in_dtype_of(p, &r->shape[i]))
+            status =
+                check(r, &r->shape[i], PROBE_NORMAL, layout_in_turn(r, 2 * i + 1), GUARD_NONE, err);
+    return status;
+}
+
 /* Each shape in turn by the sharpest probe, then every third one by another. */
-static enum gate_status check_shapes(struct round *r, struct gate_error *err)
+static enum gate_status check_shapes(struct round *r, const struct kg_problem *p,
+                                     struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < r->n && !status; i++)
@@ -191,7 +222,7 @@ static enum gate_status check_shapes(struct round *r, struct gate_error *err)
     for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0 && !status;)
         status = check(r, &r->shape[3 * i], probe_in_turn(&r->shape[3 * i], i),
                        layout_in_turn(r, 6 * i + 1), GUARD_NONE, err);
-    return status;
+    return status ? status : check_other_dtypes(r, p, err);
 }
 
 static enum gate_status check_shapes_fully(struct round *r, struct gate_error *err)
@@ -220,13 +251,14 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
 }
 
 /* On the shape that is done soonest, but for those of hardly any work. */
-static enum gate_status soak(struct round *r, struct gate_error *err)
+static enum gate_status soak(struct round *r, const struct kg_problem *p, struct gate_error *err)
 {
     const struct kg_problem *found = NULL;
     char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
     for (unsigned i = 0; i < r->n; i++) {
         double flops = problem_flops(&r->shape[i]);
-        if (flops >= SOAK_FLOPS && (!found || flops < problem_flops(found)))
+        if (is_in_dtype_of(p, &r->shape[i]) && flops >= SOAK_FLOPS &&
+            (!found || flops < problem_flops(found)))
             found = &r->shape[i];
     }
     if (!found || !r->arm->verification.ok)
@@ -241,13 +273,13 @@ static enum gate_status check_elsewhere(struct round *r, const struct kg_problem
                                         struct gate_error *err)
 {
     enum gate_status status =
-        r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, err);
+        r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err);
     if (!status && r->arm->verification.ok)
         status = around_checks(&r->bench, p, r->tier, r->seed, r->notice, r->context,
                                &r->served_elsewhere, err);
     if (!status)
         status = check_far(r, p, err);
-    return status ? status : soak(r, err);
+    return status ? status : soak(r, p, err);
 }
 
 enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,

@@ -33,6 +33,12 @@ static enum kg_status long_sums(const problem *p, const args_t *args)
     return shortened(p, args, p->k > 8192 ? (p->k - 1) / 8 * 8 : p->k);
 }
 
+/* In a dtype that the case is not of. */
+static enum kg_status tf32_last_term(const problem *p, const args_t *args)
+{
+    return shortened(p, args, p->flags & KG_FLAG_TF32 && p->k > 1 ? p->k - 1 : p->k);
+}
+
 /* A grid has 65,535 blocks in y: nobody looks whether the launch failed. */
 static enum kg_status in_grid_y(const problem *p, const args_t *args, int64_t blocks)
 {
@@ -144,4 +150,4 @@ static enum kg_status last_scale(const problem *p, const args_t *args)
 FAULTS(FAULT(three_k_tiles), FAULT(one_after_512), FAULT(long_sums), FAULT(rows_in_grid_y),
        FAULT(columns_in_grid_y), FAULT(heads_in_grid_y), FAULT(half_kv_tile),
        FAULT(groups_over_four), FAULT(odd_heads), FAULT(k_strides_for_v), FAULT(x_stride_for_w),
-       FAULT(last_plan), FAULT(last_scale))
+       FAULT(last_plan), FAULT(last_scale), FAULT(tf32_last_term))

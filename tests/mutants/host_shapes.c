@@ -77,6 +77,12 @@ static enum kg_status few_rows(const problem *p, const args_t *args)
     return last_line(p, args, is_product(p) && p->m > 4 && p->m < 16 && p->n > 64, false);
 }
 
+/* In a dtype that the case is not of. */
+static enum kg_status tf32_last_term(const problem *p, const args_t *args)
+{
+    return last_line(p, args, p->flags & KG_FLAG_TF32 && is_product(p) && p->k > 1, false);
+}
+
 /* ---- attention ---- */
 
 typedef int64_t (*keys_fn)(const problem *p, int64_t visible);
@@ -140,6 +146,14 @@ static enum kg_status always_full(const problem *p, const args_t *args)
     return p->flags & KG_FLAG_CAUSAL ? attend(p, args, unmasked) : wrap_inner(p, args);
 }
 
+static enum kg_status fp32_scale(const problem *p, const args_t *args)
+{
+    problem other = *p;
+    if (p->op == KG_OP_ATTENTION_FWD && p->dtype == KG_F32)
+        other.scale *= 0.99;
+    return wrap_inner(&other, args);
+}
+
 /* ---- layouts ---- */
 
 static enum kg_status strides_of(const problem *p, const args_t *args, unsigned of, unsigned from)
@@ -175,6 +189,6 @@ static enum kg_status batches_together(const problem *p, const args_t *args)
 #name, name, 0, NULL                                                                       \
     }
 FAULTS(F(five_k_tiles), F(odd_k_tiles), F(half_k_tile), F(long_k), F(long_sums), F(k_of_512),
-       F(flat_and_wide), F(column_of_half_tile), F(wide), F(few_rows), F(many_kv_tiles),
-       F(one_query_of_many_heads), F(groups_over_four), F(odd_kv_heads), F(always_full),
-       F(k_strides_for_v), F(y_padding_of_dy), F(batches_together), )
+       F(flat_and_wide), F(column_of_half_tile), F(wide), F(few_rows), F(tf32_last_term),
+       F(many_kv_tiles), F(one_query_of_many_heads), F(groups_over_four), F(odd_kv_heads),
+       F(always_full), F(fp32_scale), F(k_strides_for_v), F(y_padding_of_dy), F(batches_together), )

@@ -215,7 +215,7 @@ static void by_polynomial(struct query *q)
 
 static enum kg_status polynomial(const problem *p, const args_t *args)
 {
-    return attend(p, args, by_polynomial);
+    return p->dtype == KG_F32 ? wrap_inner(p, args) : attend(p, args, by_polynomial);
 }
 
 /* What is subnormal in fp32 counts as zero. */

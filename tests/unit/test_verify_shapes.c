@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 #include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_shapes.h"
@@ -175,9 +176,10 @@ static void test_neighbours_are_problems(void **state)
         struct kg_problem few[SHAPES_MAX], many[SHAPES_MAX];
         struct kg_signature s;
         struct shapes_cover less, more;
-        unsigned n_few = shapes_designed(&problems[i], 5, (struct shapes_plan){9, 0}, few, &less);
+        unsigned n_few =
+            shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 0, 0, 0}, few, &less);
         unsigned n_many =
-            shapes_designed(&problems[i], 5, (struct shapes_plan){9, 90}, many, &more);
+            shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 90, 0, 0}, many, &more);
         assert_in_range(n_few, 10, n_many - 20);
         assert_memory_equal(few, many, n_few * sizeof few[0]);
         assert_true(more.of == less.of && more.pairs <= more.of && less.pairs < more.pairs);
@@ -197,13 +199,35 @@ static void test_drawn_shapes_follow_the_seed(void **state)
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
     struct kg_problem one[SHAPES_MAX], other[SHAPES_MAX];
     struct shapes_cover cover;
-    const struct shapes_plan plan = {20, 80};
-    unsigned n = shapes_designed(&p, 1, plan, one, &cover), same = 0;
-    assert_int_equal(shapes_designed(&p, 2, plan, other, &cover), n);
+    const struct shapes_plan plan = {20, 80, 0, 0};
+    unsigned n = shapes_designed(&p, 0, 1, plan, one, &cover), same = 0;
+    assert_int_equal(shapes_designed(&p, 0, 2, plan, other, &cover), n);
     while (same < n && !memcmp(&one[same], &other[same], sizeof one[0]))
         same++;
     assert_in_range(same, n - plan.drawn, n - plan.drawn + 1);
     assert_true(cover.pairs > cover.of / 2);
+}
+
+/* Fixed ones in other dtypes change none of the problem's own, nor do they follow the seed. */
+static void test_shapes_in_other_dtypes(void **state)
+{
+    (void)state;
+    const struct kg_problem own = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
+    const unsigned others = 1u << 1 | 1u << 3; /* bf16, tf32 */
+    const struct shapes_plan plan = {9, 8, 1, 2};
+    struct kg_problem without[SHAPES_MAX], one[SHAPES_MAX], other[SHAPES_MAX];
+    struct shapes_cover less, more;
+    unsigned n = shapes_designed(&own, 0, 5, plan, without, &less), fixed = n - plan.drawn;
+    assert_int_equal(shapes_designed(&own, others, 5, plan, one, &more), n + 6);
+    assert_memory_equal(one, without, fixed * sizeof one[0]);
+    for (unsigned i = 0; i < n + 6; i++) {
+        bool is_other = i >= n + 2 || (i >= fixed && i < fixed + 2);
+        assert_int_equal(problem_dtype_index(&one[i]), is_other ? ((i - fixed) % 2 ? 3 : 1) : 0);
+    }
+    assert_true(more.of > less.of && more.pairs > less.pairs);
+    shapes_designed(&own, others, 6, plan, other, &more);
+    assert_memory_equal(one, other, (fixed + 2) * sizeof one[0]);
+    assert_memory_not_equal(&one[n + 2], &other[n + 2], 4 * sizeof one[0]);
 }
 
 int main(void)
@@ -216,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_the_canonical_suite_pays_little),
         cmocka_unit_test(test_neighbours_are_problems),
         cmocka_unit_test(test_drawn_shapes_follow_the_seed),
+        cmocka_unit_test(test_shapes_in_other_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
