@@ -12,7 +12,8 @@ one of the suite "smoke", or of that which it names. A row whose outcome is not 
 printed with what was said; the last two lines are the recall (faults that were found, of all that
 must be) and the false alarms (right kernels that were called wrong).
 
-N rows are judged beside each other: 2 by default on the host, 1 on a GPU, where more need root (see
+No vendor's library is beside a mutant: on a GPU opening them takes longer than judging it. N rows
+are judged beside each other: 2 by default on the host, 1 on a GPU, where more need root (see
 Gate.call). Rows that a GPU times come one after the other when the rest is done; --untimed leaves
 them out. --write puts the table into README.md; what passes on a GPU saw is added up in
 seen-cuda.json, so that the table is the same on machines without one; another gate begins anew.
@@ -35,6 +36,7 @@ ROOT = os.path.dirname(os.path.dirname(FOLDER))
 README = os.path.join(FOLDER, "README.md")
 SEEN_CUDA = os.path.join(FOLDER, "seen-cuda.json")
 NOT_RUN = "not run"
+NO_VENDOR = "none.so"  # is not there, and stands for those that the gate would open else
 BEGIN, END = "<!-- suite.py --write makes what follows -->", "<!-- to here -->"
 
 Judgement = collections.namedtuple("Judgement", "row outcome message right")
@@ -116,7 +118,8 @@ class Gate:
         env["TMPDIR"] = self.folder
         alone = ["unshare", "--pid", "--fork", "--mount-proc"] if self.beside else []
         options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
-                   "--json", "--timeout", row.get("timeout", "60"), "--library", library]
+                   "--json", "--timeout", row.get("timeout", "60"), "--library", library,
+                   "--provider", NO_VENDOR]
         if self.seed:
             options += ["--seed", self.seed]
         return subprocess.run([*alone, os.path.join(self.build, "bin", "gate"),
