@@ -22,7 +22,7 @@
 struct verify_run {
     struct run_request request;
     enum verify_tier tier;
-    bool sanitized;
+    bool sanitized, vendors;
     const char *allow;
     struct run_setup setup;
     struct case_result *results; /* of the suite's cases */
@@ -45,6 +45,18 @@ static const struct option_def options[] = {
      .form = "commit, nightly or small",
      .read = read_tier,
      .fallback = "commit"},
+    {.name = "provider",
+     .value = "FILE",
+     .help = "a library whose error is shown beside, repeatable",
+     .type = OPTION_LIST,
+     .at = offsetof(struct verify_run, request.providers),
+     .key = "providers",
+     .is_path = true,
+     .fallback = "none"},
+    {.name = "vendors",
+     .help = "on a GPU show the error of cuBLAS or cuDNN beside, which takes seconds to prepare",
+     .type = OPTION_FLAG,
+     .at = offsetof(struct verify_run, vendors)},
     {.name = "sanitize",
      .help = "run small shapes under compute-sanitizer's four tools instead",
      .type = OPTION_FLAG,
@@ -65,10 +77,7 @@ const struct command command_verify = {
              "awkward ones round them, in every layout that kernels may be given; what they write "
              "beside their outputs; whether they give the same bits again. 'gate run' asks the "
              "commit tier of every kernel before it is timed.",
-    .groups = {{request_options, 0},
-               {request_library_options, 0},
-               {request_provider_options, 0},
-               {options, 0}},
+    .groups = {{request_options, 0}, {request_library_options, 0}, {options, 0}},
     .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
               "case of a suite of your own that is not served, or one that a sanitizer skipped, 4 "
               "environment refused, 64 "
@@ -513,5 +522,6 @@ int cmd_verify(int argc, char **argv)
         return command_usage(&command_verify, "--allow goes with --sanitize");
     if (v.sanitized && !options_given(&seen, "suite"))
         v.request.suite = "smoke";
+    v.request.target.without_vendors = !v.vendors;
     return execute(&command_verify, &v);
 }

@@ -68,7 +68,7 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
         status = paths_library(host ? "libhost.so" : "libours.so", t->library, err);
     for (; n < choice->n_providers; n++)
         t->providers[n] = choice->providers[n];
-    if (!choice->n_providers && !host && !status)
+    if (!choice->n_providers && !choice->without_vendors && !host && !status)
         status = add_vendors(t, &n, err);
     t->options = (struct supervisor_options){
         .worker = choice->worker,

@@ -23,6 +23,7 @@ struct target_choice {
     const char *library;
     const char *const *providers;
     size_t n_providers;
+    bool without_vendors; /* whose libraries are providers on a GPU where no other is named */
     const char *worker;
     double timeout_s;
 };

@@ -66,6 +66,18 @@ class Right(Verify):
         verify = document["cases"][0]["arms"][0]["verify"]
         self.assertEqual((verify["vendor"], verify["vendor_ratio"]), ("host", 1))
 
+    def test_vendors_come_when_asked_for(self):
+        """To a worker that only says what it is called with."""
+        worker = os.path.join(self.folder, "worker")
+        with open(worker, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\necho "$@" >&2\nexit 1\n')
+        os.chmod(worker, 0o755)
+        command = ("verify", "--device", "cuda:0", "--suite", "smoke", "--worker", worker,
+                   "--library", HOST)
+        for options, providers in (((), 0), (("--vendors",), 4), (("--provider", "x.so"), 1)):
+            done = self.gate(*command, *options)
+            self.assertEqual(done.stderr.count("--provider"), providers, done.stderr)
+
     def test_a_vendor_that_is_not_timed_is_not_tuned(self):
         """Its prepare() fails."""
         copy = self.copy_of_host()
