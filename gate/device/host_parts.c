@@ -55,11 +55,14 @@ static void note_bad(struct device_parts *found, int64_t index, double value, do
 /* A unit of the last place of a normal number of 16 bits; 0 of any other. */
 static double unit_of(uint32_t dtype, double reference)
 {
-    int exponent;
-    frexp(reference, &exponent);
-    if (dtype == KG_F32 || exponent < (dtype == KG_F16 ? -13 : -125))
+    if (dtype == KG_F32 || fabs(reference) < (dtype == KG_F16 ? 0x1p-14 : 0x1p-126))
         return 0;
-    return ldexp(1, exponent - (dtype == KG_F16 ? 11 : 8));
+    uint64_t bits;
+    memcpy(&bits, &reference, sizeof bits);
+    bits = ((bits >> 52 & 0x7ff) - (dtype == KG_F16 ? 10 : 7)) << 52; /* the exponent alone */
+    double unit;
+    memcpy(&unit, &bits, sizeof unit);
+    return unit;
 }
 
 static void note_bias(struct device_parts *found, double error, double reference, double unit)

@@ -426,12 +426,6 @@ static void fill_special(enum probe probe, const struct kg_problem *p, const str
 
 /* ---- attention ---- */
 
-/* Key j of a KV head is the signs of code(j); V is integers, so that what was found is exact. */
-static double code(uint64_t seed, int64_t kv_head, int64_t key, int64_t d)
-{
-    return sign(seed_at(seed, (uint64_t)kv_head), key * 1024 + d);
-}
-
 /*
  * The key that `row` of `head` looks for: by turns of the heads near the diagonal or at the end,
  * and elsewhere. Of two heads one finds the last key with its last row, which may be all that sees
@@ -480,18 +474,36 @@ static double safe_scale(const struct kg_problem *p)
     return scale > 1e-3 && scale < 1e3 ? p->scale : 1;
 }
 
-static double value_retrieval(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                              uint64_t seed)
+/* V is integers, so that what was found is exact. */
+static double value_found(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                          uint64_t seed)
 {
+    (void)p;
+    (void)i;
     (void)n;
-    int64_t d = flat % p->head_dim, query = flat / p->head_dim;
-    if (i == 2)
-        return integer(seed, flat, -8, 8);
-    if (i == 1)
-        return code(seed, query / p->seqlen_kv, query % p->seqlen_kv, d);
-    int64_t head = query / p->seqlen_q, row = query % p->seqlen_q;
-    int64_t key = sought_key(p, seed, head, row);
-    return code(seed, kv_head_of(p, head), key, d) * round(RETRIEVAL_SCORE / safe_scale(p));
+    return integer(seed, flat, -8, 8);
+}
+
+/* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
+static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
+                       uint64_t seed)
+{
+    const int64_t rows = queries ? p->seqlen_q : p->seqlen_kv, n = elements_of(t) / p->head_dim;
+    const double size = queries ? round(RETRIEVAL_SCORE / safe_scale(p)) : 1;
+    for (int64_t line = 0; line < n; line++) {
+        int64_t head = line / rows, at = offset_of(t, line * p->head_dim);
+        int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
+        uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
+        for (int64_t d = 0; d < p->head_dim; d++)
+            kg_store_float(t->data, t->dtype, at + d, (float)(sign(code, key * 1024 + d) * size));
+    }
+}
+
+static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
+{
+    fill_codes(p, &in[0], true, seed);
+    fill_codes(p, &in[1], false, seed);
+    fill_tensor(value_found, p, &in[2], 2, seed);
 }
 
 /* Score of key j: a straight line through the keys, falling in every other head. */
@@ -613,15 +625,17 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
         [PROBE_NORMAL] = value_normal,       [PROBE_UNIFORM] = value_uniform,
         [PROBE_INTEGERS] = value_integer,    [PROBE_CANCELLATION] = value_cancelling,
         [PROBE_EXPONENTS] = value_exponents, [PROBE_CONSTANT] = value_constant,
-        [PROBE_RETRIEVAL] = value_retrieval, [PROBE_RAMP] = value_ramp,
-        [PROBE_MASKED] = value_masked,       [PROBE_SHIFTED] = value_shifted,
-        [PROBE_STRETCHED] = value_stretched, [PROBE_FAINT] = value_faint,
+        [PROBE_RAMP] = value_ramp,           [PROBE_MASKED] = value_masked,
+        [PROBE_SHIFTED] = value_shifted,     [PROBE_STRETCHED] = value_stretched,
+        [PROBE_FAINT] = value_faint,
     };
     if (normals[0] == 0)
         make_normals();
     largest_integer = probe_integers(p);
     if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND || probe == PROBE_NAN_SECOND)
         fill_special(probe, p, in, n_in, seed);
+    else if (probe == PROBE_RETRIEVAL)
+        fill_retrieval(p, in, seed);
     else if (probe >= PROBE_RETRIEVAL || probe == PROBE_EXPONENTS)
         fill_together(values[probe], p, in, n_in, seed);
     else
