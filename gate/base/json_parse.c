@@ -13,35 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/json_scan.h"
 #include "gate/base/utf8.h"
 
 #define MAX_NUMBER 63 /* characters; cJSON cuts a longer one off */
 
 /* ---- the text ---- */
 
-/* What may come next. */
-enum state { VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA_OR_END, END };
-
-struct scan {
-    const char *text;
-    size_t len, at;
-    enum state state;
-    unsigned depth;
-    uint64_t objects; /* by depth: the innermost open value of a bit that is set is an object */
-    size_t n_values, n_keys;
-    size_t stop_value, stop_key; /* the place of one that ends the check; SIZE_MAX: none */
-    const char *fault;           /* NULL, or what is wrong at fault_at */
-    size_t fault_at;
-};
-
 _Static_assert(JSON_MAX_DEPTH < 64, "a bit for each open value");
 
-static struct scan start(const char *text, size_t len)
+struct json_scan json_scan_of(const char *text, size_t len)
 {
-    return (struct scan){.text = text, .len = len, .stop_value = SIZE_MAX, .stop_key = SIZE_MAX};
+    return (struct json_scan){
+        .text = text, .len = len, .stop_value = SIZE_MAX, .stop_key = SIZE_MAX};
 }
 
-static bool fault(struct scan *s, size_t at, const char *what)
+static bool fault(struct json_scan *s, size_t at, const char *what)
 {
     s->fault = what;
     s->fault_at = at;
@@ -49,12 +36,12 @@ static bool fault(struct scan *s, size_t at, const char *what)
 }
 
 /* The byte at the cursor, -1 at the end. */
-static int peek(const struct scan *s)
+static int peek(const struct json_scan *s)
 {
     return s->at < s->len ? (unsigned char)s->text[s->at] : -1;
 }
 
-static bool take(struct scan *s, char c)
+static bool take(struct json_scan *s, char c)
 {
     bool there = peek(s) == c;
     s->at += there;
@@ -62,7 +49,7 @@ static bool take(struct scan *s, char c)
 }
 
 /* What to say of an unexpected byte: the end and bytes that no text holds have their own words. */
-static bool unexpected(struct scan *s, const char *expected)
+static bool unexpected(struct json_scan *s, const char *expected)
 {
     int c = peek(s);
     return fault(s, s->at, c < 0 ? "the text ends too early" : c ? expected : "NUL byte");
@@ -73,7 +60,7 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
-static bool skip_digits(struct scan *s)
+static bool skip_digits(struct json_scan *s)
 {
     if (!is_digit(peek(s)))
         return unexpected(s, "malformed number");
@@ -82,7 +69,7 @@ static bool skip_digits(struct scan *s)
     return true;
 }
 
-static bool check_number(struct scan *s)
+static bool check_number(struct json_scan *s)
 {
     char copy[MAX_NUMBER + 1];
     size_t start = s->at;
@@ -107,7 +94,7 @@ static bool check_number(struct scan *s)
     return (!scaled || isfinite(strtod(copy, NULL))) || fault(s, start, "number out of range");
 }
 
-static bool read_hex4(struct scan *s, unsigned *code)
+static bool read_hex4(struct json_scan *s, unsigned *code)
 {
     *code = 0;
     for (int i = 0; i < 4; i++, s->at++) {
@@ -122,7 +109,7 @@ static bool read_hex4(struct scan *s, unsigned *code)
 }
 
 /* The cursor is behind the backslash. */
-static bool check_escape(struct scan *s)
+static bool check_escape(struct json_scan *s)
 {
     size_t start = s->at - 1;
     unsigned high, low;
@@ -151,7 +138,7 @@ static bool is_plain(char c)
     return c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
 }
 
-static bool check_string(struct scan *s)
+static bool check_string(struct json_scan *s)
 {
     size_t start = s->at++;
     for (;;) {
@@ -174,7 +161,7 @@ static bool check_string(struct scan *s)
     }
 }
 
-static bool check_word(struct scan *s, const char *word)
+static bool check_word(struct json_scan *s, const char *word)
 {
     size_t n = strlen(word);
     if (s->len - s->at < n || memcmp(s->text + s->at, word, n) != 0)
@@ -183,18 +170,18 @@ static bool check_word(struct scan *s, const char *word)
     return true;
 }
 
-static bool open_value(struct scan *s, bool object)
+static bool open_value(struct json_scan *s, bool object)
 {
     if (s->depth == JSON_MAX_DEPTH)
         return fault(s, s->at, "nested too deeply");
     uint64_t bit = (uint64_t)1 << ++s->depth;
     s->objects = object ? s->objects | bit : s->objects & ~bit;
-    s->state = object ? KEY_OR_END : VALUE_OR_END;
+    s->state = object ? JSON_KEY_OR_END : JSON_VALUE_OR_END;
     s->at++;
     return true;
 }
 
-static bool check_value(struct scan *s)
+static bool check_value(struct json_scan *s)
 {
     int c = peek(s);
     if (s->n_values == s->stop_value)
@@ -203,7 +190,7 @@ static bool check_value(struct scan *s)
         return fault(s, s->at, "too many values");
     if (c == '{' || c == '[')
         return open_value(s, c == '{');
-    s->state = s->depth ? COMMA_OR_END : END;
+    s->state = s->depth ? JSON_COMMA_OR_END : JSON_END;
     return c == '"'                  ? check_string(s)
            : c == 't'                ? check_word(s, "true")
            : c == 'f'                ? check_word(s, "false")
@@ -212,44 +199,44 @@ static bool check_value(struct scan *s)
                                      : unexpected(s, "expected a value");
 }
 
-static bool check_key(struct scan *s)
+static bool check_key(struct json_scan *s)
 {
     if (peek(s) != '"')
         return unexpected(s, "expected a key in double quotes");
     if (s->n_keys++ == s->stop_key)
         return fault(s, s->at, "key that this object has already");
-    s->state = COLON;
+    s->state = JSON_COLON;
     return check_string(s);
 }
 
-static bool close_value(struct scan *s)
+static bool close_value(struct json_scan *s)
 {
     s->at++;
-    s->state = --s->depth ? COMMA_OR_END : END;
+    s->state = --s->depth ? JSON_COMMA_OR_END : JSON_END;
     return true;
 }
 
-static bool check_token(struct scan *s)
+static bool check_token(struct json_scan *s)
 {
     bool object = s->objects >> s->depth & 1;
     bool ends = peek(s) == (object ? '}' : ']');
     switch (s->state) {
-    case KEY_OR_END:
+    case JSON_KEY_OR_END:
         return ends ? close_value(s) : check_key(s);
-    case KEY:
+    case JSON_KEY:
         return check_key(s);
-    case COLON:
-        s->state = VALUE;
+    case JSON_COLON:
+        s->state = JSON_VALUE;
         return take(s, ':') || unexpected(s, "expected ':' after a key");
-    case COMMA_OR_END:
+    case JSON_COMMA_OR_END:
         if (ends)
             return close_value(s);
-        s->state = object ? KEY : VALUE;
+        s->state = object ? JSON_KEY : JSON_VALUE;
         return take(s, ',') ||
                unexpected(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
-    case VALUE_OR_END:
+    case JSON_VALUE_OR_END:
         return ends ? close_value(s) : check_value(s);
-    case VALUE:
+    case JSON_VALUE:
         return check_value(s);
     default:
         return unexpected(s, "more text after the end of the value");
@@ -261,13 +248,24 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static void skip_space(struct scan *s)
+static void skip_space(struct json_scan *s)
 {
     while (s->at < s->len && is_space(s->text[s->at]))
         s->at++;
 }
 
-static bool check_text(struct scan *s)
+bool json_scan_next(struct json_scan *s)
+{
+    do {
+        skip_space(s);
+        s->start = s->at;
+        if ((s->state == JSON_END && s->at == s->len) || !check_token(s))
+            return false;
+    } while (s->text[s->start] == ',' || s->text[s->start] == ':');
+    return true;
+}
+
+static bool check_text(struct json_scan *s)
 {
     static const char mark[] = "\xef\xbb\xbf";
     if (s->len >= 3 && memcmp(s->text, mark, 3) == 0)
@@ -275,12 +273,9 @@ static bool check_text(struct scan *s)
     skip_space(s);
     if (s->at == s->len)
         return fault(s, 0, "the text is empty");
-    while (s->state != END || s->at < s->len) {
-        if (!check_token(s))
-            return false;
-        skip_space(s);
-    }
-    return true;
+    while (json_scan_next(s))
+        ;
+    return !s->fault;
 }
 
 /* ---- the tree ---- */
@@ -320,7 +315,7 @@ static size_t find_duplicate(const cJSON *value, struct key *keys, size_t *n)
 }
 
 /* False, with the fault, where memory is short or a key comes twice; `s` is behind the text. */
-static bool check_keys(struct scan *s, const cJSON *value)
+static bool check_keys(struct json_scan *s, const cJSON *value)
 {
     struct key *keys = calloc(s->n_keys + 1, sizeof *keys);
     size_t n = 0, duplicate = keys ? find_duplicate(value, keys, &n) : 0;
@@ -329,7 +324,7 @@ static bool check_keys(struct scan *s, const cJSON *value)
         return false;
     if (duplicate == SIZE_MAX)
         return true;
-    *s = start(s->text, s->len);
+    *s = json_scan_of(s->text, s->len);
     s->stop_key = duplicate;
     return check_text(s);
 }
@@ -351,7 +346,7 @@ static void line_and_column(const char *text, size_t at, unsigned *line, unsigne
 enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
                                enum gate_status status, cJSON **out, struct gate_error *err)
 {
-    struct scan s = start(text, len);
+    struct json_scan s = json_scan_of(text, len);
     cJSON *value = check_text(&s) ? cJSON_ParseWithLength(text, len) : NULL;
     unsigned line, column;
     if (value && check_keys(&s, value)) {
@@ -405,7 +400,7 @@ static bool is_named(const cJSON *item, size_t index, const char *pointer)
 bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
                  unsigned *line, unsigned *column)
 {
-    struct scan s = start(text, len);
+    struct json_scan s = json_scan_of(text, len);
     struct place at = {0};
     const cJSON *value = root, *item = NULL;
     size_t key = SIZE_MAX; /* that of the value */

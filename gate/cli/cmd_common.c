@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gate/base/file.h"
+#include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/tracker/remote.h"
 
@@ -58,7 +59,9 @@ struct report_style command_style(void)
 
 struct document_reader {
     const char *name;
-    struct document *document;
+    struct document *document; /* NULL: the text is to be written */
+    bool indented;
+    struct buf *out;
     bool found;
     enum gate_status status;
     struct gate_error *err;
@@ -67,8 +70,14 @@ struct document_reader {
 static bool read_document(void *context, const char *text, size_t len)
 {
     struct document_reader *r = context;
+    cJSON *tree = NULL;
     r->found = true;
-    r->status = document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err);
+    if (r->document) {
+        r->status = document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err);
+    } else if (!(r->status = json_parse(r->name, text, len, GATE_IO, &tree, r->err))) {
+        json_write(tree, r->indented, r->out);
+        cJSON_Delete(tree);
+    }
     return false;
 }
 
@@ -89,8 +98,8 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
     return status;
 }
 
-enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
-                                  struct gate_error *err)
+static enum gate_status find_document(struct store *s, const char *uuid, struct document_reader *r,
+                                      struct gate_error *err)
 {
     char newest[64], name[128];
     if (strcmp(uuid, "latest") == 0) {
@@ -100,11 +109,24 @@ enum gate_status command_document(struct store *s, const char *uuid, struct docu
         uuid = newest;
     }
     snprintf(name, sizeof(name), "stored run %s", uuid);
-    struct document_reader r = {.name = name, .document = out, .status = GATE_OK, .err = err};
-    enum gate_status status = store_document(s, uuid, read_document, &r, err);
+    r->name = name;
+    r->err = err;
+    enum gate_status status = store_document(s, uuid, read_document, r, err);
     if (status == GATE_OK)
-        status = r.status;
-    if (status == GATE_OK && !r.found)
+        status = r->status;
+    if (status == GATE_OK && !r->found)
         status = gate_fail(err, GATE_IO, "%s has no document", name);
     return status;
+}
+
+enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
+                                  struct gate_error *err)
+{
+    return find_document(s, uuid, &(struct document_reader){.document = out}, err);
+}
+
+enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
+                                       struct buf *out, struct gate_error *err)
+{
+    return find_document(s, uuid, &(struct document_reader){.indented = indented, .out = out}, err);
 }

@@ -69,4 +69,8 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
 enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
                                   struct gate_error *err);
 
+/* The same as JSON, with the members that it came with, in their order. */
+enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
+                                       struct buf *out, struct gate_error *err);
+
 #endif

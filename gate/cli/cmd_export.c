@@ -82,12 +82,21 @@ static enum gate_status flush(struct exporter *e)
     return status;
 }
 
-static enum gate_status put_document(struct exporter *e, const struct document *document)
+static enum gate_status put_csv(struct exporter *e, const struct document *document)
 {
-    if (e->format == EXPORT_CSV)
-        report_csv_rows(document, &e->piece);
-    else
-        json_write(document->tree, e->format == EXPORT_JSON, &e->piece);
+    report_csv_rows(document, &e->piece);
+    return flush(e);
+}
+
+/* All members as they came, in their order. */
+static enum gate_status put_json(struct exporter *e, const char *text, size_t len)
+{
+    cJSON *tree = NULL;
+    enum gate_status status = json_parse("stored run", text, len, GATE_IO, &tree, e->err);
+    if (status != GATE_OK)
+        return status;
+    json_write(tree, false, &e->piece);
+    cJSON_Delete(tree);
     return flush(e);
 }
 
@@ -95,9 +104,13 @@ static bool put_text(void *context, const char *text, size_t len)
 {
     struct exporter *e = context;
     struct document document;
+    if (e->format != EXPORT_CSV) {
+        e->status = put_json(e, text, len);
+        return e->status == GATE_OK;
+    }
     e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);
     if (e->status == GATE_OK) {
-        e->status = put_document(e, &document);
+        e->status = put_csv(e, &document);
         document_release(&document);
     }
     return e->status == GATE_OK;
@@ -106,20 +119,24 @@ static bool put_text(void *context, const char *text, size_t len)
 static enum gate_status put_runs(struct exporter *e, struct store *store, const char *run)
 {
     struct document document;
-    enum gate_status status;
+    enum gate_status status = GATE_OK;
     if (e->format == EXPORT_CSV) {
         report_csv_header(&e->piece);
         status = flush(e);
-        if (status != GATE_OK)
-            return status;
     }
+    if (status != GATE_OK)
+        return status;
     if (!run) {
         status = store_documents(store, put_text, e, e->err);
         return status == GATE_OK ? e->status : status;
     }
+    if (e->format != EXPORT_CSV) {
+        status = command_document_json(store, run, e->format == EXPORT_JSON, &e->piece, e->err);
+        return status == GATE_OK ? flush(e) : status;
+    }
     status = command_document(store, run, &document, e->err);
     if (status == GATE_OK) {
-        status = put_document(e, &document);
+        status = put_csv(e, &document);
         document_release(&document);
     }
     return status;

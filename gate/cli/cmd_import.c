@@ -99,7 +99,7 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
     if (status != GATE_OK)
         return status;
     if (!document_check(&d, clock_wall_ms(), &fault)) {
-        fields_fault(im->name, line, text->data, text->len, d.tree, &fault, GATE_IO, err);
+        fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
         document_release(&d);
         return GATE_IO;
     }

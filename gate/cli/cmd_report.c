@@ -61,15 +61,18 @@ static enum gate_status report(const struct report_arguments *a, struct gate_err
 
     buf_init(&text, COMMAND_MAX_OUTPUT);
     enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
+    bool json = a->json || a->format == REPORT_JSON;
     if (status == GATE_OK)
-        status = command_document(store, a->run, &document, err);
-    if (status == GATE_OK) {
+        status = json ? command_document_json(store, a->run, true, &text, err)
+                      : command_document(store, a->run, &document, err);
+    if (status == GATE_OK && !json) {
         if (!a->output)
             style = command_style();
         style.link = a->link.url;
-        report_write(&document, a->json ? REPORT_JSON : a->format, &style, &text);
-        status = command_write(a->output, &text, err);
+        report_write(&document, a->format, &style, &text);
     }
+    if (status == GATE_OK)
+        status = command_write(a->output, &text, err);
     buf_release(&text);
     document_release(&document);
     store_close(store);

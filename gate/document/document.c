@@ -413,16 +413,26 @@ bool document_read(const cJSON *tree, struct document *out, struct field_fault *
     return fields_read(&document_shape, tree, out, fault);
 }
 
+bool document_take(const char *text, size_t len, struct document *out)
+{
+    char *texts;
+    bool good = fields_take(&document_shape, text, len, out, &texts);
+    out->texts = good ? texts : NULL;
+    return good;
+}
+
 enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
                                 enum gate_status status, struct document *out,
                                 struct gate_error *err)
 {
     cJSON *tree = NULL;
-    enum gate_status parsed =
-        fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err);
-    if (!parsed)
-        out->tree = tree;
-    return parsed;
+    if (document_take(text, len, out))
+        return GATE_OK;
+    if (fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err))
+        return status;
+    document_release(out);
+    cJSON_Delete(tree);
+    return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
 }
 
 enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
@@ -439,8 +449,8 @@ enum gate_status document_load(const char *path, struct document *out, struct ga
 void document_release(struct document *d)
 {
     fields_release(&document_shape, d);
-    cJSON_Delete(d->tree);
-    d->tree = NULL;
+    free(d->texts);
+    d->texts = NULL;
 }
 
 const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,

@@ -294,7 +294,7 @@ struct document {
     size_t n_cases;
     struct document_not_served *not_served;
     size_t n_not_served;
-    cJSON *tree; /* that the texts are of; the document's where document_parse() made it */
+    char *texts; /* that the texts are part of; NULL: they are those of a tree */
 };
 
 /*
@@ -304,6 +304,9 @@ struct document {
  * where it is true.
  */
 bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault);
+
+/* The same of a text, which the document keeps no part of. False says not what the fault is. */
+bool document_take(const char *text, size_t len, struct document *out);
 
 /* The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
  * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. */

@@ -12,6 +12,7 @@
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
+#include "gate/document/values.h"
 
 #define FIELDS_MAX 64 /* of a shape: a bit each */
 
@@ -64,22 +65,23 @@ fail(struct field_fault *fault, const struct step *at, const char *format, ...)
 }
 
 static bool is_unlike(struct field_fault *fault, const struct step *at, const char *expected,
-                      const cJSON *value)
+                      const struct value *value)
 {
+    static const char *const kinds[] = {[VALUE_NULL] = "null",
+                                        [VALUE_FALSE] = "false",
+                                        [VALUE_TRUE] = "true",
+                                        [VALUE_LIST] = "an array",
+                                        [VALUE_OBJECT] = "an object"};
     char text[64], cut[48];
-    const char *found = cJSON_IsString(value)   ? text
-                        : cJSON_IsNumber(value) ? text
-                        : cJSON_IsTrue(value)   ? "true"
-                        : cJSON_IsFalse(value)  ? "false"
-                        : cJSON_IsNull(value)   ? "null"
-                        : cJSON_IsArray(value)  ? "an array"
-                                                : "an object";
-    if (cJSON_IsNumber(value))
-        snprintf(text, sizeof text, "%.15g", value->valuedouble);
-    else if (cJSON_IsString(value) && strlen(value->valuestring) < sizeof cut)
-        snprintf(text, sizeof text, "'%s'", value->valuestring);
-    else if (cJSON_IsString(value))
-        snprintf(text, sizeof text, "a string of %zu characters", utf8_length(value->valuestring));
+    const char *found = text;
+    if (value->kind == VALUE_NUMBER)
+        snprintf(text, sizeof text, "%.15g", value->number);
+    else if (value->kind != VALUE_TEXT)
+        found = kinds[value->kind];
+    else if (strlen(value->text) < sizeof cut)
+        snprintf(text, sizeof text, "'%s'", value->text);
+    else
+        snprintf(text, sizeof text, "a string of %zu characters", utf8_length(value->text));
     return fail(fault, at, "must be %s, is %s", expected, found);
 }
 
@@ -163,7 +165,7 @@ static int find_word(const char *const *words, const char *s)
 }
 
 static bool is_no_word(struct field_fault *fault, const struct step *at, const struct field *f,
-                       const cJSON *value)
+                       const struct value *value)
 {
     char list[160] = "";
     size_t first = f->kind == FIELD_WORD ? (size_t)f->least : 0;
@@ -178,12 +180,12 @@ static bool is_no_word(struct field_fault *fault, const struct step *at, const s
     return is_unlike(fault, at, list, value);
 }
 
-static bool read_text(const struct field *f, const cJSON *value, const char **out,
+static bool read_text(const struct field *f, const struct value *value, const char **out,
                       const struct step *at, struct field_fault *fault)
 {
-    if (!cJSON_IsString(value))
+    if (value->kind != VALUE_TEXT)
         return is_unlike(fault, at, "a string", value);
-    const char *s = value->valuestring;
+    const char *s = value->text;
     size_t n = utf8_length(s);
     *out = s;
     if (f->words)
@@ -195,13 +197,13 @@ static bool read_text(const struct field *f, const cJSON *value, const char **ou
     return has_form(f->form, s) || is_unlike(fault, at, form_name(f->form), value);
 }
 
-static bool read_number(const struct field *f, const cJSON *value, double *out,
+static bool read_number(const struct field *f, const struct value *value, double *out,
                         const struct step *at, struct field_fault *fault)
 {
     bool fraction = f->form == FORM_FRACTION;
-    if (!cJSON_IsNumber(value))
+    if (value->kind != VALUE_NUMBER)
         return is_unlike(fault, at, fraction ? form_name(f->form) : "a number", value);
-    double x = *out = value->valuedouble;
+    double x = *out = value->number;
     bool below = f->flags & FIELD_ABOVE ? x <= f->least : x < f->least;
     if (fraction && (below || x > f->most))
         return is_unlike(fault, at, form_name(f->form), value);
@@ -211,11 +213,11 @@ static bool read_number(const struct field *f, const cJSON *value, double *out,
     return x <= f->most || fail(fault, at, "must be at most %.15g, is %.15g", f->most, x);
 }
 
-static bool read_count(const struct field *f, const cJSON *value, int64_t *out,
+static bool read_count(const struct field *f, const struct value *value, int64_t *out,
                        const struct step *at, struct field_fault *fault)
 {
     double x;
-    if (cJSON_IsNumber(value) && value->valuedouble != floor(value->valuedouble))
+    if (value->kind == VALUE_NUMBER && value->number != floor(value->number))
         return is_unlike(fault, at, "an integer", value);
     if (!read_number(f, value, &x, at, fault))
         return false;
@@ -223,68 +225,90 @@ static bool read_count(const struct field *f, const cJSON *value, int64_t *out,
     return true;
 }
 
-static bool read_word(const struct field *f, const cJSON *value, int *out, const struct step *at,
-                      struct field_fault *fault)
+static bool read_word(const struct field *f, const struct value *value, int *out,
+                      const struct step *at, struct field_fault *fault)
 {
-    if (!cJSON_IsString(value))
+    if (value->kind != VALUE_TEXT)
         return is_unlike(fault, at, "a string", value);
-    *out = find_word(f->words, value->valuestring);
+    *out = find_word(f->words, value->text);
     return *out >= (int)f->least || is_no_word(fault, at, f, value);
 }
 
-static bool read_object(const struct shape *s, const cJSON *value, char *out, const struct step *at,
-                        struct field_fault *fault);
+/* What reads, and where the first fault goes. */
+struct reader {
+    struct values values;
+    struct field_fault *fault;
+};
+
+static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
+                        const struct step *at);
+
+/* Makes room for one more element of a list that has n, by powers of two. */
+static bool grow(void **list, size_t n, size_t bytes)
+{
+    bool full = n < 2 ? n == 0 : !(n & (n - 1));
+    void *more = full ? realloc(*list, (n < 2 ? 2 : 2 * n) * bytes) : *list;
+    if (more)
+        *list = more;
+    return more;
+}
 
 /* A list of objects, or of numbers or texts where the field has no shape. */
-static bool read_list(const struct field *f, const cJSON *value, void **list, size_t *n,
-                      const struct step *at, struct field_fault *fault)
+static bool read_list(struct reader *r, const struct field *f, struct value *value, void **list,
+                      size_t *n, const struct step *at)
 {
     const bool texts = f->kind == FIELD_TEXTS;
     const double bound = f->each > 0 ? f->each : INFINITY;
     const struct field one = {.least = texts ? 1 : -bound, .most = bound};
     size_t bytes = f->shape ? f->shape->bytes : texts ? sizeof(char *) : sizeof(double);
     struct step step = {.parent = at};
-    const cJSON *item;
-    if (!cJSON_IsArray(value))
-        return is_unlike(fault, at, "an array", value);
-    int size = cJSON_GetArraySize(value);
-    if (size < f->least || size > f->most)
-        return fail(fault, at, "must have %.0f to %.0f items, has %d", f->least, f->most, size);
-    char *next = *list = calloc((size_t)size + 1, bytes);
-    if (!next)
-        return fail(fault, at, "out of memory");
-    cJSON_ArrayForEach (item, value) {
-        *n += 1; /* what is read so far is released with the rest */
-        if (f->shape ? !read_object(f->shape, item, next, &step, fault)
-            : texts  ? !read_text(&one, item, (const char **)(void *)next, &step, fault)
-                     : !read_number(&one, item, (double *)(void *)next, &step, fault))
+    struct value item;
+    if (value->kind != VALUE_LIST)
+        return is_unlike(r->fault, at, "an array", value);
+    if (!grow(list, 0, bytes))
+        return fail(r->fault, at, "out of memory");
+    for (; values_next(&r->values, value, &item); step.index++) {
+        if ((double)step.index >= f->most) {
+            values_pass(&r->values, &item);
+            continue;
+        }
+        if (!grow(list, *n, bytes))
+            return fail(r->fault, at, "out of memory");
+        char *next = (char *)*list + (*n)++ * bytes; /* is released with the rest */
+        if (f->shape ? !read_object(r, f->shape, &item, next, &step)
+            : texts  ? !read_text(&one, &item, (const char **)(void *)next, &step, r->fault)
+                     : !read_number(&one, &item, (double *)(void *)next, &step, r->fault))
             return false;
-        next += bytes;
-        step.index++;
     }
+    if ((double)step.index < f->least || (double)step.index > f->most)
+        return fail(r->fault, at, "must have %.0f to %.0f items, has %zu", f->least, f->most,
+                    step.index);
+    void *exact = realloc(*list, (*n ? *n : 1) * bytes);
+    *list = exact ? exact : *list;
     return true;
 }
 
-static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
-                     const struct step *at, struct field_fault *fault);
+static bool read_map(struct reader *r, const struct field *f, struct value *value, void **list,
+                     size_t *n, const struct step *at);
 
-static bool read_field(const struct field *f, const cJSON *value, char *out, const struct step *at,
-                       struct field_fault *fault)
+static bool read_field(struct reader *r, const struct field *f, struct value *value, char *out,
+                       const struct step *at)
 {
+    struct field_fault *fault = r->fault;
     void *to = out + f->offset, *beside = out + (f->beside == FIELD_NOWHERE ? 0 : f->beside);
-    if (f->flags & FIELD_NULLABLE && cJSON_IsNull(value))
+    if (f->flags & FIELD_NULLABLE && value->kind == VALUE_NULL)
         return true;
     switch (f->kind) {
     case FIELD_TEXT:
         return read_text(f, value, to, at, fault);
     case FIELD_BOOL:
     case FIELD_YES_NO:
-        if (!cJSON_IsBool(value))
+        if (value->kind != VALUE_TRUE && value->kind != VALUE_FALSE)
             return is_unlike(fault, at, "true or false", value);
         if (f->kind == FIELD_BOOL)
-            *(bool *)to = cJSON_IsTrue(value);
+            *(bool *)to = value->kind == VALUE_TRUE;
         else
-            *(enum yes_no *)to = cJSON_IsTrue(value) ? YES : NO;
+            *(enum yes_no *)to = value->kind == VALUE_TRUE ? YES : NO;
         return true;
     case FIELD_NUMBER:
         return read_number(f, value, to, at, fault);
@@ -295,11 +319,11 @@ static bool read_field(const struct field *f, const cJSON *value, char *out, con
     case FIELD_OBJECT:
         if (f->beside != FIELD_NOWHERE)
             *(bool *)beside = true;
-        return read_object(f->shape, value, to, at, fault);
+        return read_object(r, f->shape, value, to, at);
     case FIELD_MAP:
-        return read_map(f, value, to, beside, at, fault);
+        return read_map(r, f, value, to, beside, at);
     default:
-        return read_list(f, value, to, beside, at, fault);
+        return read_list(r, f, value, to, beside, at);
     }
 }
 
@@ -321,83 +345,112 @@ void fields_clear(const struct shape *s, void *to_clear)
     }
 }
 
-static bool read_map(const struct field *f, const cJSON *value, void **list, size_t *n,
-                     const struct step *at, struct field_fault *fault)
+static bool read_map(struct reader *r, const struct field *f, struct value *value, void **list,
+                     size_t *n, const struct step *at)
 {
-    const cJSON *item;
-    if (!cJSON_IsObject(value))
-        return is_unlike(fault, at, "an object", value);
-    char *next = *list = calloc((size_t)cJSON_GetArraySize(value) + 1, f->shape->bytes);
-    if (!next)
-        return fail(fault, at, "out of memory");
-    cJSON_ArrayForEach (item, value) {
-        const struct step step = {.parent = at, .key = item->string};
-        *n += 1; /* what is read so far is released with the rest */
+    struct value item;
+    if (value->kind != VALUE_OBJECT)
+        return is_unlike(r->fault, at, "an object", value);
+    if (r->values.scan || !grow(list, 0, f->shape->bytes))
+        return fail(r->fault, at, "out of memory");
+    while (values_next(&r->values, value, &item)) {
+        const struct step step = {.parent = at, .key = item.key};
+        if (!grow(list, *n, f->shape->bytes))
+            return fail(r->fault, at, "out of memory");
+        char *next = (char *)*list + (*n)++ * f->shape->bytes; /* is released with the rest */
         fields_clear(f->shape, next);
-        *(const char **)(void *)next = item->string;
-        if (!read_field(f->shape->fields, item, next, &step, fault))
+        *(const char **)(void *)next = step.key;
+        if (!read_field(r, f->shape->fields, &item, next, &step))
             return false;
-        next += f->shape->bytes;
     }
     return true;
 }
 
 /* Documents have their members in about the order of the table. */
-static size_t find_field(const struct shape *s, const char *key, size_t from)
+static size_t find_field(const struct shape *s, const struct value *member, size_t from)
 {
     for (size_t i = 0; i < s->n; i++) {
         size_t at = (from + i) % s->n;
-        if (!strcmp(s->fields[at].key, key))
+        const char *key = s->fields[at].key;
+        if (!strncmp(key, member->key, member->key_length) && !key[member->key_length])
             return at;
     }
     return s->n;
 }
 
-static bool read_object(const struct shape *s, const cJSON *value, char *out, const struct step *at,
-                        struct field_fault *fault)
+static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
+                        const struct step *at)
 {
     uint64_t seen = 0;
     size_t next = 0;
-    const cJSON *item;
+    struct value item;
     fields_clear(s, out);
-    if (!cJSON_IsObject(value))
-        return is_unlike(fault, at, "an object", value);
-    cJSON_ArrayForEach (item, value) {
-        const struct step step = {.parent = at, .key = item->string};
-        size_t i = find_field(s, item->string, next);
-        if (i == s->n) {
-            fail(fault, &step, "unknown key '%.100s'", item->string);
-            fault->of_key = true;
+    if (value->kind != VALUE_OBJECT)
+        return is_unlike(r->fault, at, "an object", value);
+    while (values_next(&r->values, value, &item)) {
+        size_t i = find_field(s, &item, next);
+        const char *unknown = r->values.scan ? "" : item.key; /* a text's has no end */
+        const struct step step = {.parent = at, .key = i < s->n ? s->fields[i].key : unknown};
+        if (i == s->n || seen >> i & 1) {
+            fail(r->fault, &step, i == s->n ? "unknown key '%.100s'" : "key '%.100s' comes twice",
+                 step.key);
+            r->fault->of_key = true;
             return false;
         }
-        if (!read_field(&s->fields[i], item, out, &step, fault))
+        if (!read_field(r, &s->fields[i], &item, out, &step))
             return false;
         seen |= (uint64_t)1 << i;
         next = i + 1;
     }
     for (size_t i = 0; i < s->n; i++)
         if (s->fields[i].flags & FIELD_REQUIRED && !(seen >> i & 1))
-            return fail(fault, at, "missing key '%s'", s->fields[i].key);
+            return fail(r->fault, at, "missing key '%s'", s->fields[i].key);
     return true;
 }
 
-bool fields_read(const struct shape *s, const cJSON *value, void *out, struct field_fault *fault)
+static bool read_whole(struct reader *r, const struct shape *s, struct value *value, void *out)
 {
-    bool good = s->n <= FIELDS_MAX && read_object(s, value, out, NULL, fault);
+    bool good = s->n <= FIELDS_MAX && read_object(r, s, value, out, NULL) &&
+                !(r->values.scan && (json_scan_next(r->values.scan) || r->values.scan->fault));
     if (!good)
         fields_release(s, out);
     return good;
 }
 
+bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct field_fault *fault)
+{
+    struct reader r = {.fault = fault};
+    struct value value = values_node(tree);
+    return read_whole(&r, s, &value, out);
+}
+
+bool fields_take(const struct shape *s, const char *text, size_t len, void *out, char **texts)
+{
+    struct field_fault fault;
+    struct json_scan scan = json_scan_of(text, len);
+    struct value value = {.kind = VALUE_OBJECT};
+    *texts = malloc(len + 1);
+    struct reader r = {.values = {.scan = &scan, .texts = *texts}, .fault = &fault};
+    fields_clear(s, out);
+    if (*texts && json_scan_next(&scan) && text[scan.start] == '{' &&
+        read_whole(&r, s, &value, out))
+        return true;
+    free(*texts);
+    *texts = NULL;
+    return false;
+}
+
 bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault)
 {
     bool good = true;
+    struct reader r = {.fault = fault};
     fields_clear(s, out);
     for (size_t i = 0; i < s->n && good; i++) {
         const struct step step = {.key = s->fields[i].key};
-        const cJSON *value = json_member(object, step.key);
-        if (value)
-            good = read_field(&s->fields[i], value, out, &step, fault);
+        const cJSON *node = json_member(object, step.key);
+        struct value value = node ? values_node(node) : (struct value){.kind = VALUE_NULL};
+        if (node)
+            good = read_field(&r, &s->fields[i], &value, out, &step);
         else if (s->fields[i].flags & FIELD_REQUIRED)
             good = fail(fault, NULL, "missing key '%s'", step.key);
     }
@@ -438,18 +491,20 @@ enum gate_status fields_parse(const struct shape *s, const char *name, unsigned 
     enum gate_status parsed = json_parse_at(name, first_line, text, len, status, tree, err);
     if (parsed || fields_read(s, *tree, out, &fault))
         return parsed;
-    fields_fault(name, first_line, text, len, *tree, &fault, status, err);
     cJSON_Delete(*tree);
     *tree = NULL;
-    return status;
+    return fields_fault(name, first_line, text, len, &fault, status, err);
 }
 
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
-                              const cJSON *tree, const struct field_fault *fault,
-                              enum gate_status status, struct gate_error *err)
+                              const struct field_fault *fault, enum gate_status status,
+                              struct gate_error *err)
 {
     unsigned line = 1, column = 1;
+    cJSON *tree = NULL;
+    json_parse(name, text, len, status, &tree, NULL);
     json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
+    cJSON_Delete(tree);
     return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
                      fault->pointer, fault->pointer[0] ? ": " : "", fault->message);
 }

@@ -12,7 +12,7 @@ static void write_json(const struct report_run *run, const struct report_style *
                        struct buf *out)
 {
     (void)style;
-    json_write(run->document->tree, true, out);
+    fields_write_indented(&document_shape, run->document, out);
 }
 
 static void write_csv(const struct report_run *run, const struct report_style *style,

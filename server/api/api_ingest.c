@@ -17,8 +17,7 @@
 
 struct ingest {
     struct buf text; /* inflated; empty when the body was not gzip */
-    cJSON *tree;
-    struct document document; /* of the tree */
+    struct document document;
     struct store_packed packed;
 };
 
@@ -29,15 +28,12 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
-/* About what cJSON takes for a value: the node, its texts, and what malloc() adds to each. */
-static size_t tree_bytes(const cJSON *value)
+/* About what a document of a text takes: other elements are smaller than their text. */
+static size_t document_bytes(const struct document *d, size_t text)
 {
-    size_t bytes = sizeof *value + 48;
-    const cJSON *item = NULL;
-    if (cJSON_IsString(value))
-        bytes += strlen(value->valuestring);
-    cJSON_ArrayForEach (item, value)
-        bytes += tree_bytes(item);
+    size_t bytes = text + d->n_cases * sizeof *d->cases;
+    for (size_t i = 0; i < d->n_cases; i++)
+        bytes += d->cases[i].n_arms * sizeof *d->cases[i].arms;
     return bytes;
 }
 
@@ -47,17 +43,34 @@ static bool is_ahead(const struct ingest *in, const struct field_fault *fault)
     return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
 }
 
-static bool parse(struct api_write *w, struct ingest *in)
+/* Of a text that is no document. */
+static bool refuse_text(struct api_write *w)
 {
     struct gate_error err = {0};
     struct field_fault fault;
-    if (json_parse("document", w->body, w->len, GATE_USAGE, &in->tree, &err) != GATE_OK)
-        return refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
-    w->state_bytes = w->len + tree_bytes(in->tree);
-    if (!document_read(in->tree, &in->document, &fault) ||
-        !document_check(&in->document, clock_wall_ms(), &fault))
-        return refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
-    return true;
+    struct document document;
+    cJSON *tree = NULL;
+    if (json_parse("document", w->body, w->len, GATE_USAGE, &tree, &err) != GATE_OK)
+        refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
+    else if (!document_read(tree, &document, &fault))
+        refuse(w, 400, fault.pointer, fault.message);
+    else {
+        document_release(&document);
+        refuse(w, 503, "", "the server is out of memory");
+    }
+    cJSON_Delete(tree);
+    return false;
+}
+
+static bool parse(struct api_write *w, struct ingest *in)
+{
+    struct field_fault fault;
+    w->state_bytes = w->len;
+    if (!document_take(w->body, w->len, &in->document))
+        return refuse_text(w);
+    w->state_bytes += document_bytes(&in->document, w->len);
+    return document_check(&in->document, clock_wall_ms(), &fault) ||
+           refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
 }
 
 static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
@@ -125,13 +138,6 @@ static void note_run(struct api_write *w, const struct document *d)
     log_word(&w->log, "token", w->who->id);
 }
 
-static void forget_document(struct ingest *in)
-{
-    document_release(&in->document);
-    cJSON_Delete(in->tree);
-    in->tree = NULL;
-}
-
 static enum gate_status store_run(struct api_write *w, struct store *store, struct gate_error *err)
 {
     struct ingest *in = w->state;
@@ -153,7 +159,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
         reply_stored(w, uuid, outcome == STORE_PUT_CREATED);
     if (outcome == STORE_PUT_CREATED)
         note_run(w, &in->document);
-    forget_document(in); /* not only when the answer is sent: the next one may wait */
+    document_release(&in->document); /* not only when the answer is sent: the next one may wait */
     return GATE_OK;
 }
 
@@ -162,7 +168,7 @@ static void release_run(struct api_write *w)
     struct ingest *in = w->state;
     if (!in)
         return;
-    forget_document(in);
+    document_release(&in->document);
     store_packed_release(&in->packed);
     buf_release(&in->text);
     free(in);

@@ -33,7 +33,6 @@ struct document report_read(const cJSON *document)
     struct field_fault fault;
     if (!document_read(document, &d, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
-    d.tree = cJSON_Duplicate(document, true);
     return d;
 }
 

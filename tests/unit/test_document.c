@@ -86,6 +86,136 @@ static void a_fault_in_a_text_has_its_line(void **state)
     assert_string_equal(err.message, "run.json:1:2: the text ends too early");
 }
 
+/* The document as it is read and written again by way of a tree; "": it is none. */
+static void put_by_tree(const char *text, size_t len, struct buf *out)
+{
+    struct document d;
+    struct field_fault fault;
+    cJSON *tree = NULL;
+    buf_clear(out);
+    buf_puts(out, "");
+    if (json_parse("t", text, len, GATE_IO, &tree, NULL))
+        return;
+    if (document_read(tree, &d, &fault)) {
+        document_write(&d, out);
+        document_release(&d);
+    }
+    cJSON_Delete(tree);
+}
+
+/* That a text gives the same document, or none, as its tree does; true: it gives one. */
+static bool check_text(const char *text, size_t len)
+{
+    struct document d;
+    struct buf by_tree, by_text;
+    char *exact = malloc(len ? len : 1); /* without a NUL behind it */
+    buf_init(&by_tree, 1 << 24);
+    buf_init(&by_text, 1 << 24);
+    assert_non_null(memcpy(exact, text, len));
+    put_by_tree(text, len, &by_tree);
+    bool good = document_take(exact, len, &d);
+    if (good) {
+        document_write(&d, &by_text);
+        document_release(&d);
+    }
+    if (by_tree.len != by_text.len || memcmp(by_tree.data, by_text.data, by_tree.len) != 0)
+        fail_msg("%.*s\nby tree: %s\nby text: %s", (int)len, text, by_tree.data, by_text.data);
+    buf_release(&by_tree);
+    buf_release(&by_text);
+    free(exact);
+    return good;
+}
+
+static void a_text_is_read_as_its_tree_is(void **state)
+{
+    static const char bytes[] = "\"\\{}[],:0-.eu \x80";
+    cJSON *run = full_run();
+    struct buf text;
+    size_t n_good = 0, n_bad = 0;
+    (void)state;
+    buf_init(&text, 1 << 24);
+    json_write(run, false, &text);
+    assert_true(check_text(text.data, text.len));
+    for (size_t i = 0; i < text.len; i++) {
+        char was = text.data[i];
+        assert_true(!check_text(text.data, i) || i == text.len - 1); /* without the last new line */
+        for (size_t k = i % 5; k < sizeof bytes; k += 5) {
+            text.data[i] = bytes[k]; /* the NUL too */
+            bool good = check_text(text.data, text.len);
+            n_good += good;
+            n_bad += !good;
+        }
+        text.data[i] = was;
+    }
+    assert_true(n_good > 1000 && n_bad > 1000);
+    buf_release(&text);
+    cJSON_Delete(run);
+}
+
+static void replace(struct buf *text, const char *from, const char *to)
+{
+    struct buf out;
+    const char *at = strstr(text->data, from);
+    buf_init(&out, text->max);
+    assert_non_null(at);
+    buf_append(&out, text->data, (size_t)(at - text->data));
+    buf_puts(&out, to);
+    buf_puts(&out, at + strlen(from));
+    buf_release(text);
+    *text = out;
+}
+
+static void a_text_may_be_odd_and_is_read_as_its_tree_is(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        bool good;
+    } edits[] = {
+        {"\"uuid\":", "\"\\u0075uid\" : ", true},
+        {"\"subject\":\"", "\"subject\":\"\\\"\\n\\u00e9\\ud83d\\ude00\xc3\xa9\\/", true},
+        {"\"subject\":\"", "\"subject\":\"\\u0000", false},
+        {"\"subject\":\"", "\"subject\":\"\\ud83d", false},
+        {"\"dirty\":", "\"dirty\":true,\"dirty\":", false},
+        {"\"processes\":[", "\"processes\":[],\"processes\":[", false},
+        {"\"absent\":[{", "\"absent\":[[[],{\"a\":[1]}],{", false},
+        {"\"absent\":[",
+         "\"absent\":[{\"provider\":\"a\",\"reason\":\"\"},"
+         "{\"provider\":\"b\",\"reason\":\"\"},{\"provider\":\"c\",\"reason\":\"\"},",
+         true},
+        {"\"who\":", "\"new\":{\"a\":[1,{}]},\"who\":", false},
+        {"\"time_ms\":", "\"time_ms\":1e1,\"control_drift\":1.5E-3,\"thinned_ms\":-0,\"nothing\":",
+         false},
+        {"{\"schema\"", "[{\"schema\"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
+        cJSON *run = full_run();
+        struct buf text;
+        buf_init(&text, 1 << 24);
+        json_write(run, false, &text);
+        replace(&text, edits[i].from, edits[i].to);
+        if (check_text(text.data, text.len) != edits[i].good)
+            fail_msg("%s", edits[i].to);
+        buf_release(&text);
+        cJSON_Delete(run);
+    }
+}
+
+/* A list that is too long is passed over to its end, whatever is in it. */
+static void a_list_has_a_longest_length(void **state)
+{
+    struct buf text;
+    cJSON *run = full_run();
+    (void)state;
+    buf_init(&text, 1 << 24);
+    json_write(run, false, &text);
+    for (int i = 0; i < 17; i++)
+        replace(&text, "\"absent\":[", "\"absent\":[{\"provider\":\"a\",\"reason\":\"\"},");
+    assert_false(check_text(text.data, text.len));
+    buf_release(&text);
+    cJSON_Delete(run);
+}
+
 /* ---- the writer ---- */
 
 /* All of `whole` is in `other`, whose further members are null. */
@@ -165,6 +295,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_in_a_text_has_its_line),
+        cmocka_unit_test(a_text_is_read_as_its_tree_is),
+        cmocka_unit_test(a_text_may_be_odd_and_is_read_as_its_tree_is),
+        cmocka_unit_test(a_list_has_a_longest_length),
         cmocka_unit_test(what_is_read_is_written_again),
         cmocka_unit_test(a_recorded_run_is_written_again),
     };
