@@ -58,30 +58,45 @@ static void write_decimal(bool negative, uint64_t n, int decimals, struct buf *o
 }
 
 #define DIGITS 15        /* any decimal of so many survives a normal double */
+#define MOST_DIGITS 17   /* any double survives so many */
 #define PLAIN_LEAST 1e-4 /* what "%.15g" writes without an exponent */
 #define PLAIN_END 1e15
 
-/*
- * Writes a value within those as "%.15g" does, much faster; false: that would not read back as the
- * same double. Powers of ten up to 1e22 are exact, so a number of 15 digits over one of them is
- * rounded as strtod() rounds, and only one such number reads back.
- */
-static bool write_short(double value, struct buf *out)
+__extension__ typedef unsigned __int128 wide;
+
+static wide power_of_ten(int n)
 {
-    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                   1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    static const uint64_t power[] = {1,         10,         100,         1000,
+                                     10000,     100000,     1000000,     10000000,
+                                     100000000, 1000000000, 10000000000, 100000000000};
+    return (wide)power[n / 2] * power[n - n / 2];
+}
+
+/*
+ * Writes a number within those, which is not whole, in the fewest of 15 to 17 digits that read back
+ * as the same double, as "%.15g" to "%.17g" do, but in whole numbers: it is m / 2^shift.
+ */
+static void write_plain(double value, struct buf *out)
+{
+    int exponent, digits = DIGITS;
     double size = fabs(value);
+    wide m = (wide)ldexp(frexp(size, &exponent), DBL_MANT_DIG), n, off, ten;
+    int shift = DBL_MANT_DIG - exponent;
     int decimals = size >= 1e-1 ? DIGITS : size >= 1e-2 ? 16 : size >= 1e-3 ? 17 : 18;
-    while (decimals > 0 && decimals <= DIGITS && size >= power[DIGITS - decimals])
+    for (double end = 1; decimals > 0 && size >= end; end *= 10)
         decimals--;
-    double digits = nearbyint(size * power[decimals]);
-    if (digits / power[decimals] != size)
-        return false;
-    uint64_t n = (uint64_t)digits;
-    for (; decimals > 0 && n % 10 == 0; decimals--)
-        n /= 10;
-    write_decimal(value < 0, n, decimals, out);
-    return true;
+    for (;; decimals++) {
+        ten = power_of_ten(decimals);
+        n = (m * ten + ((wide)1 << (shift - 1))) >> shift;
+        off = n << shift > m * ten ? (n << shift) - m * ten : m * ten - (n << shift);
+        n -= off << 1 == (wide)1 << shift && (n & 1); /* half a digit goes to the even one */
+        if (digits++ == MOST_DIGITS || 2 * off < ten || (2 * off == ten && !(m & 1)))
+            break;
+    }
+    uint64_t whole = (uint64_t)n;
+    for (; decimals > 0 && whole % 10 == 0; decimals--)
+        whole /= 10;
+    write_decimal(value < 0, whole, decimals, out);
 }
 
 void json_write_number(double value, struct buf *out)
@@ -95,14 +110,15 @@ void json_write_number(double value, struct buf *out)
         write_decimal(signbit(value), (uint64_t)fabs(value), 0, out);
         return;
     }
-    bool plain = fabs(value) >= PLAIN_LEAST && fabs(value) < PLAIN_END;
-    if (plain && write_short(value, out))
+    if (fabs(value) >= PLAIN_LEAST && fabs(value) < PLAIN_END) {
+        write_plain(value, out);
         return;
+    }
     /* %g drops final zeros, so fewer digits than 15 need no try. Subnormal numbers hold less. */
-    int digits = fabs(value) < DBL_MIN ? 1 : plain ? DIGITS + 1 : DIGITS;
+    int digits = fabs(value) < DBL_MIN ? 1 : DIGITS;
     do
         snprintf(text, sizeof(text), "%.*g", digits, value);
-    while (digits++ < 17 && strtod(text, NULL) != value);
+    while (digits++ < MOST_DIGITS && strtod(text, NULL) != value);
     buf_puts(out, text);
 }
 

@@ -3,6 +3,7 @@
 #include "server/api/run_brief.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "gate/history/store_put.h"
 
@@ -164,19 +165,26 @@ static const struct {
 
 static void put_cases(const struct document *d, struct emit *e)
 {
+    struct brief_case *cases = calloc(d->n_cases + 1, sizeof *cases);
+    if (!cases) {
+        e->out->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < d->n_cases; i++) {
+        cases[i].of = &d->cases[i];
+        put_figures_read(cases[i].of, &cases[i].figures);
+    }
     emit_key(e, "cases");
     emit_open(e, '{');
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
         emit_key(e, columns[k].name);
         emit_open(e, '[');
-        for (size_t i = 0; i < d->n_cases; i++) {
-            struct brief_case c = {.of = &d->cases[i]};
-            put_figures_read(c.of, &c.figures);
-            columns[k].put(e, &c);
-        }
+        for (size_t i = 0; i < d->n_cases; i++)
+            columns[k].put(e, &cases[i]);
         emit_close(e, ']');
     }
     emit_close(e, '}');
+    free(cases);
 }
 
 /* All but the cases, and what each process of the calibration measured. */
