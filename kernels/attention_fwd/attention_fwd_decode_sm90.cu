@@ -28,8 +28,8 @@
 namespace attention_fwd_decode
 {
 
-template <typename T, int D> struct decode_tile_sm90 : decode_tile<T, D> {
-    static constexpr bool READ_ONCE = true;
+template <typename T, int D, bool LEAVES_FIRST> struct decode_tile_sm90 : decode_tile<T, D> {
+    static constexpr bool READ_ONCE = LEAVES_FIRST; /* see decode_leaves_first() */
 };
 
 struct decode_params {
@@ -233,30 +233,22 @@ __global__ void __launch_bounds__(THREADS, 2)
     ptx::cluster_wait(); /* nobody leaves while others still read what it left */
 }
 
-template <typename T, int D> enum kg_status prepare_typed()
+using decode_kernel = void (*)(struct decode_params, float);
+
+template <typename T, int D> decode_kernel kernel_of_type(const struct kg_problem *p)
 {
-    return allow_shared(attention_decode_kernel<decode_tile_sm90<T, D>>, DECODE_SHARED_BYTES);
+    static_assert(decode_tile<T, D>::RINGS_BYTES == DECODE_SHARED_BYTES, "what is asked for");
+    static_assert(has_no_padding<struct decode_params>, "a parameter has padding or a float");
+    return decode_leaves_first(p) ? attention_decode_kernel<decode_tile_sm90<T, D, true>>
+                                  : attention_decode_kernel<decode_tile_sm90<T, D, false>>;
 }
 
-template <typename T, int D>
-enum kg_status launch_typed(const struct decode_params &params, float scale_log2, void *stream)
+decode_kernel kernel_of(const struct kg_problem *p)
 {
-    static_assert(decode_tile_sm90<T, D>::RINGS_BYTES == DECODE_SHARED_BYTES, "what is asked for");
-    static_assert(has_no_padding<struct decode_params>, "a parameter has padding or a float");
-    cudaLaunchAttribute cluster = {};
-    cudaLaunchConfig_t config = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)params.cluster;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    config.gridDim = dim3((unsigned)(params.a.batch * params.a.kv_heads * params.cluster));
-    config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = DECODE_SHARED_BYTES;
-    config.stream = (cudaStream_t)stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    CUDA_TRY(cudaLaunchKernelEx(&config, attention_decode_kernel<decode_tile_sm90<T, D>>, params,
-                                scale_log2));
-    return KG_OK;
+    if (p->dtype == KG_F16)
+        return p->head_dim == 64 ? kernel_of_type<__half, 64>(p) : kernel_of_type<__half, 128>(p);
+    return p->head_dim == 64 ? kernel_of_type<__nv_bfloat16, 64>(p)
+                             : kernel_of_type<__nv_bfloat16, 128>(p);
 }
 
 int supports(const struct kg_problem *p, const struct kg_device *device)
@@ -269,10 +261,7 @@ int supports(const struct kg_problem *p, const struct kg_device *device)
 enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
 {
     (void)device;
-    if (p->dtype == KG_F16)
-        return p->head_dim == 64 ? prepare_typed<__half, 64>() : prepare_typed<__half, 128>();
-    return p->head_dim == 64 ? prepare_typed<__nv_bfloat16, 64>()
-                             : prepare_typed<__nv_bfloat16, 128>();
+    return allow_shared(kernel_of(p), DECODE_SHARED_BYTES);
 }
 
 enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
@@ -288,12 +277,20 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     params.cluster = decode_cluster(p, sm_count);
     if (params.cluster == 0)
         return KG_UNSUPPORTED;
-    const float scale_log2 = scale_log2_of(p);
-    if (p->dtype == KG_F16)
-        return p->head_dim == 64 ? launch_typed<__half, 64>(params, scale_log2, args->stream)
-                                 : launch_typed<__half, 128>(params, scale_log2, args->stream);
-    return p->head_dim == 64 ? launch_typed<__nv_bfloat16, 64>(params, scale_log2, args->stream)
-                             : launch_typed<__nv_bfloat16, 128>(params, scale_log2, args->stream);
+
+    cudaLaunchAttribute cluster = {};
+    cudaLaunchConfig_t config = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)params.cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    config.gridDim = dim3((unsigned)(params.a.batch * params.a.kv_heads * params.cluster));
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = DECODE_SHARED_BYTES;
+    config.stream = (cudaStream_t)args->stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    CUDA_TRY(cudaLaunchKernelEx(&config, kernel_of(p), params, scale_log2_of(p)));
+    return KG_OK;
 }
 
 } // namespace attention_fwd_decode
