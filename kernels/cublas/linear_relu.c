@@ -24,7 +24,8 @@ static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t 
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    return is_served(p, d, KG_OP_LINEAR_RELU);
+    const struct matmul m = matmul_of(p, p->k, p->k, p->n);
+    return is_served(p, d, KG_OP_LINEAR_RELU) && matmul_rounds_once(&m);
 }
 
 static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)

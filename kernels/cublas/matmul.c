@@ -192,9 +192,18 @@ static struct plan *find_plan(const struct matmul *m)
     return NULL;
 }
 
+bool matmul_rounds_once(const struct matmul *m)
+{
+    const int64_t step = 8; /* elements of 16 bytes */
+    return m->epilogue == MATMUL_PLAIN || m->dtype == KG_F32 ||
+           (m->lda % step == 0 && m->ldb % step == 0 && m->ldd % step == 0);
+}
+
 static enum kg_status prepare(const struct matmul *m, bool timed)
 {
     struct plan plan = {.matmul = *m};
+    if (!matmul_rounds_once(m))
+        return KG_UNSUPPORTED;
     if (find_plan(m))
         return KG_OK;
     KG_TRY(describe_operation(&plan));

@@ -44,11 +44,16 @@ struct matmul_operands {
 enum kg_status matmul_open(bool timed);
 void matmul_close(void);
 
-/* Chooses an algorithm and keeps it. KG_UNSUPPORTED: there is none. */
+/* Whether its result is rounded once, as kernel.h asks. With a bias cuBLASLt rounds the sum and
+ * then the sum with its bias where rows of 16-bit types are no multiples of 16 bytes. */
+bool matmul_rounds_once(const struct matmul *m);
+
+/* Chooses an algorithm and keeps it. KG_UNSUPPORTED: there is none that rounds once. */
 enum kg_status matmul_prepare(const struct matmul *m);
 
 /* Enqueues the product. One that was not prepared, such as one of a layout that only the launch
- * knows, takes the algorithm that is named first. KG_UNSUPPORTED: rows are too far apart. */
+ * knows, takes the algorithm that is named first. KG_UNSUPPORTED: rows are too far apart, or it
+ * would not round once. */
 enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o);
 
 #endif

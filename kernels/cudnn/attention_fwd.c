@@ -7,7 +7,10 @@
 
 #include "kernels/cudnn/attention_plan.h"
 
-enum { STEP = 8 }; /* elements of 16 bytes */
+enum {
+    STEP = 8,          /* elements of 16 bytes */
+    HEADS_MAX = 65535, /* of all batches */
+};
 
 /* Rows that the mask leaves no key. Their softmax is left to cuDNN's engines, and they must be
  * zeros.
@@ -17,15 +20,16 @@ static bool has_blind_rows(const struct kg_problem *p)
     return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_q > p->seqlen_kv;
 }
 
-/* cuDNN 9.19 gives NaN for a negative scale. */
+/* cuDNN 9.19 gives NaN for a negative scale, and a launch of it fails with more heads in all than a
+ * grid has blocks in y and z. */
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
     return p->op == KG_OP_ATTENTION_FWD && d->kind == KG_DEVICE_CUDA &&
            (p->dtype == KG_F16 || p->dtype == KG_BF16) && !(p->flags & ~(uint32_t)KG_FLAG_CAUSAL) &&
            p->batch >= 1 && p->kv_heads >= 1 && p->heads >= 1 && p->heads % p->kv_heads == 0 &&
-           p->seqlen_q >= 1 && p->seqlen_kv >= 1 && p->seqlen_q <= INT32_MAX &&
-           p->seqlen_kv <= INT32_MAX && (p->head_dim == 64 || p->head_dim == 128) && p->scale > 0 &&
-           !has_blind_rows(p);
+           p->batch <= HEADS_MAX / p->heads && p->seqlen_q >= 1 && p->seqlen_kv >= 1 &&
+           p->seqlen_q <= INT32_MAX && p->seqlen_kv <= INT32_MAX &&
+           (p->head_dim == 64 || p->head_dim == 128) && p->scale > 0 && !has_blind_rows(p);
 }
 
 static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_t columns)

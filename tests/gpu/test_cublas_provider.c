@@ -145,6 +145,16 @@ static void check_call(const struct kg_problem *p, enum layout layout)
     tear_down(&call);
 }
 
+/* Served but for sums with a bias that cuBLASLt would round twice. */
+static void check_problem(const struct kg_problem *p, enum layout layout)
+{
+    const struct kg_device *chip = &device_info(device)->kg;
+    if (p->op == KG_OP_LINEAR_RELU && p->dtype != KG_F32 && (p->k % 8 || p->n % 8))
+        CHECK(library_choose(&library, p, chip, NULL) == NULL);
+    else
+        check_call(p, layout);
+}
+
 static void check_op(enum kg_op op)
 {
     static const int64_t sizes[][3] = {
@@ -161,10 +171,10 @@ static void check_op(enum kg_op op)
                 const int64_t n = op == KG_OP_GEMV ? 0 : sizes[i][1];
                 struct kg_problem p =
                     gemm_like(op, (enum kg_dtype)dtype, sizes[i][0], n, sizes[i][2]);
-                check_call(&p, (enum layout)layout);
+                check_problem(&p, (enum layout)layout);
                 p.flags = KG_FLAG_TF32;
                 if (dtype == KG_F32)
-                    check_call(&p, (enum layout)layout);
+                    check_problem(&p, (enum layout)layout);
             }
 }
 

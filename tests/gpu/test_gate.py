@@ -48,14 +48,15 @@ class Right(Gate):
 
     def test_vendors_are_right(self):
         absent = self.absent()
-        # Not in bf16: with odd sizes cuBLAS rounds twice there.
-        for vendor, cases in (("cudnn", "attention_fwd/*"), ("cublas", "[gl]*/fp*"),
-                              ("cublaslt", "linear*/fp*"), ("eager", "linear_relu/fp*")):
-            with self.subTest(vendor):
+        for suite, vendor, cases in (
+                ("smoke", "cudnn", "attention_fwd/*"), ("smoke", "cublas", "[gl]*"),
+                ("smoke", "cublaslt", "linear*"), ("canonical", "cublas", "linear_relu/*/m256*"),
+                ("canonical", "eager", "linear_relu/*/m256*")):
+            with self.subTest(vendor, suite=suite):
                 if vendor in absent:
                     self.skipTest(f"{vendor} is not on this machine")
                 library = os.path.join(LIBRARIES, f"lib{vendor}_provider.so")
-                done = self.gate("verify", "--device", "cuda:0", "--suite", "smoke", "--filter",
+                done = self.gate("verify", "--device", "cuda:0", "--suite", suite, "--filter",
                                  cases, "--library", library, "--provider", OURS)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
