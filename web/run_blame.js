@@ -2,12 +2,14 @@
 // run_blame.js: which node of a slower case's launch carries the slowdown.
 
 import { h } from "./dom.js";
+import { percent } from "./format.js";
 import { tableBox } from "./parts.js";
 
 const MOST_OF_IT = 0.5; // as in the reports: who carries less does not carry it alone
 
-const percent = (x) => `${(100 * x).toFixed(2)} %`;
-const share = ({ value, lo, hi }) => `${percent(value - 1)} ± ${percent((hi - lo) / 2)}`;
+/** No figure is "-0.00". */
+const share = ({ value, lo, hi }) =>
+    `${percent(Math.abs(value - 1) < 5e-5 ? 0 : value - 1)} ± ${percent((hi - lo) / 2)}`;
 
 /** The node that carries most of the slowdown; none where that is not known. */
 export function blamed({ slowdown, nodes }) {
@@ -38,9 +40,9 @@ export function blameSection({ id, blame }) {
     if (!blame) return null;
     if (blame.message) return unknown(blame);
     const guilty = blamed(blame);
-    const whole = blame.slowdown ? `, of ${share(blame.slowdown)}` : "";
+    const whole = blame.slowdown ? ` of ${share(blame.slowdown)}` : "";
     return tableBox(`Nodes of ${id}, and what each carries of the slowdown`,
         h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Node"), h("th", {}, "Kernel"),
-            h("th", {}, `Makes the launch slower by${whole}`))),
+            h("th", {}, `What it carries of the slowdown${whole}`))),
         h("tbody", {}, blame.nodes.map((node, i) => row(node, i, guilty))));
 }

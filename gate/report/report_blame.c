@@ -4,6 +4,8 @@
  */
 #include "gate/report/report_run.h"
 
+#include <math.h>
+
 #include "gate/base/term.h"
 
 #define LINES_MAX 6
@@ -14,9 +16,11 @@ static double share(const struct estimate *e)
     return e->value - 1;
 }
 
+/* No figure is "-0.00". */
 static void put_share(const struct estimate *e, struct buf *out)
 {
-    buf_printf(out, "%.2f %% \xc2\xb1 %.2f %%", 100 * share(e), 50 * (e->hi - e->lo));
+    double percent = fabs(share(e)) < 5e-5 ? 0 : 100 * share(e);
+    buf_printf(out, "%.2f %% \xc2\xb1 %.2f %%", percent, 50 * (e->hi - e->lo));
 }
 
 static void put_node(const struct document_blame *b, size_t i, struct buf *out)

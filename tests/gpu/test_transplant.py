@@ -19,7 +19,7 @@ SLOW = {
     40: (2, 2, "epilogue", 0.03, 0.08),
     48: (2, 1, "product", 0.14, 0.28),
     56: (2, 2, "epilogue", 0.14, 0.28),
-    64: (3, 2, "twice", 0.03, 0.08),
+    64: (3, 2, "negate", 0.03, 0.08),
 }
 # What cannot be taken apart, and why.
 REASONS = {

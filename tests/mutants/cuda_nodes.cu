@@ -55,11 +55,11 @@ static __global__ void product(const float *a, const float *b, float *to, int k,
     wait_until(end);
 }
 
-static __global__ void twice(const float *from, float *to, int cycles)
+static __global__ void negate(const float *from, float *to, int cycles)
 {
     const long long end = clock64() + cycles;
     const int at = blockIdx.x * THREADS + threadIdx.x;
-    to[at] = 2 * from[at];
+    to[at] = -from[at];
     wait_until(end);
 }
 
@@ -85,6 +85,7 @@ static __global__ void epilogue_and_more(const float *from, float *to, float fac
 
 static __global__ void nothing()
 {
+    wait_until(clock64() + 2200);
 }
 
 static const plan *find(const kg_problem *p)
@@ -139,11 +140,11 @@ static kg_status launch(const kg_problem *p, const kg_args *args)
     if (changed && x->way == EXTRA_LAUNCH)
         nothing<<<1, 1, 0, stream>>>();
     if (three)
-        twice<<<BLOCKS, THREADS, 0, stream>>>(first, second, cycles_of(x, 2));
+        negate<<<BLOCKS, THREADS, 0, stream>>>(first, second, cycles_of(x, 2));
     if (changed && x->way == MORE_ARGUMENTS)
         epilogue_and_more<<<BLOCKS, THREADS, 0, stream>>>(first, out, 1, false, cycles_of(x, 2), 0);
     else
-        epilogue<<<BLOCKS, THREADS, 0, stream>>>(three ? second : first, out, three ? 0.5f : 1.0f,
+        epilogue<<<BLOCKS, THREADS, 0, stream>>>(three ? second : first, out, three ? -1.0f : 1.0f,
                                                  transposed, cycles_of(x, x->kernels));
     return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
 }
