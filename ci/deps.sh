@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deps.sh [--check] build|web|test|lint|fuzz|fresh: the Debian and Ubuntu packages that a step
-# needs.
+# deps.sh [--check] build|web|test|packages|lint|fuzz|fresh: the Debian and Ubuntu packages that a
+# step needs.
 #
 # Says nothing and exits 0 when all are there. Else it installs what is missing where it may (as
 # root, or with sudo that asks for no password), and otherwise, or with --check, prints the one
@@ -9,7 +9,7 @@
 set -eu
 
 usage() {
-    echo "usage: ci/deps.sh [--check] build|web|test|lint|fuzz|fresh" >&2
+    echo "usage: ci/deps.sh [--check] build|web|test|packages|lint|fuzz|fresh" >&2
     exit 64
 }
 
@@ -73,6 +73,13 @@ fuzz)
         need clang
         need libclang-rt-dev
     fi
+    ;;
+packages)
+    # What looks at packages, man pages and completions; without it the tests leave that out.
+    need_command lintian lintian
+    need_command groff groff-base
+    need_command zsh zsh
+    need_command fish fish
     ;;
 lint)
     need_command clang-format clang-format

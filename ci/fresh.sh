@@ -46,6 +46,8 @@ make_root() {
     apt-config dump | grep -E '^Acquire::(https?|Check-(Date|Valid-Until)|Retries)\b' \
         >"$root/etc/apt/apt.conf.d/90fresh" || true
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+    # Nobody needs it after a power failure.
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/fresh"
     if command -v npm >/dev/null; then
         for name in registry cafile proxy https-proxy; do
             value=$(npm config get $name 2>/dev/null)

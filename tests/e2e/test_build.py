@@ -362,6 +362,14 @@ class Packages(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
 
+    def test_what_checks_the_packages(self):
+        folder, log = self.machine({"id": "echo 0", "apt-get": "", "zsh": ""})
+        self.assertEqual(self.deps(folder, "packages").returncode, 0)
+        self.assertIn("apt-get install -y --no-install-recommends lintian groff-base fish "
+                      "-o DPkg::Lock::Timeout=300", self.calls(log))
+        with open(os.path.join(TREE, ".ci/run"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?m)^for what in .*\bpackages\b.*; do$")
+
     def test_usage(self):
         self.assertEqual(run("ci/deps.sh").returncode, 64)
         self.assertEqual(run("ci/deps.sh", "everything").returncode, 64)

@@ -87,7 +87,12 @@ class Generated(unittest.TestCase):
             sections[name] += option + "\n"
         self.held(sections, str.split)
         if shutil.which("fish"):
-            subprocess.run(["fish", "-n"], input=script, check=True, text=True)
+            ask = script + "\ncomplete -C 'gate bis'; complete -C 'gate run --thr'"
+            done = subprocess.run(["fish", "--no-config", "-c", ask], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()],
+                             ["bisect", "--threshold"])
+            self.assertEqual(done.stderr, "")
 
     def test_another_kind(self):
         self.assertEqual(subprocess.run([GATE, "generate", "x"], check=False,
