@@ -18,6 +18,9 @@ TEXT = CODE + (".py", ".sh", ".mjs", ".js", ".css", ".html", ".md", ".yml", ".se
 MAX_COLUMNS = 100
 # Files whose lines cannot be cut: tables and links.
 LONG_LINES = (".md", ".yml", ".html", ".service")
+# Of what people read first, the prose can be.
+MAX_PROSE = 150
+PROSE = re.compile(r"(README|docs/(?!method|results)[^/]+)\.md$")
 
 BANNED = {
     "strcpy": "snprintf or struct buf",
@@ -138,6 +141,15 @@ def check_text(path, text):
         found(path, text.count("\n") + 1, "no newline at the end of the file")
 
 
+def check_prose(path, text):
+    """Tables and code have the lines that they need."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        fenced ^= line.startswith("```")
+        if len(line) > MAX_PROSE and not fenced and not line.startswith(("|", "    ")):
+            found(path, number, f"{len(line)} columns of prose, at most {MAX_PROSE}")
+
+
 # What a top folder may include of: the first of these is below all others.
 MAY_INCLUDE = {
     "kernels": {"kernels"},
@@ -202,6 +214,8 @@ def check(path):
     # This file names what it looks for.
     if os.path.abspath(path) != os.path.abspath(__file__):
         check_text(path, text)
+    if PROSE.match(path):
+        check_prose(path, text)
     if path.endswith(CODE + (".py", ".sh", ".mjs", ".js", ".css")):
         check_licence(path, text)
     if path.endswith(CODE):

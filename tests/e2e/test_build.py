@@ -445,6 +445,7 @@ class SourceRules(unittest.TestCase):
             ("gate/x.c", "x;  \n", "blanks at the end"),
             ("gate/x.c", "x;", "no newline"),
             ("gate/x.h", "#ifndef X_H\n#define X_H\n#endif\n", "expected GATE_X_H"),
+            ("docs/x.md", "x" * 151 + "\n", "151 columns of prose"),
         )
         for name, text, what in faults:
             with self.subTest(what):
@@ -455,7 +456,9 @@ class SourceRules(unittest.TestCase):
                 ("gate/x.c", "    // str" "cpy(a, b) is banned\n"),
                 ("gate/x.c", "    atexit(f);\n    x->exit(1);\n"),
                 ("gate/x.c", '    f("SELECT x FROM t WHERE y = ?", "%d");\n'),
-                ("gate/x.h", "#ifndef GATE_X_H\n#define GATE_X_H\n#endif\n")):
+                ("gate/x.h", "#ifndef GATE_X_H\n#define GATE_X_H\n#endif\n"),
+                ("docs/x.md", "x" * 150 + "\n```\n" + "y" * 200 + "\n```\n"),
+                ("docs/x.md", "| " + "z" * 200 + " |\n")):
             with self.subTest(text):
                 self.assertEqual(self.findings(name, text), "")
 
