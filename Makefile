@@ -507,6 +507,7 @@ GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a:ptx%=%),code=$(if
     $(filter ptx%,$(a)),compute_$(a:ptx%=%),sm_$(a)))
 # The instructions of *_sm90.cu exist on no other architecture. No register of theirs may spill.
 GENCODE_SM90 := -gencode arch=compute_90a,code=sm_90a
+CEILING := $(wildcard gate/device/cuda_ceiling*.cu)
 gencode = $(if $(filter %_sm90.cu,$(1)),$(GENCODE_SM90),$(GENCODE))
 most_spilled = $(if $(filter %_sm90.cu,$(1)),0,32)
 # Nothing of the C++ library is needed at run time.
@@ -518,7 +519,8 @@ CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
 $(CUDA_B)/%.cu.o: %.cu $(CUDA_B)/flags ci/nvcc.sh | packages
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && \
-	    ci/nvcc.sh $(if $(filter $(OURS),$<),--spills $(call most_spilled,$<)) $(@:.o=.log) \
+	    ci/nvcc.sh $(if $(filter $(OURS) $(CEILING),$<),--spills $(call most_spilled,$<)) \
+	    $(@:.o=.log) \
 	    $(NVCC) $(NVCC_FLAGS) $(call gencode,$<) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 
 $(CUDA_B)/%.c.o: %.c $(CUDA_B)/flags | packages

@@ -182,8 +182,13 @@ static void calibrate(struct calibrate_run *c)
                 stop_at(c, i);
         }
     }
-    run_request_progress("");
     c->run.end_ms = clock_wall_ms();
+    if (!interrupt_signal() && goes_on) {
+        supervisor_retire_worker(c->setup.supervisor);
+        run_request_progress("measuring what the device can reach");
+        run_ceilings_measure(&c->setup.target.options, &c->run.greeting->device, &c->run.ceilings);
+    }
+    run_request_progress("");
 }
 
 /* Without the figures of any case there is nothing to keep. */

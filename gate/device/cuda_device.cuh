@@ -49,6 +49,7 @@ struct cuda_device {
     uint64_t sweep_salt;
     double sweep_ns; /* time of one sweep over it */
     char *control;   /* memory of the control, see cuda_control.cu; NULL until first needed */
+    struct cuda_ceiling *ceiling; /* see cuda_ceiling.cu; NULL until first needed */
 };
 
 static inline struct cuda_device *cuda_of(struct device *d)
@@ -178,6 +179,9 @@ enum gate_status cuda_calls_run(struct device *d, device_launch_fn launch, void 
                                 struct device_calls calls, double *host_ns, struct gate_error *err);
 enum gate_status cuda_control_run(struct device *d, struct device_time *out,
                                   struct gate_error *err);
+enum gate_status cuda_ceiling_run(struct device *d, enum device_ceiling which, unsigned rounds,
+                                  struct device_ceiling_run *out, struct gate_error *err);
+void cuda_ceiling_free(struct cuda_device *d);
 enum gate_status cuda_state_read(struct device *d, struct device_state *out,
                                  struct gate_error *err);
 enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);

@@ -146,6 +146,23 @@ struct device_time {
     double sm_clock_mhz; /* mean over the span, from cycle counters; 0: not measured */
 };
 
+/* What the gate's own kernels do as fast as the device can: nothing else, and as much of it as
+ * fits. Matrix products are accumulated in fp32; CEILING_FP32 is fused multiply-adds. */
+enum device_ceiling {
+    CEILING_READ, /* of device memory */
+    CEILING_COPY,
+    CEILING_FP16,
+    CEILING_BF16,
+    CEILING_TF32,
+    CEILING_FP32,
+    CEILINGS
+};
+
+struct device_ceiling_run {
+    double device_ns;
+    double work; /* bytes read and written, or FLOP */
+};
+
 /* Compute throttling since device_open(), where the driver reports it; all 0 on the host. */
 struct device_throttle {
     int64_t power_ns, thermal_ns;
@@ -239,6 +256,8 @@ struct device_backend {
                                      struct gate_error *err);
     enum gate_status (*control_run)(struct device *d, struct device_time *out,
                                     struct gate_error *err);
+    enum gate_status (*ceiling_run)(struct device *d, enum device_ceiling which, unsigned rounds,
+                                    struct device_ceiling_run *out, struct gate_error *err);
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
     struct device_kernels (*replay_kernels)(struct device_replay *r);
@@ -502,6 +521,21 @@ static inline enum gate_status device_control_run(struct device *d, struct devic
                                                   struct gate_error *err)
 {
     return d->backend->control_run(d, out, err);
+}
+
+/*
+ * Runs one of the gate's own kernels for `rounds` rounds (at least 1) and checks its result; how
+ * long a round takes is the backend's. GATE_ENVIRONMENT: the result is wrong, memory is short, or
+ * this kind of device has no such kernels.
+ */
+static inline enum gate_status device_ceiling_run(struct device *d, enum device_ceiling which,
+                                                  unsigned rounds, struct device_ceiling_run *out,
+                                                  struct gate_error *err)
+{
+    return d->backend->ceiling_run
+               ? d->backend->ceiling_run(d, which, rounds, out, err)
+               : gate_fail(err, GATE_ENVIRONMENT, "the ceiling of a %s is not measured",
+                           d->info.kg.kind == KG_DEVICE_HOST ? "host" : "device");
 }
 
 /* Keeps the device busy with low-power work (memory fills) for about `ns`. */

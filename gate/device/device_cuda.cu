@@ -4,8 +4,8 @@
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_parts, cuda_hash, cuda_guard,
  * cuda_replay, cuda_capture, cuda_nodes and cuda_serial (launches and graphs), cuda_time, cuda_hold
- * and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_state,
- * cuda_peaks, cuda_users and nvml.
+ * and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_ceiling,
+ * cuda_state, cuda_peaks, cuda_users and nvml.
  */
 #include "gate/device/cuda_device.cuh"
 
@@ -33,6 +33,7 @@ static void cuda_close(struct device *device)
     (void)cudaFree(d->compare_scratch);
     (void)cudaFree(d->sweep);
     (void)cudaFree(d->control);
+    cuda_ceiling_free(d);
     (void)cudaFreeHost(d->shared);
     (void)cudaGetLastError();
     nvml_close(d->nvml);
@@ -204,6 +205,7 @@ static const struct device_backend cuda_backend = {
     .replay_record = cuda_replay_record,
     .replay_delay = cuda_replay_delay,
     .control_run = cuda_control_run,
+    .ceiling_run = cuda_ceiling_run,
     .replay_run = cuda_replay_run,
     .replay_kernels = cuda_replay_kernels,
     .replay_nodes = cuda_replay_nodes,

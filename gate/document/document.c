@@ -206,6 +206,7 @@ static const struct field timing_fields[] = {
     SHARE(tflops, REQUIRED),
     SHARE(gbps, REQUIRED),
     SHARE(ceiling, REQUIRED | NULLABLE),
+    SHARE(measured_ceiling, 0),
     SHARE(sm_clock_mhz, REQUIRED),
     SIZE(registers, 0),
     SIZE(shared_bytes, 0),
@@ -317,6 +318,15 @@ static const struct field one_case_fields[] = {
 SHAPE(one_case);
 #undef OF
 
+#define OF document_ceilings
+static const struct field ceilings_fields[] = {
+    WORDS(message, 0, TEXT_MAX), SHARE(read_gbps, 0),   SHARE(copy_gbps, 0),
+    SHARE(fp16_tflops, 0),       SHARE(bf16_tflops, 0), SHARE(tf32_tflops, 0),
+    SHARE(fp32_tflops, 0),
+};
+const struct shape document_ceilings_shape = SHAPE_OF(ceilings);
+#undef OF
+
 /* ---- calibration ---- */
 
 #define OF document_injected
@@ -401,6 +411,7 @@ static const struct field document_fields[] = {
     FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
     WORD(verdict, REQUIRED, verdict_names),
     COUNT(exit_code, REQUIRED, 4),
+    MAYBE(ceilings, 0, document_ceilings_shape),
     MAYBE(calibration, 0, calibration),
     LIST(cases, REQUIRED, 0, CASES_MAX, one_case),
     LIST(not_served, 0, 0, CASES_MAX, not_served),

@@ -133,7 +133,7 @@ struct document_timing {
     double spread;
     int64_t samples, launches_per_sample, input_sets;
     bool cold;
-    double tflops, gbps, ceiling, sm_clock_mhz;
+    double tflops, gbps, ceiling, measured_ceiling, sm_clock_mhz;
     int64_t registers, shared_bytes, spill_bytes;
     const char *code_sha256;
     enum yes_no same_code;
@@ -231,6 +231,13 @@ struct document_case {
     size_t n_arms;
 };
 
+/* What the gate's own kernels reached on the device in this run, or why that is not known. */
+struct document_ceilings {
+    const char *message;
+    double read_gbps, copy_gbps; /* copy: bytes read and written */
+    double fp16_tflops, bf16_tflops, tf32_tflops, fp32_tflops;
+};
+
 /* ---- calibration ---- */
 
 struct document_injected {
@@ -288,6 +295,8 @@ struct document {
     int64_t thinned_ms; /* when a store dropped the samples */
     double control_drift;
     int64_t n_processes;
+    bool has_ceilings;
+    struct document_ceilings ceilings;
     bool has_calibration;
     struct document_calibration calibration;
     struct document_case *cases;
@@ -325,7 +334,7 @@ const struct document_arm *document_candidate(const struct document_case *c);
 
 /* The document, and the parts that the messages of a worker consist of too. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
-    document_absent_shape, document_arm_shape, document_blame_shape;
+    document_absent_shape, document_arm_shape, document_blame_shape, document_ceilings_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

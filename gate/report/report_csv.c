@@ -118,6 +118,7 @@ static const struct {
     {"ratio_calls_lo", RATIO_CALLS, NUMBER, offsetof(struct estimate, lo)},
     {"ratio_calls_hi", RATIO_CALLS, NUMBER, offsetof(struct estimate, hi)},
     {"call_ns", TIMING, NUMBER, offsetof(struct document_timing, call_ns)},
+    {"measured_ceiling", TIMING, NUMBER, offsetof(struct document_timing, measured_ceiling)},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))

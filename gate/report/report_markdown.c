@@ -118,6 +118,21 @@ static void put_change(const struct document_case *c, struct buf *out)
     }
 }
 
+/* Of the data sheet's rates, and of those that the GPU reached. */
+static void put_ceilings(const struct report_run *run, const struct document_arm *arm,
+                         struct buf *out)
+{
+    const struct document_timing *timing = report_timing(arm);
+    char text[UNITS_MAX];
+    if (!report_has_ceilings(run->document))
+        return;
+    buf_puts(out, timing && timing->ceiling > 0 ? units_share(timing->ceiling, text) : "-");
+    buf_puts(out, " / ");
+    bool known = timing && timing->measured_ceiling > 0;
+    buf_puts(out, known ? units_share(timing->measured_ceiling, text) : "-");
+    buf_puts(out, " | ");
+}
+
 static void put_mde(double mde, struct buf *out)
 {
     char text[UNITS_MAX];
@@ -138,6 +153,7 @@ static void table_row(const struct report_run *run, const struct document_case *
     else
         buf_puts(out, "failed");
     buf_puts(out, " | ");
+    put_ceilings(run, candidate, out);
     for (size_t i = 0; i < run->n_providers; i++) {
         const struct document_arm *arm = report_provider(c, run->providers[i]);
         double speed_up = report_speed_up(c, arm);
@@ -166,7 +182,8 @@ static void put_against(const char *against, struct buf *out)
 static void table_head(const struct report_run *run, struct buf *out)
 {
     const struct document_policy *policy = &run->document->policy;
-    buf_puts(out, "| case | p50 / p90 | ");
+    const bool ceilings = report_has_ceilings(run->document);
+    buf_printf(out, "| case | p50 / p90 | %s", ceilings ? "ceiling / here | " : "");
     for (size_t i = 0; i < run->n_providers; i++) {
         put_text(run->providers[i], out);
         buf_puts(out, " p50 / p90 | ours is | ");
@@ -178,7 +195,7 @@ static void table_head(const struct report_run *run, struct buf *out)
         put_against(policy->warn_against, out);
         buf_puts(out, " |");
     }
-    buf_puts(out, "\n|:--|--:|");
+    buf_printf(out, "\n|:--|--:|%s", ceilings ? "--:|" : "");
     for (size_t i = 0; i < run->n_providers; i++)
         buf_puts(out, "--:|--:|");
     buf_printf(out, "--:|--:|:--|%s\n", policy->warn_against ? ":--|" : "");
@@ -227,6 +244,9 @@ static void head(const struct report_run *run, struct buf *out)
     fact("suite", run->document->suite, out);
     report_conditions(run, &text);
     fact("measured", text.data, out);
+    buf_clear(&text);
+    if (report_ceilings(run->document, &text))
+        fact("here", text.data, out);
     for (size_t i = 0; i < run->document->n_absent; i++) {
         const struct document_absent *absent = &run->document->absent[i];
         buf_clear(&text);

@@ -268,6 +268,38 @@ void report_conditions(const struct report_run *run, struct buf *out)
         buf_puts(out, ", order of launches not checked");
 }
 
+bool report_has_ceilings(const struct document *d)
+{
+    return d->has_ceilings && !d->ceilings.message;
+}
+
+bool report_ceilings(const struct document *d, struct buf *out)
+{
+    const struct document_ceilings *c = &d->ceilings;
+    const struct {
+        const char *before;
+        double value;
+    } rates[] = {{"read ", c->read_gbps},          {", copy ", c->copy_gbps},
+                 {" GB/s; fp16 ", c->fp16_tflops}, {", bf16 ", c->bf16_tflops},
+                 {", TF32 ", c->tf32_tflops},      {", fp32 ", c->fp32_tflops}};
+    if (!d->has_ceilings)
+        return false;
+    if (c->message) {
+        buf_printf(out, "not measured here: %s", c->message);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        bool whole = rates[i].value >= 100 && rates[i].value < 1e6;
+        buf_puts(out, rates[i].before);
+        if (isnan(rates[i].value))
+            buf_putc(out, '-');
+        else
+            buf_printf(out, whole ? "%.0f" : "%.3g", rates[i].value);
+    }
+    buf_puts(out, " TFLOP/s by the gate's own kernels");
+    return true;
+}
+
 void report_policy(const struct report_run *run, struct buf *out)
 {
     const struct document_policy *policy = &run->document->policy;

@@ -30,6 +30,11 @@ struct report_run {
     const char *link; /* the dashboard's address; NULL: not known */
 };
 
+/* "read 4530, copy 4250 GB/s; fp16 835, bf16 850, ... TFLOP/s", or why that is not known. False:
+ * nothing is said. */
+bool report_ceilings(const struct document *d, struct buf *out);
+bool report_has_ceilings(const struct document *d); /* rates, and not why there are none */
+
 void report_run_read(const struct document *document, struct report_run *out);
 
 /* A case whose reason is shown: its verdict is no pass, or its baseline's record is off. */

@@ -63,7 +63,7 @@ static void candidate_cells(struct table *t, const struct document_case *c,
     if (!timing) {
         bool failed = !arm && c->verdict == VERDICT_WRONG;
         table_cell(t, TERM_DIM, failed ? "failed" : report_no_timing(arm));
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 5; i++)
             table_cell(t, TERM_PLAIN, "");
         return;
     }
@@ -77,6 +77,8 @@ static void candidate_cells(struct table *t, const struct document_case *c,
     table_cell(t, TERM_PLAIN, units_duration(timing->p90_ns, text));
     table_cell(t, TERM_PLAIN, rate(c, timing, text));
     table_cell(t, TERM_PLAIN, isnan(timing->ceiling) ? "" : units_share(timing->ceiling, text));
+    double measured = timing->measured_ceiling;
+    table_cell(t, TERM_PLAIN, isnan(measured) ? "" : units_share(measured, text));
 }
 
 static void baseline_cells(struct table *t, const struct document_case *c, enum verdict v)
@@ -142,13 +144,15 @@ static void case_table(const struct report_run *run, const struct report_style *
     char against[REPORT_NAME_MAX];
     report_against(run->document->policy.against, against);
     /* What the verdict rests on stays longest. */
-    struct table_column columns[12 + 2 * REPORT_MAX_PROVIDERS] = {
-        {"case", false, 0}, {"p50", true, 0},    {"\xc2\xb1", true, 8},
-        {"p90", true, 7},   {"rate", true, 5},   {"ceiling", true, 6},
-        {against, true, 4}, {"change", true, 0}, {"change \xc2\xb1", true, 3},
+    struct table_column columns[13 + 2 * REPORT_MAX_PROVIDERS] = {
+        {"case", false, 0},    {"p50", true, 0},
+        {"\xc2\xb1", true, 8}, {"p90", true, 7},
+        {"rate", true, 5},     {"ceiling", true, 6},
+        {"here", true, 5},     {against, true, 4},
+        {"change", true, 0},   {"change \xc2\xb1", true, 3},
         {"MDE", true, 1},
     };
-    size_t n = 10;
+    size_t n = 11;
     for (size_t i = 0; i < run->n_providers; i++) {
         columns[n++] = (struct table_column){run->providers[i], true, 2};
         columns[n++] = (struct table_column){"ours is", true, 2};
@@ -194,6 +198,9 @@ static void header(const struct report_run *run, struct buf *out)
     buf_clear(&text);
     report_conditions(run, &text);
     field("measured", text.data, out);
+    buf_clear(&text);
+    if (report_ceilings(run->document, &text))
+        field("here", text.data, out);
     for (size_t i = 0; i < run->document->n_absent; i++) {
         const struct document_absent *absent = &run->document->absent[i];
         buf_clear(&text);
@@ -326,6 +333,10 @@ static void notes(const struct report_run *run, struct buf *out)
 {
     if (run->warm)
         buf_puts(out, "* warm: the inputs do not exceed three times the cache\n");
+    if (report_has_ceilings(run->document))
+        buf_puts(out,
+                 "ceiling: share of what the data sheet promises; here: of what the gate's own "
+                 "kernels reach on this GPU\n");
     if (has_stored_baseline(run))
         buf_puts(out, "(baseline): as it is stored; it was not measured beside the candidate\n");
     if (run->more_providers)

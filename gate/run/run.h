@@ -22,6 +22,7 @@
 #include "gate/run/reproduce.h"
 #include "gate/run/shard.h"
 #include "gate/cases/suite.h"
+#include "gate/run/ceilings.h"
 #include "gate/run/supervisor.h"
 
 enum run_mode {
@@ -142,6 +143,7 @@ struct run {
     double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
     size_t n_controls[RUN_STAGES];
     size_t counts[VERDICT_COUNT];
+    struct run_ceilings ceilings;
 };
 
 /* Called before each case is given to a worker; `done` cases of `n` of this process are behind. */

@@ -95,6 +95,15 @@ static struct document_warning warning_of(const struct run_case *c)
                                      .mde = positive_or_nan(c->decision.mde)};
 }
 
+/* Their timings are the case's own. */
+static void share_ceilings(const struct run *run, const struct run_case *c)
+{
+    const struct document_ceilings *measured = &run->ceilings.document;
+    for (size_t i = 0; i < c->result.n_arms && run->ceilings.asked; i++)
+        c->result.arms[i].timing.measured_ceiling = run_ceilings_share(
+            measured, problem_dtype_name(&c->about->problem), &c->result.arms[i].timing);
+}
+
 static bool add_case(const struct run *run, const struct run_case *c, struct document_case *out)
 {
     static const enum document_mode modes[] = {
@@ -122,6 +131,7 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
         .n_arms = c->result.n_arms,
         .has_warning = run->warning != NULL,
     };
+    share_ceilings(run, c);
     out->has_counters = c->profile != NULL;
     if (c->profile)
         out->counters = c->profile->document;
@@ -205,6 +215,8 @@ bool run_document(struct run *run, struct document *out)
         .seed = run->seed_text,
         .verdict = (int)verdict_of_run(run->counts),
         .exit_code = verdict_exit_code(run->counts),
+        .has_ceilings = run->ceilings.asked,
+        .ceilings = run->ceilings.document,
         .cases = calloc(run->suite->n_cases + 1, sizeof *out->cases),
     };
     return add_cases(run, out) && (!run->shard || add_shard(run, out));

@@ -35,6 +35,11 @@ static const struct field greeting_fields[] = {
 const struct shape message_greeting_shape = SHAPE_OF(greeting);
 #undef OF
 
+#define OF message_ceilings
+static const struct field told_fields[] = {PART(ceilings, document_ceilings_shape)};
+const struct shape message_ceilings_shape = SHAPE_OF(told);
+#undef OF
+
 #define OF message_task
 static const struct field task_fields[] = {
     CHOICE(task, REQUIRED, tasks),

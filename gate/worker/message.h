@@ -32,6 +32,11 @@ struct message_greeting {
     size_t n_absent;
 };
 
+/* In place of a greeting, of a worker that is started with --ceilings. */
+struct message_ceilings {
+    struct document_ceilings ceilings;
+};
+
 /* To the worker. */
 struct message_task {
     const char *task;
@@ -68,8 +73,8 @@ struct message_answer {
     size_t n_arms;
 };
 
-extern const struct shape message_refusal_shape, message_greeting_shape, message_task_shape,
-    message_phase_shape, message_answer_shape;
+extern const struct shape message_refusal_shape, message_greeting_shape, message_ceilings_shape,
+    message_task_shape, message_phase_shape, message_answer_shape;
 
 /* A set of fingerprints as texts of 16 hex digits, which `texts` point to. */
 struct message_fingerprints {

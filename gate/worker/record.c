@@ -228,6 +228,7 @@ static void record_measurement(const struct measurement *m, bool is_candidate,
     out->tflops = problem_flops(p) / p50 * 1e-3;
     out->gbps = problem_bytes(p) / p50;
     out->ceiling = known_or_nan(floor_ns / p50, floor_ns > 0);
+    out->measured_ceiling = NAN;
     out->sm_clock_mhz = m->sm_clock_mhz;
     out->throttled_power_ns = fmax(0, (double)m->throttle.power_ns);
     out->throttled_thermal_ns = fmax(0, (double)m->throttle.thermal_ns);

@@ -16,6 +16,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/device/cuda_users.h"
+#include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/protocol.h"
 #include "gate/worker/record.h"
@@ -249,6 +250,7 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
 struct worker_options {
     const char *device;
     const char *library;
+    bool ceilings; /* are all that is asked for */
     const char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     const char *providers[ARMS_MAX];
@@ -258,11 +260,10 @@ struct worker_options {
 static enum gate_status parse_options(int argc, char **argv, struct worker_options *o,
                                       struct gate_error *err)
 {
-    static const struct option options[] = {{"device", required_argument, NULL, 'd'},
-                                            {"library", required_argument, NULL, 'l'},
-                                            {"baseline", required_argument, NULL, 'b'},
-                                            {"provider", required_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"device", required_argument, NULL, 'd'},   {"library", required_argument, NULL, 'l'},
+        {"baseline", required_argument, NULL, 'b'}, {"provider", required_argument, NULL, 'p'},
+        {"ceilings", no_argument, NULL, 'c'},       {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'd')
             o->device = optarg;
@@ -272,12 +273,48 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->baselines[o->n_baselines++] = optarg;
         else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
             o->providers[o->n_providers++] = optarg;
+        else if (c == 'c')
+            o->ceilings = true;
         else
             return gate_fail(err, GATE_USAGE, "worker: bad options");
     }
-    if (!o->device || !o->library)
+    if (!o->device || !(o->library || o->ceilings))
         return gate_fail(err, GATE_USAGE, "worker: --device and --library are needed");
     return GATE_OK;
+}
+
+/* No kernel library is loaded, so that nothing but the gate's own kernels runs. */
+static enum gate_status tell_ceilings(struct worker *w, struct gate_error *err)
+{
+    struct message_ceilings message = {.ceilings = {.message = NULL}};
+    enum gate_status status = ceilings_measure(w->device, &message.ceilings, err);
+    if (status)
+        refuse(w, err);
+    else
+        send_message(w->out, &message_ceilings_shape, &message);
+    return status;
+}
+
+/* Opens the libraries and runs what it is asked to. */
+static enum gate_status work(struct worker *w, const struct worker_options *o,
+                             struct gate_error *err)
+{
+    enum gate_status status = open_candidate(w, o->library, o->n_baselines > 0, err);
+    for (unsigned i = 0; i < o->n_baselines && !status; i++)
+        status = open_baseline(w, o->baselines[i], err);
+    for (unsigned i = 0; i < o->n_providers && !status; i++)
+        status = open_provider(w, o->providers[i], err);
+    if (!status)
+        status = run_control(w, err);
+    if (status) {
+        refuse(w, err);
+        return status;
+    }
+    send_greeting(w);
+    status = serve(w, err);
+    if (status)
+        fprintf(stderr, "gate worker: %s\n", err->message);
+    return status;
 }
 
 int cmd_worker(int argc, char **argv)
@@ -293,22 +330,10 @@ int cmd_worker(int argc, char **argv)
         status = check_clock(&err);
     if (!status)
         status = device_open(o.device, &w.device, &err);
-    if (!status)
-        status = open_candidate(&w, o.library, o.n_baselines > 0, &err);
-    for (unsigned i = 0; i < o.n_baselines && !status; i++)
-        status = open_baseline(&w, o.baselines[i], &err);
-    for (unsigned i = 0; i < o.n_providers && !status; i++)
-        status = open_provider(&w, o.providers[i], &err);
-    if (!status)
-        status = run_control(&w, &err);
-    if (status) {
+    if (status)
         refuse(&w, &err);
-    } else {
-        send_greeting(&w);
-        status = serve(&w, &err);
-        if (status)
-            fprintf(stderr, "gate worker: %s\n", err.message);
-    }
+    else
+        status = o.ceilings ? tell_ceilings(&w, &err) : work(&w, &o, &err);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
         library_close(&w.second_copies[i]);

@@ -100,6 +100,13 @@ static void write_ceiling(struct emit *e, const struct brief_case *c)
     put_rounded(e, arm ? arm->timing.ceiling : 0, arm && arm->timing.ceiling > 0);
 }
 
+static void write_measured_ceiling(struct emit *e, const struct brief_case *c)
+{
+    const struct document_arm *arm = c->figures.candidate;
+    double share = arm ? arm->timing.measured_ceiling : 0;
+    put_rounded(e, share, share > 0);
+}
+
 /* Of a second comparison that decides nothing, or null. */
 static void write_warning(struct emit *e, const struct brief_case *c)
 {
@@ -158,6 +165,7 @@ static const struct {
     {"peer", write_peer},
     {"peer_ratio", write_peer_ratio},
     {"ceiling", write_ceiling},
+    {"measured_ceiling", write_measured_ceiling},
     {"warning", write_warning},
     {"processes", write_processes},
     {"covered", write_covered},

@@ -11,7 +11,8 @@ first process that acts ("count"); with "act_when" it happens in a task that has
 "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (that of the times),
 "ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
-takes case and budget of each task; "timing" is merged into what is said of the candidate's times,
+takes case and budget of each task; "ceilings" is the answer to --ceilings, or "die"; "timing" is
+merged into what is said of the candidate's times,
 "baseline_fails" is the message of a baseline that is wrong, "baseline_is_lost" leaves it out of
 all but the first process, "baseline_kernels" are those that it launches; "blame" is what is found
 by a transplant.
@@ -208,6 +209,12 @@ def is_busy():
 
 
 def main():
+    if "--ceilings" in sys.argv:
+        answer = FAKE.get("ceilings", {"refuse": "environment", "message": "a fake has none"})
+        if answer == "die":
+            act("die")
+        say(answer)
+        return
     if is_busy():
         say({"refuse": "environment", "message": "GPU 0 is busy"})
         return

@@ -261,6 +261,9 @@ class Lists(History):
                 else:
                     self.assertAlmostEqual(row[name] / shown, 1, places=6, msg=name)
             self.assertEqual(row["peer"], wall[case["id"]]["peer"])
+            timing = case["arms"][0]["timing"]
+            self.assertEqual(row["measured_ceiling"] and round(row["measured_ceiling"], 5),
+                             timing and round(timing["measured_ceiling"], 5))
             told = [p for p in case["processes"] if p["log_ratio"] is not None]
             self.assertEqual(row["processes"][1::2], [
                 p["swapped"] + 2 * (p["stage"] == "confirmation") for p in told])

@@ -54,8 +54,10 @@ class Calibrate(FakeRuns):
 class Found(Calibrate):
     def test_what_is_red_and_what_is_not(self):
         code, document, errors = self.calibrate("--report", "text=r.txt", "--report",
-                                                "markdown=r.md")
+                                                "markdown=r.md",
+                                                ceilings={"ceilings": {"read_gbps": 4000}})
         self.assertEqual((code, document["verdict"]), (0, "pass"), errors)
+        self.assertEqual(document["ceilings"], {"read_gbps": 4000})
         self.assertEqual(self.incomplete(document), {})
         self.assertEqual(document["calibration"]["processes"], 7)
         for case in self.figures(document).values():

@@ -92,6 +92,18 @@ class Right(Gate):
                 self.assertTrue(least < timing[key][moment] < most, (key, timing[key]))
         self.assertGreaterEqual(timing["single_samples"], 10)
 
+    def test_each_case_has_its_share_of_what_is_reached_here(self):
+        code, document, errors = self.run_suite("--accept-new", cases="gemm/fp16/m4096*")
+        self.assertEqual(code, 0, errors)
+        reached = document["ceilings"]
+        self.assertEqual(set(reached), {"read_gbps", "copy_gbps", "fp16_tflops", "bf16_tflops",
+                                        "tf32_tflops", "fp32_tflops"}, reached)
+        timing = document["cases"][0]["arms"][0]["timing"]
+        share = max(timing["tflops"] / reached["fp16_tflops"],
+                    timing["gbps"] / max(reached["read_gbps"], reached["copy_gbps"]))
+        self.assertAlmostEqual(timing["measured_ceiling"] / share, 1, places=6)
+        self.assertTrue(0.1 < share < 1.1, share)
+
     def test_unchanged_code_in_another_file_passes(self):
         self.run_suite("--accept-new")
         code, document, errors = self.run_suite("--library", mutant("right"))

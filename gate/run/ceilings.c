@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/run/ceilings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/json.h"
+#include "gate/base/process.h"
+
+#define FINISH_GRACE_S 5.0
+#define TIMEOUT_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
+
+/* What the worker says; texts are copied. */
+static enum gate_status read_answer(const struct buf *line, struct run_ceilings *out,
+                                    struct gate_error *err)
+{
+    cJSON *tree = NULL;
+    struct message_refusal refusal;
+    struct message_ceilings message;
+    struct field_fault fault;
+    enum gate_status status = json_parse("worker", line->data, line->len, GATE_WRONG, &tree, err);
+    if (status)
+        return status;
+    if (fields_pick(&message_refusal_shape, tree, &refusal, &fault))
+        status = gate_fail(err, GATE_ENVIRONMENT, "%s",
+                           refusal.message ? refusal.message : "the worker refuses");
+    else if (!fields_pick(&message_ceilings_shape, tree, &message, &fault))
+        status = gate_fail(err, GATE_WRONG, "the worker does not measure it");
+    else {
+        out->document = message.ceilings;
+        out->document.message = NULL;
+        fields_release(&message_ceilings_shape, &message);
+    }
+    cJSON_Delete(tree);
+    return status;
+}
+
+static enum gate_status ask(const struct supervisor_options *o, struct run_ceilings *out,
+                            struct gate_error *err)
+{
+    char program[4096] = "";
+    char *argv[6];
+    unsigned n = 0;
+    struct process process;
+    struct buf line;
+    if (!o->worker && readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        return gate_fail(err, GATE_INTERNAL, "cannot find this program");
+    argv[n++] = o->worker ? (char *)o->worker : program;
+    if (!o->worker)
+        argv[n++] = (char *)"worker";
+    argv[n++] = (char *)"--device";
+    argv[n++] = (char *)o->device;
+    argv[n++] = (char *)"--ceilings";
+    argv[n] = NULL;
+    enum gate_status status = process_start_scrubbed(&process, argv, err);
+    if (status)
+        return status;
+    buf_init(&line, PROTOCOL_LINE_MAX + 1);
+    enum process_event event =
+        process_read_line(&process, fmax(o->timeout_s, TIMEOUT_MIN_S), &line);
+    if (event == PROCESS_LINE)
+        process_finish(&process, FINISH_GRACE_S);
+    else
+        process_kill(&process, NULL, 0);
+    const char *last = process_last_words(&process);
+    status = event == PROCESS_LINE ? read_answer(&line, out, err)
+                                   : gate_fail(err, GATE_ENVIRONMENT, "its worker %s%s%.200s",
+                                               event == PROCESS_SILENCE ? "hung" : "failed",
+                                               *last ? "; its last words: " : "", last);
+    buf_release(&line);
+    return status;
+}
+
+void run_ceilings_measure(const struct supervisor_options *options,
+                          const struct document_device *device, struct run_ceilings *out)
+{
+    struct gate_error err = {0};
+    out->asked = device->kind == DEVICE_CUDA;
+    if (!out->asked || !ask(options, out, &err))
+        return;
+    fields_clear(&document_ceilings_shape, &out->document);
+    snprintf(out->message, sizeof out->message, "%.399s", err.message);
+    out->document.message = out->message;
+}
+
+static double arithmetic(const struct document_ceilings *c, const char *dtype)
+{
+    if (!strcmp(dtype, "fp16"))
+        return c->fp16_tflops;
+    if (!strcmp(dtype, "bf16"))
+        return c->bf16_tflops;
+    return !strcmp(dtype, "tf32") ? c->tf32_tflops : fmax(c->fp32_tflops, c->tf32_tflops / 3);
+}
+
+double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
+                          const struct document_timing *timing)
+{
+    double gbps = fmax(c->read_gbps, c->copy_gbps), tflops = arithmetic(c, dtype);
+    if (!(gbps > 0) || !(tflops > 0))
+        return NAN;
+    return fmax(timing->gbps / gbps, timing->tflops / tflops);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/worker/ceilings.h"
+
+#include <math.h>
+
+#include "gate/base/clock.h"
+#include "gate/decide/stats.h"
+
+#define SAMPLE_NS 1e6
+#define WARM_NS 100e6
+#define WARM_RUNS_MAX 10000 /* of no more than a few microseconds each, if the clock is true */
+#define ROUNDS_MAX 1e8
+#define SAMPLES 25
+#define OVER_DATASHEET 1.05
+
+static const char *const names[CEILINGS] = {"read",         "copy",         "fp16 product",
+                                            "bf16 product", "TF32 product", "fp32 arithmetic"};
+
+/* Of the data sheet, in bytes or FLOP a second; 0: not known. */
+static double datasheet(const struct device_peaks *peaks, enum device_ceiling which)
+{
+    switch (which) {
+    case CEILING_READ:
+    case CEILING_COPY:
+        return peaks->bytes_per_s;
+    case CEILING_TF32:
+        return peaks->tf32_flops;
+    case CEILING_FP32:
+        return peaks->fp32_flops;
+    default:
+        return peaks->fp16_flops;
+    }
+}
+
+static enum gate_status run(struct device *d, enum device_ceiling which, unsigned rounds,
+                            struct device_ceiling_run *out, struct gate_error *err)
+{
+    enum gate_status status = device_ceiling_run(d, which, rounds, out, err);
+    if (!status && !clock_can_be(out->device_ns))
+        status = gate_fail(err, GATE_ENVIRONMENT, "the ceiling's %s kernel took %g ns",
+                           names[which], out->device_ns);
+    return status;
+}
+
+/* Returns with as many rounds as a sample has. */
+static enum gate_status warm_up(struct device *d, enum device_ceiling which, unsigned *rounds,
+                                struct gate_error *err)
+{
+    double worked_ns = 0;
+    enum gate_status status = GATE_OK;
+    *rounds = 1;
+    for (unsigned i = 0; !status && worked_ns < WARM_NS && i < WARM_RUNS_MAX; i++) {
+        struct device_ceiling_run r = {.work = 0};
+        status = run(d, which, *rounds, &r, err);
+        if (status)
+            break;
+        worked_ns += r.device_ns;
+        double wanted = round(*rounds * SAMPLE_NS / r.device_ns);
+        *rounds = (unsigned)fmin(fmax(wanted, 1), ROUNDS_MAX);
+    }
+    return status;
+}
+
+/* In bytes or FLOP a second. */
+static enum gate_status measure(struct device *d, enum device_ceiling which, double *rate,
+                                struct gate_error *err)
+{
+    double rates[SAMPLES], most = datasheet(&device_info(d)->peaks, which);
+    unsigned rounds;
+    enum gate_status status = warm_up(d, which, &rounds, err);
+    for (unsigned i = 0; i < SAMPLES && !status; i++) {
+        struct device_ceiling_run r = {.work = 0};
+        status = run(d, which, rounds, &r, err);
+        rates[i] = status ? 0 : r.work / r.device_ns * 1e9;
+    }
+    if (status)
+        return status;
+    *rate = stats_middle(rates, SAMPLES);
+    if (most > 0 && *rate > OVER_DATASHEET * most)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the ceiling's %s kernel seems to reach %.4g a second, and the data sheet "
+                         "says %.4g",
+                         names[which], *rate, most);
+    return GATE_OK;
+}
+
+enum gate_status ceilings_measure(struct device *d, struct document_ceilings *out,
+                                  struct gate_error *err)
+{
+    double rates[CEILINGS];
+    enum gate_status status = GATE_OK;
+    for (int i = 0; i < CEILINGS && !status; i++)
+        status = measure(d, (enum device_ceiling)i, &rates[i], err);
+    if (status)
+        return status;
+    *out = (struct document_ceilings){.read_gbps = rates[CEILING_READ] / 1e9,
+                                      .copy_gbps = rates[CEILING_COPY] / 1e9,
+                                      .fp16_tflops = rates[CEILING_FP16] / 1e12,
+                                      .bf16_tflops = rates[CEILING_BF16] / 1e12,
+                                      .tf32_tflops = rates[CEILING_TF32] / 1e12,
+                                      .fp32_tflops = rates[CEILING_FP32] / 1e12};
+    return GATE_OK;
+}
