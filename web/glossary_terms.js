@@ -29,6 +29,8 @@ export const TERMS = {
         "cuBLAS or cuDNN, from pairs: 2 times slower takes twice as long.",
     ceiling: "Share of the speed of light: the time that the memory traffic or the arithmetic " +
         "must at least take on this device, over p50.",
+    here: "Share of what the gate's own kernels reached on this GPU at the end of a run: they " +
+        "only read and copy memory, or multiply, and so meet the power limit as a case does.",
     tflops: "Floating-point operations a second, by the count that the op needs.",
     gbps: "Compulsory bytes a second: each operand read once, each result written once.",
     measured: "When the newest run that has the case was made.",

@@ -36,6 +36,24 @@ export function roofsOf(cases) {
     return { gbps, peaks };
 }
 
+/**
+ * What the gate's own kernels reached on a device, as its roofs are; null: that is not known. fp32
+ * may be made of three TF32 products.
+ */
+export function roofsReached(ceilings) {
+    const gbps = Math.max(ceilings?.read_gbps ?? 0, ceilings?.copy_gbps ?? 0);
+    const peaks = new Map(["fp16", "bf16", "tf32", "fp32"]
+        .map((dtype) => [dtype, ceilings?.[`${dtype}_tflops`] ?? 0])
+        .filter(([, peak]) => peak > 0));
+    if (peaks.has("fp32") && peaks.has("tf32"))
+        peaks.set("fp32", Math.max(peaks.get("fp32"), peaks.get("tf32") / 3));
+    return gbps > 0 && peaks.size > 0 ? { gbps, peaks } : null;
+}
+
+/** The share of these roofs that a case reaches; null: its type has none. */
+export const shareReached = (c, roofs) => (roofs?.peaks.has(c.dtype)
+    ? Math.max(c.gbps / roofs.gbps, c.tflops / roofs.peaks.get(c.dtype)) : null);
+
 /** What keeps a case from being faster at best: "memory" or "arithmetic". */
 export function boundBy(c, { gbps, peaks }) {
     const peak = peaks.get(c.dtype) ?? Infinity;
@@ -137,6 +155,17 @@ function roofLines(scale, { gbps, peaks }) {
                 roofText(roof, scale)))));
 }
 
+/** The same of what is reached: lines alone, which the legend names. */
+function reachedLines({ x, y, right }, { gbps, peaks }) {
+    const bandwidth = (tflops) => (tflops * 1e3) / gbps;
+    const low = slopeStart({ x, y }, gbps);
+    const top = Math.min(y.to, Math.max(...peaks.values()));
+    return s("g", { class: "reached" },
+        s("path", { d: `M${x(low)} ${y((low * gbps) / 1e3)}L${x(bandwidth(top))} ${y(top)}` }),
+        flatRoofs(peaks).map(([, peak]) =>
+            s("path", { d: `M${x(bandwidth(peak))} ${y(peak)}H${right}` })));
+}
+
 const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&
     a.y < b.y + b.height && b.y < a.y + a.height;
 
@@ -149,7 +178,7 @@ function measure() {
 
 /** Places for the labels that fit, the first points first: right, left, above or below their
  * points, touching nothing. */
-function placeLabels(points, scale, text, roofs) {
+function placeLabels(points, scale, text, roofs, reached) {
     const { x, y, right, bottom } = scale;
     const widthOf = measure();
     const taken = points.flatMap((c) => [c.tflops, vendorRate(c)].filter(Boolean).map((rate) => ({
@@ -163,6 +192,10 @@ function placeLabels(points, scale, text, roofs) {
         const ridge = x((roof[1] * 1e3) / roofs.gbps);
         taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 },
             { x: ridge, y: y(roof[1]) - 2, width: right - ridge, height: 4 });
+    }
+    for (const [, peak] of reached ? flatRoofs(reached.peaks) : []) {
+        const ridge = x((peak * 1e3) / reached.gbps);
+        taken.push({ x: ridge, y: y(peak) - 2, width: right - ridge, height: 4 });
     }
     const low = slopeStart({ x, y }, roofs.gbps);
     for (let px = x(low); px < right; px += SLOPE_STEP) { // the slope itself
@@ -218,25 +251,28 @@ function moveFocus(event, kernels) {
 
 /**
  * The drawing. `points`: cases with tflops, gbps and ceiling; `ops` and `dtypes`: their names, in
- * the order of their shapes and colours; `width`: in pixels. Each point is a link to its case.
+ * the order of their shapes and colours; `reached`: the roofs of what is reached, or null; `width`:
+ * in pixels. Each point is a link to its case.
  */
-export function rooflineChart({ points, roofs, ops, dtypes, device, width }) {
+export function rooflineChart({ points, roofs, reached, ops, dtypes, device, width }) {
     const scale = scales(points, roofs, width);
     const ordered = [...points].sort((a, b) => intensity(a) - intensity(b) || a.tflops - b.tflops);
     const furthest = [...points].sort((a, b) => a.ceiling - b.ceiling);
-    const labels = placeLabels(furthest, scale, shortName, roofs);
+    const labels = placeLabels(furthest, scale, shortName, roofs, reached);
     const one = (c, i) => {
         const k = ops.indexOf(c.op);
         const place = labels.get(c);
-        const reached = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling` +
+        const here = shareReached(c, reached);
+        const told = `${number(c.tflops)} TFLOP/s, ${share(c.ceiling)} of the ceiling` +
+            `${here ? `, ${share(here)} of what is reached here` : ""}` +
             `${c.peer_ratio ? `; ${versus(c.peer_ratio, c.peer)}` : ""}`;
         return s("a", {
             href: address("case", { id: c.id, device }),
             class: `kernel s${dtypes.indexOf(c.dtype)}`,
             tabindex: i === 0 ? "0" : "-1",
-            "aria-label": `${c.id}: ${reached}`,
+            "aria-label": `${c.id}: ${told}`,
         },
-        s("title", {}, `${c.id}\n${reached}`),
+        s("title", {}, `${c.id}\n${told}`),
         c.peer_ratio && s("path", { class: "vendor", d: `M${scale.x(intensity(c))} ` +
             `${scale.y(c.tflops)}V${scale.y(vendorRate(c))}` }),
         c.peer_ratio && s("circle", { class: "vendor", cx: scale.x(intensity(c)),
@@ -254,5 +290,6 @@ export function rooflineChart({ points, roofs, ops, dtypes, device, width }) {
         role: "group",
         "aria-label": `Roofline of ${device}, ${kernels.length} kernels; arrow keys move`,
         keydown: (event) => moveFocus(event, kernels),
-    }, axes(scale), roofLines(scale, roofs), kernels));
+    }, axes(scale), reached && reachedLines(scale, reached), roofLines(scale, roofs),
+    kernels));
 }

@@ -58,7 +58,8 @@ function timingCells(timing) {
             against && h("span", { class: "aside" }, interval(against.lo, against.hi))),
         h("td", { class: "number" }, number(timing.tflops)),
         h("td", { class: "number" }, number(timing.gbps)),
-        h("td", { class: "number" }, share(timing.ceiling)),
+        h("td", { class: "number" }, share(timing.ceiling), timing.measured_ceiling !== undefined &&
+            h("span", { class: "aside" }, share(timing.measured_ceiling), " here")),
         h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
         h("td", { class: "words" }, resources(timing)),
     ];

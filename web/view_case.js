@@ -28,10 +28,21 @@ function tile(name, label, known, value, note) {
         h("dd", {}, value, note && h("span", { class: "note" }, note)));
 }
 
-/** How the newest result was verified: undefined, where no worker came so far. */
-async function verifyOf(c, signal) {
+/** The candidate's newest result in full: undefined, where no worker came so far. */
+async function candidateOf(c, signal) {
     const { cases } = await get(`runs/${c.run}`, { case: c.id }, signal);
-    return cases[0]?.arms.find((arm) => arm.role === "candidate")?.verify;
+    return cases[0]?.arms.find((arm) => arm.role === "candidate");
+}
+
+/** Of the data sheet's ceiling, and of what is reached here, when that comes. */
+function ceilingNote(c, candidate) {
+    const note = h("span", { class: "awaited" },
+        c.ceiling !== null && `${share(c.ceiling)} of the ceiling`);
+    candidate.then((arm) => {
+        const reached = arm?.timing?.measured_ceiling;
+        if (reached) note.append(h("br"), term("here", "reached here"), `: ${share(reached)}`);
+    }, () => {});
+    return note;
 }
 
 /** A wrong result's error is in no trend, but in its run. The note gets the limit when it comes. */
@@ -52,7 +63,7 @@ function storedBaseline({ baseline, events }) {
         baseline.commit && [", ", commitName({ ...known, ...baseline })]];
 }
 
-function tiles(c, whole, error) {
+function tiles(c, whole, error, candidate) {
     return h("dl", { class: "tiles case-tiles" },
         tile("p50", "p50", c.p50_ns, duration(c.p50_ns),
             `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
@@ -62,7 +73,7 @@ function tiles(c, whole, error) {
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
         tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
-            c.ceiling !== null && `${share(c.ceiling)} of the ceiling`),
+            ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
         tile("provider", "Against the vendor", c.peer_ratio, versus(c.peer_ratio, c.peer ?? ""),
@@ -141,7 +152,8 @@ export async function caseView({ query, signal }) {
     });
     const ofBranch = (branch) => here({ branch, point: null, numbers: null, events: null });
 
-    const verified = verifyOf(found, signal); // late, as the document may be large
+    const candidate = candidateOf(found, signal); // late, as the document may be large
+    const verified = candidate.then((arm) => arm?.verify);
     const error = await errorOf(found, verified);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
@@ -165,7 +177,7 @@ export async function caseView({ query, signal }) {
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
                         "; the verdict and the numbers are of another one", ".")),
-            tiles(found, whole, error),
+            tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend"), trend.chart), trend.events),
         ],

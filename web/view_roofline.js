@@ -8,23 +8,43 @@ import { head, term } from "./glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "./lists.js";
-import { caseLink, nothingYet } from "./parts.js";
+import { caseLink, nothingYet, runLink } from "./parts.js";
 import { choose } from "./places.js";
 import {
-    boundBy, intensityText, opShape, rooflineChart, roofsOf,
+    boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
 } from "./roofline.js";
 import { ALL, scopeOf } from "./scope.js";
 
 const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
 
-function table(points, roofs, device) {
+/** The roofs that the gate's own kernels reached in the newest run of these cases, and that run;
+ *  the page does without them where they are not to be had. */
+async function reachedIn(cases, signal) {
+    if (cases.length === 0) return null;
+    const { run, id } = cases.reduce((a, c) => (c.time_ms > a.time_ms ? c : a));
+    try {
+        const { ceilings } = await get(`runs/${run}`, { case: id }, signal);
+        const roofs = roofsReached(ceilings);
+        return roofs && { ...roofs, run };
+    } catch (error) {
+        if (error.name === "AbortError") throw error;
+        return null;
+    }
+}
+
+/** "4.53 TB/s; bf16 851, fp16 835 TFLOP/s": the roofs that are drawn. */
+const reachedText = ({ gbps, peaks }) => `${number(gbps / 1e3, 3)} TB/s; ` +
+    `${[...peaks].map(([dtype, peak]) => `${dtype} ${number(peak, 3)}`).join(", ")} TFLOP/s`;
+
+function table(points, roofs, reached, device) {
     const rows = [...points].sort((a, b) => a.ceiling - b.ceiling);
     const number_ = { class: "number" };
     return longTable("Kernels", [head("case", "Case"), head("p50", "p50", number_),
         head("intensity", "FLOP a byte", number_), head("tflops", "TFLOP/s", number_),
         head("gbps", "GB/s", number_), head("roofline", "Bound by", {}),
         head("provider", "Against the vendor", number_),
-        head("ceiling", "Of the ceiling", number_)],
+        reached && head("here", "Reached here", number_),
+        head("ceiling", "Of the ceiling", number_)].filter(Boolean),
     rows, (c) => h("tr", {},
         h("th", { scope: "row" }, caseLink(c.id, device)),
         h("td", number_, durationCell(c.p50_ns)),
@@ -33,6 +53,7 @@ function table(points, roofs, device) {
         h("td", number_, number(c.gbps)),
         h("td", {}, boundBy(c, roofs)),
         h("td", number_, versus(c.peer_ratio, c.peer ?? "")),
+        reached && h("td", number_, share(shareReached(c, reached))),
         h("td", number_, share(c.ceiling))));
 }
 
@@ -45,6 +66,7 @@ export async function rooflineView({ query, signal }) {
     const cases = main.length > 0 ? main : await allCases(device, signal, scopeOf(ALL));
     const all = cases.filter(usable);
     const roofs = roofsOf(all);
+    const reached = await reachedIn(all, signal);
     const [ops, dtypes] = [distinct(all, "op"), distinct(all, "dtype")];
     const state = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
     const body = h("div");
@@ -60,10 +82,11 @@ export async function rooflineView({ query, signal }) {
                     : "No case of this kind."));
             return;
         }
-        const shown = {
-            gbps: roofs.gbps,
-            peaks: new Map([...roofs.peaks].filter(([d]) => points.some((c) => c.dtype === d))),
-        };
+        const ofPoints = ({ gbps, peaks }) => ({
+            gbps, peaks: new Map([...peaks].filter(([d]) => points.some((c) => c.dtype === d))),
+        });
+        const shown = ofPoints(roofs);
+        const here = reached && ofPoints(reached);
         body.replaceChildren(
             h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
                 .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op)),
@@ -72,12 +95,15 @@ export async function rooflineView({ query, signal }) {
                 return h("span", { class: "key" }, swatch, type);
             }),
             points.some((c) => c.peer_ratio) && h("span", { class: "key" },
-                h("span", { class: "vendor-swatch" }), "the fastest vendor")),
+                h("span", { class: "vendor-swatch" }), "the fastest vendor"),
+            here && h("span", { class: "key" }, h("span", { class: "reached-swatch" }),
+                h("span", {}, term("here", "reached here"), ` ${reachedText(here)}, run `,
+                    runLink(reached.run)))),
             drawing((width) => rooflineChart({
-                points, roofs: shown, ops, dtypes, device, width,
+                points, roofs: shown, reached: here, ops, dtypes, device, width,
             }), signal),
             h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
-            ...table(points, roofs, device));
+            ...table(points, roofs, reached, device));
     }
 
     const pick = (label, name) => picker(label,

@@ -7,7 +7,8 @@ import { coverageOf, coverageTable } from "./coverage.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
-    ago, change, durationCell, elapsed, epochText, interval, percent, plural, share, time, versus,
+    ago, change, durationCell, elapsed, epochText, interval, number, percent, plural, share, time,
+    versus,
 } from "./format.js";
 import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
@@ -28,8 +29,16 @@ function gib(bytes) {
 }
 
 /** Where and how it was measured: words, their terms, their values. */
+/** "read 4530, copy 4210 GB/s; fp16 835, ... TFLOP/s", or why there are no such rates. */
+function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
+    if (message) return `not measured: ${message}`;
+    const types = Object.entries(rates)
+        .map(([name, rate]) => `${name.replace("_tflops", "")} ${number(rate, 3)}`);
+    return `read ${number(read)}, copy ${number(copy)} GB/s; ${types.join(", ")} TFLOP/s`;
+}
+
 function facts(run) {
-    const { device, git, policy } = run;
+    const { device, git, policy, ceilings } = run;
     const note = (...parts) => h("span", { class: "note" }, parts.filter(Boolean).join(", "));
     const units = device.kind === "cuda" ? "SMs" : "threads";
     const power = device.power_limit_mw > 0 && `${device.power_limit_mw / 1000} W`;
@@ -53,12 +62,13 @@ function facts(run) {
         ["Threshold", "threshold", [percent(policy.threshold), policy.host_threshold &&
             note(`${percent(policy.host_threshold)} of launch() on the host`)]],
         ["Control drift", "control", percent(run.control_drift)],
+        ceilings && ["Reached here", "here", reachedText(ceilings)],
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
         ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
         ["Asked by", "who", run.who || "–"],
         ["Gate", "gate", run.gate_version],
-    ];
+    ].filter(Boolean);
     return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
         h("div", { class: what === "subject" && what }, h("dt", {}, term(what, name)),
             h("dd", {}, value))));
@@ -153,7 +163,8 @@ function caseRows(item, run, opened, toggled) {
                 percent(item.mde)),
             minor(h("span", { class: `peer ${over === null ? "none" : over < 1 ? "first" : ""}` },
                 versus(over, peer ?? ""))),
-            minor(share(item.ceiling))),
+            minor(share(item.ceiling), item.measured_ceiling !== null &&
+                h("span", { class: "note" }, share(item.measured_ceiling), " here"))),
         detail);
 }
 

@@ -521,6 +521,8 @@ describe("case", { skip }, () => {
             assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Error\s+2\.\de-4\s+relative; limit 6\.0e-4, 1\.0\d× cudnn's/);
+            assert.match(await page.locator(".case-tiles").innerText(),
+                /\d.% of the ceiling\s+reached here: \d+.%/);
             await page.evaluate(() => { globalThis.written = []; });
             await page.check("input[value=log]"); // what is drawn anew has it too
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));

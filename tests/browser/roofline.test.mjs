@@ -8,6 +8,7 @@ import { GPU, HOST, assertFits, dashboard, settled, shoot, skip, until } from ".
 
 describe("roofline", { skip }, () => {
     const it = dashboard();
+    it.casesOfGpu = async () => (await fetch(`${it.url}api/v1/cases?device=${GPU}`)).json();
 
     test("every verified kernel has its point, under roofs that follow from the data", async () => {
         await it.withPage({}, async (page) => {
@@ -19,13 +20,55 @@ describe("roofline", { skip }, () => {
             assert.match(await page.locator("p.legend").innerText(),
                 /gemm[\s\S]*bf16[\s\S]*fp16[\s\S]*the fastest vendor/);
             assert.match(await page.locator(".kernel").first().getAttribute("aria-label"),
-                /of the ceiling; .* (faster|slower) than (cuBLAS|cuDNN|PyTorch)$/);
+                /of the ceiling, .* of what is reached here; .* than (cuBLAS|cuDNN|PyTorch)$/);
             assert.equal(await page.locator("tbody tr").count(), 11);
             assert.match(await page.locator(".roofs").textContent(), /989 TFLOP\/s/);
+            // The second roofs are below the first: all types reach the same in this history.
+            assert.match(await page.locator("p.legend").innerText(), new RegExp("reached here " +
+                "4\\.53 TB/s; fp16 835, bf16 835, tf32 835, fp32 835 TFLOP/s, run [0-9a-f]{8}"));
+            assert.equal(await page.locator(".reached path").count(), 2);
+            const top = async (of) => (await page.locator(of).boundingBox()).y;
+            assert.ok(await top(".reached path:last-child") > await top(".roof-0 path"));
             const shares = (await page.locator("tbody tr td:last-child").allInnerTexts())
                 .map(parseFloat);
             assert.deepEqual(shares, [...shares].sort((a, b) => a - b));
             await shoot(page, "roofline");
+        });
+    });
+
+    test("it goes without what is reached where a run does not say it", async () => {
+        for (const ceilings of [undefined, { message: "memory is short" }, { read_gbps: 4000 }])
+            await it.withPage({}, async (page) => {
+                await page.route("**/api/v1/runs/*?case=*", async (route) => {
+                    const answer = await route.fetch();
+                    await route.fulfill({ json: { ...await answer.json(), ceilings } });
+                });
+                await it.open(page, `#/roofline?device=${GPU}`);
+                assert.equal(await page.locator(".kernel").count(), 11);
+                assert.equal(await page.locator(".reached").count(), 0);
+                assert.doesNotMatch(await page.locator("main").innerText(), /reached here/i);
+            });
+    });
+
+    test("a case's share is of the memory or of the arithmetic that is reached", async () => {
+        const ceilings = { read_gbps: 4000, copy_gbps: 3500, fp16_tflops: 800, bf16_tflops: 820,
+            tf32_tflops: 300, fp32_tflops: 60 };
+        const { cases: [template] } = await it.casesOfGpu();
+        const made = [["fp16", 400, 100, 50], ["bf16", 1, 3000, 75], ["fp32", 101, 10, 101],
+            ["tf32", 299, 3999, 100]];
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
+                cases: made.map(([dtype, tflops, gbps], i) => ({ ...template, device: GPU, dtype,
+                    tflops, gbps, id: `gemm/${dtype}/m8-n8-k8`, ceiling: 0.1 * (i + 1) })),
+                total: made.length, counts: {}, next: null,
+            } }));
+            await page.route("**/api/v1/runs/*?case=*", async (route) => {
+                const answer = await route.fetch();
+                await route.fulfill({ json: { ...await answer.json(), ceilings } });
+            });
+            await it.open(page, `#/roofline?device=${GPU}`);
+            const shares = await page.locator("tbody tr td:nth-last-child(2)").allInnerTexts();
+            assert.deepEqual(shares.map(parseFloat), made.map((c) => c[3]));
         });
     });
 
@@ -95,7 +138,7 @@ describe("roofline", { skip }, () => {
     });
 
     test("no label is on another, or on a flat roof", async () => {
-        const { cases: [template] } = await (await fetch(`${it.url}api/v1/cases`)).json();
+        const { cases: [template] } = await it.casesOfGpu();
         for (const width of [390, 1280])
             await it.withPage({ viewport: { width, height: 844 } }, async (page) => {
                 await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
@@ -103,28 +146,30 @@ describe("roofline", { skip }, () => {
                     total: 90, counts: {}, next: null,
                 } }));
                 await it.open(page, `#/roofline?device=${GPU}`);
-                const { labels, roofs } = await page.evaluate(() => {
+                const { labels, roofs, reached } = await page.evaluate(() => {
                     const all = (where) => [...document.querySelectorAll(where)].map((e) => {
                         const { x, y, width: w, height: h } = e.getBoundingClientRect();
                         return { x, y, w, h, text: e.textContent };
                     });
                     return {
                         labels: all(".kernel text, .roofs g text"), roofs: all(".roofs g path"),
+                        reached: all(".reached path:not(:first-child)"),
                     };
                 });
                 assert.equal(roofs.length, 3);
+                assert.equal(reached.length, 1);
                 assert.ok(labels.length > 5, `${labels.length}`);
                 const apart = (a, b) => a.x + a.w < b.x + 1 || b.x + b.w < a.x + 1 ||
                     a.y + a.h < b.y + 3 || b.y + b.h < a.y + 3;
                 for (const [i, label] of labels.entries())
-                    for (const other of [...labels.slice(i + 1), ...roofs])
+                    for (const other of [...labels.slice(i + 1), ...roofs, ...reached])
                         assert.ok(apart(label, other), JSON.stringify([width, label, other]));
                 await shoot(page, `roofline-crowded-${width}`);
             });
     });
 
     test("so many rows of its table as were asked for are in the address", async () => {
-        const { cases: [template] } = await (await fetch(`${it.url}api/v1/cases`)).json();
+        const { cases: [template] } = await it.casesOfGpu();
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/cases?**", (route) => route.fulfill({ json: {
                 cases: crowd({ ...template, device: GPU, verdict: "pass", rel_err: 1e-4 }, 250),

@@ -252,10 +252,15 @@ describe("run", { skip }, () => {
             assert.match(await page.locator("tr.item").first().innerText(),
                 /wrong[\s\S]*not timed/);
             assert.match(await page.locator("dl.facts").innerText(), /\d+\.\d+\/13.0\/700.W/);
+            assert.match(await page.locator("dl.facts").innerText(), new RegExp("read 4530, " +
+                "copy 4213 GB/s; fp16 835, bf16 835, tf32 835, fp32 835 TFLOP/s"));
+            assert.match(await page.locator("tr.item").last().innerText(),
+                /\d.%\s?[\d.]+.% here/);
             for (const opener of (await page.locator(".opener").all()).slice(0, 2))
                 await opener.click();
             await settled(page);
             assert.equal(await page.locator("tr.candidate").count(), 2);
+            assert.match(await page.locator("tr.candidate").last().innerText(), /\d.% here/);
             assert.equal(await page.locator("tr.provider").count(), 4);
             assert.equal(await page.locator("tr.reference").count(), 1); // not of the wrong case
             assert.match(await page.locator("tr.reference").innerText(),
