@@ -178,9 +178,6 @@ struct kg_args {
 
 enum kg_kernel_flag {
     KG_KERNEL_NONDETERMINISTIC = 1u << 0, /* repeats may differ in the last bits (atomics) */
-    /* prepare() looks for what is fastest, and launch() is right without it. The gate calls it all
-     * the same, but for a vendor's kernel that is beside others and is not timed. */
-    KG_KERNEL_ONLY_TUNED = 1u << 1,
 };
 
 /* One implementation of one op. Several may serve an op; the first whose supports() is non-zero

@@ -7,7 +7,7 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
                              const struct kg_kernel *k, struct gate_error *err)
 {
     const struct kg_device *where = &device_info(d)->kg;
-    if (k->prepare && !(arm->untuned && k->flags & KG_KERNEL_ONLY_TUNED)) {
+    if (k->prepare) {
         enum kg_status status = k->prepare(p, where);
         if (status != KG_OK)
             return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'", k->name,

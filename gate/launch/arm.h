@@ -97,7 +97,6 @@ struct arm {
     const struct kg_kernel *kernel;
     const struct kg_kernel *second_copy; /* the same of a second copy of the library; NULL: none */
     enum arm_role role;
-    bool untuned;             /* prepare() is left out where it only tunes */
     uint64_t workspace_bytes; /* that its launches need */
     struct verification verification;
     bool timed;

@@ -68,12 +68,10 @@ static void choose_arms(struct worker *w, struct task *t)
         if (!k && w->roles[i] == ARM_CANDIDATE)
             return;
         if (k)
-            t->arms[t->n_arms++] =
-                (struct arm){.library = lib,
-                             .kernel = k,
-                             .role = w->roles[i],
-                             .untuned = w->roles[i] == ARM_PROVIDER && !t->measure,
-                             .verification = verification_start(&t->c.problem)};
+            t->arms[t->n_arms++] = (struct arm){.library = lib,
+                                                .kernel = k,
+                                                .role = w->roles[i],
+                                                .verification = verification_start(&t->c.problem)};
     }
     for (unsigned i = 0; i < 2 && is_paired(t); i++)
         choose_second_copy(w, t, &t->arms[i]);

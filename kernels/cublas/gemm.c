@@ -54,7 +54,6 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 const struct kg_kernel cublas_gemm = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = KG_OP_GEMM,
-    .flags = KG_KERNEL_ONLY_TUNED,
     .name = "cublaslt_gemm",
     .supports = supports,
     .prepare = prepare,

@@ -62,7 +62,6 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 const struct kg_kernel cublas_linear_relu = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = KG_OP_LINEAR_RELU,
-    .flags = KG_KERNEL_ONLY_TUNED,
     .name = "cublaslt_linear_relu",
     .supports = supports,
     .prepare = prepare,

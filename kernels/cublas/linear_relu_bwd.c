@@ -113,7 +113,6 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 const struct kg_kernel cublas_linear_relu_bwd = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = KG_OP_LINEAR_RELU_BWD,
-    .flags = KG_KERNEL_ONLY_TUNED,
     .name = "cublaslt_linear_relu_bwd",
     .supports = supports,
     .prepare = prepare,

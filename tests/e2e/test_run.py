@@ -191,7 +191,7 @@ class Broken(Smoke):
     def test_a_broken_provider_is_no_fault_of_the_candidate(self):
         # The mutant opens its original by path: a copy keeps it apart from the candidate.
         copy = shutil.copy(HOST, self.path("copy.so"))
-        for name in ("crash", "host_zeros", "refuses", "tunes"):
+        for name in ("crash", "host_zeros", "refuses"):
             code, document, errors = self.run_smoke("--accept-new", "--baselines", name,
                                                     "--library", copy, "--provider", mutant(name),
                                                     cases="gemm/fp32/m4-*")

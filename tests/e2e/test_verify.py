@@ -78,16 +78,6 @@ class Right(Verify):
             done = self.gate(*command, *options)
             self.assertEqual(done.stderr.count("--provider"), providers, done.stderr)
 
-    def test_a_vendor_that_is_not_timed_is_not_tuned(self):
-        """Its prepare() fails."""
-        copy = self.copy_of_host()
-        code, document, errors = self.verify("--library", copy, "--provider", mutant("tunes"))
-        self.assertEqual(code, 0, errors)
-        self.assertEqual(document["cases"][0]["arms"][0]["verify"].get("vendor"), "mutant")
-        code, document, errors = self.verify("--library", mutant("tunes"))
-        self.assertEqual(code, 2, errors)
-        self.assertIn("prepare() of kernel", document["cases"][0]["message"])
-
     def test_the_error_of_each_output(self):
         _, document, _ = self.verify(case="linear_relu_bwd/fp32/m65-*")
         verify = document["cases"][0]["arms"][0]["verify"]
