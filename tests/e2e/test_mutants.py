@@ -4,6 +4,7 @@
 runs long: a whole pass of the suite
 """
 import unittest
+from unittest import mock
 
 from harness import BUILD, SANITIZED
 from mutants import suite
@@ -11,6 +12,24 @@ from mutants import suite
 # The same in all runs. Some faults show only in shapes that are drawn, and a draw that misses one
 # says nothing of the change that is tested. suite.py without --seed draws another each time.
 SEED = "1d5eed"
+
+
+class Beside(unittest.TestCase):
+    """Rows that are judged beside each other on a GPU, by a judge that is made up."""
+
+    def looks(self, *outcomes):
+        def judge(row, _):
+            looks.append(row["name"])
+            return suite.Judgement(row, outcomes[len(looks) - 1], "", True)
+        looks = []
+        with mock.patch.object(suite, "judge", judge):
+            (found,) = suite.judge_all(BUILD, "cuda:0", names=["own_leak"], jobs=2, untimed=True)
+        return found.outcome, len(looks)
+
+    def test_what_another_row_disturbed_is_judged_again(self):
+        self.assertEqual(self.looks("environment", "wrong"), ("wrong", 2))
+        self.assertEqual(self.looks("environment", "environment"), ("environment", 2))
+        self.assertEqual(self.looks("pass"), ("pass", 1))
 
 
 class Mutants(unittest.TestCase):

@@ -168,6 +168,10 @@ def is_timed(row):
     return bool(row.get("timed") or row.get("baseline"))
 
 
+def is_disturbed(judgement):
+    return judgement.outcome == "environment" or "cudaErrorMemoryAllocation" in judgement.message
+
+
 def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False):
     jobs = jobs or (2 if device == "host" else 1)
     chosen = [row for row in rows(device.split(":")[0])
@@ -183,11 +187,11 @@ def judge_all(build, device, seed=None, names=(), jobs=None, untimed=False):
             row = chosen[i]
             gate = baselines[baseline_of(row)] if row.get("baseline") else empty
             return judge(row, gate.copy(os.path.join(folder, str(i))))
-        # What a GPU times has it alone, and so has what found its memory taken by another row.
+        # What a GPU times has it alone, and so has what another row disturbed, as by its memory.
         alone = [i for i, row in enumerate(chosen) if device != "host" and is_timed(row)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             beside = pool.map(lambda i: None if i in alone else in_its_own(i), range(len(chosen)))
-        return [in_its_own(i) if j is None or "cudaErrorMemoryAllocation" in j.message else j
+        return [in_its_own(i) if j is None or (device != "host" and is_disturbed(j)) else j
                 for i, j in enumerate(beside)]
 
 
