@@ -36,7 +36,8 @@ export async function compareRuns({ device, a, b }, signal) {
 
 /** `scope`: of which branches (scope.js). */
 export async function compareDevices({ a, b }, scope, signal) {
-    const [casesA, casesB] = await Promise.all([a, b].map((d) => allCases(d, signal, scope)));
+    const [casesA, casesB] = await Promise.all([a, b].map((d) =>
+        allCases(d, signal, scope, "id,p50_ns,verdict")));
     const byId = (cases) => new Map(cases.map((c) => [c.id, c]));
     return { rows: join(byId(casesA), byId(casesB), b, "not timed on both devices") };
 }
@@ -50,7 +51,8 @@ function pairedRatio({ peer, peer_ratio: ratio }, ours, { a, b }) {
 
 /** `ours`: the candidate's name. */
 export async function compareProviders({ device, a, b }, ours, leaders, scope, signal) {
-    const cases = new Map((await allCases(device, signal, scope)).map((c) => [c.id, c]));
+    const cases = new Map((await allCases(device, signal, scope, "id,peer,peer_ratio"))
+        .map((c) => [c.id, c]));
     const of = (provider) => new Map(leaders.filter((l) => l.provider === provider)
         .map((l) => [l.case, l]));
     const rows = join(of(a), of(b), device, "not timed by both providers");

@@ -24,10 +24,11 @@ async function allRows(path, name, device, signal, scope) {
     return all;
 }
 
-export const allCases = (device, signal, scope) =>
-    allRows("cases", "cases", device, signal, { ...scope, spark: 0 });
-export const allLeaders = (device, signal, scope) =>
-    allRows("leaderboard", "leaders", device, signal, scope);
+/* `columns`: members of a row with commas between; the others are not asked for. */
+export const allCases = (device, signal, scope, columns) =>
+    allRows("cases", "cases", device, signal, { ...scope, spark: 0, columns });
+export const allLeaders = (device, signal, scope, columns) =>
+    allRows("leaderboard", "leaders", device, signal, { ...scope, columns });
 
 /**
  * A table of `items`, whose rows beyond SHOWN come on request; the parameter `name` of the address

@@ -217,7 +217,7 @@ async function devicesPart(state, devices, signal, go) {
 
 async function providersPart(state, devices, signal, go) {
     const { scope, sides } = await mainScope(signal);
-    const leaders = await allLeaders(state.device, signal, scope);
+    const leaders = await allLeaders(state.device, signal, scope, "case,provider,role,p50_ns");
     const names = [...new Set(leaders.map((l) => l.provider))].sort();
     const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
     const other = names.find((n) => n !== ours) ?? ours;

@@ -145,7 +145,9 @@ export async function leaderboardView({ query, signal }) {
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const [leaders, cases] = await Promise.all([
-        allLeaders(device, signal, scopeOf(shown)), allCases(device, signal, scopeOf(shown)),
+        allLeaders(device, signal, scopeOf(shown),
+            "case,provider,role,kernel,commit,subject,author,branch,run,p50_ns"),
+        allCases(device, signal, scopeOf(shown), "id,op,dtype,p50_ns,ceiling,peer,peer_ratio"),
     ]);
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);

@@ -62,8 +62,10 @@ export async function rooflineView({ query, signal }) {
     if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const main = await allCases(device, signal, scopeOf(""));
-    const cases = main.length > 0 ? main : await allCases(device, signal, scopeOf(ALL));
+    const casesOf = (branch) => allCases(device, signal, scopeOf(branch),
+        "id,op,dtype,p50_ns,tflops,gbps,ceiling,peer,peer_ratio");
+    const main = await casesOf("");
+    const cases = main.length > 0 ? main : await casesOf(ALL);
     const all = cases.filter(usable);
     const roofs = roofsOf(all);
     const reached = await reachedIn(all, signal);

@@ -49,13 +49,27 @@ static const char *keep_string(struct values *v)
     return text;
 }
 
+/* Of few digits the number without its point is exact, as is the power of ten that it is divided
+ * by, so that it is rounded once, as by strtod(). */
 static double number_at(const struct json_scan *s)
 {
+    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
     char copy[64]; /* a longer one is a fault */
-    size_t n = s->at - s->start;
+    size_t n = s->at - s->start, point = n;
+    int64_t digits = 0;
     memcpy(copy, s->text + s->start, n);
     copy[n] = '\0';
-    return strtod(copy, NULL);
+    for (size_t i = 0; i < n; i++) {
+        bool is_digit = copy[i] >= '0' && copy[i] <= '9';
+        if (n > 15 || (!is_digit && copy[i] != '.'))
+            return strtod(copy, NULL);
+        if (is_digit)
+            digits = 10 * digits + (copy[i] - '0');
+        else
+            point = i + 1;
+    }
+    return (double)digits / power[n - point];
 }
 
 static bool fail(struct values *v)

@@ -132,7 +132,7 @@ enum gate_status get_cases(struct call *c)
     struct store_case_query query;
     struct store_case_page page;
     char search[MAX_SEARCH + 1];
-    if (!read_format(c) || !read_query(c, search, &query))
+    if (!read_format(c) || !read_row_columns(c) || !read_query(c, search, &query))
         return GATE_OK;
     list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);

@@ -62,8 +62,9 @@ enum gate_status get_leaderboard(struct call *c)
     struct store_leader_key after;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!read_format(c) || !read_branch(c, &branch) || !read_device(c, false, &device) ||
-        !read_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) || !read_leader_key(c, text, &after))
+    if (!read_format(c) || !read_row_columns(c) || !read_branch(c, &branch) ||
+        !read_device(c, false, &device) || !read_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) ||
+        !read_leader_key(c, text, &after))
         return GATE_OK;
     list_open(c, "leaders");
     enum gate_status status = store_leaderboard(c->store, branch, device, after, page.limit + 1,

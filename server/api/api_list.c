@@ -24,6 +24,21 @@ bool read_format(struct call *c)
     return false;
 }
 
+bool read_row_columns(struct call *c)
+{
+    c->emit.members = request_parameter(c->request, "columns");
+    return true;
+}
+
+/* Each name is a member of each row. */
+static bool knows_columns(const struct emit *e)
+{
+    int64_t n = 1;
+    for (const char *at = e->members; at && *at; at++)
+        n += *at == ',';
+    return !e->members || e->n_kept == n * e->n_rows;
+}
+
 void list_open(struct call *c, const char *name)
 {
     if (c->emit.form == EMIT_JSON) {
@@ -73,6 +88,12 @@ bool list_lacks_header(struct call *c)
 
 void list_close(struct call *c)
 {
+    if (!knows_columns(&c->emit)) {
+        reply_problem(c->reply, 400,
+                      "The parameter 'columns' takes names of members of a row, each once, with "
+                      "commas between them.");
+        return;
+    }
     if (c->emit.form == EMIT_CSV) {
         struct buf *body = &c->reply->body;
         c->reply->type = "text/csv; charset=utf-8; header=present";

@@ -155,6 +155,27 @@ class Cases(History):
         self.assertTrue(any(c["spark"] for c in whole))
         self.assertEqual([c | {"spark": []} for c in whole], bare)
 
+    def test_columns_are_those_asked_for(self):
+        schemas = self.get("openapi.json")["components"]["schemas"]
+        for path, rows, schema, names, nested in (
+                ("cases", "cases", "Case", "id,spark,ratio", "spark"),
+                ("leaderboard", "leaders", "Leader", "case,p50_ns", "case")):
+            whole, some = self.get(path), self.get(f"{path}?columns={names}")
+            self.assertEqual(set(whole[rows][0]), set(schemas[schema]["properties"]))
+            self.assertEqual(some[rows], [{n: row[n] for n in row if n in names.split(",")}
+                                          for row in whole[rows]])
+            self.assertTrue(some[rows][0][nested])
+            self.assertEqual({n: v for n, v in some.items() if n != rows},
+                             {n: v for n, v in whole.items() if n != rows})
+            self.assertEqual(self.get(f"{path}?columns={names}&format=rows"), some[rows])
+        text = self.server.get("/api/v1/cases?columns=device,id,alert&format=csv").bytes.decode()
+        whole = list(csv.DictReader(io.StringIO(
+            self.server.get("/api/v1/cases?format=csv").bytes.decode())))
+        self.assertEqual(list(csv.reader(io.StringIO(text))), [["id", "device", "alert"]] + [
+            [row["id"], row["device"], row["alert"]] for row in whole])
+        for names in ("none", "id,none", "id,id", "id,", ",id", "", "i", "id,device,"):
+            self.assert_problem(self.server.get(f"/api/v1/cases?columns={names}"), 400)
+
     def test_refusals(self):
         for path in ("cases?sort=baseline", "cases?limit=0", "cases?limit=1001",
                      "cases?verdict=good",
