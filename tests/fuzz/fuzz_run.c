@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct sample_plan plan = {.seed = 7, .n_runs = 6, .n_cases = 2, .n_devices = 1};
 static cJSON *good;
 static struct store *store;
+static const struct identity somebody = {.id = "0123456789ab"};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -111,7 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&text, STORE_MAX_DOCUMENT);
     edits_text(good, data, size, &text);
     reply_init(&reply);
-    struct api_write w = {.body = text.data ? text.data : "", .len = text.len, .reply = &reply};
+    struct api_write w = {
+        .who = &somebody, .body = text.data ? text.data : "", .len = text.len, .reply = &reply};
     if (api_ingest_run.prepare(&w)) {
         cJSON *document = NULL;
         struct gate_error err = {0};
@@ -124,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         expect_json(&reply);
     }
     api_ingest_run.release(&w);
+    log_drop(&w.log);
     reply_release(&reply);
     buf_release(&text);
     return 0;
