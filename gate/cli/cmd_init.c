@@ -20,6 +20,7 @@
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *ci;
     bool example, force;
+    bool is_guess; /* library and build are ours, and gate.json is new */
     char branch[200], make[1100];
     struct gate_error *err;
 };
@@ -204,6 +205,44 @@ static enum gate_status write_embedded(const struct init *i, const char *name, c
     return status;
 }
 
+static bool has_line(const struct buf *text, const char *line, size_t n)
+{
+    for (const char *at = text->data; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strcspn(at, "\r\n") == n && !strncmp(at, line, n))
+            return true;
+    return false;
+}
+
+/* Adds the lines that it lacks: one that is there is somebody's own, with or without --force. */
+static enum gate_status write_ignored(const struct init *i)
+{
+    const struct embedded_file *file = find_file(".gitignore");
+    struct buf text;
+    size_t n_added = 0;
+    bool there = !access(".gitignore", F_OK);
+    if (!file)
+        return gate_fail(i->err, GATE_INTERNAL, ".gitignore is not embedded");
+    buf_init(&text, FILE_MAX_BYTES);
+    enum gate_status status = there ? file_read(".gitignore", &text, i->err) : GATE_OK;
+    if (!status && text.len > 0 && text.data[text.len - 1] != '\n')
+        buf_putc(&text, '\n');
+    for (const char *at = (const char *)file->data; !status && *at; at += strspn(at, "\n")) {
+        size_t n = strcspn(at, "\n");
+        if (!has_line(&text, at, n)) {
+            buf_append(&text, at, n);
+            buf_putc(&text, '\n');
+            n_added++;
+        }
+        at += n;
+    }
+    if (!status && n_added > 0)
+        status = command_write(".gitignore", &text, i->err);
+    if (!status && n_added > 0)
+        printf("%s .gitignore\n", there ? "added to " : "wrote    ");
+    buf_release(&text);
+    return status;
+}
+
 static void put_member(const char *key, const char *value, const char *end, struct buf *out)
 {
     buf_printf(out, "  \"%s\": \"", key);
@@ -265,6 +304,7 @@ static enum gate_status write_example(const struct init *i)
 
 static void choose_build(struct init *i)
 {
+    i->is_guess = !i->build && !i->example && (i->force || access(CONFIG_FILE, F_OK) != 0);
     if (i->build)
         return;
     if (i->example || !access("CMakeLists.txt", F_OK)) {
@@ -277,6 +317,10 @@ static void choose_build(struct init *i)
 
 static void print_next(const struct init *i)
 {
+    if (i->is_guess)
+        printf("guessed   that '%s' makes the library %s: if not, give --library, --build and "
+               "--force, or --example to begin with a library that works\n",
+               i->build, i->library);
     printf("\nNext, on the machine that measures:\n"
            "  git add . && git commit      # a baseline names the commit that makes it\n"
            "  %s\n"
@@ -306,7 +350,7 @@ int cmd_init(int argc, char **argv)
     if (!status)
         status = write_embedded(&i, "kernels.json", i.suite);
     if (!status)
-        status = write_embedded(&i, ".gitignore", ".gitignore");
+        status = write_ignored(&i);
     if (!status && i.example)
         status = write_example(&i);
     if (!status)

@@ -120,6 +120,8 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
     if (status == GATE_OK) {
         if (json)
             json_write(b.leaders, true, &text);
+        else if (!b.n)
+            buf_puts(&text, "no kernel was measured and found right yet; gate run does both\n");
         else
             table_write(b.table, &style, &text);
         status = command_write(NULL, &text, err);

@@ -462,6 +462,11 @@ static void render(const struct report_run *run, const struct document_case *con
         report_unresolved(run, put_code, out);
         buf_putc(out, '\n');
     }
+    if (run->n_same_code > 0) {
+        buf_putc(out, '\n');
+        report_same_code(run, out);
+        buf_putc(out, '\n');
+    }
     left_out(run, out);
     if (run->document->n_not_served) {
         buf_putc(out, '\n');

@@ -32,6 +32,8 @@ static void read_case(struct report_run *run, const struct document_case *c)
     if (c->has_warning)
         run->warned[c->warning.verdict]++;
     run->n_unresolved += report_is_unresolved(run, c);
+    run->n_same_code += c->verdict == VERDICT_PASS && c->mode == MODE_PAIRED && !c->has_ratio &&
+                        (c->same_library == YES || c->same_code == YES);
     run->warm |= timing && !timing->cold;
     for (size_t i = 0; i < c->n_arms; i++)
         if (c->arms[i].role == ROLE_PROVIDER)
@@ -147,6 +149,17 @@ void report_not_served(const struct report_run *run, struct buf *out)
         buf_printf(out, "%s%s", i ? ", " : "", d->not_served[i].id);
     if (n > REPORT_NOT_SERVED_MAX)
         buf_printf(out, " and %zu more", n - REPORT_NOT_SERVED_MAX);
+}
+
+void report_same_code(const struct report_run *run, struct buf *out)
+{
+    size_t n = run->n_same_code;
+    if (n > 0)
+        buf_printf(out,
+                   "%zu of %zu case%s %s the same code on both sides: verified, and timed in one "
+                   "process as a control",
+                   n, run->document->n_cases, run->document->n_cases == 1 ? "" : "s",
+                   n == 1 ? "has" : "have");
 }
 
 int report_severity(enum verdict v)

@@ -25,6 +25,7 @@ struct report_run {
     const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
     size_t n_providers;
     bool more_providers; /* there are others, without columns */
+    size_t n_same_code;  /* cases that passed without an interval, as one file or code */
     bool warm;           /* a candidate's inputs did not exceed the cache */
     struct left_out_sums left_out;
     const char *link; /* the dashboard's address; NULL: not known */
@@ -72,6 +73,9 @@ size_t report_reasons_take(struct report_reasons *r, const struct document_case 
  * count. The ids are plain ASCII, by the schema. */
 #define REPORT_NOT_SERVED_MAX 6
 void report_not_served(const struct report_run *run, struct buf *out);
+
+/* Appends how many cases passed as same code; nothing where none did. */
+void report_same_code(const struct report_run *run, struct buf *out);
 
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);

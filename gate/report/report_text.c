@@ -408,6 +408,10 @@ void report_text(const struct report_run *run, const struct report_style *style,
         report_unresolved(run, term_puts, out);
         buf_putc(out, '\n');
     }
+    if (run->n_same_code > 0) {
+        report_same_code(run, out);
+        buf_putc(out, '\n');
+    }
     left_out_write_lines(&run->left_out, out);
     if (run->document->n_not_served) {
         report_not_served(run, out);

@@ -107,6 +107,19 @@ class Init(Repository):
         self.assertIn("replaced  kernels.json", self.gate("init", "--force").stdout)
         self.assertNotEqual(self.read("kernels.json"), "mine")
 
+    def test_a_gitignore_keeps_its_lines(self):
+        self.write(".gitignore", "*.o\nbuild/")
+        for _ in range(2):
+            self.gate("init", "--force")
+            self.assertEqual(self.read(".gitignore"), "*.o\nbuild/\ngate.db*\n")
+
+    def test_a_build_that_is_guessed_is_said_to_be(self):
+        guess = "guessed   that 'make build/libmykernels.so' makes the library"
+        self.assertIn(guess, self.gate("init").stdout)
+        self.assertNotIn("guessed", self.gate("init").stdout)
+        self.assertNotIn("guessed", self.gate("init", "--example", "--force").stdout)
+        self.assertNotIn("guessed", self.gate("init", "--build", "ninja", "--force").stdout)
+
     def test_the_example_is_that_of_the_tree(self):
         self.gate("init", "--example")
         for path in glob.glob(os.path.join(ROOT, "examples/mykernels/*")):

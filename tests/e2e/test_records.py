@@ -371,6 +371,11 @@ class Leaderboard(Records):
         none = self.gate("leaderboard", "--json", "--device-model", "none")
         self.assertEqual(json.loads(none), [])
 
+    def test_of_nothing(self):
+        self.write("nothing", "")
+        self.gate("import", "nothing", expect=74)
+        self.assertIn("no kernel was measured", self.gate("leaderboard"))
+
 
 class Baseline(Records):
     def accept(self, *arguments, **options):

@@ -131,6 +131,30 @@ static void test_same_code_is_told(void **state)
     cJSON_Delete(document);
 }
 
+static void test_cases_that_passed_as_same_code_are_counted(void **state)
+{
+    (void)state;
+    static const enum report_format formats[] = {REPORT_TEXT, REPORT_MARKDOWN};
+    cJSON *document = report_sample();
+    cJSON *c = NULL, *all = cJSON_GetObjectItemCaseSensitive(document, "cases");
+    cJSON_ArrayForEach (c, all)
+        if (!strcmp(cJSON_GetObjectItemCaseSensitive(c, "verdict")->valuestring, "pass"))
+            break;
+    assert_non_null(c);
+    for (int settled = 0; settled < 2; settled++) {
+        cJSON_ReplaceItemInObjectCaseSensitive(c, "same_library", cJSON_CreateTrue());
+        if (settled)
+            cJSON_ReplaceItemInObjectCaseSensitive(c, "ratio", cJSON_CreateNull());
+        for (size_t i = 0; i < 2; i++) {
+            char *text = report_made(document, formats[i], &report_plain);
+            assert_int_equal(strstr(text, " has the same code on both sides: verified") != NULL,
+                             settled);
+            free(text);
+        }
+    }
+    cJSON_Delete(document);
+}
+
 static void test_unresolved_cases_are_named(void **state)
 {
     (void)state;
@@ -220,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_same_library_is_told),
         cmocka_unit_test(test_same_code_is_told),
+        cmocka_unit_test(test_cases_that_passed_as_same_code_are_counted),
         cmocka_unit_test(test_unresolved_cases_are_named),
         cmocka_unit_test(test_policy_is_told),
         cmocka_unit_test(test_without_optional_keys),
