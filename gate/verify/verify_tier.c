@@ -205,10 +205,12 @@ static enum gate_status check_other_dtypes(struct round *r, const struct kg_prob
                                            struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < r->n && !status; i++)
-        if (!is_in_dtype_of(p, &r->shape[i]))
-            status =
-                check(r, &r->shape[i], PROBE_NORMAL, layout_in_turn(r, 2 * i + 1), GUARD_NONE, err);
+    for (unsigned i = 0; i < r->n && !status; i++) {
+        const struct kg_problem *other = &r->shape[i];
+        enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
+        if (!is_in_dtype_of(p, other))
+            status = check(r, other, probe, layout_in_turn(r, 2 * i + 1), GUARD_NONE, err);
+    }
     return status;
 }
 

@@ -136,6 +136,12 @@ class Right(Verify):
         self.assertEqual(look["skipped"], look["refused"])
         self.assertNotIn("own_shape_only", look)
 
+    def test_each_seed_asks_as_much(self):
+        """Seed 9 draws a shape of few elements, which normal inputs say nothing of."""
+        checks = {self.verify("--seed", seed)[1]["cases"][0]["arms"][0]["verify"]["checks"]
+                  for seed in ("9", "a")}
+        self.assertEqual(len(checks), 1, checks)
+
     def test_a_run_asks_the_same_of_a_kernel(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASE, "--json",
                          "--budget", "20", "--accept-new")
