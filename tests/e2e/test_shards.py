@@ -72,6 +72,21 @@ class Shards(FakeRuns):
         # A part is no run of the suite.
         self.assertEqual(len(self.runs_in("gate.db")), 2)
 
+    def test_what_one_gpu_reaches_is_not_told_of_another(self):
+        """Each case keeps its share, which is of the GPU that it ran on."""
+        self.accept()
+        reached = [{"ceilings": {"read_gbps": 4000, "fp32_tflops": rate}} for rate in (100, 50)]
+        parts = [self.part(i + 1, 2, ceilings=reached[i]) for i in range(2)]
+        together = self.merge(*parts)
+        self.assertEqual(together["ceilings"], reached[0]["ceilings"])
+        other = self.edit(parts[1], lambda run: run["device"].update(uuid="GPU-other"))
+        apart = self.merge(parts[0], other)
+        self.assertNotIn("ceilings", apart)
+        shares = {case["arms"][0]["timing"]["measured_ceiling"] for case in apart["cases"]}
+        self.assertEqual(shares, {1 / 100, 1 / 50})
+        self.assertEqual([c["arms"] for c in apart["cases"]],
+                         [c["arms"] for c in together["cases"]])
+
     def test_one_part_is_all_of_it(self):
         self.accept()
         self.assertEqual([c["id"] for c in self.merge(self.part(1, 1))["cases"]], IDS)

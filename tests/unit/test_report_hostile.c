@@ -166,6 +166,7 @@ static void test_extreme_numbers(void **state)
         struct document d = report_read(document);
         d.time_ms = (int64_t)JSON_MAX_SAFE_INTEGER;
         d.control_drift = x;
+        d.ceilings = (struct document_ceilings){NULL, x, x, x, x, x, x};
         for (size_t k = 0; k < d.n_cases; k++) {
             struct document_case *c = &d.cases[k];
             c->ratio = c->ratio_p90 = e;
@@ -175,7 +176,7 @@ static void test_extreme_numbers(void **state)
             for (size_t a = 0; a < c->n_arms; a++) {
                 struct document_timing *t = &c->arms[a].timing;
                 t->p50_ns = t->p50_lo_ns = t->p50_hi_ns = t->p90_ns = x;
-                t->tflops = t->gbps = t->ceiling = x;
+                t->tflops = t->gbps = t->ceiling = t->measured_ceiling = x;
                 t->ratio_to_candidate = e;
             }
         }
