@@ -20,7 +20,7 @@ MAX_COLUMNS = 100
 LONG_LINES = (".md", ".yml", ".html", ".service")
 # Of what people read first, the prose can be.
 MAX_PROSE = 150
-PROSE = re.compile(r"(README|docs/(?!method|results)[^/]+)\.md$")
+PROSE = re.compile(r"(README|docs/(?!results)[^/]+)\.md$")
 
 BANNED = {
     "strcpy": "snprintf or struct buf",
