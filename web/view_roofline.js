@@ -63,7 +63,7 @@ export async function rooflineView({ query, signal }) {
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const casesOf = (branch) => allCases(device, signal, scopeOf(branch),
-        "id,op,dtype,p50_ns,tflops,gbps,ceiling,peer,peer_ratio");
+        "id,op,dtype,time_ms,run,p50_ns,tflops,gbps,ceiling,peer,peer_ratio");
     const main = await casesOf("");
     const cases = main.length > 0 ? main : await casesOf(ALL);
     const all = cases.filter(usable);
