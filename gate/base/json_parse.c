@@ -256,6 +256,8 @@ static void skip_space(struct json_scan *s)
 
 bool json_scan_next(struct json_scan *s)
 {
+    if (s->fault) /* the place of which is kept */
+        return false;
     do {
         skip_space(s);
         s->start = s->at;

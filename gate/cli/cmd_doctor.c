@@ -140,10 +140,14 @@ static enum gate_status count_served(struct supervisor *s, const struct suite *s
         enum gate_status status = supervisor_run_case(s, &task, &result, err);
         if (status)
             return status;
-        if (result.outcome != CASE_VERIFIED && n_missing++ < NAMED_MAX)
+        if (result.outcome != CASE_VERIFIED && result.outcome != CASE_UNSUPPORTED)
+            status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", suite->cases[i].id, result.message);
+        else if (result.outcome == CASE_UNSUPPORTED && n_missing++ < NAMED_MAX)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                      n_missing > 1 ? ", " : "", suite->cases[i].id);
         case_result_release(&result);
+        if (status)
+            return status;
     }
     printf("%zu cases, %zu not served%s%s%s\n", suite->n_cases, n_missing, n_missing ? ": " : "",
            names, n_missing > NAMED_MAX ? ", ..." : "");

@@ -665,7 +665,7 @@ static bool any_timed(const struct run *run)
 
 static enum gate_status measure_ceilings(struct run_session *s, struct gate_error *err)
 {
-    if (!any_timed(&s->run))
+    if (!any_timed(&s->run) || s->run.greeting->device.kind != DEVICE_CUDA)
         return GATE_OK;
     retire_workers(s);
     run_request_progress("measuring what the device can reach");

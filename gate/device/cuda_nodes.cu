@@ -144,9 +144,13 @@ static void note_address(const struct cuda_driver *d, const struct device_transp
                          uint64_t address, struct own_memory *own)
 {
     CUdeviceptr base = 0;
-    if (!is_shared(t, address) && own->n < OWN_MAX &&
-        d->pointer(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) == CUDA_SUCCESS && base)
-        own->base[own->n++] = base;
+    if (is_shared(t, address) || own->n == OWN_MAX ||
+        d->pointer(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS || !base)
+        return;
+    for (unsigned i = 0; i < own->n; i++)
+        if (own->base[i] == base)
+            return;
+    own->base[own->n++] = base;
 }
 
 /* A struct that is an argument may have pointers in it: each aligned word may be one. */
@@ -193,6 +197,8 @@ static bool uses_private(const struct cuda_driver *d, const struct device_transp
                          const struct chain *c, unsigned each)
 {
     const struct own_memory mine = own_memory_of(d, t, c->node[t->node]);
+    if (mine.n == OWN_MAX) /* there may be more */
+        return true;
     for (unsigned i = 0; i < each && mine.n > 0; i++) {
         const struct own_memory other = own_memory_of(d, t, c->node[i]);
         if (i != t->node && have_common(&mine, &other))

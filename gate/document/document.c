@@ -439,8 +439,10 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
     cJSON *tree = NULL;
     if (document_take(text, len, out))
         return GATE_OK;
-    if (fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err))
-        return status;
+    enum gate_status parsed =
+        fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err);
+    if (parsed)
+        return parsed;
     document_release(out);
     cJSON_Delete(tree);
     return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);

@@ -69,7 +69,7 @@ static void put_verdict(const struct document_blame *b, size_t blamed, struct bu
     } else {
         buf_puts(out, b->has_slowdown && b->slowdown.lo > 1
                           ? "no node is known to carry most of it"
-                          : "none: it was not slower when nodes were exchanged");
+                          : "none: it was not slower in the process that looked for the node");
         if (b->has_slowdown) {
             buf_puts(out, ": ");
             put_share(&b->slowdown, out);

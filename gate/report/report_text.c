@@ -333,7 +333,7 @@ static void notes(const struct report_run *run, struct buf *out)
 {
     if (run->warm)
         buf_puts(out, "* warm: the inputs do not exceed three times the cache\n");
-    if (report_has_ceilings(run->document))
+    if (run->document->n_cases > 0 && report_has_ceilings(run->document))
         buf_puts(out,
                  "ceiling: share of what the data sheet promises; here: of what the gate's own "
                  "kernels reach on this GPU\n");

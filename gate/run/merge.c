@@ -152,6 +152,10 @@ static void add_facts(const struct document *d, struct document *whole)
     whole->launch_order_checked = both(whole->launch_order_checked, d->launch_order_checked);
     if (isnan(whole->control_drift) || d->control_drift > whole->control_drift)
         whole->control_drift = d->control_drift;
+    if (!whole->has_ceilings && d->has_ceilings) {
+        whole->has_ceilings = true;
+        whole->ceilings = d->ceilings;
+    }
     if (differ(whole->device.uuid, d->device.uuid)) { /* each case keeps its share of its own */
         whole->device.uuid = "";
         whole->has_ceilings = false;

@@ -373,7 +373,8 @@ static void decide_case(const struct run *run, struct run_case *c)
         decide_unmeasured(run, c);
     } else if (is_settled(run, c)) {
         double d = c->sequence[RUN_FIRST].process[0].d;
-        bool is_flat = fabs(d) <= log1p(run_threshold(run, c));
+        bool is_flat = fabs(d) <= log1p(run_threshold(run, c)) &&
+                       !run_calls_stand_out(run, &c->sequence[RUN_FIRST].process[0]);
         c->verdict = VERDICT_PASS;
         snprintf(c->reason, sizeof c->reason, "same code: candidate and %s %s (%+.2f %% in %s)",
                  run->policy.other, same_thing(run, c), 100 * expm1(d),

@@ -99,9 +99,13 @@ static struct document_warning warning_of(const struct run_case *c)
 static void share_ceilings(const struct run *run, const struct run_case *c)
 {
     const struct document_ceilings *measured = &run->ceilings.document;
-    for (size_t i = 0; i < c->result.n_arms && run->ceilings.asked; i++)
-        c->result.arms[i].timing.measured_ceiling = run_ceilings_share(
-            measured, problem_dtype_name(&c->about->problem), &c->result.arms[i].timing);
+    for (size_t i = 0; i < c->result.n_arms; i++) {
+        struct document_timing *t = &c->result.arms[i].timing;
+        t->measured_ceiling =
+            run->ceilings.asked
+                ? run_ceilings_share(measured, problem_dtype_name(&c->about->problem), t)
+                : NAN;
+    }
 }
 
 static bool add_case(const struct run *run, const struct run_case *c, struct document_case *out)

@@ -271,7 +271,8 @@ static struct outcome run(struct worker *w, struct task *t)
                  w->libraries[0].table->provider);
         return o;
     }
-    if (!t->verify && !t->measure && !t->profile) { /* is it served? */
+    bool only_asks = !t->verify && !t->measure && !t->profile && !t->transplant;
+    if (!status && only_asks) { /* is it served? */
         o.name = "verified";
         return o;
     }

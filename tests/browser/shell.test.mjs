@@ -434,7 +434,7 @@ describe("shell", { skip }, () => {
             await page.keyboard.press("Escape");
             assert.equal(await tip.count(), 0);
             await page.keyboard.press("Tab");
-            assert.match(await tip.innerText(), /different contracts/);
+            assert.match(await tip.innerText(), /own kernels/);
         });
     });
 

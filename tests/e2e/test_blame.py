@@ -62,7 +62,8 @@ class Blame(FakeRuns):
                  "blame no node is known to carry most of it: 10.00 % ± 0.30 %"),
                 ({"slowdown": ratio(1.1), "nodes": unsure}, "blame no node is known to carry most"),
                 ({"slowdown": ratio(1.002), "nodes": nodes},
-                 "blame none: it was not slower when nodes were exchanged: 0.20 % ± 0.30 %")):
+                 "blame none: it was not slower in the process that looked for the node: "
+                 "0.20 % ± 0.30 %")):
             _, said = self.run_red(blame=found)
             for text in said:
                 self.assertIn(says, text)

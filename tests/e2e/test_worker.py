@@ -15,7 +15,7 @@ ZEROS = os.path.join(BUILD, "tests", "mutants", "host_zeros.so")
 CASE = {"op": "gemm", "dtype": "fp32", "m": 8, "n": 8, "k": 8}
 
 
-class Order(unittest.TestCase):
+class Task(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -23,15 +23,19 @@ class Order(unittest.TestCase):
         with open(self.baseline, "rb") as file:
             self.sha256 = hashlib.sha256(file.read()).hexdigest()
 
-    def prepared(self, swap):
-        """Whose kernels are prepared for a case, in turn."""
+    def said(self, **members):
+        """What a worker answers to a task beside a baseline, line by line."""
         task = {"task": "case", "case": CASE, "seed": "00000000000000aa", "skip": [],
                 "budget_ms": 1, "baseline": self.sha256, "verify": False, "providers": False,
-                "swap": swap}
+                **members}
         done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, "--baseline",
                                self.baseline], input=json.dumps(task) + "\n", capture_output=True,
                               text=True, check=True)
-        said = [json.loads(line) for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def prepared(self, swap):
+        """Whose kernels are prepared for a case, in turn."""
+        said = self.said(swap=swap)
         self.assertEqual(said[-1]["outcome"], "measured", said[-1])
         return [line["provider"] for line in said if line.get("phase") == "prepare"]
 
@@ -39,6 +43,11 @@ class Order(unittest.TestCase):
         one, *others = self.prepared(False)
         self.assertEqual(others, ["baseline", "baseline", one])
         self.assertEqual(self.prepared(True), ["baseline", one, one, "baseline"])
+
+    def test_which_node_of_a_launch_is_slower(self):
+        answer = self.said(measure=False, transplant=True)[-1]
+        self.assertEqual(answer["outcome"], "verified", answer)
+        self.assertIn("of no nodes", answer["blame"]["message"])
 
 
 class Baselines(unittest.TestCase):

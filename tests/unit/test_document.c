@@ -186,6 +186,8 @@ static void a_text_may_be_odd_and_is_read_as_its_tree_is(void **state)
         {"\"time_ms\":", "\"time_ms\":1e1,\"control_drift\":1.5E-3,\"thinned_ms\":-0,\"nothing\":",
          false},
         {"{\"schema\"", "[{\"schema\"", false},
+        {"\"log_ratio\":[", "\"log_ratio\":[1e999,5,", false},
+        {"\"log_ratio\":[", "\"log_ratio\":[01,{\"a\":1},", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
