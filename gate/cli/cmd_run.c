@@ -103,6 +103,18 @@ static bool has_json_report(const struct run_request *r)
     return any;
 }
 
+/* Of options that were refused, in the reports that stood before them: what was refused is in the
+ * output already. */
+static int leave_reason(const struct run_request *r, int exit_code)
+{
+    struct gate_error err = {0};
+    gate_fail(&err, (enum gate_status)exit_code,
+              "nothing was measured: an option or gate.json was refused, see the job's output");
+    if (exit_code)
+        run_request_fail_reports(r, &err);
+    return exit_code;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_request r;
@@ -111,7 +123,7 @@ int cmd_run(int argc, char **argv)
     run_request_init(&r);
     r.history = true;
     if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
-        return exit_code;
+        return leave_reason(&r, exit_code);
     if (r.print_config)
         return options_print(&seen);
     if (r.target.device && !strcmp(r.target.device, "all"))

@@ -565,6 +565,9 @@ static enum gate_status prepare(struct run_request *r, struct run_session *s,
 {
     origin_read(&r->origin, &s->origin);
     enum gate_status status = run_request_open_reports(r, err);
+    if (!status && !is_baseline(r->policy.against) && keeps_baselines(r))
+        status = gate_fail(err, GATE_USAGE,
+                           "--accept-new and --ratchet go with --against baseline alone");
     if (!status && r->history)
         status = store_open(r->db, STORE_READ_WRITE, &s->store, err);
     if (!status)
@@ -773,9 +776,6 @@ int run_request_execute(const struct command *command, struct run_request *r)
 {
     struct run_session s = {.lock = -1};
     struct gate_error err = {0};
-    if (!is_baseline(r->policy.against) && keeps_baselines(r))
-        return command_usage(command,
-                             "--accept-new and --ratchet go with --against baseline alone");
     interrupt_announce(command->name,
                        "nothing was measured, nothing is stored, and no baseline has changed");
     enum gate_status status = prepare(r, &s, &err);

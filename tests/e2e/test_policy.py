@@ -38,6 +38,16 @@ class Reports(FakeRuns):
         self.assertEqual((suites.get("errors"), suites.find(".//error").get("message")),
                          ("1", reason))
 
+    def test_what_is_refused_leaves_its_reason_too(self):
+        for wrong in (["--threshold", "much"], ["--against", self.suite, "--ratchet"]):
+            with self.subTest(wrong):
+                with open(self.path("text"), "w", encoding="utf-8") as file:
+                    file.write("all passed, yesterday")
+                code, _, _ = self.run_gate("--report", f"text={self.path('text')}", *wrong)
+                self.assertEqual(code, 64)
+                self.assertNotIn("yesterday", self.read("text"))
+                self.assertIn("64", self.read("text"))
+
     def test_while_a_run_goes_on_no_old_report_is_left(self):
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write("all passed, yesterday")

@@ -411,6 +411,20 @@ class Baseline(Records):
         self.assertEqual([(x["from_ns"], x["to_ns"]) for x in log], [(None, FAST), (FAST, SLOW)])
         self.assertIn("+9.30 %", self.gate("baseline", "log"))
 
+    def test_p90_is_of_the_processes_of_p50(self):
+        """A median of all processes may be below the p50 of those that confirmed."""
+        run = document(1)
+        case = next(c for c in run["cases"] if c["id"] == CASE)
+        timing = case["arms"][0]["timing"]
+        for process in case["processes"]:
+            process["p50_ns"] = 1.01 * timing["p90_ns"]
+        self.import_runs(run)
+        self.accept("--reason", "r")
+        entry = json.loads(self.read("baselines/nvidia-h200.json"))["cases"][CASE]
+        self.assertGreater(entry["p50_ns"], timing["p90_ns"])
+        self.assertAlmostEqual(entry["p90_ns"] / entry["p50_ns"],
+                               timing["p90_ns"] / timing["p50_ns"], places=4)
+
     def test_the_log_fits_a_terminal(self):
         self.write(".gitconfig", "[user]\n\tname = A\n\temail = a@example\n")
         self.import_runs(document(1, FAST))
