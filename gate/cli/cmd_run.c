@@ -108,10 +108,11 @@ static bool has_json_report(const struct run_request *r)
 static int leave_reason(const struct run_request *r, int exit_code)
 {
     struct gate_error err = {0};
+    if (!exit_code) /* --help */
+        return 0;
     gate_fail(&err, (enum gate_status)exit_code,
               "nothing was measured: an option or gate.json was refused, see the job's output");
-    if (exit_code)
-        run_request_fail_reports(r, &err);
+    run_request_fail_reports(r, &err);
     return exit_code;
 }
 
