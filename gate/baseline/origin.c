@@ -65,17 +65,51 @@ static bool read_commit(const char *revision, struct origin *o)
     return true;
 }
 
-static void read_git(struct origin *o)
+/* Is the folder in the tree that is checked out here, and not the top of it? */
+static bool is_below_top(const char *folder)
+{
+    char *top_here[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-toplevel", NULL};
+    char *top_there[] = {(char *)"git",
+                         (char *)"-C",
+                         (char *)folder,
+                         (char *)"rev-parse",
+                         (char *)"--show-toplevel",
+                         (char *)"--show-prefix",
+                         NULL};
+    char here[4096], there[4096], prefix[4096];
+    return line_of(top_here, 0, here, sizeof here) && line_of(top_there, 0, there, sizeof there) &&
+           line_of(top_there, 1, prefix, sizeof prefix) && !strcmp(here, there) && prefix[0];
+}
+
+/* The stored baselines are no part of what is measured, and a run may itself have changed them. */
+static bool is_dirty(const char *baselines)
+{
+    char *changes[] = {(char *)"git",
+                       (char *)"-C",
+                       (char *)".",
+                       (char *)"status",
+                       (char *)"--porcelain",
+                       (char *)"--untracked-files=no",
+                       (char *)"--",
+                       (char *)":/",
+                       NULL, /* the files in the folder */
+                       NULL};
+    char change[16];
+    if (baselines && is_below_top(baselines)) {
+        changes[2] = (char *)baselines;
+        changes[8] = (char *)":(exclude,glob)*.json";
+    }
+    return line_of(changes, 0, change, sizeof change);
+}
+
+static void read_git(const struct origin_choice *choice, struct origin *o)
 {
     char *branch[] = {(char *)"git", (char *)"symbolic-ref", (char *)"--short",
                       (char *)"-q",  (char *)"HEAD",         NULL};
-    char *changes[] = {(char *)"git", (char *)"status", (char *)"--porcelain",
-                       (char *)"--untracked-files=no", NULL};
-    char change[16];
     if (!read_commit("HEAD", o))
         return;
     line_of(branch, 0, o->branch, sizeof o->branch);
-    o->dirty = line_of(changes, 0, change, sizeof change);
+    o->dirty = is_dirty(choice->baselines);
 }
 
 /* Of a shallow clone, git may not know the commit: then its hash is all there is. */
@@ -170,7 +204,7 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
         memcpy(out->base, job.base, sizeof out->base);
         memcpy(out->job, job.job, sizeof out->job);
     } else {
-        read_git(out);
+        read_git(choice, out);
         take_job(&job, out);
     }
     take_choice(choice, out);

@@ -15,7 +15,7 @@ struct origin {
     char base[200];   /* the branch that a change is to be merged into */
     char change[20];  /* number of the pull or merge request */
     char job[400];    /* address of the CI job */
-    bool dirty;       /* tracked files differ from the commit */
+    bool dirty;       /* tracked files other than the baselines differ from the commit */
     char who[200];    /* user@host */
     char uuid[37];    /* fresh, random (RFC 4122, version 4) */
 };
@@ -23,6 +23,7 @@ struct origin {
 /* What the command line says; NULL: not said. The commit has 40 digits. */
 struct origin_choice {
     const char *commit, *branch, *base, *change, *job;
+    const char *baselines; /* the folder of the stored ones */
     bool elsewhere; /* it is not the code that is checked out: only what is chosen is known of it */
 };
 

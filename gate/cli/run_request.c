@@ -563,6 +563,7 @@ static enum gate_status open_against(struct run_request *r, struct run_session *
 static enum gate_status prepare(struct run_request *r, struct run_session *s,
                                 struct gate_error *err)
 {
+    r->origin.baselines = r->baselines;
     origin_read(&r->origin, &s->origin);
     enum gate_status status = run_request_open_reports(r, err);
     if (!status && !is_baseline(r->policy.against) && keeps_baselines(r))

@@ -168,6 +168,27 @@ class DirtyTree(FakeRuns):
         done = self.gate("baseline", "show", "--json")
         self.assertEqual({b["dirty"] for b in json.loads(done.stdout)}, {True})
 
+    def is_dirty(self, *arguments):
+        return self.run_gate(*arguments)[1]["git"]["dirty"]
+
+    def test_what_a_run_changed_in_the_baselines_does_not_count(self):
+        self.accept()
+        self.git("add", "baselines")
+        self.git("commit", "-qm", "baselines")
+        for _ in range(2):
+            code, document, errors = self.run_gate("--ratchet", p50={SECOND: 990.0})
+            self.assertEqual((code, document["git"]["dirty"]), (0, False), errors)
+        status = subprocess.run(["git", "-C", self.folder, "status", "--short"], check=True,
+                                capture_output=True, text=True).stdout
+        self.assertIn(" M baselines/", status)
+        # The folder as it is configured, and what lies in it alone.
+        self.assertTrue(self.is_dirty("--baselines", self.path("others")))
+        self.assertTrue(self.is_dirty("--baselines", self.folder))
+        self.assertTrue(self.is_dirty("--baselines", os.path.dirname(self.folder)))
+        with open(self.path("source"), "w", encoding="utf-8") as file:
+            file.write("2")
+        self.assertTrue(self.is_dirty())
+
 
 class Wait(FakeRuns):
     """The lock of the device is held by somebody else."""
