@@ -10,7 +10,8 @@
 #include "gate/base/json.h"
 #include "gate/run/calibrate.h"
 #include "gate/base/interrupt.h"
-#include "gate/cli/run_request.h"
+#include "gate/cli/run_reports.h"
+#include "gate/cli/run_setup.h"
 
 #define DEFAULT_PROCESSES 10
 
@@ -67,7 +68,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
                                 struct gate_error *err)
 {
     /* A history that cannot be written is known before anything is measured. */
-    enum gate_status status = run_request_open_reports(r, err);
+    enum gate_status status = run_reports_open(r, err);
     if (!status)
         status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
     if (!status)
@@ -176,7 +177,7 @@ static void calibrate(struct calibrate_run *c)
         for (size_t i = 0; i < n && goes_on; i++) {
             snprintf(text, sizeof text, "calibrating, process %zu of %zu [%zu/%zu] %s",
                      c->run.n_processes + 1, c->wanted, i + 1, n, c->setup.suite.cases[i].id);
-            run_request_progress(text);
+            run_progress(text);
             goes_on = calibrate_case(c, i, c->run.n_processes);
             if (!goes_on)
                 stop_at(c, i);
@@ -185,10 +186,10 @@ static void calibrate(struct calibrate_run *c)
     c->run.end_ms = clock_wall_ms();
     if (!interrupt_signal() && goes_on) {
         supervisor_retire_worker(c->setup.supervisor);
-        run_request_progress("measuring what the device can reach");
+        run_progress("measuring what the device can reach");
         run_ceilings_measure(&c->setup.target.options, &c->run.greeting->device, &c->run.ceilings);
     }
-    run_request_progress("");
+    run_progress("");
 }
 
 /* Without the figures of any case there is nothing to keep. */
@@ -230,11 +231,11 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
         text.failed = true;
     run_document_release(&made);
     calibrate_release(&calibration);
-    status = run_request_store(c->store, &text, &document, err);
+    status = run_reports_store(c->store, &text, &document, err);
     buf_release(&text);
     if (status)
         return status;
-    status = run_request_report(r, &document, err);
+    status = run_reports_write(r, &document, err);
     document_release(&document);
     return status;
 }
@@ -251,7 +252,7 @@ static int execute(const struct command *command, const struct run_request *r, s
         status = keep(r, &c, &err);
     }
     if (status)
-        run_request_fail_reports(r, &err);
+        run_reports_fail(r, &err);
     int code = status ? command_failed(command, &err) : verdict_exit_code(c.run.counts);
     run_release(&c.run);
     run_setup_close(&c.setup);

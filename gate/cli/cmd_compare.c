@@ -3,7 +3,7 @@
 
 #include "gate/cli/commands.h"
 #include "gate/baseline/revision.h"
-#include "gate/cli/run_request.h"
+#include "gate/cli/run_execute.h"
 
 const struct command command_compare = {
     .name = "compare",
@@ -52,5 +52,5 @@ int cmd_compare(int argc, char **argv)
     r.origin.elsewhere = true;
     if (candidate.commit[0])
         r.origin.commit = candidate.commit;
-    return run_request_execute(&command_compare, &r);
+    return run_execute(&command_compare, &r);
 }

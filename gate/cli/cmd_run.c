@@ -3,7 +3,8 @@
 
 #include "gate/cli/commands.h"
 #include "gate/cli/run_all.h"
-#include "gate/cli/run_request.h"
+#include "gate/cli/run_execute.h"
+#include "gate/cli/run_reports.h"
 
 #define AT(field) .at = offsetof(struct run_request, field)
 
@@ -112,7 +113,7 @@ static int leave_reason(const struct run_request *r, int exit_code)
         return 0;
     gate_fail(&err, (enum gate_status)exit_code,
               "nothing was measured: an option or gate.json was refused, see the job's output");
-    run_request_fail_reports(r, &err);
+    run_reports_fail(r, &err);
     return exit_code;
 }
 
@@ -133,5 +134,5 @@ int cmd_run(int argc, char **argv)
     r.history = !r.shard.count;
     if (r.shard.count && !has_json_report(&r))
         return command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
-    return run_request_execute(&command_run, &r);
+    return run_execute(&command_run, &r);
 }

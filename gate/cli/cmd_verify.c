@@ -16,7 +16,8 @@
 #include "gate/report/report_left_out.h"
 #include "gate/report/report_table.h"
 #include "gate/run/reproduce.h"
-#include "gate/cli/run_request.h"
+#include "gate/cli/run_reports.h"
+#include "gate/cli/run_setup.h"
 #include "gate/run/sanitize.h"
 
 struct verify_run {
@@ -123,11 +124,11 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
                                        .tier = v->tier,
                                        .providers = true};
         snprintf(text, sizeof text, "verifying [%zu/%zu] %s", v->n + 1, suite->n_cases, c->id);
-        run_request_progress(text);
+        run_progress(text);
         status = supervisor_run_case(v->setup.supervisor, &task, &v->results[v->n], err);
         v->n_done += !interrupt_signal();
     }
-    run_request_progress("");
+    run_progress("");
     v->seconds = clock_s() - start;
     return interrupt_signal() ? fail_interrupted(v, err) : status;
 }
@@ -459,10 +460,10 @@ static enum gate_status sanitize(struct verify_run *v, int *code, struct gate_er
                          .options = v->setup.target.options,
                          .seed = v->request.seed,
                          .allow = v->allow,
-                         .progress = run_request_progress};
+                         .progress = run_progress};
     supervisor_retire_worker(v->setup.supervisor); /* or the device would be busy */
     enum gate_status status = sanitize_run(&s, err);
-    run_request_progress("");
+    run_progress("");
     if (status)
         return status;
     buf_init(&text, COMMAND_MAX_OUTPUT);

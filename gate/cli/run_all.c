@@ -11,6 +11,7 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/process.h"
+#include "gate/cli/run_reports.h"
 #include "gate/run/merge.h"
 
 #define GPUS_MAX 32
@@ -46,13 +47,13 @@ int run_merge(const struct command *command, const struct run_request *r, size_t
     if (!status)
         status = store_open(r->db, STORE_READ_WRITE, &store, &err);
     if (!status)
-        status = run_request_store(store, &text, &document, &err);
+        status = run_reports_store(store, &text, &document, &err);
     int code = GATE_OK;
     if (status) {
-        run_request_fail_reports(r, &err);
+        run_reports_fail(r, &err);
     } else {
         code = (int)document.exit_code;
-        status = run_request_report(r, &document, &err);
+        status = run_reports_write(r, &document, &err);
         document_release(&document);
     }
     if (status)
@@ -190,11 +191,11 @@ static int measure_and_merge(const struct command *command, const struct run_req
     char *paths[GPUS_MAX];
     if (!parts)
         return GATE_INTERNAL;
-    enum gate_status status = run_request_open_reports(r, &err);
+    enum gate_status status = run_reports_open(r, &err);
     if (!status) {
         status = run_parts(parts, n, folder, r, seen, &err);
         if (status)
-            run_request_fail_reports(r, &err);
+            run_reports_fail(r, &err);
     }
     for (size_t i = 0; i < n; i++)
         paths[i] = parts[i].report + strlen("json=");

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_reports.h: the reports of a run: in place of old ones before anything is measured, and from
+ * its document at the end, however that comes.
+ */
+#ifndef GATE_CLI_RUN_REPORTS_H
+#define GATE_CLI_RUN_REPORTS_H
+
+#include "gate/cli/run_request.h"
+
+/* Before anything is measured: in place of old reports there is now one that says that the run has
+ * not ended, so that none of another run is left, however this one ends. */
+enum gate_status run_reports_open(const struct run_request *r, struct gate_error *err);
+
+/* The run ended early: the reports say so. */
+void run_reports_fail(const struct run_request *r, const struct gate_error *why);
+
+/* Reads a run document as it will be read, before anybody else sees it, and puts it into the
+ * history (NULL: there is none). *out is to be released where it is GATE_OK. */
+enum gate_status run_reports_store(struct store *store, const struct buf *text,
+                                   struct document *out, struct gate_error *err);
+
+/* Stores nothing: writes the reports that were asked for and prints the table or the document. */
+enum gate_status run_reports_write(const struct run_request *r, const struct document *document,
+                                   struct gate_error *err);
+
+/* A line on standard error that is written over and over; nothing unless that is a terminal. */
+void run_progress(const char *text);
+
+#endif

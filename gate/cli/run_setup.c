@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/cli/run_setup.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "gate/base/clock.h"
+
+static enum gate_status load_suite(const struct run_request *r, const char *device,
+                                   struct run_setup *out, struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    const char *name = r->suite ? r->suite : strcmp(device, "host") != 0 ? "canonical" : "host";
+    enum gate_status status = paths_suite(name, path, err);
+    if (!status)
+        status = suite_load(path, &out->suite, err);
+    out->own_suite = !strcmp(path, name);
+    if (!status && r->filter && !suite_filter(&out->suite, r->filter))
+        status = gate_fail(err, GATE_USAGE, "no case of suite '%s' matches '%s'", name, r->filter);
+    return status;
+}
+
+/* ---- the device ---- */
+
+#define LOCK_POLL_S 0.2
+#define START_POLL_S 10.0 /* to look whether a GPU is free, a process must begin to use it */
+
+static bool is_busy(enum gate_status status, const struct gate_error *err)
+{
+    return status == GATE_ENVIRONMENT && strstr(err->message, DEVICE_BUSY);
+}
+
+/* Sleeps, unless the deadline has come. */
+static bool wait_on(double deadline, double seconds)
+{
+    double left = deadline - clock_s();
+    if (left <= 0)
+        return false;
+    seconds = seconds < left ? seconds : left;
+    const struct timespec t = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+    nanosleep(&t, NULL);
+    return true;
+}
+
+static void warn_busy(const struct gate_error *err, bool *said)
+{
+    if (!*said)
+        fprintf(stderr, "gate: waiting: %s\n", err->message);
+    *said = true;
+}
+
+static enum gate_status start_worker(struct run_setup *s, double deadline, bool *said,
+                                     struct gate_error *err)
+{
+    enum gate_status status;
+    for (;;) {
+        status = supervisor_start(&s->target.options, &s->supervisor, err);
+        if (!is_busy(status, err) || clock_s() >= deadline)
+            return status;
+        warn_busy(err, said);
+        wait_on(deadline, START_POLL_S);
+    }
+}
+
+/* The worker knows what device that is; nothing has been measured yet. While another gate measures
+ * on it, no worker of ours is there. */
+static enum gate_status open_device(const struct run_request *r, struct run_setup *s,
+                                    struct gate_error *err)
+{
+    char name[128];
+    bool said = false;
+    double deadline = clock_s() + r->wait_s;
+    enum gate_status status = start_worker(s, deadline, &said, err);
+    if (status)
+        return status;
+    const struct document_device *device = &supervisor_greeting(s->supervisor)->device;
+    snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
+    status = device_lock_take(name, &s->lock, err);
+    if (!is_busy(status, err) || r->wait_s <= 0)
+        return status;
+    warn_busy(err, &said);
+    supervisor_stop(s->supervisor);
+    s->supervisor = NULL;
+    while (is_busy(status, err) && wait_on(deadline, LOCK_POLL_S))
+        status = device_lock_take(name, &s->lock, err);
+    return status ? status : start_worker(s, deadline, &said, err);
+}
+
+enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
+                                struct gate_error *err)
+{
+    struct target_choice choice = r->target;
+    choice.providers = r->providers.text;
+    choice.n_providers = r->providers.n;
+    enum gate_status status = target_resolve(&choice, &out->target, err);
+    if (!status)
+        status = load_suite(r, out->target.device, out, err);
+    out->shard = r->shard;
+    if (!status && out->shard.count)
+        status = shard_select(&out->shard, &out->suite, err);
+    return status ? status : open_device(r, out, err);
+}
+
+void run_setup_close(struct run_setup *s)
+{
+    supervisor_stop(s->supervisor);
+    device_lock_release(&s->lock);
+    suite_free(&s->suite);
+    shard_release(&s->shard);
+}
