@@ -533,6 +533,25 @@ class Baseline(Records):
         self.assertIn("no verified measurement", self.accept("--reason", "r", "--run", "ffffffff",
                                                              expect=64))
 
+    def test_a_newest_run_without_a_measurement(self):
+        """It counts on its own device model, and however long ago it was."""
+        good = document(1, FAST)
+        self.import_runs(good)
+        for number, verdict in ((2, "wrong"), (3, "environment"), (4, "no-verdict")):
+            run = document(number)
+            case = next(c for c in run["cases"] if c["id"] == CASE)
+            case.update(verdict=verdict, arms=[], processes=[], ratio=None)
+            other = document(number + 10, model="nvidia-a100")
+            without = document(number + 20)
+            without["cases"] = [c for c in without["cases"] if c["id"] != CASE]
+            self.import_runs(run, other, without)
+            refused = self.accept("--reason", "r", "--device-model", "nvidia-h200", expect=64)
+            self.assertIn(f"the newest run on nvidia-h200, {run['uuid'][:8]}, has no verified "
+                          f"measurement of '{CASE}' (its verdict is '{verdict}')", refused)
+        self.accept("--reason", "r", "--device-model", "nvidia-a100")
+        self.assertIn("23.98 us", self.accept("--reason", "r", "--run", good["uuid"],
+                                              "--device-model", "nvidia-h200"))
+
     def test_a_pattern_of_cases(self):
         """All that one run measured, or nothing."""
         run = document(1, FAST)
