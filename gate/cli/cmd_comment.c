@@ -12,6 +12,8 @@
 #include "gate/comment/post.h"
 
 #define REPORTS_MAX 64
+#define EARLY_REPORT_MAX ((size_t)16 << 10)
+#define EARLY_HEADING_MAX 60 /* bytes beside the message, in Markdown */
 
 struct comment_arguments {
     struct target_options target;
@@ -118,19 +120,42 @@ struct work {
     struct comment_target target;
     struct document documents[REPORTS_MAX];
     size_t n;
+    struct report_early early[REPORTS_MAX]; /* of reports without a document */
+    size_t n_early;
     char marker[COMMENT_NAME_MAX + 40];
 };
 
 /* ---- the runs ---- */
 
+/* False: it is no report of a run that ended early. */
+static bool read_early(const char *path, struct report_early *out)
+{
+    struct buf text;
+    buf_init(&text, EARLY_REPORT_MAX);
+    bool good = !file_read(path, &text, NULL) && text.len > 0 &&
+                report_read_early(text.data, text.len, out);
+    buf_release(&text);
+    return good;
+}
+
+static enum gate_status read_report(struct work *w, const char *path, struct gate_error *err)
+{
+    enum gate_status status = document_load(path, &w->documents[w->n], err);
+    if (!status) {
+        w->n++;
+    } else if (read_early(path, &w->early[w->n_early])) {
+        w->n_early++;
+        status = GATE_OK;
+    }
+    return status;
+}
+
 static enum gate_status read_runs(struct work *w, int n, char **paths, struct gate_error *err)
 {
     struct store *store = NULL;
     enum gate_status status = GATE_OK;
-    for (int i = 0; i < n && !status; i++) {
-        status = document_load(paths[i], &w->documents[w->n], err);
-        w->n += !status;
-    }
+    for (int i = 0; i < n && !status; i++)
+        status = read_report(w, paths[i], err);
     if (n)
         return status;
     status = store_open(w->arguments->db, STORE_READ_ONLY, &store, err);
@@ -141,7 +166,8 @@ static enum gate_status read_runs(struct work *w, int n, char **paths, struct ga
     return status;
 }
 
-/* A push while the run was measured, or a report that is none of this change. */
+/* A push while the run was measured, or a report that is none of this change. One of a run that
+ * ended early does not know its commit, and nothing that the change would be judged by. */
 static enum gate_status check_head(const struct work *w, struct gate_error *err)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -157,17 +183,29 @@ static enum gate_status check_head(const struct work *w, struct gate_error *err)
 
 /* ---- what is written ---- */
 
+/* Of a message a character takes up to 5 bytes of Markdown; the cut is for hostile ones. */
+static void write_early(const struct report_early *early, size_t room, struct buf *out)
+{
+    char message[sizeof early->message];
+    size_t most = (room - EARLY_HEADING_MAX) / 5;
+    snprintf(message, most < sizeof message ? most : sizeof message, "%s", early->message);
+    report_write_early(REPORT_MARKDOWN, early->exit_code, message, out);
+    buf_putc(out, '\n');
+}
+
 static void write_body(const struct work *w, struct buf *out)
 {
     size_t head = strlen(w->marker) + 2;
-    const struct report_style style = {.markdown_max =
-                                           (comment_max(w->target.service) - head) / w->n - 2,
-                                       .link = w->arguments->link.url};
+    const struct report_style style = {
+        .markdown_max = (comment_max(w->target.service) - head) / (w->n + w->n_early) - 2,
+        .link = w->arguments->link.url};
     buf_printf(out, "%s\n\n", w->marker);
     for (size_t i = 0; i < w->n; i++) {
         report_write(&w->documents[i], REPORT_MARKDOWN, &style, out);
         buf_putc(out, '\n');
     }
+    for (size_t i = 0; i < w->n_early; i++)
+        write_early(&w->early[i], style.markdown_max, out);
 }
 
 static enum gate_status write_annotations(const struct work *w, struct gate_error *err)
@@ -183,6 +221,8 @@ static enum gate_status write_annotations(const struct work *w, struct gate_erro
         if (w->target.service == COMMENT_GITHUB)
             annotations_github(documents[i], &text);
     }
+    for (size_t i = 0; i < w->n_early && w->target.service == COMMENT_GITHUB; i++)
+        annotations_github_early(w->early[i].exit_code, w->early[i].message, &text);
     if (w->target.service == COMMENT_GITLAB)
         annotations_gitlab(documents, w->n, w->arguments->link.url, &text);
     status = command_write(w->arguments->annotations, &text, err);

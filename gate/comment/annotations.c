@@ -60,6 +60,13 @@ void annotations_github(const struct document *d, struct buf *out)
     put_commands(d, "warning", is_warning, out);
 }
 
+void annotations_github_early(int exit_code, const char *message, struct buf *out)
+{
+    buf_printf(out, "::error title=Kernel Gate%%3A ended early (exit code %d)::", exit_code);
+    put_value(message, out);
+    buf_putc(out, '\n');
+}
+
 /* ---- GitLab ---- */
 
 static void add_link(cJSON *list, const char *label, struct buf *url)

@@ -12,6 +12,9 @@
  * have. */
 void annotations_github(const struct document *d, struct buf *out);
 
+/* Of a run that ended early: one error. */
+void annotations_github_early(int exit_code, const char *message, struct buf *out);
+
 /* A file for GitLab's artifacts:reports:annotations, which holds links: to the run and to its bad
  * cases. */
 void annotations_gitlab(const struct document *const *documents, size_t n, const char *link,

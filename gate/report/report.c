@@ -8,6 +8,8 @@
 #include "gate/base/term.h"
 #include "gate/report/report_run.h"
 
+#define EARLY_SCHEMA "gate-error/1"
+
 static void write_json(const struct report_run *run, const struct report_style *style,
                        struct buf *out)
 {
@@ -32,7 +34,8 @@ static void text_early(int exit_code, const char *message, struct buf *out)
 
 static void json_early(int exit_code, const char *message, struct buf *out)
 {
-    buf_printf(out, "{\"schema\": \"gate-error/1\", \"exit_code\": %d, \"message\": \"", exit_code);
+    buf_printf(out, "{\"schema\": \"" EARLY_SCHEMA "\", \"exit_code\": %d, \"message\": \"",
+               exit_code);
     json_escape(message, out);
     buf_puts(out, "\"}\n");
 }
@@ -53,6 +56,23 @@ void report_write_early(enum report_format format, int exit_code, const char *me
                         struct buf *out)
 {
     formats[format].write_early(exit_code, message, out);
+}
+
+bool report_read_early(const char *text, size_t len, struct report_early *out)
+{
+    cJSON *tree = NULL;
+    if (json_parse("the report", text, len, GATE_IO, &tree, NULL))
+        return false;
+    const char *message = json_string(tree, "message", "");
+    int64_t exit_code = json_integer(tree, "exit_code", 0);
+    bool good = !strcmp(json_string(tree, "schema", ""), EARLY_SCHEMA) && exit_code > 0 &&
+                exit_code < 256 && strlen(message) < sizeof out->message;
+    if (good) {
+        out->exit_code = (int)exit_code;
+        memcpy(out->message, message, strlen(message) + 1);
+    }
+    cJSON_Delete(tree);
+    return good;
 }
 
 bool report_format_parse(const char *name, enum report_format *out)

@@ -44,6 +44,15 @@ void report_write(const struct document *document, enum report_format format,
 void report_write_early(enum report_format format, int exit_code, const char *message,
                         struct buf *out);
 
+/* What is read of such a report in JSON: struct gate_error has no longer message. */
+struct report_early {
+    int exit_code;
+    char message[1024];
+};
+
+/* False: the text is no report of a run that ended early. */
+bool report_read_early(const char *text, size_t len, struct report_early *out);
+
 /* REPORT_CSV in two parts, for several runs in one table. */
 void report_csv_header(struct buf *out);
 void report_csv_rows(const struct document *document, struct buf *out);

@@ -160,6 +160,35 @@ class OnGitHub(Commenting):
             self.assertNotIn("100%\n", line + "\n")
         self.assertIn("(and 2 more cases)", lines[-1])
 
+    def test_a_run_that_ended_early_is_said_to_have(self):
+        early = {"schema": "gate-error/1", "exit_code": 4,
+                 "message": "cuda:0 is busy\n::error::x <img> @team"}
+        done = self.gate(self.file("early.json", early), "--annotations", "-")
+        body, = (c["body"] for c in self.service.comments)
+        self.assertIn("Kernel Gate ended early (exit code 4)", body)
+        self.assertIn("cuda:0 is busy ", body)
+        self.assertNotRegex(body, r"<img|@team")
+        self.assertEqual(done.stdout, "::error title=Kernel Gate%3A ended early (exit code 4)::"
+                                      "cuda:0 is busy%0A::error::x <img> @team\n")
+        self.gate(self.report())
+        self.assertEqual(len(self.service.comments), 1)
+        self.assertNotIn("ended early", self.service.comments[0]["body"])
+
+    def test_one_that_ended_early_stands_beside_the_others_within_the_limit(self):
+        early = {"schema": "gate-error/1", "exit_code": 70, "message": "&" * 1023}
+        self.gate(self.report(), *[self.file("early.json", early)] * 20)
+        body, = (c["body"] for c in self.service.comments)
+        self.assertLessEqual(len(body.encode()), 65000)
+        self.assertEqual(body.count("ended early"), 20)
+        self.assertEqual(body.count("Kernel Gate: "), 1)
+
+    def test_what_is_not_quite_a_run_that_ended_early_is_refused(self):
+        early = {"schema": "gate-error/1", "exit_code": 4, "message": "busy"}
+        for wrong in ({"exit_code": 0}, {"exit_code": 256}, {"message": "x" * 1024},
+                      {"schema": "gate-error/2"}):
+            self.gate(self.file("early.json", {**early, **wrong}), status=74)
+        self.assertEqual(self.service.seen, [])
+
     # ---- forks ----
 
     def test_a_fork_s_pull_request_is_found_by_the_event(self):
