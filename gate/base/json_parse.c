@@ -24,8 +24,15 @@ _Static_assert(JSON_MAX_DEPTH < 64, "a bit for each open value");
 
 struct json_scan json_scan_of(const char *text, size_t len)
 {
+    static const char mark[] = "\xef\xbb\xbf";
+    bool marked = len >= 3 && memcmp(text, mark, 3) == 0;
     return (struct json_scan){
-        .text = text, .len = len, .stop_value = SIZE_MAX, .stop_key = SIZE_MAX};
+        .text = text,
+        .len = len,
+        .stop_value = SIZE_MAX,
+        .stop_key = SIZE_MAX,
+        .fault = marked ? "byte order mark (save the file without it)" : NULL,
+    };
 }
 
 static bool fault(struct json_scan *s, size_t at, const char *what)
@@ -237,7 +244,7 @@ static bool check_token(struct json_scan *s)
     case JSON_VALUE_OR_END:
         return ends ? close_value(s) : check_value(s);
     case JSON_VALUE:
-        return check_value(s);
+        return s->at == s->len && !s->depth ? fault(s, 0, "the text is empty") : check_value(s);
     default:
         return unexpected(s, "more text after the end of the value");
     }
@@ -269,12 +276,6 @@ bool json_scan_next(struct json_scan *s)
 
 static bool check_text(struct json_scan *s)
 {
-    static const char mark[] = "\xef\xbb\xbf";
-    if (s->len >= 3 && memcmp(s->text, mark, 3) == 0)
-        return fault(s, 0, "byte order mark (save the file without it)");
-    skip_space(s);
-    if (s->at == s->len)
-        return fault(s, 0, "the text is empty");
     while (json_scan_next(s))
         ;
     return !s->fault;
@@ -331,15 +332,14 @@ static bool check_keys(struct json_scan *s, const cJSON *value)
     return check_text(s);
 }
 
-/* 1-based; the column counts characters. */
-static void line_and_column(const char *text, size_t at, unsigned *line, unsigned *column)
+void json_scan_place(const struct json_scan *s, unsigned *line, unsigned *column)
 {
     *line = *column = 1;
-    for (size_t i = 0; i < at; i++) {
-        if (text[i] == '\n') {
+    for (size_t i = 0; i < s->fault_at; i++) {
+        if (s->text[i] == '\n') {
             ++*line;
             *column = 1;
-        } else if (((unsigned char)text[i] & 0xc0) != 0x80) {
+        } else if (((unsigned char)s->text[i] & 0xc0) != 0x80) {
             ++*column;
         }
     }
@@ -358,7 +358,7 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
     cJSON_Delete(value);
     if (!s.fault)
         return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    line_and_column(text, s.fault_at, &line, &column);
+    json_scan_place(&s, &line, &column);
     return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s.fault);
 }
 
@@ -423,6 +423,6 @@ bool json_locate(const cJSON *root, const char *text, size_t len, const char *po
     s.stop_value = at.value;
     s.stop_key = of_key ? key : SIZE_MAX;
     check_text(&s);
-    line_and_column(text, s.fault_at, line, column);
+    json_scan_place(&s, line, column);
     return true;
 }

@@ -39,4 +39,7 @@ struct json_scan json_scan_of(const char *text, size_t len);
 /* Goes to the next key, value or bracket. False: the text is at its end, or has a fault. */
 bool json_scan_next(struct json_scan *s);
 
+/* Where the fault is; 1-based, the column counts characters. */
+void json_scan_place(const struct json_scan *s, unsigned *line, unsigned *column);
+
 #endif

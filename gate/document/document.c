@@ -424,11 +424,11 @@ bool document_read(const cJSON *tree, struct document *out, struct field_fault *
     return fields_read(&document_shape, tree, out, fault);
 }
 
-bool document_take(const char *text, size_t len, struct document *out)
+bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
 {
-    char *texts;
-    bool good = fields_take(&document_shape, text, len, out, &texts);
-    out->texts = good ? texts : NULL;
+    struct fields_taken taken;
+    bool good = fields_take(&document_shape, text, len, out, &taken, fault);
+    out->taken = taken;
     return good;
 }
 
@@ -436,16 +436,12 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
                                 enum gate_status status, struct document *out,
                                 struct gate_error *err)
 {
-    cJSON *tree = NULL;
-    if (document_take(text, len, out))
+    struct field_fault fault;
+    if (document_take(text, len, out, &fault))
         return GATE_OK;
-    enum gate_status parsed =
-        fields_parse(&document_shape, name, first_line, text, len, status, out, &tree, err);
-    if (parsed)
-        return parsed;
-    document_release(out);
-    cJSON_Delete(tree);
-    return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    if (fault.no_memory)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    return fields_fault(name, first_line, text, len, &fault, status, err);
 }
 
 enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
@@ -462,8 +458,8 @@ enum gate_status document_load(const char *path, struct document *out, struct ga
 void document_release(struct document *d)
 {
     fields_release(&document_shape, d);
-    free(d->texts);
-    d->texts = NULL;
+    free(d->taken.texts);
+    d->taken = (struct fields_taken){0};
 }
 
 const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,

@@ -303,7 +303,7 @@ struct document {
     size_t n_cases;
     struct document_not_served *not_served;
     size_t n_not_served;
-    char *texts; /* that the texts are part of; NULL: they are those of a tree */
+    struct fields_taken taken; /* that the texts are part of; all zero: they are those of a tree */
 };
 
 /*
@@ -314,8 +314,9 @@ struct document {
  */
 bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault);
 
-/* The same of a text, which the document keeps no part of. False says not what the fault is. */
-bool document_take(const char *text, size_t len, struct document *out);
+/* The same of a text, which the document keeps no part of. Where a text is no JSON, that is the
+ * fault, wherever it is. out->taken.bytes is true of a text with a fault, too. */
+bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault);
 
 /* The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
  * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. */

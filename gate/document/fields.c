@@ -238,19 +238,29 @@ static bool read_word(const struct field *f, const struct value *value, int *out
 struct reader {
     struct values values;
     struct field_fault *fault;
+    size_t bytes; /* of lists */
 };
 
 static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
                         const struct step *at);
 
+static bool no_memory(struct reader *r)
+{
+    *r->fault = (struct field_fault){.no_memory = true, .message = "out of memory"};
+    return false;
+}
+
 /* Makes room for one more element of a list that has n, by powers of two. */
-static bool grow(void **list, size_t n, size_t bytes)
+static bool grow(struct reader *r, void **list, size_t n, size_t bytes)
 {
     bool full = n < 2 ? n == 0 : !(n & (n - 1));
-    void *more = full ? realloc(*list, (n < 2 ? 2 : 2 * n) * bytes) : *list;
-    if (more)
-        *list = more;
-    return more;
+    size_t room = n < 2 ? 2 : 2 * n;
+    void *more = full ? realloc(*list, room * bytes) : *list;
+    if (!more)
+        return no_memory(r);
+    r->bytes += full ? (room - n) * bytes : 0;
+    *list = more;
+    return true;
 }
 
 /* A list of objects, or of numbers or texts where the field has no shape. */
@@ -265,15 +275,15 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
     struct value item;
     if (value->kind != VALUE_LIST)
         return is_unlike(r->fault, at, "an array", value);
-    if (!grow(list, 0, bytes))
-        return fail(r->fault, at, "out of memory");
+    if (!grow(r, list, 0, bytes))
+        return false;
     for (; values_next(&r->values, value, &item); step.index++) {
         if ((double)step.index >= f->most) {
             values_pass(&r->values, &item);
             continue;
         }
-        if (!grow(list, *n, bytes))
-            return fail(r->fault, at, "out of memory");
+        if (!grow(r, list, *n, bytes))
+            return false;
         char *next = (char *)*list + (*n)++ * bytes; /* is released with the rest */
         if (f->shape ? !read_object(r, f->shape, &item, next, &step)
             : texts  ? !read_text(&one, &item, (const char **)(void *)next, &step, r->fault)
@@ -351,12 +361,12 @@ static bool read_map(struct reader *r, const struct field *f, struct value *valu
     struct value item;
     if (value->kind != VALUE_OBJECT)
         return is_unlike(r->fault, at, "an object", value);
-    if (r->values.scan || !grow(list, 0, f->shape->bytes))
-        return fail(r->fault, at, "out of memory");
+    if (!grow(r, list, 0, f->shape->bytes))
+        return false;
     while (values_next(&r->values, value, &item)) {
         const struct step step = {.parent = at, .key = item.key};
-        if (!grow(list, *n, f->shape->bytes))
-            return fail(r->fault, at, "out of memory");
+        if (!grow(r, list, *n, f->shape->bytes))
+            return false;
         char *next = (char *)*list + (*n)++ * f->shape->bytes; /* is released with the rest */
         fields_clear(f->shape, next);
         *(const char **)(void *)next = step.key;
@@ -389,8 +399,8 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
         return is_unlike(r->fault, at, "an object", value);
     while (values_next(&r->values, value, &item)) {
         size_t i = find_field(s, &item, next);
-        const char *unknown = r->values.scan ? "" : item.key; /* a text's has no end */
-        const struct step step = {.parent = at, .key = i < s->n ? s->fields[i].key : unknown};
+        const char *key = i < s->n ? s->fields[i].key : values_key(&r->values, &item);
+        const struct step step = {.parent = at, .key = key};
         if (i == s->n || seen >> i & 1) {
             fail(r->fault, &step, i == s->n ? "unknown key '%.100s'" : "key '%.100s' comes twice",
                  step.key);
@@ -410,8 +420,7 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
 
 static bool read_whole(struct reader *r, const struct shape *s, struct value *value, void *out)
 {
-    bool good = s->n <= FIELDS_MAX && read_object(r, s, value, out, NULL) &&
-                !(r->values.scan && (json_scan_next(r->values.scan) || r->values.scan->fault));
+    bool good = s->n <= FIELDS_MAX && read_object(r, s, value, out, NULL);
     if (!good)
         fields_release(s, out);
     return good;
@@ -424,20 +433,45 @@ bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct fie
     return read_whole(&r, s, &value, out);
 }
 
-bool fields_take(const struct shape *s, const char *text, size_t len, void *out, char **texts)
+/* Scans what is left of a text that has been read, or was not because of a fault. */
+static bool is_json(struct reader *r)
 {
-    struct field_fault fault;
-    struct json_scan scan = json_scan_of(text, len);
-    struct value value = {.kind = VALUE_OBJECT};
-    *texts = malloc(len + 1);
-    struct reader r = {.values = {.scan = &scan, .texts = *texts}, .fault = &fault};
-    fields_clear(s, out);
-    if (*texts && json_scan_next(&scan) && text[scan.start] == '{' &&
-        read_whole(&r, s, &value, out))
+    struct json_scan *scan = r->values.scan;
+    unsigned line, column;
+    while (json_scan_next(scan))
+        ;
+    if (!scan->fault)
         return true;
-    free(*texts);
-    *texts = NULL;
-    return false;
+    json_scan_place(scan, &line, &column);
+    return fail(r->fault, NULL, "line %u, column %u: %s", line, column, scan->fault);
+}
+
+static bool read_text_whole(struct reader *r, const struct shape *s, void *out)
+{
+    struct value value;
+    bool good = values_first(&r->values, &value) && read_whole(r, s, &value, out);
+    if (r->values.no_memory || r->fault->no_memory)
+        return no_memory(r);
+    return is_json(r) && good;
+}
+
+bool fields_take(const struct shape *s, const char *text, size_t len, void *out,
+                 struct fields_taken *taken, struct field_fault *fault)
+{
+    struct json_scan scan = json_scan_of(text, len);
+    struct reader r = {.values = {.scan = &scan}, .fault = fault, .bytes = len + 1};
+    *fault = (struct field_fault){.of_key = false};
+    *taken = (struct fields_taken){.texts = malloc(len + 1)};
+    r.values.texts = taken->texts;
+    fields_clear(s, out);
+    bool good = taken->texts ? read_text_whole(&r, s, out) : no_memory(&r);
+    taken->bytes = r.bytes;
+    if (!good) {
+        fields_release(s, out);
+        free(taken->texts);
+        taken->texts = NULL;
+    }
+    return good;
 }
 
 bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault)
@@ -502,7 +536,9 @@ enum gate_status fields_fault(const char *name, unsigned first_line, const char 
 {
     unsigned line = 1, column = 1;
     cJSON *tree = NULL;
-    json_parse(name, text, len, status, &tree, NULL);
+    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, &tree, err);
+    if (parsed)
+        return parsed;
     json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
     cJSON_Delete(tree);
     return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,

@@ -70,7 +70,9 @@ struct field_fault {
     char pointer[256]; /* JSON pointer to the faulty value, "" for the root; when the whole one is
                           too long, that to the nearest value around it whose pointer fits */
     bool of_key;       /* the key itself is at fault (unknown key) */
-    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3" */
+    bool no_memory;    /* the text may be good */
+    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3"; of a text that is no
+                          JSON, "line 2, column 7: expected a value" */
 };
 
 struct shape {
@@ -85,10 +87,16 @@ struct shape {
  */
 bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct field_fault *fault);
 
-/* The same of a text that json_parse() takes, several times faster and without a tree, for shapes
- * without a map. *texts, which those in `out` are part of, is the caller's (free). False says not
- * what the fault is. */
-bool fields_take(const struct shape *s, const char *text, size_t len, void *out, char **texts);
+/* What fields_take() made beside the struct. */
+struct fields_taken {
+    char *texts;  /* which those in the struct are part of; the caller's (free) */
+    size_t bytes; /* about what was allocated, at most; of a text with a fault, and freed, too */
+};
+
+/* The same of a text, several times faster and without a tree, for shapes without a map. Where a
+ * text is no JSON, that is the fault, wherever it is. */
+bool fields_take(const struct shape *s, const char *text, size_t len, void *out,
+                 struct fields_taken *taken, struct field_fault *fault);
 void fields_release(const struct shape *s, void *of);
 
 /* Makes a struct of which nothing is known yet. */

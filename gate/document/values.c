@@ -74,8 +74,8 @@ static double number_at(const struct json_scan *s)
 
 static bool fail(struct values *v)
 {
-    v->scan->fault = "out of memory";
-    v->scan->at = v->scan->len;
+    v->no_memory = true;
+    v->scan->fault = "out of memory"; /* there are no more values */
     return false;
 }
 
@@ -119,6 +119,12 @@ static bool take_value(struct values *v, struct value *item)
     }
 }
 
+bool values_first(struct values *v, struct value *item)
+{
+    *item = (struct value){.kind = VALUE_NULL};
+    return json_scan_next(v->scan) && take_value(v, item);
+}
+
 /* ---- both ---- */
 
 bool values_next(struct values *v, struct value *of, struct value *item)
@@ -147,4 +153,11 @@ void values_pass(struct values *v, struct value *value)
     while ((value->kind == VALUE_LIST || value->kind == VALUE_OBJECT) &&
            values_next(v, value, &item))
         values_pass(v, &item);
+}
+
+const char *values_key(struct values *v, const struct value *item)
+{
+    bool in_text =
+        v->scan && item->key >= v->scan->text && item->key < v->scan->text + v->scan->len;
+    return in_text ? keep(v, item->key, item->key_length) : item->key;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "gate/base/json.h"
 #include "gate/document/document_check.h"
 #include "server/text/emit.h"
 #include "gate/base/gzip.h"
@@ -28,47 +27,19 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
-/* About what a document of a text takes: other elements are smaller than their text. */
-static size_t document_bytes(const struct document *d, size_t text)
-{
-    size_t bytes = text + d->n_cases * sizeof *d->cases;
-    for (size_t i = 0; i < d->n_cases; i++)
-        bytes += d->cases[i].n_arms * sizeof *d->cases[i].arms;
-    return bytes;
-}
-
 /* It may be the server's clock that is wrong: the client is to keep the run. */
 static bool is_ahead(const struct ingest *in, const struct field_fault *fault)
 {
     return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
 }
 
-/* Of a text that is no document. */
-static bool refuse_text(struct api_write *w)
-{
-    struct gate_error err = {0};
-    struct field_fault fault;
-    struct document document;
-    cJSON *tree = NULL;
-    if (json_parse("document", w->body, w->len, GATE_USAGE, &tree, &err) != GATE_OK)
-        refuse(w, err.status == GATE_INTERNAL ? 503 : 400, "", err.message);
-    else if (!document_read(tree, &document, &fault))
-        refuse(w, 400, fault.pointer, fault.message);
-    else {
-        document_release(&document);
-        refuse(w, 503, "", "the server is out of memory");
-    }
-    cJSON_Delete(tree);
-    return false;
-}
-
 static bool parse(struct api_write *w, struct ingest *in)
 {
     struct field_fault fault;
-    w->state_bytes = w->len;
-    if (!document_take(w->body, w->len, &in->document))
-        return refuse_text(w);
-    w->state_bytes += document_bytes(&in->document, w->len);
+    bool good = document_take(w->body, w->len, &in->document, &fault);
+    w->state_bytes = w->len + in->document.taken.bytes;
+    if (!good)
+        return refuse(w, fault.no_memory ? 503 : 400, fault.pointer, fault.message);
     return document_check(&in->document, clock_wall_ms(), &fault) ||
            refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
 }
@@ -95,14 +66,12 @@ static bool prepare_run(struct api_write *w)
     w->state = in;
     buf_init(&in->text, STORE_MAX_DOCUMENT);
     if (w->gzipped) {
-        switch (gzip_inflate(w->body, w->len, &in->text)) {
-        case GZIP_GOOD:
-            break;
-        case GZIP_BAD:
+        enum gzip_result result = gzip_inflate(w->body, w->len, &in->text);
+        w->state_bytes = in->text.cap;
+        if (result == GZIP_BAD)
             return refuse(w, 400, "", "the body is not the gzip that its Content-Encoding says");
-        default:
+        if (result == GZIP_TOO_LONG)
             return refuse(w, 413, "", "the document is too long");
-        }
         w->body = in->text.data;
         w->len = in->text.len;
     }

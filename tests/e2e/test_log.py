@@ -110,7 +110,7 @@ class Refusals(LogCase):
         self.assertIn(self.line("POST", 403, identity(reader), runs, "The token 'ci' may not do "
                                 "this: it takes the scope 'ingest'."), lines)
         self.assertTrue(any(line.startswith(self.line("POST", 400, identity(good), runs, "")[:-1])
-                            and "document:1:2" in line for line in lines), lines)
+                            and "line 1, column 2: " in line for line in lines), lines)
 
     def test_nobody_fills_the_disk(self):
         n = 300

@@ -86,39 +86,60 @@ static void a_fault_in_a_text_has_its_line(void **state)
     assert_string_equal(err.message, "run.json:1:2: the text ends too early");
 }
 
-/* The document as it is read and written again by way of a tree; "": it is none. */
+/* The document as it is read and written again, or its fault, by way of a tree. */
 static void put_by_tree(const char *text, size_t len, struct buf *out)
 {
     struct document d;
     struct field_fault fault;
+    struct gate_error err = {0};
     cJSON *tree = NULL;
-    buf_clear(out);
-    buf_puts(out, "");
-    if (json_parse("t", text, len, GATE_IO, &tree, NULL))
+    if (json_parse("t", text, len, GATE_IO, &tree, &err)) {
+        buf_puts(out, err.message);
         return;
+    }
     if (document_read(tree, &d, &fault)) {
         document_write(&d, out);
         document_release(&d);
+    } else {
+        buf_printf(out, "%d %s: %s", fault.of_key, fault.pointer, fault.message);
     }
     cJSON_Delete(tree);
 }
 
-/* That a text gives the same document, or none, as its tree does; true: it gives one. */
-static bool check_text(const char *text, size_t len)
+/* The same without a tree, which gives faults of the text their place in other words. */
+static bool put_by_text(const char *text, size_t len, struct buf *out)
 {
     struct document d;
+    struct field_fault fault;
+    unsigned line, column;
+    int n = 0;
+    bool good = document_take(text, len, &d, &fault);
+    assert_true(d.taken.bytes > len && d.taken.bytes < (size_t)1 << 20);
+    if (good) {
+        document_write(&d, out);
+        document_release(&d);
+    } else if (sscanf(fault.message, "line %u, column %u: %n", &line, &column, &n) == 2) {
+        buf_printf(out, "t:%u:%u: %s", line, column, fault.message + n);
+    } else {
+        buf_printf(out, "%d %s: %s", fault.of_key, fault.pointer, fault.message);
+    }
+    return good;
+}
+
+/* That a text gives the same document, or fault, as its tree does; true: it gives one. Which of a
+ * key's two places is at fault is seen by the tree alone. */
+static bool check_text(const char *text, size_t len)
+{
     struct buf by_tree, by_text;
     char *exact = malloc(len ? len : 1); /* without a NUL behind it */
     buf_init(&by_tree, 1 << 24);
     buf_init(&by_text, 1 << 24);
     assert_non_null(memcpy(exact, text, len));
     put_by_tree(text, len, &by_tree);
-    bool good = document_take(exact, len, &d);
-    if (good) {
-        document_write(&d, &by_text);
-        document_release(&d);
-    }
-    if (by_tree.len != by_text.len || memcmp(by_tree.data, by_text.data, by_tree.len) != 0)
+    bool good = put_by_text(exact, len, &by_text);
+    bool twice = !good && strstr(by_tree.data, "key that this object has already");
+    if (!twice &&
+        (by_tree.len != by_text.len || memcmp(by_tree.data, by_text.data, by_tree.len) != 0))
         fail_msg("%.*s\nby tree: %s\nby text: %s", (int)len, text, by_tree.data, by_text.data);
     buf_release(&by_tree);
     buf_release(&by_text);
