@@ -2,6 +2,7 @@
 /**
  * node check.mjs workflow|action|gitlab FILE: ends with 1 and the faults when the file is not of
  * the published schema. Of a file of several documents the last one is the pipeline.
+ * node check.mjs json FILE: prints that one as JSON.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,6 +16,8 @@ const text = readFileSync(file, "utf8");
 
 function gitlab() {
     const schema = createRequire(import.meta.url)("gitlab-ci-local/src/schema/schema.json");
+    // GitLab reads it since 16.3; its schema of then had forgotten it (gitlab-org/gitlab 465876).
+    schema.definitions.artifacts.properties.reports.properties.annotations = { type: "string" };
     const ajv = formats(new Ajv({ strict: false, verbose: false, allowUnionTypes: true }));
     ajv.validate(schema, loadAll(text).at(-1));
     return ajv.errors ?? [];
@@ -25,6 +28,10 @@ const checks = {
     action: () => validateAction(text).errors,
     gitlab,
 };
+if (kind === "json") {
+    console.log(JSON.stringify(loadAll(text).at(-1)));
+    process.exit();
+}
 const faults = checks[kind]();
 if (faults.length) {
     console.error(JSON.stringify(faults, null, 1));

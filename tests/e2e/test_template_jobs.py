@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of the jobs that `gate init` writes and of ci/templates, run as the CI systems do."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from fake_services import TOKEN, GitHub, GitLab
+from harness import GATE, PATIENCE, ROOT, documents
+
+CHECK = os.path.join(ROOT, "tests", "templates", "check.mjs")
+MODULES = os.path.join(ROOT, "tests", "templates", "node_modules", ".package-lock.json")
+TEMPLATES = os.path.join(ROOT, "ci", "templates")
+HEAD = "00112233445566778899aabbccddeeff00112233"
+SERVER = "https://gate.example.org"
+
+
+@unittest.skipUnless(os.path.isfile(MODULES), "npm has not brought a reader of YAML")
+class Jobs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            cls.run_document = json.loads(documents(folder, n=1, cases=4)[0])
+        cls.run_document["git"]["commit"] = HEAD
+        cls.run_document.update(verdict="regression", exit_code=1)
+        cls.run_document["cases"][0].update(verdict="regression", reason="slower by 12 %")
+        cls.page = f"{SERVER}/#/run/{cls.run_document['uuid']}"
+        cls.case = cls.run_document["cases"][0]["id"]
+        cls.annotation = ("::error title=Kernel Gate%3A regression::"
+                          f"{cls.case}: slower by 12 %25\n")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        subprocess.run(["git", "init", "-q", "-b", "main", self.folder], check=True)
+        self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        self.env.update(GATE=GATE, GATE_SERVER=SERVER, GITHUB_STEP_SUMMARY=self.path("summary"),
+                        GITHUB_OUTPUT=self.path("output"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def init(self, system, *arguments):
+        subprocess.run([GATE, "init", "--force", "--ci", system, *arguments], cwd=self.folder,
+                       check=True, capture_output=True)
+
+    def yaml(self, path):
+        done = subprocess.run(["node", CHECK, "json", self.path(path)], capture_output=True,
+                              text=True, check=True, timeout=PATIENCE)
+        return json.loads(done.stdout)
+
+    def component(self):
+        """With its inputs filled in."""
+        with open(os.path.join(TEMPLATES, "gitlab-component", "kernel-gate.yml"),
+                  encoding="utf-8") as file:
+            text = file.read()
+        for name, value in (("gate", GATE), ("args", ""), ("build", "true"), ("stage", "test"),
+                            ("tag", "gpu")):
+            text = text.replace(f"$[[ inputs.{name} ]]", value)
+        return self.yaml(self.write("component.yml", text))
+
+    def shell(self, script, **env):
+        script = "\n".join(script) if isinstance(script, list) else script
+        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=self.folder,
+                              env={**self.env, **env}, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def fake_run(self, exit_code=0):
+        """A gate whose runs leave the red report; all other commands are the gate's."""
+        self.write("red.json", json.dumps(self.run_document))
+        path = self.write("bin/gate", f"""#!/bin/sh
+[ "$1" = run ] || exec {GATE} "$@"
+echo "$*" >> {self.path("asked")}
+for word; do case $word in
+json=*) cp {self.path("red.json")} "${{word#*=}}" ;;
+markdown=*) echo the table > "${{word#*=}}" ;;
+esac; done
+exit {exit_code}
+""")
+        os.chmod(path, 0o755)
+        return path
+
+
+class OnGitHub(Jobs):
+    def steps(self, path, job):
+        return {step.get("name"): step for step in self.yaml(path)["jobs"][job]["steps"]}
+
+    def test_what_is_red_becomes_annotations(self):
+        self.init("github")
+        step = self.steps(".github/workflows/kernel-gate.yml", "gate")["Summary"]
+        self.assertEqual(step["if"], "always()")
+        self.write("gate.md", "the table")
+        self.write("gate-run.json", json.dumps(self.run_document))
+        self.assertIn(self.annotation, self.shell(step["run"]))
+        self.assertEqual(self.read("summary"), "the table")
+
+    def test_a_run_links_to_the_server_where_there_is_one(self):
+        self.init("github")
+        script = self.steps(".github/workflows/kernel-gate.yml", "gate")["Gate"]["run"]
+        script = script.replace("${{ github.event_name == 'push' && '--accept-new --ratchet' || "
+                                "'' }}", "")
+        self.env["GATE"] = self.fake_run()
+        self.shell(script)
+        self.shell(script, GATE_SERVER="")
+        asked = self.read("asked").splitlines()
+        self.assertEqual(["--link " + SERVER in line for line in asked], [True, False])
+
+    def test_the_comment_links_to_the_run(self):
+        self.init("github")
+        step = self.steps(".github/workflows/kernel-gate-comment.yml", "comment")["Comment"]
+        self.assertEqual(step["env"]["GATE_SERVER"], "${{ vars.GATE_SERVER }}")
+        service = GitHub()
+        self.addCleanup(service.stop)
+        service.open_pull(12, HEAD)
+        self.write("report/gate-run.json", json.dumps(self.run_document))
+        event = {"workflow_run": {"head_sha": HEAD, "head_branch": "faster",
+                                  "head_repository": {"full_name": "alice/kernels"}}}
+        env = {"GITHUB_ACTIONS": "true", "GITHUB_API_URL": service.url, "GITHUB_TOKEN": TOKEN,
+               "GITHUB_REPOSITORY": "team/kernels", "GITHUB_EVENT_NAME": "workflow_run",
+               "GITHUB_EVENT_PATH": self.write("event.json", json.dumps(event))}
+        self.shell(step["run"], **env)
+        self.assertIn(self.page, service.comments[0]["body"])
+        self.shell(step["run"], **env, GATE_SERVER="")
+        self.assertNotIn("://", service.comments[0]["body"])
+
+    def test_the_action_does_so_too(self):
+        path = os.path.join(TEMPLATES, "github-action", "action.yml")
+        step = self.yaml(path)["runs"]["steps"][0]
+        env = {"GATE": self.fake_run(), "ARGS": "--device host", "LINK": SERVER}
+        self.assertIn(self.annotation, self.shell(step["run"], **env))
+        self.assertIn("run --device host --link " + SERVER, self.read("asked"))
+        self.assertEqual(self.read("output"), "exit-code=0\n")
+
+
+class OnGitLab(Jobs):
+    def pipelines(self):
+        self.init("gitlab")
+        return self.yaml(".gitlab-ci.yml"), self.component()
+
+    def test_what_is_red_becomes_annotations(self):
+        for pipeline in self.pipelines():
+            job = pipeline["kernel-gate"]
+            name = job["artifacts"]["reports"]["annotations"]
+            self.write("gate-run.json", json.dumps(self.run_document))
+            self.env["GATE_TOKEN"] = "kg_none"
+            self.shell(job["after_script"], GATE_SERVER="")
+            self.assertFalse(os.path.exists(self.path(name)))
+            self.shell([line.replace("$GATE push", "true") for line in job["after_script"]])
+            links = [link["external_link"] for link in json.loads(self.read(name))["Kernel Gate"]]
+            self.assertEqual(links[0]["url"], self.page)
+            self.assertEqual(links[1]["label"], f"regression: {self.case}")
+            os.remove(self.path(name))
+
+    def test_the_comment_links_to_the_run(self):
+        self.write("gate-run.json", json.dumps(self.run_document))
+        for pipeline in self.pipelines():
+            service = GitLab()
+            self.addCleanup(service.stop)
+            env = {"GITLAB_CI": "true", "CI_API_V4_URL": service.url, "CI_PROJECT_ID": "7",
+                   "CI_MERGE_REQUEST_IID": "12", "CI_COMMIT_SHA": HEAD, "GITLAB_TOKEN": TOKEN}
+            script = pipeline["kernel-gate-comment"]["script"]
+            self.shell(script, **env)
+            self.assertIn(self.page, service.comments[0]["body"])
+            self.shell(script, **env, GATE_SERVER="")
+            self.assertNotIn("://", service.comments[0]["body"])
+
+
+if __name__ == "__main__":
+    unittest.main()
