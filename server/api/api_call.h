@@ -74,8 +74,8 @@ int64_t parse_count(const char *s);
 
 /* format=json|rows|csv, before anything is written. */
 bool read_format(struct call *c);
-/* columns=: the members of its rows that an answer is to have. Always true. */
-bool read_row_columns(struct call *c);
+/* columns=: the members of its rows that an answer is to have, of those of an empty row. */
+bool read_row_columns(struct call *c, void (*put_empty)(struct emit *e));
 
 /*
  * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),

@@ -63,6 +63,11 @@ static void put_case(struct emit *e, const struct store_case *row, int64_t alert
     emit_row_end(e);
 }
 
+static void put_empty_case(struct emit *e)
+{
+    put_case(e, &(struct store_case){0}, 0);
+}
+
 static bool case_row(void *context, const struct store_case *row)
 {
     struct call *c = context;
@@ -132,7 +137,7 @@ enum gate_status get_cases(struct call *c)
     struct store_case_query query;
     struct store_case_page page;
     char search[MAX_SEARCH + 1];
-    if (!read_format(c) || !read_row_columns(c) || !read_query(c, search, &query))
+    if (!read_format(c) || !read_row_columns(c, put_empty_case) || !read_query(c, search, &query))
         return GATE_OK;
     list_open(c, "cases");
     enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
@@ -152,7 +157,7 @@ enum gate_status get_cases(struct call *c)
         emit_known_string(&c->emit, "next", page.next);
     }
     if (list_lacks_header(c))
-        put_case(&c->emit, &(struct store_case){0}, 0);
+        put_empty_case(&c->emit);
     list_close(c);
     return !status ? c->status : status;
 }

@@ -28,6 +28,11 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_row_end(e);
 }
 
+static void put_empty_leader(struct emit *e)
+{
+    put_leader(e, &(struct store_leader){0});
+}
+
 static bool leader_row(void *context, const struct store_leader *row)
 {
     struct page *p = context;
@@ -62,7 +67,7 @@ enum gate_status get_leaderboard(struct call *c)
     struct store_leader_key after;
     struct page page = {.call = c};
     char text[API_MAX_KEY + 1];
-    if (!read_format(c) || !read_row_columns(c) || !read_branch(c, &branch) ||
+    if (!read_format(c) || !read_row_columns(c, put_empty_leader) || !read_branch(c, &branch) ||
         !read_device(c, false, &device) || !read_limit(&page, LEADERS_DEFAULT, LEADERS_MAX) ||
         !read_leader_key(c, text, &after))
         return GATE_OK;
@@ -71,7 +76,7 @@ enum gate_status get_leaderboard(struct call *c)
                                                 leader_row, &page, &c->err);
     page_end(&page);
     if (list_lacks_header(c))
-        put_leader(&c->emit, &(struct store_leader){0});
+        put_empty_leader(&c->emit);
     list_close(c);
     return status;
 }

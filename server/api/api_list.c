@@ -6,6 +6,8 @@
 
 #include "server/api/api_call.h"
 
+#define MAX_EMPTY_ROW 4096
+
 bool read_format(struct call *c)
 {
     const char *format = request_parameter(c->request, "format");
@@ -24,19 +26,33 @@ bool read_format(struct call *c)
     return false;
 }
 
-bool read_row_columns(struct call *c)
+/* Is each name a member of a row? */
+static bool knows_columns(const struct emit *names, void (*put_empty)(struct emit *e))
 {
-    c->emit.members = request_parameter(c->request, "columns");
-    return true;
+    struct buf row;
+    struct emit e;
+    int n = 1;
+    for (const char *at = names->members; *at; at++)
+        n += *at == ',';
+    buf_init(&row, MAX_EMPTY_ROW);
+    emit_init(&e, &row, names->form);
+    e.members = names->members;
+    put_empty(&e);
+    bool known = e.n_kept == n;
+    emit_release(&e);
+    buf_release(&row);
+    return known;
 }
 
-/* Each name is a member of each row. */
-static bool knows_columns(const struct emit *e)
+bool read_row_columns(struct call *c, void (*put_empty)(struct emit *e))
 {
-    int64_t n = 1;
-    for (const char *at = e->members; at && *at; at++)
-        n += *at == ',';
-    return !e->members || e->n_kept == n * e->n_rows;
+    c->emit.members = request_parameter(c->request, "columns");
+    if (!c->emit.members || knows_columns(&c->emit, put_empty))
+        return true;
+    reply_problem(c->reply, 400,
+                  "The parameter 'columns' takes names of members of a row, each once, with commas "
+                  "between them.");
+    return false;
 }
 
 void list_open(struct call *c, const char *name)
@@ -88,12 +104,6 @@ bool list_lacks_header(struct call *c)
 
 void list_close(struct call *c)
 {
-    if (!knows_columns(&c->emit)) {
-        reply_problem(c->reply, 400,
-                      "The parameter 'columns' takes names of members of a row, each once, with "
-                      "commas between them.");
-        return;
-    }
     if (c->emit.form == EMIT_CSV) {
         struct buf *body = &c->reply->body;
         c->reply->type = "text/csv; charset=utf-8; header=present";

@@ -144,7 +144,6 @@ void emit_row_begin(struct emit *e)
 void emit_row_end(struct emit *e)
 {
     end_member(e);
-    e->n_rows++;
     e->in_row = false;
     if (e->form != EMIT_CSV) {
         emit_close(e, '}');

@@ -36,10 +36,10 @@ struct emit {
     int n_prefixes;
     struct buf header; /* of CSV, until it is written; emit_init() and emit_release() */
     bool has_header;
-    const char *members;    /* of rows, with commas between: those that are kept; NULL: all */
-    int64_t n_rows, n_kept; /* n_kept: members of all rows */
-    int depth;              /* of objects and arrays in the row */
-    bool drops;             /* what is written from here on is of a member that is left out */
+    const char *members; /* of rows, with commas between: those that are kept; NULL: all */
+    int64_t n_kept;      /* members of all rows */
+    int depth;           /* of objects and arrays in the row */
+    bool drops;          /* what is written from here on is of a member that is left out */
     size_t kept, kept_header;
     bool kept_comma;
 };

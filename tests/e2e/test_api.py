@@ -173,8 +173,13 @@ class Cases(History):
             self.server.get("/api/v1/cases?format=csv").bytes.decode())))
         self.assertEqual(list(csv.reader(io.StringIO(text))), [["id", "device", "alert"]] + [
             [row["id"], row["device"], row["alert"]] for row in whole])
-        for names in ("none", "id,none", "id,id", "id,", ",id", "", "i", "id,device,"):
-            self.assert_problem(self.server.get(f"/api/v1/cases?columns={names}"), 400)
+        for path in ("cases?", "cases?q=nosuch&", "cases?q=nosuch&format=csv&",
+                     "leaderboard?device=nosuch&"):
+            first = "id" if path.startswith("cases") else "case"
+            for names in ("none", "i", "", *(form.format(first) for form in (
+                    "{},none", "{0},{0}", "{},", ",{}", "{},device,"))):
+                self.assert_problem(self.server.get(f"/api/v1/{path}columns={names}"), 400)
+            self.assertEqual(self.server.get(f"/api/v1/{path}columns={first}").status, 200)
 
     def test_refusals(self):
         for path in ("cases?sort=baseline", "cases?limit=0", "cases?limit=1001",
