@@ -9,25 +9,25 @@
 #include "server/http/routes.h"
 #include "server/ops/log.h"
 
-#define MAX_LINES 10  /* in a second that anybody can cause: nobody fills the disk by knocking */
+#define MAX_LINES 10  /* of a kind, in a second: nobody fills the disk by knocking */
 #define MAX_METHOD 20 /* bytes that are logged: it is any word that the client likes */
 
-static bool has_room(struct http *h)
+static bool has_room(struct log_budget *b, const char *kind)
 {
     int64_t second = http_now_ms() / 1000;
-    if (atomic_exchange(&h->log_second, second) != second) {
-        unsigned n = atomic_exchange(&h->log_lines, 0);
+    if (atomic_exchange(&b->second, second) != second) {
+        unsigned n = atomic_exchange(&b->lines, 0);
         if (n > MAX_LINES)
-            log_message(LOG_LEVEL_WARNING, "http: %u messages like the last were left out",
-                        n - MAX_LINES);
+            log_message(LOG_LEVEL_WARNING, "http: %u %s were left out", n - MAX_LINES, kind);
     }
-    return atomic_fetch_add(&h->log_lines, 1) < MAX_LINES;
+    return atomic_fetch_add(&b->lines, 1) < MAX_LINES;
 }
 
 void http_on_log(void *context, const char *format, va_list args)
 {
+    struct http *h = context;
     char line[1024];
-    if (!has_room(context))
+    if (!has_room(&h->messages, "messages"))
         return;
     vsnprintf(line, sizeof line, format, args);
     log_message(LOG_LEVEL_WARNING, "%s", line);
@@ -82,6 +82,7 @@ void http_log_exchange(const struct peer *peer, int64_t ns)
 {
     if (log_wants(LOG_LEVEL_REQUEST))
         log_request(peer, ns);
-    if (is_refusal(&peer->exchange) && log_wants(LOG_LEVEL_INFO) && has_room(peer->http))
+    if (is_refusal(&peer->exchange) && log_wants(LOG_LEVEL_INFO) &&
+        has_room(&peer->http->refusals, "refusals"))
         log_refusal(peer);
 }

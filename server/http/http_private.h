@@ -38,6 +38,12 @@
 struct upload;
 struct slow;
 
+/* Lines of the log that anybody can cause, of one kind. */
+struct log_budget {
+    _Atomic int64_t second; /* in which the last one was caused, */
+    atomic_uint lines;      /* and how many */
+};
+
 /* The headers that mean something here; NULL: not there. They live as long as their request. */
 struct headers {
     const char *accept, *accept_encoding, *authorization, *content_encoding, *content_length,
@@ -109,8 +115,8 @@ struct http {
     atomic_uint n_connections;
     atomic_size_t body_bytes;   /* held for all uploads together, */
     atomic_size_t reply_bytes;  /* and for all answers that are on their way */
-    _Atomic int64_t log_second; /* in which a client last caused a line of the log, */
-    atomic_uint log_lines;      /* and how many */
+    struct log_budget messages; /* of libmicrohttpd; */
+    struct log_budget refusals; /* one must not hide the other */
 
     pthread_mutex_t mutex; /* of what follows */
     struct peer *peers;
