@@ -22,35 +22,57 @@ static void begin(struct log_line *line, const char *state, const struct store_a
     log_text(line, "device", alert->device_model);
 }
 
-static bool tell(void *context, const struct store_alert *alert)
+/* A group that moved, and its lines, which are not written yet. */
+struct telling {
+    struct store_alert_group group;
+    struct log_line opened, closed;
+};
+
+static bool prepare(void *context, const struct store_alert *alert)
 {
-    const struct store_alert_group *g = context;
-    struct log_line line;
+    struct telling *t = context;
+    const struct store_alert_group *g = &t->group;
     bool was_open = g->n_open - g->n_opened + g->n_closed > 0;
-    if (!was_open && g->n_opened > 0) {
-        begin(&line, "opened", alert, g->n_opened);
-        log_end(&line);
-    }
+    if (!was_open && g->n_opened > 0)
+        begin(&t->opened, "opened", alert, g->n_opened);
     if (g->n_open == 0 && g->n_closed > 0) {
-        begin(&line, "closed", alert, g->n_closed);
-        log_word(&line, "as", alert_state_name(alert->state));
-        log_text(&line, "who", alert->who);
-        log_text(&line, "reason", alert->reason);
-        log_end(&line);
+        begin(&t->closed, "closed", alert, g->n_closed);
+        log_word(&t->closed, "as", alert_state_name(alert->state));
+        log_text(&t->closed, "who", alert->who);
+        log_text(&t->closed, "reason", alert->reason);
     }
     return true;
 }
 
+static void tell(struct telling *t)
+{
+    log_end(&t->opened);
+    log_end(&t->closed);
+}
+
+static void drop(struct telling *t)
+{
+    log_drop(&t->opened);
+    log_drop(&t->closed);
+}
+
+/* All lines or, where one of them cannot be made, none: the next call begins anew. */
 static enum gate_status tell_groups(const struct watch_log *l, struct store *s,
                                     struct gate_error *err)
 {
     struct store_alert_group group[MAX_GROUPS + 1];
-    size_t n;
+    struct telling telling[MAX_GROUPS];
+    size_t n, n_told = 0;
     bool found;
     enum gate_status status =
         store_alert_groups_moved(s, l->event_id, group, MAX_GROUPS + 1, &n, err);
-    for (size_t i = 0; i < n && i < MAX_GROUPS && !status; i++)
-        status = store_find_alert(s, group[i].alert_id, tell, &group[i], &found, err);
+    for (; n_told < n && n_told < MAX_GROUPS && !status; n_told++) {
+        telling[n_told] = (struct telling){.group = group[n_told]};
+        status =
+            store_find_alert(s, group[n_told].alert_id, prepare, &telling[n_told], &found, err);
+    }
+    for (size_t i = 0; i < n_told; i++)
+        (status ? drop : tell)(&telling[i]);
     if (!status && n > MAX_GROUPS)
         log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
     return status;
