@@ -8,7 +8,8 @@
 const struct environment_variable environment_variables[] = {
     {"GATE_DB", "the history; default: database of gate.json, else ./gate.db", false},
     {"GATE_BASELINES", "folder of the baselines; default: gate.json, else ./baselines", false},
-    {"GATE_CACHE", "binaries of baselines; default: ~/.cache/kernel-gate", false},
+    {"GATE_CACHE", "binaries of baselines and of stored runs; default: ~/.cache/kernel-gate",
+     false},
     {"GATE_BUILD_TIMEOUT", "seconds for the build of a commit; default: 900", false},
     {"GATE_SERVER", "the tracking server", false},
     {"GATE_TOKEN", "the server's token", true},

@@ -175,8 +175,8 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
 enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, bool *changed,
                                     struct gate_error *err);
 
-/* Keeps the candidate's file as an artifact, when a case may be accepted or its baseline is this
- * very file; that it cannot be kept is said on standard error. */
+/* Keeps the candidate's file as an artifact: any case that was measured may be accepted as a
+ * baseline later. That it cannot be kept is said on standard error. */
 void run_keep_candidate(const struct run *run);
 
 /* Fills c->again, and says in the reason when the baseline's record is off. */

@@ -228,21 +228,10 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
     return status;
 }
 
-static bool may_be_accepted(const struct run *run, const struct run_case *c)
-{
-    bool is_baseline =
-        c->has_baseline && !strcmp(c->baseline.library_sha256, run_candidate_sha256(run));
-    return is_baseline || (c->result.outcome == CASE_MEASURED && c->verdict != VERDICT_PASS &&
-                           c->verdict != VERDICT_WRONG && c->verdict != VERDICT_ENVIRONMENT);
-}
-
 void run_keep_candidate(const struct run *run)
 {
     struct gate_error err;
-    bool wanted = false;
-    for (size_t i = 0; i < run->suite->n_cases; i++)
-        wanted |= may_be_accepted(run, &run->cases[i]);
-    if (wanted && keep_library(run, &err))
+    if (keep_library(run, &err))
         fprintf(stderr, "gate: the library is not kept for 'gate baseline accept': %s\n",
                 err.message);
 }
