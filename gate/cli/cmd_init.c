@@ -22,6 +22,8 @@ struct init {
     bool example, force;
     bool is_guess; /* library and build are ours, and gate.json is new */
     char branch[200], make[1100];
+    char top[1000];    /* from here to the root of the repository: "" or "../../" */
+    char inside[1000]; /* from there to here: "" or "a/b/" */
     struct gate_error *err;
 };
 
@@ -129,13 +131,29 @@ static void find_branch(struct init *i)
     i->main_branch = i->branch;
 }
 
-static const char *find_ci(void)
+/* CI systems read their files at the root of the repository, which may be above. */
+static void find_top(struct init *i)
+{
+    char *up[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-cdup", NULL};
+    char *down[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-prefix", NULL};
+    if (!ask_git(up, i->top, sizeof i->top) || !ask_git(down, i->inside, sizeof i->inside))
+        i->top[0] = i->inside[0] = '\0';
+}
+
+static bool is_at_top(const struct init *i, const char *name)
+{
+    char path[1100];
+    snprintf(path, sizeof path, "%s%s", i->top, name);
+    return !access(path, F_OK);
+}
+
+static const char *find_ci(const struct init *i)
 {
     char *remote[] = {(char *)"git", (char *)"remote", (char *)"get-url", (char *)"origin", NULL};
     char url[1000] = "";
-    if (!access(".github", F_OK))
+    if (is_at_top(i, ".github"))
         return "github";
-    if (!access(".gitlab-ci.yml", F_OK))
+    if (is_at_top(i, ".gitlab-ci.yml"))
         return "gitlab";
     if (ask_git(remote, url, sizeof url) && strstr(url, "github"))
         return "github";
@@ -173,12 +191,16 @@ static const struct embedded_file *find_file(const char *name)
     return NULL;
 }
 
-/* Copies a text; @BUILD@, @MAIN@ and @BASELINES@ become what gate.json says. */
+/* Copies a text; @BUILD@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@ what stands
+ * before a path in its folder. */
 static void fill_in(const struct init *i, const char *text, struct buf *out)
 {
     const struct {
         const char *mark, *value;
-    } marks[] = {{"@BUILD@", i->build}, {"@MAIN@", i->main_branch}, {"@BASELINES@", i->baselines}};
+    } marks[] = {{"@BUILD@", i->build},
+                 {"@MAIN@", i->main_branch},
+                 {"@BASELINES@", i->baselines},
+                 {"@IN@", i->inside}};
     while (*text) {
         size_t k = 0, n = sizeof marks / sizeof marks[0];
         while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)
@@ -203,6 +225,13 @@ static enum gate_status write_embedded(const struct init *i, const char *name, c
     enum gate_status status = write_file(i, path, &text);
     buf_release(&text);
     return status;
+}
+
+static enum gate_status write_at_top(const struct init *i, const char *name, const char *path)
+{
+    char above[1100];
+    snprintf(above, sizeof above, "%s%s", i->top, path);
+    return write_embedded(i, name, above);
 }
 
 static bool has_line(const struct buf *text, const char *line, size_t n)
@@ -273,18 +302,18 @@ static enum gate_status write_ci(const struct init *i)
 {
     if (!strcmp(i->ci, "github")) {
         enum gate_status status =
-            write_embedded(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
+            write_at_top(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
         return status ? status
-                      : write_embedded(i, "github-comment.yml",
-                                       ".github/workflows/kernel-gate-comment.yml");
+                      : write_at_top(i, "github-comment.yml",
+                                     ".github/workflows/kernel-gate-comment.yml");
     }
     if (!strcmp(i->ci, "slurm"))
         return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
-    if (!strcmp(i->ci, "gitlab") && access(".gitlab-ci.yml", F_OK))
-        return write_embedded(i, "gitlab-ci.yml", ".gitlab-ci.yml");
+    if (!strcmp(i->ci, "gitlab") && !is_at_top(i, ".gitlab-ci.yml"))
+        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
     if (!strcmp(i->ci, "gitlab")) {
         printf("include it in .gitlab-ci.yml by   include: [{local: kernel-gate.gitlab-ci.yml}]\n");
-        return write_embedded(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
+        return write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
     }
     printf("no CI file: --ci github, gitlab or slurm writes one\n");
     return GATE_OK;
@@ -322,7 +351,7 @@ static void print_next(const struct init *i)
                "--force, or --example to begin with a library that works\n",
                i->build, i->library);
     printf("\nNext, on the machine that measures:\n"
-           "  git add . && git commit      # a baseline names the commit that makes it\n"
+           "  git add -A && git commit     # a baseline names the commit that makes it\n"
            "  %s\n"
            "  gate verify                  # is it right?\n"
            "  gate run --accept-new        # the first baselines\n"
@@ -342,10 +371,11 @@ int cmd_init(int argc, char **argv)
     if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
         return exit_code;
     choose_build(&i);
+    find_top(&i);
     if (!i.main_branch)
         find_branch(&i);
     if (!i.ci)
-        i.ci = find_ci();
+        i.ci = find_ci(&i);
     enum gate_status status = write_config(&i);
     if (!status)
         status = write_embedded(&i, "kernels.json", i.suite);

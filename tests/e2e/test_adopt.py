@@ -75,7 +75,7 @@ class Init(Repository):
         job = self.read(".github/workflows/kernel-gate.yml")
         self.assertIn("ninja -C out l.so", job)
         self.assertIn('"trunk"', job)
-        self.assertIn("gate comment report/gate-run.json",
+        self.assertIn("comment report/gate-run.json",
                       self.read(".github/workflows/kernel-gate-comment.yml"))
         self.assertIn("gate.db", self.read(".gitignore"))
         self.assertIsNone(MARKS.search(job))
@@ -94,6 +94,23 @@ class Init(Repository):
             os.remove(self.file(name))
         self.gate("init", "--ci", "slurm")
         subprocess.run(["bash", "-n", self.file("kernel-gate.slurm.sh")], check=True)
+
+    def test_below_the_root_of_the_repository_the_job_is_written_there(self):
+        os.mkdir(self.file(".github"))
+        os.makedirs(self.file("gpu/kernels"))
+        said = self.gate("init", folder="gpu/kernels").stdout
+        job = self.read(".github/workflows/kernel-gate.yml")
+        self.assertIn('working-directory: "./gpu/kernels/"', job)
+        self.assertRegex(job, r"\n +gpu/kernels/gate-run\.json\n +gpu/kernels/baselines\n")
+        self.assertIn("wrote     ../../.github/workflows/kernel-gate.yml", said)
+        self.assertTrue(os.path.exists(self.file("gpu/kernels/gate.json")))
+        self.assertFalse(os.path.exists(self.file("gpu/kernels/.github")))
+        self.gate("init", "--ci", "gitlab", folder="gpu/kernels")
+        self.assertIn('junit: "gpu/kernels/gate.xml"', self.read(".gitlab-ci.yml"))
+        self.assertIn("kept", self.gate("init", "--ci", "github", folder="gpu/kernels").stdout)
+        self.assertIn("kernel-gate.gitlab-ci.yml",
+                      self.gate("init", "--ci", "gitlab", folder="gpu").stdout)
+        self.assertTrue(os.path.exists(self.file("kernel-gate.gitlab-ci.yml")))
 
     def test_a_pipeline_that_is_there_stays(self):
         self.write(".gitlab-ci.yml", "mine: {}\n")

@@ -37,11 +37,17 @@ class Jobs(unittest.TestCase):
         self.folder = folder.name
         subprocess.run(["git", "init", "-q", "-b", "main", self.folder], check=True)
         self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        for name, value in (("user.name", "A"), ("user.email", "a@example")):
+            subprocess.run(["git", "-C", self.folder, "config", name, value], check=True)
         self.env.update(GATE=GATE, GATE_SERVER=SERVER, GITHUB_STEP_SUMMARY=self.path("summary"),
                         GITHUB_OUTPUT=self.path("output"))
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-C", self.folder, *arguments], check=True,
+                              capture_output=True, text=True).stdout
 
     def write(self, name, text):
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
@@ -53,8 +59,9 @@ class Jobs(unittest.TestCase):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
-    def init(self, system, *arguments):
-        subprocess.run([GATE, "init", "--force", "--ci", system, *arguments], cwd=self.folder,
+    def init(self, system, folder=""):
+        os.makedirs(self.path(folder), exist_ok=True)
+        subprocess.run([GATE, "init", "--force", "--ci", system], cwd=self.path(folder),
                        check=True, capture_output=True)
 
     def yaml(self, path):
@@ -72,9 +79,9 @@ class Jobs(unittest.TestCase):
             text = text.replace(f"$[[ inputs.{name} ]]", value)
         return self.yaml(self.write("component.yml", text))
 
-    def shell(self, script, **env):
+    def shell(self, script, folder="", **env):
         script = "\n".join(script) if isinstance(script, list) else script
-        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=self.folder,
+        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=self.path(folder),
                               env={**self.env, **env}, capture_output=True, text=True, check=False,
                               timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -108,6 +115,23 @@ class OnGitHub(Jobs):
         self.write("gate-run.json", json.dumps(self.run_document))
         self.assertIn(self.annotation, self.shell(step["run"]))
         self.assertEqual(self.read("summary"), "the table")
+
+    def test_the_baselines_of_a_folder_are_proposed(self):
+        """What GitHub does with paths and folders is done here by hand."""
+        self.init("github", "gpu")
+        workflow = self.yaml(".github/workflows/kernel-gate.yml")
+        self.assertEqual(workflow["defaults"]["run"]["working-directory"], "./gpu/")
+        step, = (s for s in workflow["jobs"]["baselines"]["steps"] if "run" in s)
+        self.write("temp/measured/baselines/nvidia-h200.json", "{}")
+        self.write("bin/gh", "#!/bin/sh\n")
+        os.chmod(self.path("bin/gh"), 0o755)
+        subprocess.run(["git", "init", "-q", "--bare", self.path("origin")], check=True)
+        self.git("remote", "add", "origin", self.path("origin"))
+        self.git("commit", "-q", "--allow-empty", "-m", "first")
+        self.shell(step["run"], "gpu", RUNNER_TEMP=self.path("temp"),
+                   PATH=f"{self.path('bin')}:{self.env['PATH']}")
+        self.assertEqual(self.git("ls-tree", "-r", "--name-only", "kernel-gate/baselines"),
+                         "gpu/baselines/nvidia-h200.json\n")
 
     def test_a_run_links_to_the_server_where_there_is_one(self):
         self.init("github")
@@ -149,14 +173,15 @@ class OnGitHub(Jobs):
 
 class OnGitLab(Jobs):
     def pipelines(self):
-        self.init("gitlab")
-        return self.yaml(".gitlab-ci.yml"), self.component()
+        """And the folder that they measure in."""
+        self.init("gitlab", "gpu")
+        return (self.yaml(".gitlab-ci.yml"), "gpu/"), (self.component(), "")
 
     def test_what_is_red_becomes_annotations(self):
-        for pipeline in self.pipelines():
+        for pipeline, folder in self.pipelines():
             job = pipeline["kernel-gate"]
             name = job["artifacts"]["reports"]["annotations"]
-            self.write("gate-run.json", json.dumps(self.run_document))
+            self.write(folder + "gate-run.json", json.dumps(self.run_document))
             self.env["GATE_TOKEN"] = "kg_none"
             self.shell(job["after_script"], GATE_SERVER="")
             self.assertFalse(os.path.exists(self.path(name)))
@@ -167,8 +192,8 @@ class OnGitLab(Jobs):
             os.remove(self.path(name))
 
     def test_the_comment_links_to_the_run(self):
-        self.write("gate-run.json", json.dumps(self.run_document))
-        for pipeline in self.pipelines():
+        for pipeline, folder in self.pipelines():
+            self.write(folder + "gate-run.json", json.dumps(self.run_document))
             service = GitLab()
             self.addCleanup(service.stop)
             env = {"GITLAB_CI": "true", "CI_API_V4_URL": service.url, "CI_PROJECT_ID": "7",

@@ -38,9 +38,10 @@ class Templates(unittest.TestCase):
             file.write(text.replace(key, "no-such-key:"))
         self.assertEqual(self.check(kind, broken).returncode, 1)
 
-    def init(self, system, name):
+    def init(self, system, name, folder=""):
+        os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
         subprocess.run([GATE, "init", "--force", "--ci", system, "--build", BUILD],
-                       cwd=self.folder, check=True, capture_output=True)
+                       cwd=os.path.join(self.folder, folder), check=True, capture_output=True)
         return os.path.join(self.folder, name)
 
     def test_what_init_writes_for_github(self):
@@ -49,6 +50,11 @@ class Templates(unittest.TestCase):
 
     def test_what_init_writes_for_gitlab(self):
         self.assert_right("gitlab", self.init("gitlab", ".gitlab-ci.yml"), "script:")
+
+    def test_what_init_writes_below_the_root(self):
+        self.assert_right("workflow", self.init("github", ".github/workflows/kernel-gate.yml",
+                                                "gpu"), "runs-on:")
+        self.assert_right("gitlab", self.init("gitlab", ".gitlab-ci.yml", "gpu"), "script:")
 
     def test_what_the_comment_needs_is_in_the_pipeline_of_the_merge_request(self):
         """GitLab refuses a pipeline in which a job needs one that is not there."""
