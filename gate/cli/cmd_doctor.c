@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -126,72 +127,104 @@ static void print_files(const struct doctor_arguments *a, const char *model)
 
 /* ---- the library to judge ---- */
 
-#define NAMED_MAX 3 /* cases that are named */
+#define NAMED_MAX 3 /* cases that are named in text */
+
+/* What was found of it. It owns the suite, the list and the worker, of which its texts are. */
+struct doctor_library {
+    const char *file, *provider, *version, *sha256;
+    const char *message; /* why it does not open; NULL: it does */
+    const char *suite, *suite_message;
+    int64_t cases; /* -1: not known */
+    const char **not_served;
+    size_t n_not_served;
+    struct supervisor *worker;
+    struct suite loaded;
+    struct gate_error why, suite_why;
+};
 
 /* Asks for each case; launches nothing. */
-static enum gate_status count_served(struct supervisor *s, const struct suite *suite,
-                                     struct gate_error *err)
+static enum gate_status count_served(struct doctor_library *l)
 {
-    char names[600] = "";
-    size_t n_missing = 0, used = 0;
-    for (size_t i = 0; i < suite->n_cases; i++) {
-        const struct case_task task = {.c = &suite->cases[i], .verify_only = true};
+    struct gate_error *err = &l->suite_why;
+    l->not_served = calloc(l->loaded.n_cases + 1, sizeof *l->not_served);
+    if (!l->not_served)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    for (size_t i = 0; i < l->loaded.n_cases; i++) {
+        const struct suite_case *c = &l->loaded.cases[i];
+        const struct case_task task = {.c = c, .verify_only = true};
         struct case_result result;
-        enum gate_status status = supervisor_run_case(s, &task, &result, err);
+        enum gate_status status = supervisor_run_case(l->worker, &task, &result, err);
         if (status)
             return status;
-        if (result.outcome != CASE_VERIFIED && result.outcome != CASE_UNSUPPORTED)
-            status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", suite->cases[i].id, result.message);
-        else if (result.outcome == CASE_UNSUPPORTED && n_missing++ < NAMED_MAX)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                                     n_missing > 1 ? ", " : "", suite->cases[i].id);
+        if (result.outcome == CASE_UNSUPPORTED)
+            l->not_served[l->n_not_served++] = c->id;
+        else if (result.outcome != CASE_VERIFIED)
+            status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", c->id, result.message);
         case_result_release(&result);
         if (status)
             return status;
     }
-    printf("%zu cases, %zu not served%s%s%s\n", suite->n_cases, n_missing, n_missing ? ": " : "",
-           names, n_missing > NAMED_MAX ? ", ..." : "");
+    l->cases = (int64_t)l->loaded.n_cases;
     return GATE_OK;
 }
 
-static void print_suite(const struct doctor_arguments *a, struct supervisor *s)
+static void look_at_suite(const struct doctor_arguments *a, struct doctor_library *l)
 {
     char path[PATHS_MAX];
-    struct suite suite = {0};
-    struct gate_error err = {0};
-    bool host = supervisor_greeting(s)->device.kind == DEVICE_HOST;
-    const char *name = a->suite ? a->suite : host ? "host" : "canonical";
-    printf("  %-14s %s: ", "suite", name);
-    enum gate_status status = paths_suite(name, path, &err);
+    bool host = supervisor_greeting(l->worker)->device.kind == DEVICE_HOST;
+    l->suite = a->suite ? a->suite : host ? "host" : "canonical";
+    enum gate_status status = paths_suite(l->suite, path, &l->suite_why);
     if (!status)
-        status = suite_load(path, &suite, &err);
+        status = suite_load(path, &l->loaded, &l->suite_why);
     if (!status)
-        status = count_served(s, &suite, &err);
-    if (status)
-        printf("%s\n", err.message);
-    suite_free(&suite);
+        status = count_served(l);
+    l->suite_message = status ? l->suite_why.message : NULL;
 }
 
 /* It is opened by a worker, as a run would. */
-static void print_library(const struct doctor_arguments *a, const struct target *target)
+static void look_at_library(const struct doctor_arguments *a, const struct target *target,
+                            struct doctor_library *l)
 {
     struct supervisor_options how = target->options;
-    struct supervisor *s = NULL;
-    struct gate_error err = {0};
-    if (!a->library)
-        return;
-    how.library = a->library;
+    l->file = how.library = a->library;
+    l->cases = -1;
     how.n_providers = 0;
-    printf("library to judge\n");
-    if (supervisor_start(&how, &s, &err)) {
-        print_text("library", err.message);
+    if (supervisor_start(&how, &l->worker, &l->why)) {
+        l->message = l->why.message;
         return;
     }
-    const struct document_library *opened = supervisor_greeting(s)->libraries;
+    const struct document_library *opened = supervisor_greeting(l->worker)->libraries;
+    l->provider = opened->provider;
+    l->version = opened->version;
+    l->sha256 = opened->sha256;
+    look_at_suite(a, l);
+}
+
+static void doctor_library_release(struct doctor_library *l)
+{
+    suite_free(&l->loaded);
+    free(l->not_served);
+    supervisor_stop(l->worker);
+}
+
+static void print_library(const struct doctor_library *l)
+{
+    printf("library to judge\n");
+    if (l->message) {
+        print_text("library", l->message);
+        return;
+    }
     printf("  %-14s %s: opens; provider %s, version %s, ABI %u, sha256 %.16s...\n", "library",
-           a->library, opened->provider, opened->version, KG_ABI_VERSION, opened->sha256);
-    print_suite(a, s);
-    supervisor_stop(s);
+           l->file, l->provider, l->version, KG_ABI_VERSION, l->sha256);
+    printf("  %-14s %s: ", "suite", l->suite);
+    if (l->suite_message) {
+        printf("%s\n", l->suite_message);
+        return;
+    }
+    printf("%" PRId64 " cases, %zu not served", l->cases, l->n_not_served);
+    for (size_t i = 0; i < l->n_not_served && i < NAMED_MAX; i++)
+        printf("%s%s", i > 0 ? ", " : ": ", l->not_served[i]);
+    printf("%s\n", l->n_not_served > NAMED_MAX ? ", ..." : "");
 }
 
 static void print_greeting(const struct message_greeting *g)
@@ -226,6 +259,8 @@ struct doctor_variable {
 struct doctor_report {
     struct message_greeting greeting;
     const char *libcurl;
+    bool has_library;
+    struct doctor_library library;
     struct doctor_variable *environment;
     size_t n_environment;
 };
@@ -233,6 +268,21 @@ struct doctor_report {
 #define OF doctor_variable
 static const struct field variable_fields[] = {TEXT(value, NULLABLE, 0)};
 SHAPE(variable);
+#undef OF
+
+#define OF doctor_library
+static const struct field judged_fields[] = {
+    TEXT(file, 0, 0),
+    TEXT(message, NULLABLE, 0),
+    TEXT(provider, NULLABLE, 0),
+    TEXT(version, NULLABLE, 0),
+    TEXT(sha256, NULLABLE, 0),
+    TEXT(suite, NULLABLE, 0),
+    TEXT(suite_message, NULLABLE, 0),
+    SIZE(cases, NULLABLE),
+    TEXTS(not_served, 0, 0, 0),
+};
+SHAPE(judged);
 #undef OF
 
 #define OF doctor_report
@@ -250,16 +300,21 @@ static const struct field report_fields[] = {
     {GREETING(absent), .kind = FIELD_LIST, .beside = offsetof(struct OF, greeting.n_absent),
      .shape = &document_absent_shape},
     TEXT(libcurl, NULLABLE, 0),
+    MAYBE(library, NULLABLE, judged),
     MAP(environment, 0, variable),
 };
 SHAPE(report);
 #undef OF
 
-static void print_json(const struct message_greeting *greeting)
+static void print_json(const struct message_greeting *greeting,
+                       const struct doctor_library *library)
 {
     enum { VARIABLES_MAX = 64 };
     struct doctor_variable variables[VARIABLES_MAX];
-    struct doctor_report all = {.greeting = *greeting, .environment = variables};
+    struct doctor_report all = {.greeting = *greeting,
+                                .has_library = library->file != NULL,
+                                .library = *library,
+                                .environment = variables};
     char version[32];
     struct buf text;
     if (http_client_version(version, NULL))
@@ -278,6 +333,7 @@ int cmd_doctor(int argc, char **argv)
     struct doctor_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
     struct target target = {0};
     struct supervisor *s = NULL;
+    struct doctor_library library = {0};
     struct gate_error err = {0};
     int exit_code;
     if (!options_read(&command_doctor, &a, 0, argc, argv, NULL, &exit_code))
@@ -286,17 +342,22 @@ int cmd_doctor(int argc, char **argv)
     enum gate_status status = target_resolve(&choice, &target, &err);
     if (!status)
         status = supervisor_start(&target.options, &s, &err);
-    const struct message_greeting *greeting = status ? NULL : supervisor_greeting(s);
-    if (!status && a.json) {
-        print_json(greeting);
-    } else if (!status) {
-        print_greeting(greeting);
+    if (!status && !a.json)
+        print_greeting(supervisor_greeting(s));
+    if (!status && a.library) {
         supervisor_retire_worker(s); /* one at a time is on the device */
-        print_library(&a, &target);
-        print_files(&a, greeting->device.model);
+        look_at_library(&a, &target, &library);
     }
-    if (!a.json)
+    if (!status && a.json)
+        print_json(supervisor_greeting(s), &library);
+    if (!a.json) {
+        if (library.file)
+            print_library(&library);
+        if (!status)
+            print_files(&a, supervisor_greeting(s)->device.model);
         print_environment();
+    }
+    doctor_library_release(&library);
     supervisor_stop(s);
     return status ? command_failed(&command_doctor, &err) : GATE_OK;
 }

@@ -118,6 +118,11 @@ class Environment(Gate):
         self.assertEqual(done.returncode, 0, done.stderr)
         return re.search(r"\nlibrary to judge\n(.*?)\nfiles\n", done.stdout, re.DOTALL).group(1)
 
+    def judged_json(self):
+        done = self.gate("doctor", "--device", "host", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["library"]
+
     def test_doctor_looks_at_the_library_of_gate_json(self):
         attention = {"op": "attention_fwd", "dtype": "fp16", "b": 1, "h": 1, "s": 8,
                      "causal": False}
@@ -128,14 +133,27 @@ class Environment(Gate):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 json.dump(content, file)
         self.assertIn("cannot read kernel library 'l.so'", self.judged())
+        absent = self.judged_json()
+        self.assertIn("cannot read kernel library 'l.so'", absent["message"])
+        self.assertIsNone(absent["provider"])
         shutil.copy(mutant("wrong_abi"), self.path("l.so"))
         self.assertIn("it has kernel ABI 2, this gate speaks 1", self.judged())
         shutil.copy(HOST, self.path("l.so"))
         self.assertRegex(
             self.judged(), r"l\.so: opens; provider host, version \S+, ABI 1, sha256 \S+\n"
             r"  suite +suite\.json: 2 cases, 1 not served: attention_fwd/\S+d1024\S*$")
+        opened = self.judged_json()
+        self.assertEqual(
+            [opened[key] for key in ("file", "message", "provider", "suite", "suite_message",
+                                     "cases", "not_served")],
+            ["l.so", None, "host", "suite.json", None, 2,
+             ["attention_fwd/fp16/b1-h1-s8-d1024/full"]])
+        self.assertRegex(opened["sha256"], "^[0-9a-f]{64}$")
         os.remove(self.path("suite.json"))
         self.assertIn("suite          suite.json: cannot open", self.judged())
+        self.assertIn("cannot open", self.judged_json()["suite_message"])
+        os.remove(self.path("gate.json"))
+        self.assertIsNone(self.judged_json())
 
 
 if __name__ == "__main__":
