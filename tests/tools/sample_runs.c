@@ -322,6 +322,13 @@ static const char *verdict_of(const struct sample_moment *m, double over_baselin
     return over_baseline < 1 - THRESHOLD ? "improvement" : "pass";
 }
 
+/* The interval of a pass does not reach the threshold. */
+static double half_width_of(const char *verdict, double over_baseline)
+{
+    double room = (1 + THRESHOLD) / over_baseline - 1;
+    return verdict[0] == 'n' ? 0.012 : verdict[0] == 'p' ? fmin(0.0006, 0.9 * room) : 0.0006;
+}
+
 static void reason_of(const char *verdict, double over_baseline, char *out, size_t size)
 {
     double percent = (over_baseline - 1) * 100;
@@ -391,7 +398,7 @@ static void add_case(cJSON *cases, const struct sample_plan *plan, int index, in
         cJSON_AddNullToObject(o, "ratio");
     else
         cJSON_AddItemToObject(o, "ratio",
-                              interval(over_baseline, verdict[0] == 'n' ? 0.012 : 0.0006));
+                              interval(over_baseline, half_width_of(verdict, over_baseline)));
     if (wrong || host)
         cJSON_AddNullToObject(o, "ratio_p90");
     else

@@ -156,6 +156,8 @@ static void a_made_up_history_is_accepted(void **state)
         for (int n_devices = 1; n_devices <= SAMPLE_MAX_DEVICES; n_devices++)
             check_history(&(struct sample_plan){
                 .seed = (uint64_t)seed, .n_runs = 40, .n_cases = 14, .n_devices = n_devices});
+        check_history(&(struct sample_plan){
+            .seed = (uint64_t)seed, .n_runs = 200, .n_cases = 9, .n_devices = 1});
     }
 }
 
