@@ -67,17 +67,28 @@ struct document_reader {
     struct gate_error *err;
 };
 
+enum gate_status command_put_document(const char *name, const char *text, size_t len, bool indented,
+                                      struct buf *out, struct gate_error *err)
+{
+    struct document document;
+    cJSON *tree = NULL;
+    enum gate_status status = document_parse(name, 1, text, len, GATE_IO, &document, err);
+    if (status)
+        return status;
+    document_release(&document);
+    status = json_parse(name, text, len, GATE_IO, &tree, err);
+    if (!status)
+        json_write(tree, indented, out);
+    cJSON_Delete(tree);
+    return status;
+}
+
 static bool read_document(void *context, const char *text, size_t len)
 {
     struct document_reader *r = context;
-    cJSON *tree = NULL;
     r->found = true;
-    if (r->document) {
-        r->status = document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err);
-    } else if (!(r->status = json_parse(r->name, text, len, GATE_IO, &tree, r->err))) {
-        json_write(tree, r->indented, r->out);
-        cJSON_Delete(tree);
-    }
+    r->status = r->document ? document_parse(r->name, 1, text, len, GATE_IO, r->document, r->err)
+                            : command_put_document(r->name, text, len, r->indented, r->out, r->err);
     return false;
 }
 

@@ -69,7 +69,12 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
 enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
                                   struct gate_error *err);
 
-/* The same as JSON, with the members that it came with, in their order. */
+/* Appends a stored document as JSON, with the members that it came with, in their order, if it is
+ * a document still: a database is a file that others may have written to. */
+enum gate_status command_put_document(const char *name, const char *text, size_t len, bool indented,
+                                      struct buf *out, struct gate_error *err);
+
+/* The same of a run. */
 enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
                                        struct buf *out, struct gate_error *err);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "gate/base/file.h"
-#include "gate/base/json.h"
 #include "gate/cli/cmd_common.h"
 
 enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
@@ -88,24 +87,14 @@ static enum gate_status put_csv(struct exporter *e, const struct document *docum
     return flush(e);
 }
 
-/* All members as they came, in their order. */
-static enum gate_status put_json(struct exporter *e, const char *text, size_t len)
-{
-    cJSON *tree = NULL;
-    enum gate_status status = json_parse("stored run", text, len, GATE_IO, &tree, e->err);
-    if (status != GATE_OK)
-        return status;
-    json_write(tree, false, &e->piece);
-    cJSON_Delete(tree);
-    return flush(e);
-}
-
 static bool put_text(void *context, const char *text, size_t len)
 {
     struct exporter *e = context;
     struct document document;
     if (e->format != EXPORT_CSV) {
-        e->status = put_json(e, text, len);
+        e->status = command_put_document("stored run", text, len, false, &e->piece, e->err);
+        if (e->status == GATE_OK)
+            e->status = flush(e);
         return e->status == GATE_OK;
     }
     e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);

@@ -9,12 +9,14 @@ import os
 import resource
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import tempfile
 import time
 import unittest
 import xml.etree.ElementTree as ElementTree
+import zlib
 
 ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
 GATE = os.path.join(os.environ.get("KERNEL_GATE_BUILD", os.path.join(ROOT, "build")), "bin", "gate")
@@ -235,6 +237,18 @@ class Export(Records):
         self.assertEqual(json.loads(out), document(1))
         out = self.gate("export", "--run", "latest")
         self.assertEqual(json.loads(out), document(2))
+
+    def test_what_is_no_document_any_more(self):
+        self.import_runs(document(1))
+        connection = sqlite3.connect(self.path("gate.db"))
+        odd = json.dumps(dict(document(1), verdict="great")).encode()
+        connection.execute("UPDATE document SET packed = ?, n_bytes = ?",
+                           (zlib.compress(odd), len(odd)))
+        connection.commit()
+        connection.close()
+        for form in (["ndjson"], ["json", "--run", "latest"]):
+            self.assertIn("/verdict: must be one of",
+                          self.gate("export", "--format", *form, expect=74))
 
     def test_csv(self):
         self.import_runs(document(1), document(2))
