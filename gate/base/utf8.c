@@ -2,6 +2,8 @@
 /* utf8.c: see utf8.h. */
 #include "gate/base/utf8.h"
 
+#include <string.h>
+
 size_t utf8_decode(const char *s, size_t n, uint32_t *code)
 {
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -44,4 +46,15 @@ size_t utf8_length(const char *s)
     for (; *s; s++)
         n += ((unsigned char)*s & 0xc0) != 0x80;
     return n;
+}
+
+char *utf8_trim(char *s)
+{
+    uint32_t code;
+    size_t len = strlen(s), last = len;
+    while (last > 0 && ((unsigned char)s[--last] & 0xc0) == 0x80)
+        ;
+    if (last < len && utf8_decode(s + last, len - last, &code) == 0)
+        s[last] = '\0';
+    return s;
 }

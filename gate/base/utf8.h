@@ -18,4 +18,7 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *code);
 /* Code points of a valid string. */
 size_t utf8_length(const char *s);
 
+/* Takes what snprintf() may have left of a last character off a string. Returns the string. */
+char *utf8_trim(char *s);
+
 #endif

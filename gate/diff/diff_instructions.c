@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gate/base/term.h"
+#include "gate/base/utf8.h"
 #include "gate/diff/listing.h"
 
 #define OPCODE_MAX 24
@@ -98,7 +99,7 @@ static void put_safe(const struct buf *text, struct buf *out)
         char line[256];
         n = strcspn(from, "\n");
         snprintf(line, sizeof line, "%.*s", (int)n, from);
-        for (char *at = line; *at; at++)
+        for (char *at = utf8_trim(line); *at; at++)
             *at = *at == '`' ? '\'' : *at;
         term_puts(line, out);
         buf_putc(out, '\n');

@@ -6,6 +6,7 @@
 
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 
 #define CASES_MAX 16    /* of a run: the further ones of a library are slow for the same reason */
 #define BUDGET_MS 150.0 /* of each hybrid */
@@ -43,7 +44,7 @@ static void find(const struct run *run, struct supervisor *s, const struct run_c
         snprintf(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
     else if (!b->result.has_blame)
         snprintf(b->message, sizeof b->message, "this worker does not tell");
-    if (!b->message[0])
+    if (!utf8_trim(b->message)[0])
         b->document = b->result.blame;
 }
 

@@ -10,6 +10,7 @@
 #include "gate/base/file.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 
 #define LOG_MAX_BYTES ((size_t)4 << 20)
@@ -242,6 +243,7 @@ static void conclude(struct run_case *c, const struct profile_side *new,
     const struct gate_error *why = new->why.status ? &new->why : &old->why;
     snprintf(c->profile->message, sizeof c->profile->message, "%.400s",
              why->status ? why->message : "");
+    utf8_trim(c->profile->message);
     if (why->status)
         return;
     c->profile->document.message = NULL;

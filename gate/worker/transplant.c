@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/utf8.h"
 #include "gate/launch/pairs.h"
 #include "gate/launch/session.h"
 #include "gate/verify/verify.h"
@@ -130,6 +131,7 @@ static enum gate_status try_hybrid(struct surgery *x, unsigned side, unsigned no
     enum gate_status status = GATE_OK;
     if (make_hybrid(x, side, node, &made)) {
         snprintf(why, size, "%.280s", made.message);
+        utf8_trim(why);
         return GATE_OK;
     }
     for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++)
@@ -212,7 +214,7 @@ static enum gate_status operate(struct surgery *x, struct transplant *out, struc
                             &x->nodes[i], &told);
     if (told.status) {
         snprintf(out->message, sizeof out->message, "%.480s", told.message);
-        out->document.message = out->message;
+        out->document.message = utf8_trim(out->message);
         return GATE_OK;
     }
     keep_names(x, out);

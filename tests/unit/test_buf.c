@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The growable buffer and the error texts. */
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gate/base/buf.h"
@@ -186,6 +187,19 @@ static void test_utf8(void **state)
     assert_int_equal(utf8_length("a\xe2\x82\xac"), 2);
 }
 
+static void test_utf8_trim(void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+    static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+    (void)state;
+    for (size_t n = 0; n < sizeof text; n++) {
+        char cut[sizeof text];
+        snprintf(cut, sizeof cut, "%.*s", (int)n, text);
+        assert_int_equal(strlen(utf8_trim(cut)), kept[n]);
+        assert_memory_equal(cut, text, kept[n]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_error_is_cut_behind_a_character),
         cmocka_unit_test(test_error_may_quote_itself),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_utf8_trim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
