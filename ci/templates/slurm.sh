@@ -26,7 +26,8 @@ export GATE_SPOOL=${GATE_SPOOL:-$HOME/.local/state/kernel-gate/spool}
     --report markdown=gate.md --report junit=gate.xml --report json=gate-run.json
 status=$?
 
-# The token is in a file that only you can read (chmod 600), not in the job's environment.
+# The token is in a file that only you can read (chmod 600), not in the job's environment. What was
+# built and measured ran as you, too: this job is for code that you trust.
 if [ -n "$GATE_SERVER" ]; then
     "$gate" push --token-file "${GATE_TOKEN_FILE:-$HOME/.config/kernel-gate/token}" || true
 fi

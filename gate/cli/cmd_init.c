@@ -191,13 +191,14 @@ static const struct embedded_file *find_file(const char *name)
     return NULL;
 }
 
-/* Copies a text; @BUILD@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@ what stands
- * before a path in its folder. */
+/* Copies a text; @BUILD@, @LIBRARY@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@
+ * what stands before a path in its folder. */
 static void fill_in(const struct init *i, const char *text, struct buf *out)
 {
     const struct {
         const char *mark, *value;
     } marks[] = {{"@BUILD@", i->build},
+                 {"@LIBRARY@", i->library},
                  {"@MAIN@", i->main_branch},
                  {"@BASELINES@", i->baselines},
                  {"@IN@", i->inside}};

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of the jobs that `gate init` writes and of ci/templates, run as the CI systems do."""
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
 
 from fake_services import TOKEN, GitHub, GitLab
+from fake_tracker import TOKEN as TRACKER_TOKEN, Tracker
 from harness import GATE, PATIENCE, ROOT, documents
 
 CHECK = os.path.join(ROOT, "tests", "templates", "check.mjs")
@@ -25,9 +28,12 @@ class Jobs(unittest.TestCase):
             cls.run_document = json.loads(documents(folder, n=1, cases=4)[0])
         cls.run_document["git"]["commit"] = HEAD
         cls.run_document.update(verdict="regression", exit_code=1)
-        cls.run_document["cases"][0].update(verdict="regression", reason="slower by 12 %")
+        cls.run_document["cases"] = [case for case in cls.run_document["cases"]
+                                     if case["verdict"] != "wrong"]
+        red = next(c for c in cls.run_document["cases"] if c["verdict"] == "regression")
+        red["reason"] = "slower by 12 %"
         cls.page = f"{SERVER}/#/run/{cls.run_document['uuid']}"
-        cls.case = cls.run_document["cases"][0]["id"]
+        cls.case = red["id"]
         cls.annotation = ("::error title=Kernel Gate%3A regression::"
                           f"{cls.case}: slower by 12 %25\n")
 
@@ -87,6 +93,24 @@ class Jobs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
+    def tracker(self):
+        """Of which the library of the run is wanted: it is slower, and may be accepted."""
+        tracker = Tracker()
+        self.addCleanup(tracker.stop)
+        self.env.update(GATE_SERVER=tracker.url, HOME=self.path("home"))
+        return tracker
+
+    def outcome(self, folder=""):
+        """What the measuring job leaves to the other one."""
+        run = json.loads(json.dumps(self.run_document))
+        run["libraries"][0]["sha256"] = hashlib.sha256(b"library").hexdigest()
+        self.write(folder + "gate-run.json", json.dumps(run))
+        self.write(folder + "gate-library.so", "library")
+
+    def assert_sent(self, tracker):
+        self.assertEqual(list(tracker.runs), [self.run_document["uuid"]])
+        self.assertEqual(list(tracker.artifacts.values()), [b"library"])
+
     def fake_run(self, exit_code=0):
         """A gate whose runs leave the red report; all other commands are the gate's."""
         self.write("red.json", json.dumps(self.run_document))
@@ -112,9 +136,11 @@ class OnGitHub(Jobs):
         step = self.steps(".github/workflows/kernel-gate.yml", "gate")["Summary"]
         self.assertEqual(step["if"], "always()")
         self.write("gate.md", "the table")
+        self.write("build/libmykernels.so", "library")
         self.write("gate-run.json", json.dumps(self.run_document))
         self.assertIn(self.annotation, self.shell(step["run"]))
         self.assertEqual(self.read("summary"), "the table")
+        self.assertEqual(self.read("gate-library.so"), "library")
 
     def test_the_baselines_of_a_folder_are_proposed(self):
         """What GitHub does with paths and folders is done here by hand."""
@@ -144,10 +170,34 @@ class OnGitHub(Jobs):
         asked = self.read("asked").splitlines()
         self.assertEqual(["--link " + SERVER in line for line in asked], [True, False])
 
+    def test_the_job_that_runs_the_change_has_no_secret(self):
+        self.init("github")
+        workflow = self.yaml(".github/workflows/kernel-gate.yml")
+        self.assertEqual(workflow["permissions"], {"contents": "read"})
+        with_code = {name for name, job in workflow["jobs"].items()
+                     if re.search(r'\$GATE\W', json.dumps(job))}
+        with_secrets = {name for name, job in workflow["jobs"].items()
+                        if re.search(r"secrets|github\.token|permissions", json.dumps(job))}
+        self.assertEqual((with_code, with_secrets), ({"gate"}, {"baselines"}))
+        checkout, = (step for step in workflow["jobs"]["gate"]["steps"]
+                     if step.get("uses", "").startswith("actions/checkout"))
+        self.assertIs(checkout["with"]["persist-credentials"], False)
+        second = self.read(".github/workflows/kernel-gate-comment.yml")
+        self.assertNotIn("actions/checkout", second)
+
+    def test_the_second_job_sends_the_run_and_its_library(self):
+        self.init("github")
+        steps = self.steps(".github/workflows/kernel-gate-comment.yml", "comment")
+        step = steps["Push to the tracking server"]
+        tracker = self.tracker()
+        self.outcome("report/")
+        env = {name: value for name, value in step["env"].items() if name != "GATE_TOKEN"}
+        self.shell(step["run"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        self.assert_sent(tracker)
+
     def test_the_comment_links_to_the_run(self):
         self.init("github")
         step = self.steps(".github/workflows/kernel-gate-comment.yml", "comment")["Comment"]
-        self.assertEqual(step["env"]["GATE_SERVER"], "${{ vars.GATE_SERVER }}")
         service = GitHub()
         self.addCleanup(service.stop)
         service.open_pull(12, HEAD)
@@ -182,14 +232,15 @@ class OnGitLab(Jobs):
             job = pipeline["kernel-gate"]
             name = job["artifacts"]["reports"]["annotations"]
             self.write(folder + "gate-run.json", json.dumps(self.run_document))
-            self.env["GATE_TOKEN"] = "kg_none"
             self.shell(job["after_script"], GATE_SERVER="")
             self.assertFalse(os.path.exists(self.path(name)))
-            self.shell([line.replace("$GATE push", "true") for line in job["after_script"]])
+            self.write(folder + "build/libmykernels.so", "library")
+            self.shell(job["after_script"])
             links = [link["external_link"] for link in json.loads(self.read(name))["Kernel Gate"]]
             self.assertEqual(links[0]["url"], self.page)
             self.assertEqual(links[1]["label"], f"regression: {self.case}")
             os.remove(self.path(name))
+        self.assertEqual(self.read("gpu/gate-library.so"), "library")
 
     def test_the_comment_links_to_the_run(self):
         for pipeline, folder in self.pipelines():
@@ -203,6 +254,40 @@ class OnGitLab(Jobs):
             self.assertIn(self.page, service.comments[0]["body"])
             self.shell(script, **env, GATE_SERVER="")
             self.assertNotIn("://", service.comments[0]["body"])
+
+
+    def test_the_job_that_runs_the_change_refuses_to_have_a_secret(self):
+        names = ["GITLAB_TOKEN", "GATE_TOKEN", "GATE_GIT_TOKEN"]
+        for pipeline, _ in self.pipelines():
+            job = pipeline["kernel-gate"]
+            self.assertNotIn("environment", job)
+            self.shell(job["before_script"])
+            known = [name for name in names if name in json.dumps(pipeline)]
+            for name in known:
+                done = subprocess.run(["bash", "-e", "-c", "\n".join(job["before_script"])],
+                                      env={**self.env, name: "x"}, cwd=self.folder, check=False,
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("environment scope kernel-gate", done.stdout)
+            others = [other for name, other in pipeline.items() if name.startswith("kernel-gate-")]
+            for other in others:
+                self.assertEqual(other["environment"], {"name": "kernel-gate", "action": "access"})
+                self.assertNotRegex(json.dumps(other), r"GATE run|/gate run|make ")
+        self.assertEqual((known, len(others)), (names[:1], 1))  # of the component, the last
+
+    def test_the_second_job_sends_the_run_and_its_library(self):
+        tracker = self.tracker()
+        (pipeline, folder), _ = self.pipelines()
+        self.outcome(folder)
+        job = pipeline["kernel-gate-comment"]
+        env = {name: value for name, value in job["variables"].items() if name != "GATE"}
+        self.shell(job["script"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        self.assert_sent(tracker)
+
+    def test_the_second_job_does_nothing_where_nothing_was_measured(self):
+        for pipeline, _ in self.pipelines():
+            self.shell(pipeline["kernel-gate-comment"]["script"], GITLAB_TOKEN=TOKEN,
+                       GATE_TOKEN=TRACKER_TOKEN, CI_MERGE_REQUEST_IID="12")
 
 
 if __name__ == "__main__":
