@@ -90,9 +90,10 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
                                  struct gate_error *err)
 {
     retire_workers(s);
-    bool looked = blame_run(&s->run, s->setup.supervisor, run_progress);
+    const struct supervisor_options *how = &s->setup.target.options;
+    bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, run_progress);
     if (r->counters)
-        profile_run(&s->run, &s->setup.target.options, run_progress);
+        profile_run(&s->run, how, run_progress);
     return (looked || r->counters) && interrupt_signal()
                ? gate_fail(err, interrupt_status(),
                            "interrupted while causes were looked for: nothing is "

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
@@ -48,9 +49,11 @@ static void find(const struct run *run, struct supervisor *s, const struct run_c
         b->document = b->result.blame;
 }
 
-bool blame_run(struct run *run, struct supervisor *s, void (*progress)(const char *text))
+bool blame_run(struct run *run, struct supervisor *s, double limit_s,
+               void (*progress)(const char *text))
 {
     size_t n = 0;
+    const double deadline_s = clock_s() + limit_s;
     for (size_t i = 0; i < run->suite->n_cases && !interrupt_signal(); i++) {
         struct run_case *c = &run->cases[i];
         char text[256];
@@ -59,13 +62,17 @@ bool blame_run(struct run *run, struct supervisor *s, void (*progress)(const cha
             continue;
         c->blame->document.message = c->blame->message;
         c->blame->document.nodes = &c->blame->none;
-        snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
-        progress(text);
-        if (n++ < CASES_MAX)
-            find(run, s, c, c->blame);
-        else
+        if (n++ >= CASES_MAX) {
             snprintf(c->blame->message, sizeof c->blame->message,
                      "only the first %d regressions of a run are taken apart", CASES_MAX);
+        } else if (clock_s() > deadline_s) {
+            snprintf(c->blame->message, sizeof c->blame->message,
+                     "the regressions before it took the %g s that a run has for this", limit_s);
+        } else {
+            snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
+            progress(text);
+            find(run, s, c, c->blame);
+        }
     }
     supervisor_retire_worker(s);
     return n > 0;

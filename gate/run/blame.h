@@ -20,8 +20,9 @@ struct blame {
 };
 
 /* Fills in the `blame` of these regressions; false: there are none. `s` is the run's, and has no
- * worker at work. */
-bool blame_run(struct run *run, struct supervisor *s, void (*progress)(const char *text));
+ * worker at work. After limit_s no further one is begun. */
+bool blame_run(struct run *run, struct supervisor *s, double limit_s,
+               void (*progress)(const char *text));
 void blame_free(struct blame *b); /* NULL is fine */
 
 #endif

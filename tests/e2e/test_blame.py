@@ -89,6 +89,18 @@ class Blame(FakeRuns):
                 for text in said:
                     self.assertIn("blame none: the worker: ", text)
 
+    def test_no_further_regression_is_taken_apart_when_the_time_is_up(self):
+        """The first one hangs for as long as a worker may, which is as long as all may take."""
+        both = {key: RED[key] for key in RED if key != "only"}
+        code, document, errors = self.run_gate(
+            "--timeout", "1", act="silence", act_when="transplant", marker=self.path("hung"),
+            **dict(both, p50={FIRST: 1100.0, SECOND: 1100.0}, blame=FOUND))
+        self.assertEqual(code, 1, errors)
+        first, second = (self.cases(document)[name]["blame"] for name in (FIRST, SECOND))
+        self.assertIn("hung: no sign of life for 1 s", first["message"])
+        self.assertEqual(second, {"nodes": [], "message":
+                         "the regressions before it took the 1 s that a run has for this"})
+
     def test_a_worker_that_does_not_tell_or_lies(self):
         case, _ = self.run_red()
         self.assertEqual(case["blame"]["message"], "this worker does not tell")
