@@ -87,7 +87,8 @@ extern "C" {
  * the order given here.
  *
  * ATTENTION_FWD    in: Q[B,H,Sq,D]  K[B,Hkv,Skv,D]  V[B,Hkv,Skv,D]     out: O[B,H,Sq,D]
- *                  O = softmax(scale * Q K^T) V, softmax in fp32. Query head h reads KV head
+ *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to
+ *                  the dtype of V before they multiply V. Query head h reads KV head
  *                  h / (H / Hkv). With KG_FLAG_CAUSAL query i sees keys j <= i + (Skv - Sq)
  *                  (bottom-right aligned); a row that sees no key is all zeros.
  * GEMM             in: A[M,K]  B[K,N]                                  out: C[M,N] = A B

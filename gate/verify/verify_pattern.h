@@ -47,7 +47,7 @@ bool probe_applies(enum probe probe, const struct kg_problem *p);
 /* Must the output be the reference rounded once, bit by bit? */
 bool probe_is_exact(enum probe probe);
 
-/* What fp32 scores may add to the relative error of an attention. */
+/* What fp32 scores and few 16-bit weights may add to the relative error of an attention. */
 double probe_slack(enum probe probe, const struct kg_problem *p);
 
 /* The largest integers to draw for a product whose sums must stay exact. */

@@ -123,6 +123,13 @@ static bool records(struct call *call)
     return good;
 }
 
+/* cuBLASLt does, with a bias and 16-bit rows that are no multiples of 16 bytes. */
+static bool rounds_twice(const struct kg_problem *p, enum layout layout)
+{
+    return p->op == KG_OP_LINEAR_RELU && p->dtype != KG_F32 &&
+           (layout != LAYOUT_DENSE || p->k % 8 || p->n % 8);
+}
+
 static void check_call(const struct kg_problem *p, enum layout layout)
 {
     const struct kg_device *chip = &device_info(device)->kg;
@@ -136,20 +143,24 @@ static void check_call(const struct kg_problem *p, enum layout layout)
     call.workspace = new_memory((size_t)call.kernel->workspace_bytes(p, chip));
     call.args.workspace = call.workspace.data;
     call.args.workspace_bytes = call.workspace.bytes;
-    good = good && CHECK(is_ok(device_launch_checked(device, launch, &call, 0, &err), &err));
-    good = good && outputs_are_right(&call);
-    good = good && CHECK(records(&call));
+    if (rounds_twice(p, layout)) {
+        good = good && CHECK(call.kernel->launch(p, &call.args) == KG_UNSUPPORTED);
+    } else {
+        good = good && CHECK(is_ok(device_launch_checked(device, launch, &call, 0, &err), &err));
+        good = good && outputs_are_right(&call);
+        good = good && CHECK(records(&call));
+    }
     if (!good)
         printf("# %s, dtype %u, flags %u, layout %d: m %lld n %lld k %lld\n", call.kernel->name,
                p->dtype, p->flags, (int)layout, (long long)p->m, (long long)p->n, (long long)p->k);
     tear_down(&call);
 }
 
-/* Served but for sums with a bias that cuBLASLt would round twice. */
+/* Served where its shape alone does not make cuBLASLt round twice. */
 static void check_problem(const struct kg_problem *p, enum layout layout)
 {
     const struct kg_device *chip = &device_info(device)->kg;
-    if (p->op == KG_OP_LINEAR_RELU && p->dtype != KG_F32 && (p->k % 8 || p->n % 8))
+    if (rounds_twice(p, LAYOUT_DENSE))
         CHECK(library_choose(&library, p, chip, NULL) == NULL);
     else
         check_call(p, layout);

@@ -386,6 +386,78 @@ static void test_shifted_values_are_none_of_fp16(void **state)
     image_release(&image);
 }
 
+static double rounded_to(uint32_t dtype, double value)
+{
+    uint32_t bits;
+    kg_store_float(&bits, dtype, 0, (float)value);
+    return (double)kg_load_float(&bits, dtype, 0);
+}
+
+/* One row as kernels of 16-bit types have it: weights over a reference that is `below` nats under
+ * the largest score, rounded for the second product, over the sum of unrounded ones. */
+static void attend(const struct kg_problem *p, const struct image *image, int64_t row, double below,
+                   bool rounded, double *out)
+{
+    double score[64], largest = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < p->seqlen_kv; j++) {
+        score[j] = 0;
+        for (int64_t d = 0; d < p->head_dim; d++)
+            score[j] +=
+                p->scale *
+                (double)kg_load_float(image->view[0].data, p->dtype, row * p->head_dim + d) *
+                (double)kg_load_float(image->view[1].data, p->dtype, j * p->head_dim + d);
+        largest = fmax(largest, score[j]);
+    }
+    memset(out, 0, (size_t)p->head_dim * sizeof *out);
+    for (int64_t j = 0; j < p->seqlen_kv; j++) {
+        double weight = exp(score[j] - largest + below);
+        sum += weight;
+        if (rounded)
+            weight = rounded_to(p->dtype, weight);
+        for (int64_t d = 0; d < p->head_dim; d++)
+            out[d] +=
+                weight * (double)kg_load_float(image->view[2].data, p->dtype, j * p->head_dim + d);
+    }
+    for (int64_t d = 0; d < p->head_dim; d++)
+        out[d] = rounded ? rounded_to(p->dtype, out[d] / sum) : out[d] / sum;
+}
+
+static double error_of_rounded_weights(const struct kg_problem *p, enum probe probe, uint64_t seed)
+{
+    struct image image;
+    double exact[64], rounded[64], error_sq = 0, norm_sq = 0;
+    assert_int_equal(image_make(p, &dense, 0, &image, NULL), GATE_OK);
+    probe_fill(probe, p, image.view, 3, seed);
+    for (int64_t row = 0; row < p->seqlen_q; row++) {
+        attend(p, &image, row, 0, false, exact);
+        attend(p, &image, row, (double)(seed % 64) / 12, true, rounded);
+        for (int64_t d = 0; d < p->head_dim; d++) {
+            error_sq += (rounded[d] - exact[d]) * (rounded[d] - exact[d]);
+            norm_sq += exact[d] * exact[d];
+        }
+    }
+    image_release(&image);
+    return sqrt(error_sq / norm_sq);
+}
+
+/* Where few weights count, their rounding does not average out, and a right kernel must pass. */
+static void test_rounded_weights_are_right(void **state)
+{
+    static const enum probe probes[] = {PROBE_CONSTANT, PROBE_RETRIEVAL, PROBE_RAMP,
+                                        PROBE_STRETCHED, PROBE_FAINT};
+    (void)state;
+    for (unsigned i = 0; i < 4 * sizeof probes / sizeof *probes; i++) {
+        const enum probe probe = probes[i / 4];
+        const struct kg_problem p =
+            attention(i % 2 ? KG_F16 : KG_BF16, 0, 1, 1, 1, i / 2 % 2 ? 3 : 48, 64);
+        double largest = 0;
+        for (uint64_t seed = 0; seed < 256; seed++)
+            largest = fmax(largest, error_of_rounded_weights(&p, probe, seed));
+        assert_true(largest <= problem_error_limit(&p) + probe_slack(probe, &p));
+        assert_true(largest > 0.5 * problem_error_limit(&p));
+    }
+}
+
 /* A causal mask hides it from all rows but the last one. */
 static void test_of_two_heads_one_finds_the_last_key(void **state)
 {
@@ -426,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_a_change_is_of_one_element),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_rounded_weights_are_right),
         cmocka_unit_test(test_shifted_values_are_none_of_fp16),
         cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
     };
