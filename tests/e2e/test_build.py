@@ -487,14 +487,14 @@ class SourceRules(unittest.TestCase):
 class Runner(unittest.TestCase):
     """tests/run adds up honestly."""
 
-    def results(self, *programs, sources=()):
+    def results(self, *programs, sources=(), timeout=20):
         tree = tempfile.mkdtemp(dir=SCRATCH)
         os.makedirs(os.path.join(tree, "tests/unit"))
         shutil.copy(os.path.join(TREE, "tests/run"), os.path.join(tree, "tests/run"))
         for i, program in enumerate(programs):
             executable(os.path.join(tree, f"tests/unit/test_{i}.c"), "".join(sources[i:i + 1]))
             executable(os.path.join(tree, f"build/tests/unit/test_{i}"), "#!/bin/sh\n" + program)
-        done = run("python3", "tests/run", "--timeout", "20", cwd=tree)
+        done = run("python3", "tests/run", "--timeout", str(timeout), cwd=tree)
         return done.returncode, done.stdout.splitlines()[-1]
 
     GOOD = "echo 1..2; echo ok 1 - a; echo ok 2 - b"
@@ -527,6 +527,10 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.results("echo 1..3; echo ok 1; echo ok 2"),
                          (1, "2 passed, 1 failed, 0 skipped"))
         self.assertEqual(self.results("echo ok 1"), (1, "1 passed, 1 failed, 0 skipped"))
+
+    def test_a_program_that_hangs(self):
+        self.assertEqual(self.results(f"{self.GOOD}; exec tail -f /dev/null", timeout=0.5),
+                         (1, "2 passed, 1 failed, 0 skipped"))
 
     def test_program_is_missing(self):
         tree = tempfile.mkdtemp(dir=SCRATCH)
