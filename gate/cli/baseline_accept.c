@@ -156,15 +156,18 @@ struct accepted {
     struct baseline_entry entry;
     double from_ns; /* of the baseline before; 0: none */
     char code[65];
+    bool is_at_hand; /* its library, on this machine */
 };
 
-static const char *library_of(const struct document *d, const struct document_arm *arm)
+static const struct document_library *library_of(const struct document *d,
+                                                 const struct document_arm *arm)
 {
+    static const struct document_library none = {.sha256 = ""};
     for (size_t i = 0; i < d->n_libraries; i++)
         if (d->libraries[i].role == ROLE_CANDIDATE &&
             !strcmp(d->libraries[i].provider, arm->provider))
-            return d->libraries[i].sha256;
-    return "";
+            return &d->libraries[i];
+    return &none;
 }
 
 /* What each process of one stage measured. */
@@ -207,12 +210,15 @@ static bool read_medians(const struct document_case *c, struct baseline_entry *o
     return true;
 }
 
-/* What its library runs, where that is at hand: without, a rebuild must be the very same file. */
-static void find_code(struct accepted *a)
+/* What its library runs, by the run that measured it, which may have done so on another machine.
+ * An older run does not say: then the file does where it is at hand. Without, a rebuild must be the
+ * very same file. */
+static void find_code(const struct document_library *library, struct accepted *a)
 {
     char path[PATHS_MAX];
-    if (!artifact_get(a->entry.library_sha256, path, NULL) &&
-        !machine_code_of_file(path, a->code, NULL))
+    a->is_at_hand = !artifact_get(a->entry.library_sha256, path, NULL);
+    a->entry.code_sha256 = library->code_sha256;
+    if (!library->code_sha256 && a->is_at_hand && !machine_code_of_file(path, a->code, NULL))
         a->entry.code_sha256 = a->code;
 }
 
@@ -241,7 +247,7 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                   .kernel = arm->kernel,
                   .commit = d->git.commit,
                   .run_uuid = d->uuid,
-                  .library_sha256 = library_of(d, arm),
+                  .library_sha256 = library_of(d, arm)->sha256,
                   .dirty = d->git.dirty,
                   .epoch = d->epoch ? d->epoch : "",
                   .error = baseline_error_of_document(&arm->verify)},
@@ -253,7 +259,7 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                          d->uuid, c->id);
     /* Its processes may be others than those of the p50. */
     out->entry.p90_ns = out->entry.p50_ns * (arm->timing.p90_ns / arm->timing.p50_ns);
-    find_code(out);
+    find_code(library_of(d, arm), out);
     return GATE_OK;
 }
 
@@ -314,6 +320,21 @@ static void put_text(const struct accepted *a, const char *model, const char *pa
     buf_putc(out, '\n');
 }
 
+/* All are of one run, and so of one library. */
+static void put_library(const struct accepted *a, struct buf *out)
+{
+    if (a->is_at_hand)
+        return;
+    buf_printf(
+        out,
+        "the library %.16s... is not in the cache here: a run takes it from its own cache or "
+        "from the tracking server",
+        a->entry.library_sha256);
+    if (a->entry.commit[0] && !a->entry.dirty)
+        buf_printf(out, ", or builds commit %.12s anew", a->entry.commit);
+    buf_putc(out, '\n');
+}
+
 /* A pattern's answer is a list, of one as well. */
 static enum gate_status print(const struct accept_request *r, const char *model, const char *path,
                               const struct accepted *list, size_t n, struct gate_error *err)
@@ -330,6 +351,8 @@ static enum gate_status print(const struct accept_request *r, const char *model,
     }
     if (r->json)
         buf_puts(&text, is_pattern(r) ? "\n]\n" : "\n");
+    else
+        put_library(list, &text);
     enum gate_status status = command_write(NULL, &text, err);
     buf_release(&text);
     return status;

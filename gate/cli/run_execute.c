@@ -145,8 +145,6 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
         status = keep_baselines(r, s, &changed, err);
     if (!status && (r->history || r->shard.count))
         run_keep_candidate(run);
-    if (!status && run->warning && r->history)
-        run_keep_candidate(run->warning);
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);

@@ -60,6 +60,7 @@ static const struct field library_fields[] = {
     TEXT(version, REQUIRED, TEXT_MAX),
     TEXT(file, REQUIRED, TEXT_MAX),
     FORMED(sha256, REQUIRED, FORM_SHA256, TEXT_MAX),
+    FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX),
 };
 const struct shape document_library_shape = SHAPE_OF(library);
 #undef OF
@@ -399,7 +400,7 @@ static const struct field document_fields[] = {
     PART(device, document_device_shape),
     YES_NO(users_checked),
     YES_NO(launch_order_checked),
-    LIST(libraries, REQUIRED, 1, 16, document_library_shape),
+    LIST(libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library_shape),
     LIST(absent, 0, 0, 16, document_absent_shape),
     FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     PART(policy, policy),

@@ -42,9 +42,12 @@ struct document_device {
     int64_t power_limit_mw, sm_clock_max_mhz; /* 0: not known */
 };
 
+#define DOCUMENT_LIBRARIES_MAX 16
+
 struct document_library {
     int role; /* enum document_role */
     const char *provider, *version, *file, *sha256;
+    const char *code_sha256; /* machine_code_of_file(); NULL: not known */
 };
 
 /* A case that does not count: the candidate has no kernel for it, and the suite is not its own. */

@@ -9,7 +9,6 @@
 
 #include "gate/run/shard.h"
 
-#define LIBRARIES_MAX 16
 #define NAMED_MAX 20 /* parts that are missing, by number */
 
 /* 0: not known. */
@@ -116,7 +115,7 @@ static void add_libraries(const struct document *d, struct document *whole)
             known |= whole->libraries[k].role == library->role &&
                      !differ(whole->libraries[k].sha256, library->sha256) &&
                      !differ(whole->libraries[k].provider, library->provider);
-        if (!known && whole->n_libraries < LIBRARIES_MAX)
+        if (!known && whole->n_libraries < DOCUMENT_LIBRARIES_MAX)
             whole->libraries[whole->n_libraries++] = *library;
     }
 }
@@ -176,7 +175,7 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
                                  struct gate_error *err)
 {
     struct document whole = parts[0];
-    struct document_library libraries[LIBRARIES_MAX];
+    struct document_library libraries[DOCUMENT_LIBRARIES_MAX];
     char uuid[37];
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < n && !status; i++)

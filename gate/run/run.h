@@ -136,7 +136,9 @@ struct run {
     struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
     int64_t start_ms, end_ms;
     const struct message_greeting *greeting; /* the supervisor's, of the worker */
-    char epoch[200];                         /* driver/runtime/power limit */
+    char candidate_code[65];                 /* of what its library runs; "": not known */
+    struct document_library libraries[DOCUMENT_LIBRARIES_MAX]; /* of the document */
+    char epoch[200];                                           /* driver/runtime/power limit */
     struct run_case *cases;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;

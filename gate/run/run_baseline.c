@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
+#include "gate/library/machine_code.h"
 #include "gate/tracker/fetch.h"
 #include "gate/baseline/revision.h"
 #include "gate/run/run.h"
@@ -246,6 +247,8 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         l->n = 1;
     }
     take_greeting(run, s);
+    if (machine_code_of_file(run->library, run->candidate_code, NULL))
+        run->candidate_code[0] = '\0';
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];

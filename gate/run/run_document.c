@@ -167,6 +167,19 @@ static bool add_shard(const struct run *run, struct document *out)
     return true;
 }
 
+/* What a library runs is asked of the candidate's file here, and never taken from the worker, into
+ * which that library is loaded. */
+static void add_libraries(struct run *run, struct document *out)
+{
+    const struct message_greeting *g = run->greeting;
+    out->libraries = run->libraries;
+    for (size_t i = 0; i < g->n_libraries && i < DOCUMENT_LIBRARIES_MAX; i++) {
+        run->libraries[i] = g->libraries[i];
+        run->libraries[i].code_sha256 = i == 0 ? text_or_null(run->candidate_code) : NULL;
+        out->n_libraries++;
+    }
+}
+
 /* The cases, and apart from them those that do not count. */
 static bool add_cases(const struct run *run, struct document *out)
 {
@@ -203,8 +216,6 @@ bool run_document(struct run *run, struct document *out)
         .device = g->device,
         .users_checked = g->users_checked,
         .launch_order_checked = g->launch_order_checked,
-        .libraries = g->libraries,
-        .n_libraries = g->n_libraries,
         .absent = g->absent,
         .n_absent = g->n_absent,
         .contract = g->contract,
@@ -223,6 +234,7 @@ bool run_document(struct run *run, struct document *out)
         .ceilings = run->ceilings.document,
         .cases = calloc(run->suite->n_cases + 1, sizeof *out->cases),
     };
+    add_libraries(run, out);
     return add_cases(run, out) && (!run->shard || add_shard(run, out));
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/library/machine_code.h"
 #include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
 
@@ -81,12 +80,11 @@ struct kept {
     bool changed;   /* the set of baselines */
     bool candidate; /* the candidate's library is a baseline's now */
     size_t n_wide;  /* new ones whose p50 is not known well */
-    char code[65];  /* of what that library runs; "": not known */
 };
 
 /* The candidate as a baseline, by a sequence of its processes; false: without the control. */
 static bool candidate_entry(const struct run *run, const struct run_case *c, enum run_stage stage,
-                            const struct kept *kept, struct baseline_entry *out)
+                            struct baseline_entry *out)
 {
     const struct document_arm *arm = c->result.arms;
     double x[DECIDE_LAST_LOOK];
@@ -95,7 +93,7 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
                                    .commit = run->origin.commit,
                                    .run_uuid = run->origin.uuid,
                                    .library_sha256 = run_candidate_sha256(run),
-                                   .code_sha256 = kept->code,
+                                   .code_sha256 = run->candidate_code,
                                    .dirty = run->origin.dirty,
                                    .epoch = run->epoch,
                                    .error = baseline_error_of_document(&arm->verify)};
@@ -122,7 +120,7 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
     double x[DECIDE_LAST_LOOK];
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
     double half_width = decide_bounds(half_widths(q, x), q->n).value;
-    if (!candidate_entry(run, c, RUN_FIRST, kept, &entry)) {
+    if (!candidate_entry(run, c, RUN_FIRST, &entry)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
@@ -170,7 +168,7 @@ static enum gate_status keep_moved(const struct run *run, struct run_case *c, co
     enum run_stage stage = c->sequence[RUN_CONFIRMATION].n ? RUN_CONFIRMATION : RUN_FIRST;
     if (!found.judged && !found.confirmed)
         return GATE_OK;
-    if (!candidate_entry(run, c, stage, kept, &found.candidate)) {
+    if (!candidate_entry(run, c, stage, &found.candidate)) {
         add_reason(c, "%s", no_control);
         return GATE_OK;
     }
@@ -212,8 +210,6 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
 {
     struct kept kept = {.changed = false};
     enum gate_status status = GATE_OK;
-    if (machine_code_of_file(run->library, kept.code, NULL))
-        kept.code[0] = '\0';
     for (size_t i = 0; i < run->suite->n_cases && !status; i++)
         status = keep_case(run, &run->cases[i], baseline, &kept, err);
     run_count_verdicts(run);

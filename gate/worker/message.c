@@ -29,7 +29,7 @@ static const struct field greeting_fields[] = {
     SHARE(control_ns, NULLABLE),
     YES_NO(users_checked),
     YES_NO(launch_order_checked),
-    LIST(libraries, REQUIRED, 1, 16, document_library_shape),
+    LIST(libraries, REQUIRED, 1, DOCUMENT_LIBRARIES_MAX, document_library_shape),
     LIST(absent, REQUIRED, 0, 16, document_absent_shape),
 };
 const struct shape message_greeting_shape = SHAPE_OF(greeting);

@@ -320,6 +320,20 @@ class Story(Repository):
         self.assertIn("runs other machine code: refused", case["reason"])
         self.assertIn("paths (__FILE__)", case["reason"])
 
+    def test_a_run_that_is_accepted_on_another_machine_may_be_built_anew(self):
+        self.measure("--report", f"json={self.path('run.json')}", expect=3)
+        shutil.rmtree(self.path("cache"))
+        os.remove(self.file("gate.db"))
+        os.mkdir(self.file("baselines"))
+        self.gate("import", "../run.json")
+        said = self.gate("baseline", "accept", CASE, "--reason", "wanted").stdout
+        self.assertIn(f"or builds commit {self.head[:12]} anew", said)
+        self.commit("accepted")
+        self.change(self.KERNEL, "\n" + self.KERNEL)
+        case = self.measure()
+        self.assertEqual(case["mode"], "paired")
+        self.assertIn("another file of the same machine code", case["reason"])
+
     def test_the_candidate_s_own_file_may_be_the_baseline(self):
         self.measure("--accept-new")
         self.commit("baselines")
