@@ -290,7 +290,6 @@ static enum gate_status write_config(const struct init *i)
     put_member("build", i->build, ",", &text);
     put_member("suite", i->suite, ",", &text);
     put_member("baselines", i->baselines, ",", &text);
-    buf_puts(&text, "  \"providers\": [],\n");
     put_member("main", i->main_branch, ",", &text);
     put_member("database", DEFAULT_DB, "", &text);
     buf_puts(&text, "}\n");

@@ -524,5 +524,6 @@ int cmd_verify(int argc, char **argv)
     if (v.sanitized && !options_given(&seen, "suite"))
         v.request.suite = "smoke";
     v.request.target.without_vendors = !v.vendors;
+    v.request.providers.none = false; /* --vendors beats gate.json */
     return execute(&command_verify, &v);
 }

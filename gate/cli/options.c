@@ -147,7 +147,7 @@ static bool set(const struct command *c, struct option_seen *s, enum option_sour
 {
     char form[200];
     if (s->option->type == OPTION_LIST && s->source != source)
-        ((struct option_list *)s->field)->n = 0;
+        *(struct option_list *)s->field = (struct option_list){0};
     s->source = source;
     s->text = text;
     if (take_value(s->option, text, s->field))
@@ -194,6 +194,10 @@ static bool read_config(const struct command *c, struct options_seen *seen)
         const cJSON *value = s->option->key ? json_member(config, s->option->key) : NULL;
         good = set_from_config(c, s, value);
         const cJSON *list = cJSON_IsArray(value) ? value : NULL;
+        if (list && !cJSON_GetArraySize(list)) {
+            *(struct option_list *)s->field = (struct option_list){.none = true};
+            s->source = OPTION_CONFIG;
+        }
         cJSON_ArrayForEach (item, list)
             good = good && set_from_config(c, s, item);
     }
@@ -303,6 +307,8 @@ static void put_value(const struct option_seen *s, char *out, size_t size)
     snprintf(out, size, "%s", s->text && s->source != OPTION_DEFAULT ? s->text : fallback);
     if (s->option->type != OPTION_LIST || s->source == OPTION_DEFAULT)
         return;
+    if (list->none)
+        snprintf(out, size, "none");
     for (size_t i = 0; i < list->n && used < size; i++)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", list->text[i]);
 }

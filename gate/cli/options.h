@@ -30,6 +30,7 @@ enum option_type {
 struct option_list {
     const char *text[OPTION_LIST_MAX];
     size_t n;
+    bool none; /* an empty list in gate.json: not even what the default is */
 };
 
 struct option_def {

@@ -94,6 +94,7 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     struct target_choice choice = r->target;
     choice.providers = r->providers.text;
     choice.n_providers = r->providers.n;
+    choice.without_vendors |= r->providers.none;
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = load_suite(r, out->target.device, out, err);

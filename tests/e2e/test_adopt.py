@@ -70,7 +70,7 @@ class Init(Repository):
         config = json.loads(self.read("gate.json"))
         self.assertEqual(config, {
             "schema": "gate-config/1", "library": "out/l.so", "build": "ninja -C out l.so",
-            "suite": "kernels.json", "baselines": "baselines", "providers": [], "main": "trunk",
+            "suite": "kernels.json", "baselines": "baselines", "main": "trunk",
             "database": "gate.db"})
         job = self.read(".github/workflows/kernel-gate.yml")
         self.assertIn("ninja -C out l.so", job)

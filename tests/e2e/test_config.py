@@ -50,6 +50,20 @@ class Config(Gate):
         self.assertEqual(self.shown()["provider"], ("a.so, b.so", "gate.json"))
         self.assertEqual(self.shown("--provider", "c.so")["provider"], ("c.so", "command line"))
 
+    def test_an_empty_list_is_none_and_not_the_default(self):
+        self.config(providers=[])
+        self.assertEqual(self.shown()["provider"], ("none", "gate.json"))
+        self.assertEqual(self.shown("--provider", "c.so")["provider"], ("c.so", "command line"))
+        worker = self.path("worker.sh")
+        with open(worker, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho "$@" > {self.path("asked")}\nexit 1\n')
+        os.chmod(worker, 0o755)
+        for keys, vendors in (({}, True), ({"providers": []}, False)):
+            self.config(**keys)
+            self.gate("run", "--device", "cuda:0", "--library", HOST, "--worker", worker)
+            with open(self.path("asked"), encoding="utf-8") as file:
+                self.assertEqual("libcublas_provider.so" in file.read(), vendors)
+
     def test_paths_are_relative_to_the_file(self):
         self.config(library="l.so", baselines="/absolute", suite="own/suite.json")
         shown = self.shown(folder="below/deeper")
