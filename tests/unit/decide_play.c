@@ -5,15 +5,6 @@
 #include "tests/unit/decide_play.h"
 #include "tests/unit/unit.h"
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#endif
-
 struct columns {
     double d[DECIDE_LAST_LOOK], log_ratio_cycles[DECIDE_LAST_LOOK];
     bool swapped[DECIDE_LAST_LOOK];
@@ -74,11 +65,7 @@ double play_share(const struct play_tally *t, enum verdict v)
 
 size_t play_trials(size_t wanted)
 {
-#ifdef SANITIZED
-    return wanted / 10;
-#else
-    return wanted;
-#endif
+    return getenv("KERNEL_GATE_LONG") ? wanted : wanted / 10;
 }
 
 bool play_prints_rates(void)

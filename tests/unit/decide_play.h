@@ -37,7 +37,7 @@ void play_count(struct play_tally *t, const struct play_end *end);
 /* Share of trials that ended so. */
 double play_share(const struct play_tally *t, enum verdict v);
 
-/* Trials to play: `wanted`, or a tenth under a sanitizer, which is that much slower. */
+/* Trials to play: `wanted` in `make test-long`, else a tenth. */
 size_t play_trials(size_t wanted);
 
 /* Whether KERNEL_GATE_RATES asks for the tables of rates to be printed. */

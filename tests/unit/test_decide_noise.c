@@ -5,8 +5,9 @@
  *
  * The adjudication is made to agree with every suspicion (cycles follow time, the control is flat,
  * the libraries differ), so that the rates are those of the sequential rule alone. With
- * KERNEL_GATE_RATES in the environment the rates are printed. A sanitizer build plays a tenth of
- * the trials.
+ * KERNEL_GATE_RATES in the environment the rates are printed.
+ *
+ * also runs long: ten times as many trials
  */
 #include <math.h>
 

@@ -7,6 +7,8 @@
  * so that what neighbours have in common counts. Most cases were recorded without a slowdown: to
  * these one is added by arithmetic, which tells what their spread lets through, not what a kernel
  * that is slower would measure. KERNEL_GATE_RATES prints what was seen of each case.
+ *
+ * also runs long: ten times as many trials
  */
 #include <math.h>
 #include <stdio.h>

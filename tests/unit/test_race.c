@@ -2,6 +2,8 @@
 /*
  * test_race.c: how often a search finds a winner, over made and recorded noise. A run of a
  * candidate is played through decide() as `gate run` does it. KERNEL_GATE_RATES prints the rates.
+ *
+ * also runs long: ten times as many searches
  */
 #include <math.h>
 #include <stdio.h>

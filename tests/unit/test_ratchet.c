@@ -2,6 +2,8 @@
 /*
  * test_ratchet.c: how the baselines move, case by case and over a thousand runs of a simulated
  * machine.
+ *
+ * also runs long: ten times as many runs
  */
 #include <math.h>
 #include <stdio.h>
