@@ -83,7 +83,10 @@ void buf_puts(struct buf *b, const char *s)
 
 void buf_putc(struct buf *b, char c)
 {
-    buf_append(b, &c, 1);
+    if (!reserve(b, 1))
+        return;
+    b->data[b->len++] = c;
+    b->data[b->len] = '\0';
 }
 
 __attribute__((format(printf, 2, 0))) static void append_formatted(struct buf *b,

@@ -61,7 +61,14 @@ void json_write_number(double value, struct buf *out);
  */
 void json_escape(const char *s, struct buf *out);
 
+/* The double of a number that json_scan.h has found good, as strtod() rounds it. */
+double json_read_number(const char *s, size_t n);
+
 /* True of n bytes of ASCII that json_escape() would leave as they are. */
 bool json_is_plain(const char *s, size_t n);
+
+/* How many bytes in a row are of that kind, at least: up to seven before the end are not looked at.
+ */
+size_t json_plain_length(const char *s, size_t n);
 
 #endif

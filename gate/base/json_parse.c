@@ -148,8 +148,10 @@ static bool is_plain(char c)
 static bool check_string(struct json_scan *s)
 {
     size_t start = s->at++;
+    s->escaped = false;
     for (;;) {
         uint32_t code;
+        s->at += json_plain_length(s->text + s->at, s->len - s->at);
         while (s->at < s->len && is_plain(s->text[s->at]))
             s->at++;
         int c = peek(s);
@@ -163,6 +165,7 @@ static bool check_string(struct json_scan *s)
         s->at += n;
         if (c == '"')
             return true;
+        s->escaped |= c == '\\';
         if (c == '\\' && !check_escape(s))
             return false;
     }
@@ -223,24 +226,23 @@ static bool close_value(struct json_scan *s)
     return true;
 }
 
+static bool is_object(const struct json_scan *s)
+{
+    return s->objects >> s->depth & 1;
+}
+
 static bool check_token(struct json_scan *s)
 {
-    bool object = s->objects >> s->depth & 1;
+    bool object = is_object(s);
     bool ends = peek(s) == (object ? '}' : ']');
     switch (s->state) {
     case JSON_KEY_OR_END:
         return ends ? close_value(s) : check_key(s);
     case JSON_KEY:
         return check_key(s);
-    case JSON_COLON:
-        s->state = JSON_VALUE;
-        return take(s, ':') || unexpected(s, "expected ':' after a key");
     case JSON_COMMA_OR_END:
-        if (ends)
-            return close_value(s);
-        s->state = object ? JSON_KEY : JSON_VALUE;
-        return take(s, ',') ||
-               unexpected(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
+        return ends ? close_value(s)
+                    : unexpected(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
     case JSON_VALUE_OR_END:
         return ends ? close_value(s) : check_value(s);
     case JSON_VALUE:
@@ -252,7 +254,7 @@ static bool check_token(struct json_scan *s)
 
 static bool is_space(char c)
 {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r');
 }
 
 static void skip_space(struct json_scan *s)
@@ -261,17 +263,29 @@ static void skip_space(struct json_scan *s)
         s->at++;
 }
 
+/* Passes over what stands between two tokens. */
+static bool pass_mark(struct json_scan *s)
+{
+    skip_space(s);
+    if (s->state == JSON_COLON) {
+        if (!take(s, ':'))
+            return unexpected(s, "expected ':' after a key");
+        s->state = JSON_VALUE;
+    } else if (s->state == JSON_COMMA_OR_END && take(s, ',')) {
+        s->state = is_object(s) ? JSON_KEY : JSON_VALUE;
+    } else {
+        return true;
+    }
+    skip_space(s);
+    return true;
+}
+
 bool json_scan_next(struct json_scan *s)
 {
-    if (s->fault) /* the place of which is kept */
+    if (s->fault || !pass_mark(s)) /* the place of a fault is kept */
         return false;
-    do {
-        skip_space(s);
-        s->start = s->at;
-        if ((s->state == JSON_END && s->at == s->len) || !check_token(s))
-            return false;
-    } while (s->text[s->start] == ',' || s->text[s->start] == ':');
-    return true;
+    s->start = s->at;
+    return !(s->state == JSON_END && s->at == s->len) && check_token(s);
 }
 
 static bool check_text(struct json_scan *s)

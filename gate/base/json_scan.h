@@ -25,6 +25,7 @@ struct json_scan {
     const char *text;
     size_t len, at;
     size_t start; /* of the token that ends at `at` */
+    bool escaped; /* that is a string in which a byte does not stand for itself */
     enum json_state state;
     unsigned depth;
     uint64_t objects; /* by depth: the innermost open value of a bit that is set is an object */

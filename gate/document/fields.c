@@ -241,6 +241,7 @@ struct reader {
     size_t bytes; /* of lists */
 };
 
+/* Into a struct that is clear, as those in it are. */
 static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
                         const struct step *at);
 
@@ -285,6 +286,8 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
         if (!grow(r, list, *n, bytes))
             return false;
         char *next = (char *)*list + (*n)++ * bytes; /* is released with the rest */
+        if (f->shape)
+            fields_clear(f->shape, next);
         if (f->shape ? !read_object(r, f->shape, &item, next, &step)
             : texts  ? !read_text(&one, &item, (const char **)(void *)next, &step, r->fault)
                      : !read_number(&one, &item, (double *)(void *)next, &step, r->fault))
@@ -382,7 +385,8 @@ static size_t find_field(const struct shape *s, const struct value *member, size
     for (size_t i = 0; i < s->n; i++) {
         size_t at = (from + i) % s->n;
         const char *key = s->fields[at].key;
-        if (!strncmp(key, member->key, member->key_length) && !key[member->key_length])
+        if (*key == *member->key && !strncmp(key, member->key, member->key_length) &&
+            !key[member->key_length])
             return at;
     }
     return s->n;
@@ -394,7 +398,6 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
     uint64_t seen = 0;
     size_t next = 0;
     struct value item;
-    fields_clear(s, out);
     if (value->kind != VALUE_OBJECT)
         return is_unlike(r->fault, at, "an object", value);
     while (values_next(&r->values, value, &item)) {
@@ -420,6 +423,7 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
 
 static bool read_whole(struct reader *r, const struct shape *s, struct value *value, void *out)
 {
+    fields_clear(s, out);
     bool good = s->n <= FIELDS_MAX && read_object(r, s, value, out, NULL);
     if (!good)
         fields_release(s, out);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/json.h"
+
 /* ---- of a tree ---- */
 
 struct value values_node(const cJSON *node)
@@ -41,35 +43,12 @@ static const char *keep_string(struct values *v)
 {
     const char *token = v->scan->text + v->scan->start;
     size_t n = v->scan->at - v->scan->start;
-    if (!memchr(token, '\\', n))
+    if (!v->scan->escaped)
         return keep(v, token + 1, n - 2);
     cJSON *string = cJSON_ParseWithLength(token, n);
     const char *text = string ? keep(v, string->valuestring, strlen(string->valuestring)) : NULL;
     cJSON_Delete(string);
     return text;
-}
-
-/* Of few digits the number without its point is exact, as is the power of ten that it is divided
- * by, so that it is rounded once, as by strtod(). */
-static double number_at(const struct json_scan *s)
-{
-    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
-                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
-    char copy[64]; /* a longer one is a fault */
-    size_t n = s->at - s->start, point = n;
-    int64_t digits = 0;
-    memcpy(copy, s->text + s->start, n);
-    copy[n] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        bool is_digit = copy[i] >= '0' && copy[i] <= '9';
-        if (n > 15 || (!is_digit && copy[i] != '.'))
-            return strtod(copy, NULL);
-        if (is_digit)
-            digits = 10 * digits + (copy[i] - '0');
-        else
-            point = i + 1;
-    }
-    return (double)digits / power[n - point];
 }
 
 static bool fail(struct values *v)
@@ -84,7 +63,7 @@ static bool take_key(struct values *v, struct value *item)
     const char *token = v->scan->text + v->scan->start;
     item->key = token + 1;
     item->key_length = v->scan->at - v->scan->start - 2;
-    if (!memchr(token, '\\', item->key_length + 2))
+    if (!v->scan->escaped)
         return true;
     item->key = keep_string(v);
     item->key_length = item->key ? strlen(item->key) : 0;
@@ -93,7 +72,8 @@ static bool take_key(struct values *v, struct value *item)
 
 static bool take_value(struct values *v, struct value *item)
 {
-    switch (v->scan->text[v->scan->start]) {
+    const char *token = v->scan->text + v->scan->start;
+    switch (*token) {
     case '{':
         item->kind = VALUE_OBJECT;
         return true;
@@ -114,7 +94,7 @@ static bool take_value(struct values *v, struct value *item)
         return true;
     default:
         item->kind = VALUE_NUMBER;
-        item->number = number_at(v->scan);
+        item->number = json_read_number(token, v->scan->at - v->scan->start);
         return true;
     }
 }

@@ -158,7 +158,7 @@ static void put_value(enum kind kind, const void *at, struct buf *out)
         break;
     case COUNT:
         if (*(const int64_t *)at >= 0)
-            buf_printf(out, "%lld", (long long)*(const int64_t *)at);
+            json_write_number((double)*(const int64_t *)at, out); /* without printf() */
         break;
     case BOOL:
         put_bool(*(const bool *)at, out);
