@@ -20,7 +20,7 @@ const bytes = scaled([" B", " kB", " MB", " GB", " TB"]);
 const count = scaled(["", " thousand", " million", " billion"]);
 
 // Label, unit and meaning of each, as gate/counters/counters.c has them.
-const COUNTERS = {
+export const COUNTERS = {
     sm_busy: ["SMs at work", percent,
         "share of the time in which an SM has work: less is too few blocks, or blocks of " +
         "unequal length"],
@@ -96,10 +96,14 @@ function row({ kernel, counter, candidate, baseline }, kernels) {
         h("td", {}, meaning));
 }
 
+/** Those that this page knows, and that moved by more than chance. */
+export const movedIn = (counters) =>
+    counters.moved.filter((m) => m.counter in COUNTERS && m.moved >= MOVED_MIN);
+
 /** Nothing but for a regression that was profiled. */
 export function countersSection({ id, counters }) {
     if (!counters) return null;
-    const moved = counters.moved.filter((m) => m.counter in COUNTERS && m.moved >= MOVED_MIN);
+    const moved = movedIn(counters);
     if (counters.message || moved.length === 0)
         return h("p", { class: "quiet" }, "Hardware counters: ", counters.message ??
             (counters.moved.length > 0 ? "none moved by more than 5 %"

@@ -2,6 +2,7 @@
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
 import { ApiError, apiUrl, get } from "./api.js";
+import { counterHistory } from "./case_counters.js";
 import { eventList, eventsOf } from "./chart_events.js";
 import { YARDSTICKS } from "./chart_specs.js";
 import { trendChart } from "./trend.js";
@@ -162,6 +163,8 @@ export async function caseView({ query, signal }) {
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
+    const counters = timed &&
+        counterHistory({ id, signal, load: (span) => load("time", span, signal) });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,
@@ -179,7 +182,7 @@ export async function caseView({ query, signal }) {
                         "; the verdict and the numbers are of another one", ".")),
             tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
-                h("section", {}, h("h2", {}, "Trend"), trend.chart), trend.events),
+                h("section", {}, h("h2", {}, "Trend"), trend.chart, counters), trend.events),
         ],
     };
 }

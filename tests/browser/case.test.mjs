@@ -98,6 +98,81 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("the counters of the last regressions, side by side when they are opened", async () => {
+        /** The page's server answers with what was read of the n-th run that is asked for. */
+        const profile = (page, of) => {
+            const asked = [];
+            return page.route(/\/api\/v1\/runs\/[0-9a-f-]{36}\?/, async (route) => {
+                const answer = await (await route.fetch()).json();
+                const uuid = /[0-9a-f-]{36}/.exec(route.request().url())[0];
+                for (const item of answer.cases) item.counters = of[uuid];
+                asked.push(uuid);
+                await route.fulfill({ json: answer });
+            }).then(() => asked);
+        };
+        const counters = (...moved) => ({ kernels: ["one", "two"], moved: moved.map(
+            ([counter, candidate, baseline, by, kernel = 0]) => ({ kernel, counter, candidate,
+                baseline, moved: by })) });
+        const summary = "summary:has-text('Hardware counters')";
+        const box = ".box[aria-label^='Hardware counters of the last']";
+        const texts = async (page, what) => (await page.locator(`${box} ${what}`).allInnerTexts())
+            .map((text) => text.replace(/\s+/g, " ").trim());
+        const red = await (async () => {
+            const { series } = await (await fetch(`${it.url}api/v1/trends?${new URLSearchParams({
+                case: REGRESSED, device: GPU, columns: "run,verdict" })}`)).json();
+            const { run, verdict } = series.find((s) => s.role === "candidate").columns;
+            return run.filter((_, i) => verdict[i] === "regression");
+        })();
+        assert.ok(red.length > 6, `${red.length} regressions`);
+        const last = red.slice(-6);
+
+        await it.withPage({}, async (page) => {
+            const asked = await profile(page, {});
+            await openCase(page);
+            const before = asked.length; // the newest run, for the tiles
+            await page.click(summary);
+            await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
+            assert.deepEqual([...new Set(asked.slice(before))].sort(), [...last].sort());
+            assert.match(page.url(), /counters=open/);
+        });
+        await it.withPage({}, async (page) => {
+            await profile(page, {
+                [last[1]]: counters(["occupancy", 12.5, 62.5, 1.5], ["issue", 30, 31, 0.03]),
+                [last[4]]: counters(["bank_conflicts", 12.6e6, 0, 4.2, 1],
+                    ["occupancy", 25, 62.5, 0.9]),
+                [last[5]]: { kernels: [], moved: [], message: "ncu is nowhere" },
+            });
+            await openCase(page, "&counters=open");
+            await page.waitForSelector(box);
+            assert.match(await page.locator("details", { hasText: "Hardware" }).innerText(),
+                /2 of the last 6 regressions have counters/);
+            const heads = await texts(page, "thead th");
+            assert.equal(heads.length, 3);
+            assert.ok(heads[1].endsWith(`run ${last[1].slice(0, 8)}`), heads[1]);
+            assert.ok(heads[2].endsWith(`run ${last[4].slice(0, 8)}`), heads[2]);
+            assert.deepEqual(await texts(page, "tbody th"), ["bank conflictstwo", "occupancyone"]);
+            assert.deepEqual(await texts(page, "tbody td"),
+                ["–", "12.6 million from 0", "12.5 % from 62.5 %", "25.0 % from 62.5 %"]);
+            await shoot(page, "case-counters");
+        });
+        // A bucket has one verdict, so the newest runs are asked for one by one.
+        await withLong({}, async (page, history, url) => {
+            const ranges = [];
+            page.on("request", (r) => {
+                const asked = new URL(r.url()).searchParams;
+                if (r.url().includes("/trends?") && asked.has("from"))
+                    ranges.push(Object.fromEntries(asked));
+            });
+            await it.open(page, `${caseAddress(REGRESSED)}&counters=open`, url);
+            await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
+            assert.equal(ranges.length, 1);
+            const range = new URLSearchParams({ ...ranges[0], columns: "run" });
+            const part = await (await fetch(`${url}api/v1/trends?${range}`)).json();
+            assert.equal(part.bucketed, false);
+            assert.ok(part.total > 900, `${part.total} runs`);
+        });
+    });
+
     test("the pointer shows a run, and a click opens it", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// case_counters.js: the hardware counters of a case's last regressions side by side, oldest first.
+
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { dateText, plural, shortCommit } from "./format.js";
+import { runLink, tableBox } from "./parts.js";
+import { here, note, parameter } from "./places.js";
+import { COUNTERS, movedIn } from "./run_counters.js";
+
+const RUNS_MAX = 6; // each is a document to read
+const ROWS_MAX = 12;
+const ROWS_KNOWN = 1000; // of the newest runs, so many are looked at one by one
+
+const rowsOf = (trend) => trend.series.filter((s) => s.role === "candidate").flatMap(
+    ({ columns: c }) => c.time_ms.map((time, i) => ({
+        time, n: c.n[i], run: c.run[i], commit: c.commit[i], verdict: c.verdict[i],
+    }))).sort((a, b) => a.time - b.time);
+
+/** From when on there are so many runs; a bucket of more tells one verdict alone. */
+function since(rows) {
+    let i = rows.length;
+    for (let n = 0; i > 0 && n + rows[i - 1].n <= ROWS_KNOWN; i--) n += rows[i - 1].n;
+    return rows[Math.min(i, rows.length - 1)].time;
+}
+
+/** The newest regressions, oldest first. `load(span)` gives the points of a range of time. */
+async function regressions(load) {
+    let trend = await load(null);
+    const rows = rowsOf(trend);
+    if (trend.bucketed && rows.length > 0)
+        trend = await load([since(rows), rows.at(-1).time + 1]);
+    return rowsOf(trend).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
+}
+
+/** Those of these runs that were profiled, each with its counters. */
+async function profiled(id, runs, signal) {
+    const all = await Promise.all(runs.map(async (row) => {
+        const { cases } = await get(`runs/${row.run}`, { case: id }, signal);
+        return { ...row, counters: cases[0]?.counters };
+    }));
+    return all.filter(({ counters }) => counters?.moved.length > 0);
+}
+
+/** A row for each counter of a kernel that moved in one of the runs, the largest move first. */
+function tableRows(runs) {
+    const rows = new Map();
+    runs.forEach(({ counters }, at) => {
+        for (const m of movedIn(counters)) {
+            const kernel = counters.kernels[m.kernel];
+            const key = `${m.counter} ${kernel}`;
+            const row = rows.get(key) ?? { counter: m.counter, kernel, most: 0, of: [] };
+            row.most = Math.max(row.most, m.moved);
+            row.of[at] = m;
+            rows.set(key, row);
+        }
+    });
+    return [...rows.values()].sort((a, b) => b.most - a.most).slice(0, ROWS_MAX);
+}
+
+function cell(unit, value) {
+    return h("td", { class: "number" }, !value ? "–" : [unit(value.candidate),
+        h("span", { class: "note" }, `from ${unit(value.baseline)}`)]);
+}
+
+function table(id, runs) {
+    const rows = tableRows(runs);
+    const several = new Set(rows.map((row) => row.kernel)).size > 1;
+    return tableBox(`Hardware counters of the last regressions of ${id}`,
+        h("thead", {}, h("tr", {}, h("th", {}, "Counter"), runs.map((r) =>
+            h("th", { class: "number" }, dateText(r.time), h("span", { class: "note" },
+                r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run)))))),
+        h("tbody", {}, rows.map((row) => {
+            const [label, unit, meaning] = COUNTERS[row.counter];
+            return h("tr", {}, h("th", { scope: "row", title: meaning }, label,
+                several && h("span", { class: "aside mono" }, row.kernel)),
+            runs.map((_, at) => cell(unit, row.of[at])));
+        })));
+}
+
+const quiet = (...words) => h("p", { class: "quiet" }, words);
+
+async function content(id, load, signal) {
+    const red = await regressions(load);
+    if (red.length === 0)
+        return quiet("No run was a regression here, and no other is profiled.");
+    const runs = await profiled(id, red, signal);
+    const share = `${runs.length} of the last ${plural(red.length, "regression")}`;
+    if (runs.length === 0)
+        return quiet(`${share} has counters: `, h("code", {}, "gate run --counters"),
+            " reads them.");
+    return [quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was not `,
+        "read, or moved by less than 5 %."), table(id, runs)];
+}
+
+/** Nothing is asked for before it is opened. `load` as in regressions(). */
+export function counterHistory({ id, load, signal }) {
+    const place = h("div", { role: "status" });
+    let asked = false;
+    const box = h("details", {
+        class: "data", open: parameter("counters") !== null, toggle: async () => {
+            if (signal.aborted || !box.isConnected) return;
+            note(here({ counters: box.open ? "open" : null }));
+            if (!box.open || asked) return;
+            asked = true;
+            try {
+                place.replaceChildren(...[await content(id, load, signal)].flat());
+            } catch (error) {
+                asked = false; // opened again, it asks again
+                if (!signal.aborted)
+                    place.replaceChildren(quiet(`The counters did not come: ${error.message}`));
+            }
+        },
+    }, h("summary", {}, "Hardware counters of the last regressions"), place);
+    return box;
+}
