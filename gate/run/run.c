@@ -362,9 +362,9 @@ static bool is_settled(const struct run *run, const struct run_case *c)
 {
     const struct run_sequence *q = &c->sequence[RUN_FIRST];
     bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
-    return !run->policy.full && !run->policy.ratchet && !host_is_judged &&
-           c->result.outcome == CASE_MEASURED && q->n == 1 && same_thing(run, c) &&
-           is_control(run, c) && !is_sampled(run, c);
+    return !run->policy.full && !host_is_judged && c->result.outcome == CASE_MEASURED &&
+           q->n == 1 && same_thing(run, c) && is_control(run, c) && !run_may_move(run, c) &&
+           !is_sampled(run, c);
 }
 
 static void decide_case(const struct run *run, struct run_case *c)

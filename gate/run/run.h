@@ -181,6 +181,10 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
  * baseline later. That it cannot be kept is said on standard error. */
 void run_keep_candidate(const struct run *run);
 
+/* May its baseline move although the candidate runs its machine code? It is of another epoch, runs
+ * before this one have begun to move it, or the first process finds it off its record. */
+bool run_may_move(const struct run *run, const struct run_case *c);
+
 /* Fills c->again, and says in the reason when the baseline's record is off. */
 void run_remeasure_baseline(const struct run *run, struct run_case *c);
 

@@ -62,6 +62,18 @@ void run_remeasure_baseline(const struct run *run, struct run_case *c)
         add_reason(c, "the baseline's own library %s: its record may be of another epoch", why);
 }
 
+bool run_may_move(const struct run *run, const struct run_case *c)
+{
+    struct baseline_evidence before[BASELINE_TREND_MAX];
+    const struct run_process *p = &c->sequence[RUN_FIRST].process[0];
+    const struct baseline_entry again = {.p50_ns = p->baseline.p50_ns, .control_ns = p->control_ns};
+    char why[240];
+    return run->policy.ratchet && c->has_baseline &&
+           (strcmp(c->baseline.epoch, run->epoch) != 0 ||
+            baseline_trend(run->baseline, c->about->id, before) > 0 ||
+            ratchet_is_off(&c->baseline, &again, why, sizeof why));
+}
+
 /* ---- keeping ---- */
 
 static const char no_control[] =

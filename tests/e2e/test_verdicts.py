@@ -336,9 +336,34 @@ class Adjudication(FakeRuns):
         self.assertNotEqual(full("1"), full("2"))
 
     def test_the_same_code_in_full(self):
-        for option in ("--full", "--ratchet"):
-            for case in self.same_code(4, option):
-                self.assertGreaterEqual(len(case["processes"]), 5, option)
+        for case in self.same_code(4, "--full"):
+            self.assertGreaterEqual(len(case["processes"]), 5)
+
+    def test_the_same_code_while_baselines_may_move(self):
+        """It is measured in full where that may move its baseline; else that stays as it is."""
+        n = 4
+        names = [f"gemm/fp32/m{k}-n{k}-k{k}" for k in range(2, n + 2)]
+        cases = self.same_code(n, "--ratchet", "--seed", "1")
+        self.assertEqual([len(c["processes"]) for c in cases], [1] * n)
+
+        def stored():
+            with open(self.path("baselines/fake-gpu.json"), encoding="utf-8") as file:
+                return file.read()
+        before = stored()
+
+        def processes(**fake):
+            code, document, errors = self.run_gate("--ratchet", "--seed", "1", same_code=names,
+                                                   **fake)
+            self.assertEqual(code, 0, errors)
+            return [len(c["processes"]) for c in document["cases"]]
+        self.assertEqual(processes(), [1] * n)
+        self.assertEqual(stored(), before)
+        slow_hour = {"baseline_p50": 1050.0, "p50": dict.fromkeys(names, 1050.0)}
+        self.assertGreaterEqual(min(processes(**slow_hour)), 5)
+        self.assertGreaterEqual(min(processes()), 5)  # which ends the trend
+        self.assertEqual(processes(), [1] * n)
+        self.assertGreaterEqual(min(processes(greeting={"device": {"driver": "2"}})), 5)
+        self.assertNotEqual(stored(), before)
 
     def test_the_same_file_on_a_noisy_host(self):
         """It has no machine code to compare and no cycles, but the file has a hash."""
