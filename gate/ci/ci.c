@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
@@ -186,6 +187,33 @@ static void read_gitlab(struct ci_job *j)
         name_owner(from ? from : "fork", j);
 }
 
+/* "OWNER/NAME" of an address, be it "https://HOST/OWNER/NAME.git" or "git@HOST:OWNER/NAME"; "": it
+ * has none. */
+static void take_repository(const char *url, char *out, size_t size)
+{
+    size_t n = url ? strlen(url) : 0, at, parts = 0;
+    while (n > 0 && url[n - 1] == '/')
+        n--;
+    if (n > 4 && !strncmp(url + n - 4, ".git", 4))
+        n -= 4;
+    for (at = n; at > 0; at--)
+        if (strchr("/:", url[at - 1]) && ++parts == 2)
+            break;
+    snprintf(out, size, "%.*s", parts == 2 && n - at < size ? (int)(n - at) : 0,
+             url ? url + at : "");
+}
+
+static void read_buildkite(struct ci_job *j)
+{
+    char from[200], into[200];
+    take_repository(variable("BUILDKITE_PULL_REQUEST_REPO"), from, sizeof from);
+    take_repository(variable("BUILDKITE_REPO"), into, sizeof into);
+    if (!j->change[0] || (from[0] && !strcasecmp(from, into)))
+        return;
+    from[strcspn(from, "/:")] = '\0';
+    name_owner(from[0] ? from : "fork", j);
+}
+
 static void read_azure(struct ci_job *j)
 {
     const char *server = variable("SYSTEM_COLLECTIONURI"),
@@ -205,10 +233,8 @@ static void read_slurm(struct ci_job *j)
 }
 
 static void (*const further[])(struct ci_job *) = {
-    [CI_GITHUB] = read_github,
-    [CI_GITLAB] = read_gitlab,
-    [CI_AZURE] = read_azure,
-    [CI_SLURM] = read_slurm,
+    [CI_GITHUB] = read_github, [CI_GITLAB] = read_gitlab, [CI_BUILDKITE] = read_buildkite,
+    [CI_AZURE] = read_azure,   [CI_SLURM] = read_slurm,
 };
 
 static void read_variables(const struct variables *v, struct ci_job *j)

@@ -115,13 +115,27 @@ class Origin(FakeRuns):
         self.assertEqual(self.origin(
             BUILDKITE="true", BUILDKITE_COMMIT=self.head, BUILDKITE_BRANCH="faster",
             BUILDKITE_PULL_REQUEST="12", BUILDKITE_PULL_REQUEST_BASE_BRANCH="main",
-            BUILDKITE_BUILD_URL="https://b/1"), self.of_change(job="https://b/1"))
+            BUILDKITE_BUILD_URL="https://b/1", BUILDKITE_REPO="git@github.com:Team/kernels.git",
+            BUILDKITE_PULL_REQUEST_REPO="https://github.com/team/kernels/"),
+            self.of_change(job="https://b/1"))
         told = self.of_change(job="https://c/1")
         del told["base"]  # it does not say
         self.assertEqual(self.origin(
             CIRCLECI="true", CIRCLE_SHA1=self.head, CIRCLE_BRANCH="faster",
             CIRCLE_PULL_REQUEST="https://github.com/team/kernels/pull/12",
             CIRCLE_BUILD_URL="https://c/1"), told)
+
+    def test_a_fork_at_buildkite(self):
+        self.git("checkout", "-q", "--detach", "faster")
+        for repo, branch in (("git://github.com/alice/kernels.git", "alice:main"),
+                             ("git@github.com:alice/kernels", "alice:main"),
+                             ("git@github.com:team/other", "team:main"), ("x", "fork:main"),
+                             ("", "fork:main"), ("git://github.com/team/kernels.git", "main")):
+            told = self.origin(
+                BUILDKITE="true", BUILDKITE_COMMIT=self.head, BUILDKITE_BRANCH="main",
+                BUILDKITE_PULL_REQUEST="12", BUILDKITE_REPO="git@github.com:team/kernels.git",
+                BUILDKITE_PULL_REQUEST_REPO=repo)
+            self.assertEqual(told["branch"], branch, repo)
 
     # Other jobs.
 

@@ -284,6 +284,12 @@ class OnGitLab(Jobs):
         self.shell(job["script"], **env, GATE_TOKEN=TRACKER_TOKEN)
         self.assert_sent(tracker)
 
+    def test_a_fork_s_merge_request_has_no_job(self):
+        for pipeline, _ in self.pipelines():
+            for job in (pipeline["kernel-gate"], pipeline["kernel-gate-comment"]):
+                rule, = (r["if"] for r in job["rules"] if "merge_request_event" in r["if"])
+                self.assertIn("$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID", rule)
+
     def test_the_second_job_does_nothing_where_nothing_was_measured(self):
         for pipeline, _ in self.pipelines():
             self.shell(pipeline["kernel-gate-comment"]["script"], GITLAB_TOKEN=TOKEN,
