@@ -310,6 +310,10 @@ enum gate_status store_epochs(struct store *s, const char *device_model, store_e
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
+/* Was anything that was read since the last call written after what was read before it? True the
+ * first time. Costs no look at the file. */
+bool store_saw_news(struct store *s);
+
 /* How often this process has committed something to any store: another number, another state. */
 uint64_t store_n_commits(void);
 

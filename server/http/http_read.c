@@ -84,7 +84,8 @@ void http_make(struct http *h, struct store *store, struct exchange *x, struct r
     reply->etag = tag;
     struct api_site site = {h->options.main_branch, h->options.commit_url, h->options.public_url};
     api_get(x->route, x->rest, store, &site, &x->request, reply);
-    tagger_renew(h->tagger);
+    if (store_saw_news(store))
+        tagger_renew(h->tagger);
     if (reply->status == 200)
         reply->etag = tag;
 }

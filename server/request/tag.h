@@ -25,9 +25,9 @@ enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *o
                             struct gate_error *err);
 
 /*
- * The next tag is of the state that the database has then. Call it when rows were read under a tag:
- * they may be newer than the tag, and a client that has seen them must not be sent an older answer
- * that is kept under that tag.
+ * The next tag is of the state that the database has then. Call it when rows were read under a tag,
+ * and are not as old as those that it was last called for: they may be newer than the tag, and a
+ * client that has seen them must not be sent an older answer that is kept under that tag.
  */
 void tagger_renew(struct tagger *t);
 

@@ -42,6 +42,24 @@ static void the_tag_after_a_renewal_is_of_the_newest_state(void **state)
     tagger_close(t);
 }
 
+/* A connection notices what another one wrote with its next read, and once. */
+static void news_are_seen_once(void **state)
+{
+    struct store_fixture *f = *state;
+    struct store_state seen;
+    struct store *s;
+    store_close(open_store(f, STORE_READ_WRITE));
+    s = open_store(f, STORE_READ_ONLY);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(store_state(s, &seen, &f->err), GATE_OK);
+        assert_true(store_saw_news(s));
+        assert_int_equal(store_state(s, &seen, &f->err), GATE_OK);
+        assert_false(store_saw_news(s));
+        execute(f->path, "UPDATE identity SET n_writes = n_writes + 1");
+    }
+    store_close(s);
+}
+
 static void addresses_have_tags_of_their_own(void **state)
 {
     struct store_fixture *f = *state;
@@ -56,6 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_tag_after_a_renewal_is_of_the_newest_state),
+        TEST(news_are_seen_once),
         TEST(addresses_have_tags_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
