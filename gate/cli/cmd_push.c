@@ -64,8 +64,9 @@ const struct command command_push = {
     .summary = "send runs to the tracking server",
     .about = "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning "
              "of it or as 'latest' (the default). The library of a run goes with it, out of the "
-             "artifact cache, if it is a stored baseline or, after a regression, may be accepted "
-             "as one, so that others can be compared with it.",
+             "artifact cache, if it is a stored baseline or may be accepted as one (a case is "
+             "slower, faster or new), so that others can be compared with it. The token needs the "
+             "scope 'artifact' for that, beside 'ingest'.",
     .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
     .ending =
         "What is to be sent is first written to the spool ($GATE_SPOOL, else "
@@ -160,12 +161,17 @@ static enum gate_status is_baseline(const char *folder, const char *model, const
     return status;
 }
 
-/* A slower library can be accepted, and then it is the library of a baseline. */
-static bool is_regression(const struct document *d)
+/* What is slower, faster or new may be accepted, and then its library is that of a baseline. */
+static bool may_be_accepted(const struct document *d)
 {
-    for (size_t i = 0; i < d->n_cases; i++)
-        if (d->cases[i].verdict == VERDICT_REGRESSION)
+    for (size_t i = 0; i < d->n_cases; i++) {
+        const struct document_arm *arm = document_candidate(&d->cases[i]);
+        int verdict = d->cases[i].verdict;
+        if (arm && arm->has_timing &&
+            (verdict == VERDICT_REGRESSION || verdict == VERDICT_IMPROVEMENT ||
+             verdict == VERDICT_NO_VERDICT))
             return true;
+    }
     return false;
 }
 
@@ -178,15 +184,15 @@ static enum gate_status put_library(struct enqueue *q, const struct document *d)
     const char *sha256 = d->libraries[0].sha256;
     enum gate_status status =
         is_baseline(q->arguments->baselines, d->device.model, sha256, &baseline, q->err);
-    if (status || (!baseline && !is_regression(d)))
+    if (status || (!baseline && !may_be_accepted(d)))
         return status;
     status = artifact_get(sha256, path, &why);
-    if (status && !baseline)
+    if (status && !baseline && q->arguments->all) /* of years, perhaps */
         return GATE_OK;
     if (status) {
         snprintf(line, sizeof line,
-                 "the library of a baseline cannot be sent, name it with --library FILE: %s",
-                 why.message);
+                 "the library of %s cannot be sent, name it with --library FILE: %s",
+                 baseline ? "a baseline" : "a run that may be accepted", why.message);
         print_line(line);
         return GATE_OK;
     }

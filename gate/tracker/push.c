@@ -75,6 +75,19 @@ static void read_problem(const struct http_answer *a, char *out, size_t size)
     cJSON_Delete(problem);
 }
 
+/* Said at once: another failure may be the last one, which is the one that is reported. */
+static enum outcome deny(struct pushing *p, enum spool_kind kind, const char *problem)
+{
+    char line[1000];
+    const char *scope = kind == SPOOL_RUN ? "ingest" : "artifact";
+    p->denied[kind] = true;
+    fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
+         kind == SPOOL_RUN ? "runs" : "libraries", scope, problem);
+    snprintf(line, sizeof line, "%s; they wait in the spool for a token of that scope", p->reason);
+    p->say(line);
+    return LEFT;
+}
+
 static enum outcome judge(struct pushing *p, const struct spool_entry *e)
 {
     char problem[900];
@@ -98,10 +111,7 @@ static enum outcome judge(struct pushing *p, const struct spool_entry *e)
     case 401:
         return fail(p, AWAY, GATE_IO, "the server does not know the token: %s", problem);
     case 403:
-        p->denied[e->kind] = true;
-        return fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
-                    e->kind == SPOOL_RUN ? "runs" : "libraries",
-                    e->kind == SPOOL_RUN ? "ingest" : "artifact", problem);
+        return deny(p, e->kind, problem);
     default:
         return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
                     status < 400 ? "; redirects are not followed, name the address itself"

@@ -89,6 +89,22 @@ class Push(LibraryCase):
         self.assert_counts(self.push(), created=1, libraries=1)
         self.assertEqual(tracker.artifacts, {NEW: b"new"})
 
+    def test_a_first_measurement_takes_its_library_with_it(self):
+        self.run_suite("new", "--baselines", "others", status=3)
+        tracker = self.tracker()
+        self.assert_counts(self.push(), created=1, libraries=1)
+        self.assertEqual(tracker.artifacts, {NEW: b"new"})
+
+    def test_a_library_that_may_be_wanted_and_is_not_at_hand_is_named(self):
+        self.env["FAKE"] = json.dumps({"log_ratio": {"gemm/fp32/m2-n2-k2": [0.05]}})
+        self.run_suite("new", status=1)
+        self.empty_the_cache()
+        self.tracker()
+        done = self.push()
+        self.assert_counts(done, created=1)
+        self.assertIn("the library of a run that may be accepted cannot be sent", done.err)
+        self.assertIn(NEW, done.err)
+
     def test_a_library_waits_like_a_run(self):
         tracker = self.tracker(reset)
         self.assert_counts(self.push("--retry-for", "0", status=74), left=2)
@@ -113,6 +129,23 @@ class Push(LibraryCase):
         done = self.push(status=74)
         self.assert_counts(done, created=1, left=1)
         self.assertIn("scope 'artifact'", done.err)
+
+    def test_that_a_token_may_not_send_libraries_is_said_whatever_else_fails(self):
+        newest = json.loads(self.run_suite("new").out)["uuid"]
+
+        def refuse(handler):
+            if handler.command == "PUT":
+                handler.problem(403, "No.")
+            elif handler.command == "POST" and newest.encode() in gzip.decompress(handler.body):
+                handler.problem(400, "No.")
+            else:
+                handler.behave()
+
+        self.tracker(*[refuse] * 4)
+        done = self.push("--all", status=74)
+        self.assert_counts(done, created=1, left=1, refused=1)
+        self.assertIn("may not send libraries (scope 'artifact')", done.err)
+        self.assertIn("they wait in the spool", done.err)
 
     def test_a_library_that_left_the_cache_is_no_reason_to_wait(self):
         self.tracker(reset)
