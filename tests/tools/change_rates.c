@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/decide/stats.h"
 #include "server/watch/changepoint.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/pairs.h"
 
 /* As episodes.c has them. */
 #define LEAST_TIME 0.008
@@ -104,29 +106,51 @@ static bool is_raised(const struct series *s, const struct changepoint *c)
     return !c->is_return && !is_old;
 }
 
+struct alarms {
+    size_t at[MAX_SEEN];
+    int n;
+};
+
+/* Adds what is found for the first time. */
+static void add_alarms(const struct series *s, struct alarms *a)
+{
+    for (size_t i = 0; i < s->n_found; i++) {
+        size_t at = s->from + s->found[i].at;
+        bool known = !is_raised(s, &s->found[i]) || a->n == MAX_SEEN;
+        for (int k = 0; k < a->n; k++) {
+            if (at < a->at[k] + NEAR && a->at[k] < at + NEAR) {
+                known = true;
+                a->at[k] = at;
+            }
+        }
+        if (!known)
+            a->at[a->n++] = at;
+    }
+}
+
 static int count_false(enum shape shape, double sd, double least, uint64_t seed)
 {
     struct noise_source source = {.shape = shape, .sd = sd};
     struct series s = {.least = least};
-    size_t seen[MAX_SEEN];
-    int n_seen = 0;
+    struct alarms alarms = {.n = 0};
     rng_seed(&source.rng, seed);
     while (s.n < RUNS) {
         look(&s, next_value(&source));
-        for (size_t i = 0; i < s.n_found; i++) {
-            size_t at = s.from + s.found[i].at;
-            bool known = !is_raised(&s, &s.found[i]) || n_seen == MAX_SEEN;
-            for (int k = 0; k < n_seen; k++) {
-                if (at < seen[k] + NEAR && seen[k] < at + NEAR) {
-                    known = true;
-                    seen[k] = at;
-                }
-            }
-            if (!known)
-                seen[n_seen++] = at;
-        }
+        add_alarms(&s, &alarms);
     }
-    return n_seen;
+    return alarms.n;
+}
+
+/* Is the step among what the last look found? */
+static bool finds_step(const struct series *s, size_t before, bool rises)
+{
+    for (size_t i = 0; i < s->n_found && s->n > before; i++) {
+        size_t at = s->from + s->found[i].at;
+        if (is_raised(s, &s->found[i]) && at <= before + AT_MOST_OFF &&
+            before <= at + AT_MOST_OFF && (s->found[i].after > s->found[i].before) == rises)
+            return true;
+    }
+    return false;
 }
 
 /* Values of the new level until the step is found, 0: it is not, in `behind` of them. */
@@ -138,12 +162,8 @@ static int delay(const struct noise_source *noise, size_t before, size_t behind,
     while (s.n < before + behind) {
         double value = next_value(&source) + (s.n >= before ? log1p(step) : 0);
         look(&s, value + (outlier_ago > 0 && s.n + outlier_ago == before ? log1p(0.2) : 0));
-        for (size_t i = 0; i < s.n_found && s.n > before; i++) {
-            size_t at = s.from + s.found[i].at;
-            if (is_raised(&s, &s.found[i]) && at <= before + AT_MOST_OFF &&
-                before <= at + AT_MOST_OFF && (s.found[i].after > s.found[i].before) == (step > 0))
-                return (int)(s.n - before);
-        }
+        if (finds_step(&s, before, step > 0))
+            return (int)(s.n - before);
     }
     return 0;
 }
@@ -151,6 +171,16 @@ static int delay(const struct noise_source *noise, size_t before, size_t behind,
 static int ascending(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
+}
+
+static void print_delays(int *delays, int n, int n_series)
+{
+    qsort(delays, (size_t)n, sizeof(*delays), ascending);
+    printf(" %3d %%", 100 * n / n_series);
+    if (n > 0)
+        printf(", %d (%d)", delays[n / 2], delays[n * 9 / 10]);
+    printf(" |");
+    fflush(stdout);
 }
 
 static void print_step(struct noise_source noise, size_t before, double step, size_t outlier_in,
@@ -163,12 +193,7 @@ static void print_step(struct noise_source noise, size_t before, double step, si
         delays[n] = delay(&noise, before, 100, i % 2 && outlier_in == 0 ? -step : step, ago);
         n += delays[n] > 0;
     }
-    qsort(delays, (size_t)n, sizeof(*delays), ascending);
-    printf(" %3d %%", 100 * n / n_series);
-    if (n > 0)
-        printf(", %d (%d)", delays[n / 2], delays[n * 9 / 10]);
-    printf(" |");
-    fflush(stdout);
+    print_delays(delays, n, n_series);
     free(delays);
 }
 
@@ -201,6 +226,98 @@ static void print_head(const char *what, const char *first, const double *sizes)
     for (size_t k = 0; k < N_STEPS; k++)
         printf(" %g %% |", 100 * sizes[k]);
     printf("\n| --- | --- | --- | --- | --- | --- |\n");
+}
+
+/* ---- recorded runs of unchanged code ---- */
+
+#define A_RUN 5 /* processes */
+#define MAX_CASES 100
+#define BEFORE 11 /* runs, of 21, before a step that is put into them */
+
+/* Logarithms of one case, run by run. */
+struct recorded {
+    double ratio[RUNS], time[RUNS];
+    size_t n;
+};
+
+static double middle(const struct pair_row *rows, bool of_time)
+{
+    double value[A_RUN];
+    for (size_t i = 0; i < A_RUN; i++)
+        value[i] = of_time ? log(rows[i].p50_ns) : rows[i].d;
+    stats_sort(value, A_RUN);
+    return value[A_RUN / 2];
+}
+
+static int read_recorded(struct recorded *out)
+{
+    struct pairs p;
+    char why[200];
+    int n = 0;
+    FILE *file = fopen("tests/data/pairs-h200.csv", "r");
+    if (!file || pairs_read(&p, file, why, sizeof why) < 0) {
+        fprintf(stderr, "change_rates: tests/data/pairs-h200.csv cannot be read here\n");
+        exit(74);
+    }
+    fclose(file);
+    for (size_t at = 0; at < p.n && n < MAX_CASES;) {
+        struct pair_group g = pairs_group(&p, at);
+        struct recorded *r = &out[n];
+        n += p.rows[at].injected == 0;
+        for (r->n = 0; at + A_RUN <= g.to; at += A_RUN) {
+            r->ratio[r->n] = middle(&p.rows[at], false);
+            r->time[r->n++] = middle(&p.rows[at], true);
+        }
+        at = g.to;
+    }
+    pairs_free(&p);
+    return n;
+}
+
+/* Alarms of all cases, with a step, up or down, put into the runs of each; and its delays. */
+static int replay(const struct recorded *cases, int n_cases, bool of_time, double step, int *delays,
+                  int *n_delays)
+{
+    int n_alarms = 0;
+    *n_delays = 0;
+    for (int i = 0; i < n_cases; i++) {
+        struct series s = {.least = of_time ? LEAST_TIME : LEAST_RATIO};
+        struct alarms alarms = {.n = 0};
+        const double *values = of_time ? cases[i].time : cases[i].ratio;
+        bool found = false;
+        while (s.n < cases[i].n) {
+            look(&s, values[s.n] + (s.n >= BEFORE ? log1p(i % 2 ? -step : step) : 0));
+            add_alarms(&s, &alarms);
+            if (!found && finds_step(&s, BEFORE, i % 2 == 0)) {
+                found = true;
+                delays[(*n_delays)++] = (int)s.n - BEFORE;
+            }
+        }
+        n_alarms += alarms.n;
+    }
+    return n_alarms;
+}
+
+static void print_recorded(void)
+{
+    static struct recorded cases[MAX_CASES];
+    int n = read_recorded(cases), delays[MAX_CASES], n_delays;
+    printf("\nRecorded runs of unchanged code, %d cases of %zu runs\n\n"
+           "| series | false alarms per 1,000 runs |",
+           n, cases[0].n);
+    for (size_t k = 0; k < N_STEPS; k++)
+        printf(" step of %g %% |", 100 * steps[k]);
+    printf("\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    for (int of_time = 0; of_time < 2; of_time++) {
+        int alarms = replay(cases, n, of_time == 1, 0, delays, &n_delays);
+        printf("| %s | %.2f |", of_time ? "p50" : "ratio to the baseline",
+               1000.0 * alarms / n / (double)cases[0].n);
+        for (size_t k = 0; k < N_STEPS; k++) {
+            replay(cases, n, of_time == 1, steps[k], delays, &n_delays);
+            print_delays(delays, n_delays, n);
+        }
+        printf("\n");
+    }
 }
 
 static struct noise_source normal(double sd, double least)
@@ -269,5 +386,6 @@ int main(int argc, char **argv)
     print_false("", LEAST_TIME, sds, (int)n_series);
     print_steps((int)n_series);
     print_ratios((int)n_series);
+    print_recorded();
     return 0;
 }
