@@ -13,7 +13,7 @@ import subprocess
 import unittest
 
 from fake_services import TOKEN, GitHub, GitLab
-from harness import GATE, ROOT, Gate
+from harness import GATE, ROOT, SANITIZED, Gate
 
 CASE = "gemm/fp32/m33-n257-k65"
 MARKS = re.compile(r"@[A-Z]+@")
@@ -145,6 +145,7 @@ class Init(Repository):
                 self.assertEqual(file.read(), self.read(os.path.basename(path)))
 
 
+@unittest.skipIf(SANITIZED, "it asks how fast code is; each command has tests of its own")
 @unittest.skipUnless(shutil.which("cmake"), "no cmake")
 class Story(Repository):
     """The example, built by CMake. tests/gpu/test_story.py does the same on a GPU."""
