@@ -13,21 +13,9 @@
 #include "gate/base/seed.h"
 #include "gate/run/blame.h"
 
-/* 30 SM cycles, or what a clock step of the host and a function call come to. */
-#define FLOOR_CYCLES 30.0
-#define HOST_FLOOR_NS 50.0
-
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
  * is. */
 #define LOST_MAX 3
-
-/* One of so many cases of equal code is measured in full. */
-#define SAMPLED_OF 10
-#define SAMPLE_SALT 0x73616d65636f6465u
-
-/* GPUs of one model differ by up to 7 %, and one of them by 5 % between hours: against a stored
- * number only an excess that none of this makes is a verdict. */
-#define NUMBER_THRESHOLD 0.25
 
 /* Fisher and Yates, so that a case's neighbours differ from process to process. */
 static void shuffle(size_t *order, size_t n, uint64_t seed)
@@ -174,235 +162,6 @@ static void take_result(const struct run *run, struct run_case *c, enum run_stag
     case_result_release(fresh);
 }
 
-/* ---- deciding ---- */
-
-struct sequences {
-    double d[RUN_STAGES][DECIDE_LAST_LOOK];
-    double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
-    bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
-};
-
-/* Where there is a number alone, the order of the sides is nothing that could matter. A decision
- * that was final does not look at processes that were asked for by another question. */
-static struct decide_sequence flatten(const struct run_case *c, struct sequences *to,
-                                      enum run_stage stage)
-{
-    const struct run_sequence *q = &c->sequence[stage];
-    size_t n = c->decided_n[RUN_FIRST] ? c->decided_n[stage] : q->n;
-    bool cycles = false, paired = c->mode == RUN_PAIRED;
-    for (size_t i = 0; i < n; i++) {
-        to->d[stage][i] = q->process[i].d;
-        to->cycles[stage][i] = q->process[i].log_ratio_cycles;
-        to->swapped[stage][i] = q->process[i].swapped;
-        cycles |= !isnan(q->process[i].log_ratio_cycles);
-    }
-    return (struct decide_sequence){.d = to->d[stage],
-                                    .log_ratio_cycles = cycles ? to->cycles[stage] : NULL,
-                                    .swapped = paired ? to->swapped[stage] : NULL,
-                                    .n = n};
-}
-
-/* p90 of the samples, which is reported and not judged: over the sequence that decides. */
-static struct estimate ratio_of_p90s(const struct run_case *c)
-{
-    bool confirmed = c->sequence[RUN_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
-    const struct run_sequence *q = &c->sequence[confirmed ? RUN_CONFIRMATION : RUN_FIRST];
-    double d[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++) {
-        if (isnan(q->process[i].log_ratio_p90))
-            return (struct estimate){0};
-        d[i] = q->process[i].log_ratio_p90;
-    }
-    struct estimate e = decide_bounds(d, q->n);
-    return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;
-}
-
-static double median_baseline_ns(const struct run_sequence *q)
-{
-    double x[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].baseline.p50_ns;
-    return stats_middle(x, q->n);
-}
-
-static double floor_ns(const struct run_case *c)
-{
-    double mhz = time_of(run_arm(c, ROLE_CANDIDATE)).sm_clock_mhz;
-    return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
-}
-
-static double median_control(const struct run *run, enum run_stage stage)
-{
-    double x[RUN_PROCESSES_MAX];
-    size_t n = run->n_controls[stage];
-    memcpy(x, run->control_ns[stage], n * sizeof *x);
-    return stats_middle(x, n);
-}
-
-double run_control_drift(const struct run *run)
-{
-    double first = median_control(run, RUN_FIRST), then = median_control(run, RUN_CONFIRMATION);
-    return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
-}
-
-/* The device has a counter of cycles: only the host has none. */
-static bool counts_cycles(const struct run *run)
-{
-    return run->greeting->device.kind != DEVICE_HOST;
-}
-
-double run_threshold(const struct run *run, const struct run_case *c)
-{
-    return c->about->threshold > 0 ? c->about->threshold : run->policy.threshold;
-}
-
-/* How far candidate and baseline are one thing; NULL: they are two. */
-static const char *same_thing(const struct run *run, const struct run_case *c)
-{
-    return run_same_library(run, c) ? "are the same file"
-           : run_same_code(c)       ? "run the same machine code"
-                                    : NULL;
-}
-
-/* A number that was taken on another GPU or at another hour shows no more than a large excess. */
-static void judge_by_number(struct run_case *c)
-{
-    struct estimate r = c->decision.ratio;
-    c->decision.mde = fmax(c->decision.mde, NUMBER_THRESHOLD);
-    if (c->decision.next != DECIDE_DONE || c->verdict == VERDICT_REGRESSION || r.value <= 0)
-        return;
-    c->verdict = VERDICT_NO_VERDICT;
-    snprintf(
-        c->reason, sizeof c->reason,
-        "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the baseline's record; without the "
-        "baseline's library only an excess of more than %.0f %% is a verdict",
-        100 * (r.value - 1), 100 * (r.lo - 1), 100 * (r.hi - 1), 100 * NUMBER_THRESHOLD);
-}
-
-static void decide_measured(const struct run *run, struct run_case *c)
-{
-    struct sequences flat;
-    bool paired = c->mode == RUN_PAIRED;
-    struct decide_input in = {
-        .first = flatten(c, &flat, RUN_FIRST),
-        .confirmation = flatten(c, &flat, RUN_CONFIRMATION),
-        .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
-        .baseline_p50_ns =
-            paired ? median_baseline_ns(&c->sequence[RUN_FIRST]) : c->baseline.p50_ns,
-        .floor_ns = floor_ns(c),
-        .control_drift = run_control_drift(run),
-        .counts_cycles = paired && counts_cycles(run),
-        .other = run->policy.other,
-        .same = same_thing(run, c),
-        .confirm_faster = paired && run->policy.ratchet,
-    };
-    c->decision = decide(&in);
-    for (int stage = RUN_FIRST; c->decision.next == DECIDE_DONE && stage < RUN_STAGES; stage++)
-        c->decided_n[stage] = stage == RUN_FIRST ? in.first.n : in.confirmation.n;
-    c->ratio_p90 = ratio_of_p90s(c);
-    c->verdict = c->decision.verdict;
-    snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
-    if (!paired)
-        judge_by_number(c);
-}
-
-/* What the next processes are wanted for. */
-static void plan_more(struct run_case *c)
-{
-    if (c->decision.next == DECIDE_MORE_FIRST)
-        c->sequence[RUN_FIRST].wanted = c->decision.next_n;
-    else if (c->decision.next == DECIDE_CONFIRM)
-        c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
-}
-
-/* What is wrong, and the one command that shows it again. */
-static void conclude_wrong(const struct run *run, struct run_case *c)
-{
-    char command[500];
-    reproduce_command(&run->reproduce, c->about->id, c->result.while_measuring, command,
-                      sizeof command);
-    int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
-    snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
-}
-
-static void decide_unmeasured(const struct run *run, struct run_case *c)
-{
-    c->verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
-                 : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
-                                                         : VERDICT_NO_VERDICT;
-    c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
-    if (c->verdict == VERDICT_WRONG)
-        conclude_wrong(run, c);
-    else if (c->result.outcome == CASE_UNSUPPORTED)
-        snprintf(c->reason, sizeof c->reason, "not served: %s", c->result.message);
-    else
-        snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
-}
-
-/* Is this case one of the tenth that is measured all the same, by chance? Where equal code is
- * slower after all, that shows there. */
-static bool is_sampled(const struct run *run, const struct run_case *c)
-{
-    return seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
-}
-
-/* One process that shows more than the threshold is no control. A file against itself on the host
- * shows how noisy that is, and no process more would change it. */
-static bool is_control(const struct run *run, const struct run_case *c)
-{
-    const struct run_process *p = &c->sequence[RUN_FIRST].process[0];
-    bool own_noise = !counts_cycles(run) && run_same_library(run, c);
-    return own_noise ||
-           (fabs(p->d) <= log1p(run_threshold(run, c)) && !run_calls_stand_out(run, p));
-}
-
-/* What runs the same machine code on the same arguments takes the same time: one process is a
- * control of that. On the host only the same file takes the same time. */
-static bool is_settled(const struct run *run, const struct run_case *c)
-{
-    const struct run_sequence *q = &c->sequence[RUN_FIRST];
-    bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
-    return !run->policy.full && !host_is_judged && c->result.outcome == CASE_MEASURED &&
-           q->n == 1 && same_thing(run, c) && is_control(run, c) && !run_may_move(run, c) &&
-           !is_sampled(run, c);
-}
-
-static void decide_case(const struct run *run, struct run_case *c)
-{
-    if (c->result.outcome != CASE_MEASURED) {
-        decide_unmeasured(run, c);
-    } else if (is_settled(run, c)) {
-        double d = c->sequence[RUN_FIRST].process[0].d;
-        bool is_flat = fabs(d) <= log1p(run_threshold(run, c)) &&
-                       !run_calls_stand_out(run, &c->sequence[RUN_FIRST].process[0]);
-        c->verdict = VERDICT_PASS;
-        snprintf(c->reason, sizeof c->reason, "same code: candidate and %s %s (%+.2f %% in %s)",
-                 run->policy.other, same_thing(run, c), 100 * expm1(d),
-                 is_flat ? "one process, as a control" : "the one process: this host's noise");
-    } else if (c->mode == RUN_NONE) {
-        c->verdict = VERDICT_NO_VERDICT;
-        const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"
-                                                : "no comparable baseline is stored";
-        bool is_new = !run->against_sha256 && !c->has_baseline;
-        snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
-                 is_new ? "; --accept-new makes this measurement one" : "");
-    } else {
-        decide_measured(run, c);
-        plan_more(c);
-        run_ask_more(run, c);
-    }
-}
-
-/* Notes and messages of workers go behind the reason. */
-static void complete_reason(struct run_case *c)
-{
-    size_t used = strlen(c->reason);
-    if (c->note[0] && used < sizeof c->reason)
-        used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
-    if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
-        snprintf(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
-}
-
 /* ---- processes ---- */
 
 static bool is_wanted(const struct run_case *c, enum run_stage stage)
@@ -450,7 +209,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
     take_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
-        decide_unmeasured(run, c);
+        run_decide(run, c);
 }
 
 /* Room for the plan of a process, one element a case. */
@@ -502,11 +261,11 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
         shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
         for (size_t i = 0; i < n && stage == RUN_FIRST; i++)
-            if (is_settled(run, &run->cases[i]))
+            if (run_is_settled(run, &run->cases[i]))
                 run->cases[i].sequence[RUN_FIRST].wanted = 1;
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
-                decide_case(run, &run->cases[i]);
+                run_decide(run, &run->cases[i]);
     }
 }
 
@@ -565,6 +324,16 @@ static enum gate_status fail_interrupted(const struct run *run, struct gate_erro
                      "interrupted by signal %d (%s) when %zu of %zu cases were measured: nothing "
                      "is stored, and no baseline has changed",
                      number, strsignal(number), n_done, n);
+}
+
+/* Notes and messages of workers go behind the reason. */
+static void complete_reason(struct run_case *c)
+{
+    size_t used = strlen(c->reason);
+    if (c->note[0] && used < sizeof c->reason)
+        used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
+    if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
+        snprintf(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
 }
 
 static void conclude(struct run *run)

@@ -181,6 +181,13 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
  * baseline later. That it cannot be kept is said on standard error. */
 void run_keep_candidate(const struct run *run);
 
+/* After each process of a case: its verdict and reason, or how many more are wanted. */
+void run_decide(const struct run *run, struct run_case *c);
+
+/* What runs the same machine code on the same arguments takes the same time: one process is a
+ * control of that. On the host only the same file takes the same time. */
+bool run_is_settled(const struct run *run, const struct run_case *c);
+
 /* May its baseline move although the candidate runs its machine code? It is of another epoch, runs
  * before this one have begun to move it, or the first process finds it off its record. */
 bool run_may_move(const struct run *run, const struct run_case *c);
