@@ -333,6 +333,7 @@ dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
 GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
     share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
 SERVER_MAN := share/man/man1/gate-server.1
+DOC := share/doc/kernel-gate
 CMAKE_FILE := lib/cmake/kernel-gate/kernel-gate-config.cmake
 
 ## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
@@ -353,6 +354,7 @@ install: all
 	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
 	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
+	$(Q)install -Dm 644 docs/kernels.md $(I)/$(DOC)/kernels.md
 	$(Q)sed 's|/usr/local|$(PREFIX)|g' ci/gate-server.service \
 	    > $(I)/lib/systemd/system/gate-server.service
 	$(Q)install -m 644 ci/gate-server.socket $(I)/lib/systemd/system
@@ -363,7 +365,7 @@ uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
 	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
 	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN))
-	$(Q)rm -rf $(I)/$(dir $(CMAKE_FILE)) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
+	$(Q)rm -rf $(I)/$(DOC) $(I)/$(dir $(CMAKE_FILE)) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to
 .PHONY: deps

@@ -43,7 +43,8 @@ if [ -e "$lib/libours.so" ]; then
 https://docs.nvidia.com/cuda/eula/' >"$licences/cuda-runtime.txt"
 fi
 cp LICENSE CHANGELOG.md "$stage/"
-# What it takes to write a kernel library.
+# What it takes to write a kernel library and its suite.
+install -Dm 644 docs/kernels.md "$stage/docs/kernels.md"
 install -Dm 644 kernels/kernel.h "$stage/include/kernel-gate/kernel.h"
 mkdir -p "$stage/lib/pkgconfig"
 sed "s|@VERSION@|$version|" ci/kernel-gate.pc >"$stage/lib/pkgconfig/kernel-gate.pc"

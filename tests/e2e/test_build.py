@@ -160,6 +160,7 @@ class Build(unittest.TestCase):
                      "share/man/man1/gate-server.1",
                      "share/bash-completion/completions/gate",
                      "lib/cmake/kernel-gate/kernel-gate-config.cmake",
+                     "share/doc/kernel-gate/kernels.md",
                      "share/kernel-gate/schemas/run.schema.json"):
             self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
         self.compiles_a_library(at)
@@ -191,7 +192,7 @@ class Build(unittest.TestCase):
             tar.extractall(at)
         top, = os.listdir(at)
         for name in ("bin/gate", "lib/kernel-gate/libhost.so", "lib/kernel-gate/libcjson.so.1",
-                     "share/kernel-gate/suites/host.json", "README.md",
+                     "share/kernel-gate/suites/host.json", "README.md", "docs/kernels.md",
                      "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
         self.compiles_a_library(os.path.join(at, top))
@@ -208,7 +209,8 @@ class Build(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         for name, files in (
                 ("kernel-gate", ("bin/gate", "lib/kernel-gate/libhost.so",
-                                 "share/man/man1/gate.1.gz", "share/pkgconfig/kernel-gate.pc")),
+                                 "share/man/man1/gate.1.gz", "share/pkgconfig/kernel-gate.pc",
+                                 "share/doc/kernel-gate/kernels.md")),
                 ("kernel-gate-server", ("bin/gate-server", "share/man/man1/gate-server.1.gz",
                                         "lib/systemd/system/gate-server.service"))):
             package, = glob.glob(os.path.join(TREE, "dist", name + "_1.2.3+4+gabc_*.deb"))

@@ -53,6 +53,27 @@ class Readme(unittest.TestCase):
         self.assertEqual((built.returncode, built.stdout), (0, ""))
 
 
+class Kernels(unittest.TestCase):
+    """docs/kernels.md names the tensors of each op as kernel.h does."""
+
+    def test_the_table_is_that_of_the_header(self):
+        header = text_of("kernels/kernel.h")
+        comment = header[header.index("What is computed"):header.index("enum kg_op {")]
+        ops = {}
+        for name, inputs, outputs in re.findall(
+                r"^ \* (\w+) +in: (.*?) +out: (.*)$", comment, re.MULTILINE):
+            ops[name.lower()] = tuple(re.findall(r"\w+\[[\w,]+\]", part)
+                                      for part in (inputs, outputs))
+        rows = re.findall(r"^\| `(\w+)` \| (\S*\[.*?) \| (.*?) \| (.*) \|$",
+                          text_of("docs/kernels.md"), re.MULTILINE)
+        self.assertEqual({op: (a.split(), b.split()) for op, a, b, _ in rows}, ops)
+        self.assertEqual(len(ops), 5)
+        problem = header[header.index("struct kg_problem {"):header.index("struct kg_device {")]
+        for _, _, _, members in rows:
+            for member in members.replace(",", "").replace("`", "").split():
+                self.assertIn(member, problem + "KG_FLAG_CAUSAL")
+
+
 class Environment(unittest.TestCase):
     """docs/ci.md lists the variables that the gate reads: all of them, and no other."""
 
