@@ -334,7 +334,8 @@ GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
     share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
 SERVER_MAN := share/man/man1/gate-server.1
 DOC := share/doc/kernel-gate
-CMAKE_FILE := lib/cmake/kernel-gate/kernel-gate-config.cmake
+CMAKE_FOLDER := lib/cmake/kernel-gate
+CMAKE_FILES := kernel-gate-config.cmake kernel-gate-config-version.cmake
 
 ## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
 .PHONY: install
@@ -342,11 +343,12 @@ I = $(DESTDIR)$(PREFIX)
 install: all
 	$(Q)install -d $(I)/bin $(I)/$(LIB) $(I)/$(SHARE)/suites $(I)/$(SHARE)/schemas \
 	    $(I)/lib/systemd/system $(I)/$(INCLUDE) $(I)/lib/pkgconfig \
-	    $(addprefix $(I)/,$(dir $(GENERATED) $(CMAKE_FILE)))
+	    $(addprefix $(I)/,$(dir $(GENERATED)) $(CMAKE_FOLDER))
 	$(Q)install $(PROGRAMS) $(I)/bin
 	$(Q)install -m 644 kernels/kernel.h $(I)/$(INCLUDE)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate.pc > $(I)/lib/pkgconfig/kernel-gate.pc
-	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate-config.cmake > $(I)/$(CMAKE_FILE)
+	$(Q)for file in $(CMAKE_FILES); do \
+	    sed 's|@VERSION@|$(VERSION)|' ci/$$file > $(I)/$(CMAKE_FOLDER)/$$file; done
 	$(Q)for kind in man bash zsh fish; do for file in $(GENERATED); do case $$kind:$$file in \
 	    man:*.1|bash:share/bash*|zsh:share/zsh*|fish:share/fish*) \
 	    $(B)/bin/gate generate $$kind > $(I)/$$file ;; esac; done; done
@@ -365,7 +367,7 @@ uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
 	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
 	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN))
-	$(Q)rm -rf $(I)/$(DOC) $(I)/$(dir $(CMAKE_FILE)) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
+	$(Q)rm -rf $(I)/$(DOC) $(I)/$(CMAKE_FOLDER) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to
 .PHONY: deps

@@ -49,8 +49,9 @@ install -Dm 644 kernels/kernel.h "$stage/include/kernel-gate/kernel.h"
 mkdir -p "$stage/lib/pkgconfig"
 sed "s|@VERSION@|$version|" ci/kernel-gate.pc >"$stage/lib/pkgconfig/kernel-gate.pc"
 mkdir -p "$stage/lib/cmake/kernel-gate"
-sed "s|@VERSION@|$version|" ci/kernel-gate-config.cmake \
-    >"$stage/lib/cmake/kernel-gate/kernel-gate-config.cmake"
+for file in kernel-gate-config.cmake kernel-gate-config-version.cmake; do
+    sed "s|@VERSION@|$version|" "ci/$file" >"$stage/lib/cmake/kernel-gate/$file"
+done
 if [ -d tests/gpu ]; then
     mkdir -p "$stage/tests/e2e" # of which tests/gpu takes these
     cp -r tests/run tests/gpu "$stage/tests/"

@@ -178,6 +178,30 @@ class Build(unittest.TestCase):
         left = [os.path.join(folder, f) for folder, _, files in os.walk(root) for f in files]
         self.assertEqual(left, [keep])
 
+    @unittest.skipUnless(shutil.which("cmake"), "no cmake")
+    def test_cmake_finds_the_installed_header(self):
+        root = os.path.join(SCRATCH, "cmake-root")
+        done = make("install", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        source = os.path.join(SCRATCH, "cmake-source")
+        os.mkdir(source)
+        with open(os.path.join(source, "library.c"), "w", encoding="utf-8") as file:
+            file.write("#include <kernel.h>\n"
+                       "KG_EXPORT const struct kg_library *kg_library(void) { return 0; }\n")
+        for version, found in (("9", False), ("0.3", False), ("0.1", True), ("0.2", True),
+                               ("0.2.0", True), ("", True)):  # the last one is built
+            with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+                file.write("cmake_minimum_required(VERSION 3.18)\nproject(mine C)\n"
+                           f"find_package(kernel-gate {version} REQUIRED)\n"
+                           "add_library(mine SHARED library.c)\n"
+                           "target_link_libraries(mine PRIVATE kernel-gate::kernel)\n")
+            at = os.path.join(SCRATCH, "cmake-build" + version)
+            done = run("cmake", "-S", source, "-B", at,
+                       "-DCMAKE_PREFIX_PATH=" + os.path.join(root, "opt/gate"))
+            self.assertEqual(done.returncode == 0, found, done.stdout)
+        done = run("cmake", "--build", os.path.join(SCRATCH, "cmake-build"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_libraries_show_one_symbol(self):
         shown = run("nm", "-D", "--defined-only", "build/lib/kernel-gate/libhost.so")
         self.assertEqual([line.split()[-1] for line in shown.stdout.splitlines()], ["kg_library"])
