@@ -137,7 +137,7 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
     if (!machine_code_is_read(*out))
         return gate_fail(err, GATE_USAGE,
                          "the GPU code of '%.300s' cannot be read: it is damaged, or compressed by "
-                         "an nvcc before CUDA 13",
+                         "LZ4 (nvcc before CUDA 13, or with --compress-mode speed)",
                          what);
     if (!machine_code_kernels(*out, &kernels))
         return gate_fail(err, GATE_USAGE,

@@ -19,7 +19,7 @@
 #define FATBIN_MAGIC 0xba55ed50u
 #define FATBIN_ELF 2       /* kind of an entry; 1 is PTX */
 #define FATBIN_ZSTD 0x8000 /* of the flags: compressed, as by nvcc -compress-all of CUDA 13 */
-#define FATBIN_LZ4 0x2000  /* as by that of CUDA 12, which is not opened */
+#define FATBIN_LZ4 0x2000  /* as by that of CUDA 12 or in the mode "speed", which is not opened */
 #define CUBIN_ENTRY 0x10   /* in st_other: a function that the host may launch */
 #define CUBIN_MACHINE 190  /* EM_CUDA */
 

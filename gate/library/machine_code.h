@@ -38,7 +38,7 @@ struct machine_kernel {
 };
 
 /* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
- * (compressed by CUDA 12, say), is no error: it has no kernel. GATE_IO: it cannot be read. The
+ * (compressed by LZ4, say), is no error: it has no kernel. GATE_IO: it cannot be read. The
  * result is the caller's. */
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err);

@@ -30,6 +30,7 @@ __global__ void sum(const float *x, float *y)
 }
 """
 ARCHITECTURES = (80, 90)
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
 def compiled_figures(log):
@@ -100,6 +101,25 @@ class Diff(Gate):
         self.show_cases(new, old, [k["new"]["name"] for k in kernels if k["architecture"] == 90])
         self.show_instructions(new, old)
         self.refuse("has a kernel for sm_70", new, old, "--arch", "70")
+
+    @unittest.skipUnless(NVCC, "no nvcc")
+    def test_what_each_way_to_compress_leaves(self):
+        """docs/faq.md says so: zstd is opened, and LZ4 is said not to be."""
+        nvcc = [NVCC, "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC"]
+        modes = re.search(r"--compress-mode \[([\w,]+)\]", subprocess.run(
+            [NVCC, "--help"], check=True, capture_output=True, text=True).stdout)
+        if not modes:
+            self.skipTest("this nvcc has no --compress-mode")
+        self.write("k.cu", b"__global__ void k(float *x) {\n" + b"".join(
+            b"x[%d] = x[%d] * x[threadIdx.x];\n" % (i, 3 * i) for i in range(512)) + b"}\n")
+        subprocess.run([*nvcc, "--compress-mode=none", self.path("k.cu"), "-o",
+                        self.path("plain.so")], check=True)
+        for mode in modes[1].split(","):
+            subprocess.run([*nvcc, f"--compress-mode={mode}", "-Xfatbin", "-compress-all",
+                            self.path("k.cu"), "-o", self.path("k.so")], check=True)
+            done = self.gate("diff", "k.so", "plain.so")
+            self.assertIn("LZ4" if mode == "speed" else "1 with the same code",
+                          done.stdout + done.stderr, mode)
 
     def show_cases(self, new, old, names):
         """A run of the host, in which two of three cases are said to launch the kernels."""
