@@ -5,12 +5,12 @@
  *
  * Regime      decode. fp16, bf16; D = 64, 128
  * Block       the query heads of a KV head packed into one tile of rows, and a share of the keys,
- *             dealt out to 4 warps that keep step with nobody while they walk
+ *             dealt out to 4 or 8 warps that keep step with nobody while they walk
  * Merge       the blocks that share a KV head are a cluster. Each warp leaves maximum, sum and O of
  *             its rows in its own shared memory; after one barrier of the cluster each block
  *             combines a part of the columns from all of them, in a fixed order. No workspace, no
  *             second kernel
- * Tiles       decode_tile of tile_policy.h: 32 (D = 128) or 64 keys, 3 slots of 8 KB a warp
+ * Tiles       32 (D = 128) or 64 keys, 3 slots of 8 KB a warp
  * Resources   registers 164 at D = 64, 213 at D = 128, no spills; shared memory 100 KB, two blocks
  *             a multiprocessor
  * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 53 % at batch 1
@@ -28,7 +28,9 @@
 namespace attention_fwd_decode
 {
 
-template <typename T, int D, bool LEAVES_FIRST> struct decode_tile_sm90 : decode_tile<T, D> {
+/* `WARPS` warps that each walk keys of their own: the groups of a tile. */
+template <typename T, int D, int WARPS, bool LEAVES_FIRST>
+struct decode_tile_sm90 : tile<T, D, 1, 1, WARPS, DECODE_TILE_ELEMENTS / D, 3> {
     static constexpr bool READ_ONCE = LEAVES_FIRST; /* see decode_leaves_first() */
 };
 
@@ -43,9 +45,6 @@ struct part {
     float max, sum;
     float4 out;
 };
-
-constexpr int WARPS = 4;
-constexpr int THREADS = 32 * WARPS;
 
 /* What a warp leaves in its ring: O of 16 rows, then maximum and sum of each. */
 template <typename Tile> constexpr int stats_offset = 16 * Tile::D * 4;
@@ -151,8 +150,8 @@ template <typename Tile>
 __device__ __forceinline__ void combine(const struct decode_params &p, float scale_log2,
                                         uint32_t shared, int rank, int batch, int kv_head)
 {
-    __shared__ struct part of_block[THREADS];
-    const int chunks = THREADS / p.cluster; /* at a time */
+    __shared__ struct part of_block[Tile::THREADS];
+    const int chunks = Tile::THREADS / p.cluster; /* at a time */
     const int block = threadIdx.x / chunks, in_pass = threadIdx.x % chunks;
     const int all = p.rows * (Tile::D / 4), share = (all + p.cluster - 1) / p.cluster;
     const int end = min((rank + 1) * share, all);
@@ -160,9 +159,9 @@ __device__ __forceinline__ void combine(const struct decode_params &p, float sca
 
     for (int pass = 0; pass < passes; pass++) {
         const int chunk = rank * share + pass * chunks + in_pass;
-        struct part of_warp[WARPS];
+        struct part of_warp[Tile::GROUPS];
 #pragma unroll
-        for (int warp = 0; warp < WARPS; warp++)
+        for (int warp = 0; warp < Tile::GROUPS; warp++)
             if (chunk < end)
                 of_warp[warp] = read_part<Tile>(shared, block, warp, chunk);
         __syncwarp(); /* barriers of the cluster want whole warps */
@@ -171,8 +170,9 @@ __device__ __forceinline__ void combine(const struct decode_params &p, float sca
         if (pass > 0)
             __syncthreads();
         if (chunk < end)
-            of_block[threadIdx.x] = merge<WARPS>(
-                WARPS, scale_log2, [&](int warp) -> const struct part & { return of_warp[warp]; });
+            of_block[threadIdx.x] = merge<Tile::GROUPS>(
+                Tile::GROUPS,
+                scale_log2, [&](int warp) -> const struct part & { return of_warp[warp]; });
         __syncthreads();
         if (block == 0 && chunk < end)
             store_chunk<Tile>(p, batch, kv_head, chunk,
@@ -184,7 +184,7 @@ __device__ __forceinline__ void combine(const struct decode_params &p, float sca
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(Tile::THREADS, Tile::GROUPS == 4 ? 2 : 1)
     attention_decode_kernel(const __grid_constant__ struct decode_params p, float scale_log2)
 {
     extern __shared__ __align__(256) unsigned char shared[];
@@ -211,8 +211,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     range.v_stride = a.v.row_stride;
     range.n_keys = a.seqlen_kv;
     range.first = first + warp;
-    range.step = WARPS;
-    range.n_tiles = (tiles - warp + WARPS - 1) / WARPS;
+    range.step = Tile::GROUPS;
+    range.n_tiles = (tiles - warp + Tile::GROUPS - 1) / Tile::GROUPS;
 
     const struct key_ring ring = {ptx::shared_address(shared) + warp * Tile::RING_BYTES, lane, 0};
     fill_ring<Tile>(ring, range);
@@ -235,12 +235,18 @@ __global__ void __launch_bounds__(THREADS, 2)
 
 using decode_kernel = void (*)(struct decode_params, float);
 
+template <typename T, int D, int WARPS> decode_kernel kernel_of_warps(const struct kg_problem *p)
+{
+    static_assert(decode_tile_sm90<T, D, WARPS, true>::RINGS_BYTES == WARPS * DECODE_RING_BYTES,
+                  "what is asked for");
+    static_assert(has_no_padding<struct decode_params>, "a parameter has padding or a float");
+    return decode_leaves_first(p) ? attention_decode_kernel<decode_tile_sm90<T, D, WARPS, true>>
+                                  : attention_decode_kernel<decode_tile_sm90<T, D, WARPS, false>>;
+}
+
 template <typename T, int D> decode_kernel kernel_of_type(const struct kg_problem *p)
 {
-    static_assert(decode_tile<T, D>::RINGS_BYTES == DECODE_SHARED_BYTES, "what is asked for");
-    static_assert(has_no_padding<struct decode_params>, "a parameter has padding or a float");
-    return decode_leaves_first(p) ? attention_decode_kernel<decode_tile_sm90<T, D, true>>
-                                  : attention_decode_kernel<decode_tile_sm90<T, D, false>>;
+    return decode_warps(p) == 8 ? kernel_of_warps<T, D, 8>(p) : kernel_of_warps<T, D, 4>(p);
 }
 
 decode_kernel kernel_of(const struct kg_problem *p)
@@ -254,14 +260,14 @@ decode_kernel kernel_of(const struct kg_problem *p)
 int supports(const struct kg_problem *p, const struct kg_device *device)
 {
     return attention_supports(p, device) && device->cc_major == 9 && device->cc_minor == 0 &&
-           device->shared_bytes_optin >= DECODE_SHARED_BYTES &&
+           device->shared_bytes_optin >= decode_shared_bytes(p) &&
            decode_cluster(p, device->sm_count) > 0;
 }
 
 enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
 {
     (void)device;
-    return allow_shared(kernel_of(p), DECODE_SHARED_BYTES);
+    return allow_shared(kernel_of(p), decode_shared_bytes(p));
 }
 
 enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
@@ -284,8 +290,8 @@ enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
     cluster.val.clusterDim.x = (unsigned)params.cluster;
     cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
     config.gridDim = dim3((unsigned)(params.a.batch * params.a.kv_heads * params.cluster));
-    config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = DECODE_SHARED_BYTES;
+    config.blockDim = dim3(32u * (unsigned)decode_warps(p));
+    config.dynamicSmemBytes = (size_t)decode_shared_bytes(p);
     config.stream = (cudaStream_t)args->stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
