@@ -27,7 +27,6 @@ static const struct {
 } dtypes[PROBLEM_DTYPES] = {
     {"fp16", KG_F16, 0, 6e-4},
     {"bf16", KG_BF16, 0, 4e-3},
-    /* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
     {"fp32", KG_F32, 0, 1e-5},
     /* Products of factors with 10-bit mantissas: 3e-4 rounded, 6e-4 truncated. */
     {"tf32", KG_F32, KG_FLAG_TF32, 1e-3},
@@ -64,9 +63,23 @@ const char *problem_dtype_name(const struct kg_problem *p)
     return dtypes[problem_dtype_index(p)].name;
 }
 
+/* The most terms that an element of an output is the sum of; an attention averages them. */
+static int64_t longest_sum(const struct kg_problem *p)
+{
+    if (p->op == KG_OP_LINEAR_RELU_BWD)
+        return p->m > p->n ? p->m : p->n;
+    return p->op == KG_OP_ATTENTION_FWD ? 0 : p->k;
+}
+
+/* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
+#define FP32_SUM 16384 /* terms, from which on their limit grows like that */
+
 double problem_error_limit(const struct kg_problem *p)
 {
-    return dtypes[problem_dtype_index(p)].error_limit;
+    const double limit = dtypes[problem_dtype_index(p)].error_limit;
+    if (p->dtype != KG_F32 || p->flags & KG_FLAG_TF32 || longest_sum(p) <= FP32_SUM)
+        return limit;
+    return limit * sqrt((double)longest_sum(p) / FP32_SUM);
 }
 
 size_t problem_dtype_bytes(uint32_t dtype)

@@ -59,7 +59,8 @@ struct kg_tensor problem_dense(const struct kg_problem *p, const struct problem_
 double problem_flops(const struct kg_problem *p);
 double problem_bytes(const struct kg_problem *p);
 
-/* Limit of the relative Frobenius error: about twice the rounding level of the dtype. */
+/* Limit of the relative Frobenius error: about twice the rounding level of the dtype, and of long
+ * sums in fp32. */
 double problem_error_limit(const struct kg_problem *p);
 
 #endif

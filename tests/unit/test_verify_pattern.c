@@ -458,6 +458,39 @@ static void test_rounded_weights_are_right(void **state)
     }
 }
 
+/* Relative error of sums of `k` products, each of which is added in three parts, as 3xTF32 does. */
+static double error_of_long_sums(int64_t k, uint64_t seed)
+{
+    double error_sq = 0, norm_sq = 0;
+    for (int i = 0; i < 16; i++) {
+        float sum = 0;
+        double exact = 0;
+        for (int64_t l = 0; l < k; l++) {
+            const float a = (float)next_normal(&seed), b = (float)next_normal(&seed);
+            const float high = kg_float_from_bits(kg_float_bits(a) & ~0x1fffu),
+                        other = kg_float_from_bits(kg_float_bits(b) & ~0x1fffu);
+            sum += high * (b - other);
+            sum += (a - high) * other;
+            sum += high * other;
+            exact += (double)a * (double)b;
+        }
+        error_sq += ((double)sum - exact) * ((double)sum - exact);
+        norm_sq += exact * exact;
+    }
+    return sqrt(error_sq / norm_sq);
+}
+
+static void test_long_sums_in_fp32_are_right(void **state)
+{
+    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 4, 4, 200000);
+    double largest = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        largest = fmax(largest, error_of_long_sums(p.k, seed * 0x9e3779b97f4a7c15u));
+    assert_true(largest > 1e-5); /* of short ones */
+    assert_true(largest <= problem_error_limit(&p));
+}
+
 /* A causal mask hides it from all rows but the last one. */
 static void test_of_two_heads_one_finds_the_last_key(void **state)
 {
@@ -498,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_may_cancel_is_not_drawn),
         cmocka_unit_test(test_a_change_is_of_one_element),
         cmocka_unit_test(test_retrieval_finds_keys),
+        cmocka_unit_test(test_long_sums_in_fp32_are_right),
         cmocka_unit_test(test_rounded_weights_are_right),
         cmocka_unit_test(test_shifted_values_are_none_of_fp16),
         cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
