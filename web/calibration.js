@@ -40,7 +40,7 @@ export function rate(part, of) {
 /** "2 %", "2.5 %": what somebody has set, with no more digits than it has. */
 export const setPercent = (share) => `${Number((share * 100).toPrecision(3))}\u202f%`;
 
-export const shareName = (share) => (share === 0 ? "Unchanged" : `+${setPercent(share)}`);
+const shareName = (share) => (share === 0 ? "Unchanged" : `+${setPercent(share)}`);
 
 /** Worst first, as the reports have it: unresolved, false fails, minimum detectable effect. */
 function order(a, b) {

@@ -10,7 +10,7 @@ import { tableBox } from "./parts.js";
 const round = (v) => Math.round(v * 100) / 100;
 
 /** The processes of a case that compared anything, in order, each with its ratio; maybe none. */
-export function processesOf(item) {
+function processesOf(item) {
     return (item.processes ?? []).filter((p) => p.log_ratio !== null)
         .map((p, i) => ({ ...p, ratio: Math.exp(p.log_ratio), number: i + 1 }))
         .filter((p) => Number.isFinite(p.ratio));

@@ -108,7 +108,7 @@ export function dateText(ms) {
 }
 
 /** "2026-11-20 14:54:03 UTC"; throws where the calendar ends. */
-export function utcText(ms) {
+function utcText(ms) {
     return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 

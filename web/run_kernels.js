@@ -16,7 +16,7 @@ const same = (a, b) => a.code_sha256 !== undefined && a.code_sha256 === b.code_s
     a.shared_bytes === b.shared_bytes;
 
 /** Pairs of kernels that differ: by name, or where each side has one alone, those two. */
-export function pairsOf(mine, other) {
+function pairsOf(mine, other) {
     const alone = mine.length === 1 && other.length === 1;
     const find = (among, k) => among.find((x) => x.name === k.name) ?? (alone ? among[0] : null);
     return [

@@ -15,7 +15,7 @@ const QUANTILES = [["lowest", 0], ["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p
 const round = (v) => Math.round(v * 100) / 100;
 
 /** Base64 of little-endian float32, as nanoseconds, sorted; empty where there is nothing. */
-export function decode(text) {
+function decode(text) {
     let bytes;
     try {
         bytes = Uint8Array.from(atob(text ?? ""), (c) => c.charCodeAt(0));

@@ -45,8 +45,6 @@
     "('pass', 'regression', 'improvement', 'wrong', 'no-verdict', 'environment')"
 #define STATES "('new', 'acknowledged', 'accepted', 'fixed', 'ignored')"
 #define POSITIVE(column) column " REAL CHECK (" column " > 0 AND " column " < 9e999)"
-#define POSITIVE_NOT_NULL(column) \
-    column " REAL NOT NULL CHECK (" column " > 0 AND " column " < 9e999)"
 #define NOT_NEGATIVE(column) column " REAL CHECK (" column " >= 0 AND " column " < 9e999)"
 
 static const char schema[] =

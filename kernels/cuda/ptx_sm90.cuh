@@ -192,11 +192,6 @@ template <int Pending> __device__ __forceinline__ void tma_store_wait_read()
     asm volatile("cp.async.bulk.wait_group.read %0;\n" ::"n"(Pending) : "memory");
 }
 
-__device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap *map)
-{
-    asm volatile("prefetch.tensormap [%0];\n" ::"l"(map) : "memory");
-}
-
 /* Orders this thread's ordinary writes to shared memory before reads by the copy engine or by
  * wgmma. In every writing thread, then a barrier. */
 __device__ __forceinline__ void fence_async_shared()

@@ -11,7 +11,6 @@ BUILD = os.environ["KERNEL_GATE_BUILD"]
 GATE = os.path.join(BUILD, "bin", "gate")
 LIBRARIES = os.path.join(BUILD, "lib", "kernel-gate")
 OURS = os.path.join(LIBRARIES, "libours.so")
-CUBLAS = os.path.join(LIBRARIES, "libcublas_provider.so")
 CASE = "linear_relu/fp16/m1024-k784-n2048"
 
 
