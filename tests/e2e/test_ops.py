@@ -312,6 +312,25 @@ class Answers(SeededCase):
         self.assertEqual([r.status for r in second], [200] * len(paths))
         self.assertEqual(len(self.server.json("/api/v1/runs?limit=100")["runs"]), 21)
 
+    def test_who_saw_what_is_new_is_not_sent_what_was_kept(self):
+        """Another process writes, and one address is asked for before another, which is kept."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
+
+        def subject(limit):
+            connection.request("GET", f"/api/v1/runs?limit={limit}")
+            return json.loads(connection.getresponse().read())["runs"][0]["subject"]
+
+        db = sqlite3.connect(self.db, timeout=PATIENCE)
+        db.execute("PRAGMA synchronous = OFF")
+        for i in range(30):
+            subject(1)
+            with db:
+                db.execute("UPDATE run SET subject = ?", (f"change {i}",))
+                db.execute("UPDATE identity SET n_writes = n_writes + 1")
+            self.assertEqual([subject(2 + i), subject(1)], [f"change {i}"] * 2)
+        connection.close()
+        db.close()
+
     def test_tags_outlive_a_restart(self):
         other = Server(self.db)
         for path in ("/api/v1/devices", "/feed.atom", "/"):
