@@ -6,17 +6,10 @@
 #include "kernels/reference/half.h"
 #include "gate/base/seed.h"
 #include "gate/launch/operands.h"
+#include "gate/verify/verify_pattern_attention.h"
 
 #define CONSTANT_END 16 /* the part of a tensor that is not constant is one of so many */
 #define FEW_ELEMENTS 32 /* of an output */
-
-/* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
-#define RETRIEVAL_SCORE 2.0
-#define RAMP_SCORE 100.0
-#define STRETCHED 300.0 /* deviation of the scores */
-#define STRETCHED_FP32 10.0
-#define MASKED_SCORE 8.0
-#define FAINT_VALUE 32.0 /* of keys that have a 50th of the weight of the dominant one, or less */
 
 static const struct {
     const char *name;
@@ -117,86 +110,11 @@ bool probe_applies(enum probe probe, const struct kg_problem *p)
     }
 }
 
-/* ---- random numbers by counter ---- */
-
-static double uniform(uint64_t seed, int64_t index)
-{
-    return ((double)(seed_at(seed, (uint64_t)index) >> 11) + 0.5) * 0x1p-53;
-}
-
-static int integer(uint64_t seed, int64_t index, int least, int most)
-{
-    return least + (int)(seed_at(seed, (uint64_t)index) % (uint64_t)(most - least + 1));
-}
-
-#define NORMALS 65536 /* a power of two */
-
-static double normals[NORMALS];
-
-/* Box and Muller. */
-static void make_normals(void)
-{
-    for (int64_t i = 0; i < NORMALS; i++)
-        normals[i] = sqrt(-2 * log(uniform(0, 2 * i))) * cos(2 * M_PI * uniform(0, 2 * i + 1));
-}
-
-/* N(0,1) out of a table: to draw each anew would take most of the time of a check. */
-static double normal(uint64_t seed, int64_t index)
-{
-    return normals[seed_at(seed, (uint64_t)index) % NORMALS];
-}
-
-static double sign(uint64_t seed, int64_t index)
-{
-    return seed_at(seed, (uint64_t)index) & 1 ? 1 : -1;
-}
-
-/* ---- tensors ---- */
-
-static int64_t elements_of(const struct kg_tensor *t)
-{
-    int64_t n = 1;
-    for (uint32_t r = 0; r < t->rank; r++)
-        n *= t->shape[r];
-    return n;
-}
-
-static int64_t offset_of(const struct kg_tensor *t, int64_t flat)
-{
-    int64_t at = 0;
-    for (uint32_t r = t->rank; r-- > 0;) {
-        at += flat % t->shape[r] * t->stride[r];
-        flat /= t->shape[r];
-    }
-    return at;
-}
-
-static void put(const struct kg_tensor *t, int64_t flat, double value)
-{
-    kg_store_float(t->data, t->dtype, offset_of(t, flat), (float)value);
-}
-
-/* Value of element `flat` of tensor `i`; n is how many the tensor has. */
-typedef double (*value_fn)(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                           uint64_t seed);
-
-/* Fills tensor `i` row by row, whose elements are neighbours. */
-static void fill_tensor(value_fn value, const struct kg_problem *p, const struct kg_tensor *t,
-                        unsigned i, uint64_t seed)
-{
-    int64_t n = elements_of(t), columns = t->shape[t->rank - 1];
-    for (int64_t first = 0; first < n; first += columns) {
-        int64_t at = offset_of(t, first);
-        for (int64_t c = 0; c < columns; c++)
-            kg_store_float(t->data, t->dtype, at + c, (float)value(p, i, first + c, n, seed));
-    }
-}
-
-static void fill_by(value_fn value, const struct kg_problem *p, const struct kg_tensor *in,
+static void fill_by(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *in,
                     unsigned n_in, uint64_t seed)
 {
     for (unsigned i = 0; i < n_in; i++)
-        fill_tensor(value, p, &in[i], i, seed_at(seed, i));
+        pattern_fill(value, p, &in[i], i, seed_at(seed, i));
 }
 
 /* ---- the GEMM family ---- */
@@ -207,7 +125,7 @@ static double value_normal(const struct kg_problem *p, unsigned i, int64_t flat,
     (void)p;
     (void)i;
     (void)n;
-    return normal(seed, flat);
+    return pattern_normal(seed, flat);
 }
 
 static double value_uniform(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
@@ -216,7 +134,7 @@ static double value_uniform(const struct kg_problem *p, unsigned i, int64_t flat
     (void)p;
     (void)i;
     (void)n;
-    return uniform(seed, flat);
+    return pattern_uniform(seed, flat);
 }
 
 /* Sums are below 2^24 whatever the signs, factors fit the mantissa of bf16, and what is drawn
@@ -243,7 +161,7 @@ static double value_integer(const struct kg_problem *p, unsigned i, int64_t flat
     (void)n;
     (void)p;
     int most = i == 3 ? 1 : largest_integer;
-    return integer(seed, flat, -most, most);
+    return pattern_integer(seed, flat, -most, most);
 }
 
 /* Integers, so that sums of few terms do not nearly cancel; keys and values are as ever. */
@@ -251,9 +169,9 @@ static double value_constant(const struct kg_problem *p, unsigned i, int64_t fla
                              uint64_t seed)
 {
     if (p->op == KG_OP_ATTENTION_FWD && i > 0)
-        return normal(seed, flat);
+        return pattern_normal(seed, flat);
     bool at_end = flat >= n - (n + CONSTANT_END - 1) / CONSTANT_END;
-    return at_end ? integer(seed, flat, -4, 4) : i > 0;
+    return at_end ? pattern_integer(seed, flat, -4, 4) : i > 0;
 }
 
 /* Step of the sum that an element of factor `i` (0 or 1) belongs to. */
@@ -279,16 +197,17 @@ static double value_cancelling(const struct kg_problem *p, unsigned i, int64_t f
 {
     (void)n;
     if (i > 1) /* a bias */
-        return 128 * integer(seed, flat, -4, 4);
+        return 128 * pattern_integer(seed, flat, -4, 4);
     int64_t depth = depth_of(p, i, flat);
     bool second = depth >= (p->k + 1) / 2;
     int64_t source = second ? mirrored(p, i, flat, depth) : flat;
     if (i == 0)
-        return (second ? -128.0 : 128.0) * integer(seed, source, -4, 4);
-    double value = 64.0 * integer(seed, source, -1, 1);
+        return (second ? -128.0 : 128.0) * pattern_integer(seed, source, -4, 4);
+    double value = 64.0 * pattern_integer(seed, source, -1, 1);
     /* Alone, the middle of an odd sum has nothing that takes it back. */
     bool alone = p->k % 2 && depth == p->k / 2;
-    return alone ? integer(seed, flat, -1, 1) : value + (second ? 0 : integer(~seed, flat, -1, 1));
+    return alone ? pattern_integer(seed, flat, -1, 1)
+                 : value + (second ? 0 : pattern_integer(~seed, flat, -1, 1));
 }
 
 /* ---- powers of two ---- */
@@ -317,7 +236,7 @@ static struct exponents exponents_of(const struct kg_problem *p)
 
 static int outer_exponent(const struct exponents *e, uint64_t seed, int64_t index)
 {
-    return integer(seed, index, e->outer_least, e->outer_most);
+    return pattern_integer(seed, index, e->outer_least, e->outer_most);
 }
 
 /* Every 13th row of a product has one term alone, which may be past the range of all dtypes: of two
@@ -327,9 +246,10 @@ static int outer_exponent(const struct exponents *e, uint64_t seed, int64_t inde
 static double lone_value(const struct kg_problem *p, const struct exponents *e, int64_t row,
                          int64_t depth, uint64_t seed)
 {
-    if (depth != integer(seed, ~row, 0, (int)(p->k < 1 << 30 ? p->k - 1 : 1 << 30)))
+    if (depth != pattern_integer(seed, ~row, 0, (int)(p->k < 1 << 30 ? p->k - 1 : 1 << 30)))
         return 0;
-    return ldexp(1 + integer(seed, row, 0, 2), e->largest - integer(~seed, row, 0, 2 * e->step));
+    return ldexp(1 + pattern_integer(seed, row, 0, 2),
+                 e->largest - pattern_integer(~seed, row, 0, 2 * e->step));
 }
 
 /* X, W and b of a layer, A and B of a product. Columns without products show the bias alone. */
@@ -337,11 +257,11 @@ static double product_exponents(const struct kg_problem *p, unsigned i, int64_t 
 {
     const struct exponents e = exponents_of(p);
     const uint64_t own = seed_at(seed, i), shared = seed_at(seed, 9);
-    int value = integer(own, flat, -4, 4);
+    int value = pattern_integer(own, flat, -4, 4);
     int64_t depth = i < 2 ? depth_of(p, i, flat) : 0;
     int64_t row = i == 2 ? flat : flat / p->k;
     int64_t column = p->op == KG_OP_GEMV ? 0 : p->op == KG_OP_GEMM ? flat % p->n : row;
-    int step = integer(shared, depth, -e.step, e.step);
+    int step = pattern_integer(shared, depth, -e.step, e.step);
     bool biased = p->op == KG_OP_LINEAR_RELU && column % 3 == 1;
     if (i == 0 && row % LONE_ROW == LONE_ROW - 1)
         return lone_value(p, &e, row, depth, own);
@@ -349,7 +269,8 @@ static double product_exponents(const struct kg_problem *p, unsigned i, int64_t 
         return ldexp(value, outer_exponent(&e, own, row) + step);
     if (i == 1)
         return biased ? 0 : ldexp(value, outer_exponent(&e, own, column) - step);
-    return biased ? ldexp(value, integer(own, ~flat, e.outer_least - e.step, e.largest)) : 0;
+    return biased ? ldexp(value, pattern_integer(own, ~flat, e.outer_least - e.step, e.largest))
+                  : 0;
 }
 
 /* Of a layer's gradients: terms of dX, dW and db alike have one exponent for each sum. */
@@ -358,10 +279,11 @@ static double gradient_exponents(const struct kg_problem *p, unsigned i, int64_t
 {
     struct exponents e = exponents_of(p);
     const uint64_t own = seed_at(seed, i), shared = seed_at(seed, 9);
-    int value = integer(own, flat, -4, 4);
+    int value = pattern_integer(own, flat, -4, 4);
     bool dy = i == 0, w = i == 2;
     bool narrow = p->dtype == KG_F16; /* down to its subnormal numbers, for which W makes room */
-    int unit = integer(shared, dy ? flat % p->n : flat / p->k, narrow ? -20 : -e.step, e.step);
+    int unit =
+        pattern_integer(shared, dy ? flat % p->n : flat / p->k, narrow ? -20 : -e.step, e.step);
     if (narrow && w)
         e.outer_most = -8;
     if (dy)
@@ -390,7 +312,7 @@ static int64_t special_place(int64_t length, uint64_t seed, uint64_t which)
     int64_t last = length - 1, border = last / 64 * 64;
     const int64_t places[] = {
         last, 0, border, border ? border - 1 : last / 2,
-        integer(seed, (int64_t)which, 0, (int)(last < 1 << 30 ? last : 1 << 30))};
+        pattern_integer(seed, (int64_t)which, 0, (int)(last < 1 << 30 ? last : 1 << 30))};
     return places[(seed + which) % 5];
 }
 
@@ -423,9 +345,9 @@ static void put_special(enum probe probe, const struct kg_problem *p, const stru
                            : special_place(lines, seed, which);
     int64_t depth = in_tail ? p->k - 1 : special_place(p->k, ~seed, which);
     double value = special_value(probe, p, seed / 8 + which);
-    put(&in[i], special_index(p, i, line, depth), value);
+    pattern_put(&in[i], special_index(p, i, line, depth), value);
     for (int64_t other = 0; other < others && isinf(value); other += 2)
-        put(&in[!i], special_index(p, !i, other, depth), 0);
+        pattern_put(&in[!i], special_index(p, !i, other, depth), 0);
 }
 
 /* In one factor alone: a line of each would leave nothing else of many an output. */
@@ -439,219 +361,30 @@ static void fill_special(enum probe probe, const struct kg_problem *p, const str
         put_special(probe, p, in, which, n, seed_at(seed, 10));
 }
 
-/* ---- attention ---- */
-
-/*
- * The key that `row` of `head` looks for: by turns of the heads near the diagonal or at the end,
- * and elsewhere. Of two heads one finds the last key with its last row, which may be all that sees
- * it.
- */
-static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t head, int64_t row)
-{
-    int64_t last = p->seqlen_kv - 1, diagonal = row + p->seqlen_kv - p->seqlen_q;
-    int64_t border = last / 64 * 64, key;
-    switch ((seed_at(seed, (uint64_t)row) + (uint64_t)head) % 8) {
-    case 0:
-    case 2:
-        key = diagonal;
-        break;
-    case 4: /* the first one that a causal mask hides */
-        key = diagonal + 1;
-        break;
-    case 6:
-        key = last;
-        break;
-    case 1:
-        key = 0;
-        break;
-    case 3:
-        key = border;
-        break;
-    case 5:
-        key = border - 1;
-        break;
-    default:
-        key = integer(~seed, head * p->seqlen_q + row, 0, (int)last);
-    }
-    return key < 0 ? 0 : key > last ? last : key;
-}
-
-/* Heads of the query tensor share a KV head by kernel.h. */
-static int64_t kv_head_of(const struct kg_problem *p, int64_t head)
-{
-    int64_t b = head / p->heads, h = head % p->heads;
-    return b * p->kv_heads + h / (p->heads / p->kv_heads);
-}
-
-static double safe_scale(const struct kg_problem *p)
-{
-    double scale = fabs(p->scale);
-    return scale > 1e-3 && scale < 1e3 ? p->scale : 1;
-}
-
-/* V is integers, so that what was found is exact. */
-static double value_found(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                          uint64_t seed)
-{
-    (void)p;
-    (void)i;
-    (void)n;
-    return integer(seed, flat, -8, 8);
-}
-
-/* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
-static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
-                       uint64_t seed)
-{
-    const int64_t rows = queries ? p->seqlen_q : p->seqlen_kv, n = elements_of(t) / p->head_dim;
-    const double size = queries ? round(RETRIEVAL_SCORE / safe_scale(p)) : 1;
-    for (int64_t line = 0; line < n; line++) {
-        int64_t head = line / rows, at = offset_of(t, line * p->head_dim);
-        int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
-        uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
-        for (int64_t d = 0; d < p->head_dim; d++)
-            kg_store_float(t->data, t->dtype, at + d, (float)(sign(code, key * 1024 + d) * size));
-    }
-}
-
-static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
-{
-    fill_codes(p, &in[0], true, seed);
-    fill_codes(p, &in[1], false, seed);
-    fill_tensor(value_found, p, &in[2], 2, seed);
-}
-
-/* Score of key j: a straight line through the keys, falling in every other head. */
-static double value_ramp(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                         uint64_t seed)
-{
-    (void)n;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim;
-    uint64_t shared = 0x72616d70; /* the direction that queries and keys have in common */
-    if (i == 2)
-        return normal(seed, flat);
-    if (i == 0)
-        return sign(shared, d) * 4;
-    int64_t head = key / p->seqlen_kv, j = key % p->seqlen_kv;
-    double at = p->seqlen_kv > 1 ? 2.0 * (double)j / (double)(p->seqlen_kv - 1) - 1 : 0;
-    double score = RAMP_SCORE * (head % 2 ? -at : at);
-    return sign(shared, d) * score / (4 * (double)p->head_dim * safe_scale(p));
-}
-
-/* The last keys have scores and values far above the others; most rows must not see them. */
-static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                           uint64_t seed)
-{
-    (void)n;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
-    uint64_t shared = 0x6d61736b;
-    if (i == 0)
-        return sign(shared, d) + normal(seed, flat) / 8;
-    bool late = key >= p->seqlen_kv - (p->seqlen_kv + 3) / 4;
-    if (i == 2)
-        return normal(seed, flat) * (late ? 64 : 1);
-    double lead = MASKED_SCORE * (double)(p->seqlen_kv - key) / (double)p->seqlen_kv;
-    double score = late ? 4 * MASKED_SCORE + MASKED_SCORE - lead : 0;
-    return normal(seed, flat) / 8 + sign(shared, d) * score / ((double)p->head_dim * safe_scale(p));
-}
-
-/* What the elements of Q and K that only one dimension has are multiplied to. */
-static double row_score(const struct kg_problem *p, uint64_t seed, int64_t query)
-{
-    double most = p->dtype == KG_F16 ? 0x1p28 : 0x1p80;
-    most = fmin(most, SCORE_MAX / safe_scale(p) * (safe_scale(p) < 0 ? -1 : 1));
-    double octaves = log2(most) + 2;
-    double size = exp2(floor(octaves * uniform(seed, query)) - 2);
-    return sign(~seed, query) * size;
-}
-
-/* Of values: past what fp16 has where the dtype goes further; other probes have values near 1. */
-static int value_octave(const struct kg_problem *p, uint64_t seed)
-{
-    if (p->dtype == KG_F16)
-        return integer(seed, 0, -24, 12);
-    int far = integer(seed, 0, 28, 100);
-    return seed_at(seed, 3) % 2 ? far : -far;
-}
-
-/*
- * A query has one element, and so has a key: 3 or 4 times a power of two. So each row has two
- * scores, a quarter apart, exact and equal to the bit for equal keys, and the soft-max is known
- * however large they are. Values are integers times a power of two, which all have.
- */
-static double value_shifted(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                            uint64_t seed)
-{
-    (void)n;
-    const double half = p->dtype == KG_F16 ? 0x1p13 : 0x1p40;
-    int64_t line = flat / p->head_dim;
-    if (i == 2)
-        return ldexp(integer(~seed, flat, -8, 8), value_octave(p, seed));
-    if (flat % p->head_dim != p->head_dim / 2)
-        return 0;
-    if (i == 1)
-        return (3 + integer(seed_at(seed, 1), line, 0, 1)) * half / 4;
-    return row_score(p, seed_at(seed, 2), line) / half;
-}
-
-/* Integers whose products are exact, and which lead to scores of this deviation. */
-static double value_stretched(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                              uint64_t seed)
-{
-    (void)n;
-    const double wanted =
-        p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32) ? STRETCHED_FP32 : STRETCHED;
-    double most = sqrt(3 * wanted / (sqrt((double)p->head_dim) * fabs(safe_scale(p))));
-    int integers = most < 1 ? 1 : most > 100 ? 100 : (int)most;
-    return i == 2 ? normal(seed, flat) : integer(seed_at(seed, i), flat, -integers, integers);
-}
-
-/* The dominant key of a KV head leads by 4 to 8 nats; the values of the others are 32 and alike. */
-static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                          uint64_t seed)
-{
-    (void)n;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
-    uint64_t shared = 0x6661696e,
-             head = seed_at(seed, (uint64_t)(flat / p->head_dim / p->seqlen_kv));
-    if (i == 0)
-        return sign(shared, d);
-    /* Early keys more often than late ones, which a mask hides from most rows. */
-    int64_t dominant = integer(head, 1, 0, (int)(p->seqlen_kv - 1));
-    dominant = head & 1 ? dominant : dominant / 8;
-    double lead = key == dominant ? integer(head, 2, 4, 8) : 0;
-    if (i == 2)
-        return (key == dominant ? 0 : FAINT_VALUE) + normal(seed, flat);
-    return sign(shared, d) * lead / ((double)p->head_dim * safe_scale(p));
-}
-
 /* Q and K of these probes are made from one seed, since they have to fit each other. */
-static void fill_together(value_fn value, const struct kg_problem *p, const struct kg_tensor *in,
+static void fill_together(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *in,
                           unsigned n_in, uint64_t seed)
 {
     for (unsigned i = 0; i < n_in; i++)
-        fill_tensor(value, p, &in[i], i, seed);
+        pattern_fill(value, p, &in[i], i, seed);
 }
 
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                 unsigned n_in, uint64_t seed)
 {
-    static const value_fn values[PROBES] = {
+    static const pattern_fn values[PROBES] = {
         [PROBE_NORMAL] = value_normal,       [PROBE_UNIFORM] = value_uniform,
         [PROBE_INTEGERS] = value_integer,    [PROBE_CANCELLATION] = value_cancelling,
         [PROBE_EXPONENTS] = value_exponents, [PROBE_CONSTANT] = value_constant,
-        [PROBE_RAMP] = value_ramp,           [PROBE_MASKED] = value_masked,
-        [PROBE_SHIFTED] = value_shifted,     [PROBE_STRETCHED] = value_stretched,
-        [PROBE_FAINT] = value_faint,
     };
-    if (normals[0] == 0)
-        make_normals();
     largest_integer = probe_integers(p);
     if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND || probe == PROBE_NAN_SECOND)
         fill_special(probe, p, in, n_in, seed);
     else if (probe == PROBE_RETRIEVAL)
-        fill_retrieval(p, in, seed);
-    else if (probe >= PROBE_RETRIEVAL || probe == PROBE_EXPONENTS)
+        attention_pattern_retrieval(p, in, seed);
+    else if (probe >= PROBE_RETRIEVAL)
+        fill_together(attention_pattern(probe), p, in, n_in, seed);
+    else if (probe == PROBE_EXPONENTS)
         fill_together(values[probe], p, in, n_in, seed);
     else
         fill_by(values[probe], p, in, n_in, seed);
@@ -663,13 +396,13 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
 
 static double element(const struct kg_tensor *t, int64_t flat)
 {
-    return (double)kg_load_float(t->data, t->dtype, offset_of(t, flat));
+    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
 }
 
 /* The largest of a few elements: its change shows most. */
 static int64_t large_element(const struct kg_tensor *t, uint64_t seed)
 {
-    int64_t n = elements_of(t), found = 0;
+    int64_t n = pattern_elements(t), found = 0;
     for (int64_t i = 0; i < TRIES; i++) {
         int64_t at = (int64_t)(seed_at(seed, (uint64_t)i) % (uint64_t)n);
         if (i == 0 || fabs(element(t, at)) > fabs(element(t, found)))
@@ -687,11 +420,12 @@ void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_
     int64_t at = large_element(&in[i], seed);
     double value = element(&in[i], at);
     if (p->op != KG_OP_ATTENTION_FWD && probe == PROBE_UNIFORM) /* sums that cannot cancel */
-        put(&in[i], at, value < 0.5 ? value + 0.5 : value - 0.5);
+        pattern_put(&in[i], at, value < 0.5 ? value + 0.5 : value - 0.5);
     else if (p->op != KG_OP_ATTENTION_FWD)
-        put(&in[i], at, -value);
+        pattern_put(&in[i], at, -value);
     else if (probe == PROBE_NORMAL)
-        put(&in[i], at, i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / safe_scale(p))));
+        pattern_put(&in[i], at,
+                    i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / attention_safe_scale(p))));
     else
-        put(&in[2], (int64_t)(seed % (uint64_t)elements_of(&in[2])), 64);
+        pattern_put(&in[2], (int64_t)(seed % (uint64_t)pattern_elements(&in[2])), 64);
 }

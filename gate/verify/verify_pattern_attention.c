@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/verify/verify_pattern_attention.h"
+
+#include <math.h>
+
+#include "gate/base/seed.h"
+#include "kernels/reference/half.h"
+
+/* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
+#define RETRIEVAL_SCORE 2.0
+#define MASKED_SCORE 8.0
+#define FAINT_VALUE 32.0 /* of keys that have a 50th of the weight of the dominant one, or less */
+
+/*
+ * The key that `row` of `head` looks for: by turns of the heads near the diagonal or at the end,
+ * and elsewhere. Of two heads one finds the last key with its last row, which may be all that sees
+ * it.
+ */
+static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t head, int64_t row)
+{
+    int64_t last = p->seqlen_kv - 1, diagonal = row + p->seqlen_kv - p->seqlen_q;
+    int64_t border = last / 64 * 64, key;
+    switch ((seed_at(seed, (uint64_t)row) + (uint64_t)head) % 8) {
+    case 0:
+    case 2:
+        key = diagonal;
+        break;
+    case 4: /* the first one that a causal mask hides */
+        key = diagonal + 1;
+        break;
+    case 6:
+        key = last;
+        break;
+    case 1:
+        key = 0;
+        break;
+    case 3:
+        key = border;
+        break;
+    case 5:
+        key = border - 1;
+        break;
+    default:
+        key = pattern_integer(~seed, head * p->seqlen_q + row, 0, (int)last);
+    }
+    return key < 0 ? 0 : key > last ? last : key;
+}
+
+/* Heads of the query tensor share a KV head by kernel.h. */
+static int64_t kv_head_of(const struct kg_problem *p, int64_t head)
+{
+    int64_t b = head / p->heads, h = head % p->heads;
+    return b * p->kv_heads + h / (p->heads / p->kv_heads);
+}
+
+double attention_safe_scale(const struct kg_problem *p)
+{
+    double scale = fabs(p->scale);
+    return scale > 1e-3 && scale < 1e3 ? p->scale : 1;
+}
+
+/* V is integers, so that what was found is exact. */
+static double value_found(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                          uint64_t seed)
+{
+    (void)p;
+    (void)i;
+    (void)n;
+    return pattern_integer(seed, flat, -8, 8);
+}
+
+/* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
+static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
+                       uint64_t seed)
+{
+    const int64_t rows = queries ? p->seqlen_q : p->seqlen_kv,
+                  n = pattern_elements(t) / p->head_dim;
+    const double size = queries ? round(RETRIEVAL_SCORE / attention_safe_scale(p)) : 1;
+    for (int64_t line = 0; line < n; line++) {
+        int64_t head = line / rows, at = pattern_offset(t, line * p->head_dim);
+        int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
+        uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
+        for (int64_t d = 0; d < p->head_dim; d++)
+            kg_store_float(t->data, t->dtype, at + d,
+                           (float)(pattern_sign(code, key * 1024 + d) * size));
+    }
+}
+
+void attention_pattern_retrieval(const struct kg_problem *p, const struct kg_tensor *in,
+                                 uint64_t seed)
+{
+    fill_codes(p, &in[0], true, seed);
+    fill_codes(p, &in[1], false, seed);
+    pattern_fill(value_found, p, &in[2], 2, seed);
+}
+
+/* Score of key j: a straight line through the keys, falling in every other head. */
+static double value_ramp(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                         uint64_t seed)
+{
+    (void)n;
+    int64_t d = flat % p->head_dim, key = flat / p->head_dim;
+    uint64_t shared = 0x72616d70; /* the direction that queries and keys have in common */
+    if (i == 2)
+        return pattern_normal(seed, flat);
+    if (i == 0)
+        return pattern_sign(shared, d) * 4;
+    int64_t head = key / p->seqlen_kv, j = key % p->seqlen_kv;
+    double at = p->seqlen_kv > 1 ? 2.0 * (double)j / (double)(p->seqlen_kv - 1) - 1 : 0;
+    double score = RAMP_SCORE * (head % 2 ? -at : at);
+    return pattern_sign(shared, d) * score / (4 * (double)p->head_dim * attention_safe_scale(p));
+}
+
+/* The last keys have scores and values far above the others; most rows must not see them. */
+static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                           uint64_t seed)
+{
+    (void)n;
+    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
+    uint64_t shared = 0x6d61736b;
+    if (i == 0)
+        return pattern_sign(shared, d) + pattern_normal(seed, flat) / 8;
+    bool late = key >= p->seqlen_kv - (p->seqlen_kv + 3) / 4;
+    if (i == 2)
+        return pattern_normal(seed, flat) * (late ? 64 : 1);
+    double lead = MASKED_SCORE * (double)(p->seqlen_kv - key) / (double)p->seqlen_kv;
+    double score = late ? 4 * MASKED_SCORE + MASKED_SCORE - lead : 0;
+    return pattern_normal(seed, flat) / 8 +
+           pattern_sign(shared, d) * score / ((double)p->head_dim * attention_safe_scale(p));
+}
+
+/* What the elements of Q and K that only one dimension has are multiplied to. */
+static double row_score(const struct kg_problem *p, uint64_t seed, int64_t query)
+{
+    double most = p->dtype == KG_F16 ? 0x1p28 : 0x1p80;
+    most = fmin(most, SCORE_MAX / attention_safe_scale(p) * (attention_safe_scale(p) < 0 ? -1 : 1));
+    double octaves = log2(most) + 2;
+    double size = exp2(floor(octaves * pattern_uniform(seed, query)) - 2);
+    return pattern_sign(~seed, query) * size;
+}
+
+/* Of values: past what fp16 has where the dtype goes further; other probes have values near 1. */
+static int value_octave(const struct kg_problem *p, uint64_t seed)
+{
+    if (p->dtype == KG_F16)
+        return pattern_integer(seed, 0, -24, 12);
+    int far = pattern_integer(seed, 0, 28, 100);
+    return seed_at(seed, 3) % 2 ? far : -far;
+}
+
+/*
+ * A query has one element, and so has a key: 3 or 4 times a power of two. So each row has two
+ * scores, a quarter apart, exact and equal to the bit for equal keys, and the soft-max is known
+ * however large they are. Values are integers times a power of two, which all have.
+ */
+static double value_shifted(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                            uint64_t seed)
+{
+    (void)n;
+    const double half = p->dtype == KG_F16 ? 0x1p13 : 0x1p40;
+    int64_t line = flat / p->head_dim;
+    if (i == 2)
+        return ldexp(pattern_integer(~seed, flat, -8, 8), value_octave(p, seed));
+    if (flat % p->head_dim != p->head_dim / 2)
+        return 0;
+    if (i == 1)
+        return (3 + pattern_integer(seed_at(seed, 1), line, 0, 1)) * half / 4;
+    return row_score(p, seed_at(seed, 2), line) / half;
+}
+
+/* Integers whose products are exact, and which lead to scores of this deviation. */
+static double value_stretched(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                              uint64_t seed)
+{
+    (void)n;
+    const double wanted =
+        p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32) ? STRETCHED_FP32 : STRETCHED;
+    double most = sqrt(3 * wanted / (sqrt((double)p->head_dim) * fabs(attention_safe_scale(p))));
+    int integers = most < 1 ? 1 : most > 100 ? 100 : (int)most;
+    return i == 2 ? pattern_normal(seed, flat)
+                  : pattern_integer(seed_at(seed, i), flat, -integers, integers);
+}
+
+/* The dominant key of a KV head leads by 4 to 8 nats; the values of the others are 32 and alike. */
+static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
+                          uint64_t seed)
+{
+    (void)n;
+    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
+    uint64_t shared = 0x6661696e,
+             head = seed_at(seed, (uint64_t)(flat / p->head_dim / p->seqlen_kv));
+    if (i == 0)
+        return pattern_sign(shared, d);
+    /* Early keys more often than late ones, which a mask hides from most rows. */
+    int64_t dominant = pattern_integer(head, 1, 0, (int)(p->seqlen_kv - 1));
+    dominant = head & 1 ? dominant : dominant / 8;
+    double lead = key == dominant ? pattern_integer(head, 2, 4, 8) : 0;
+    if (i == 2)
+        return (key == dominant ? 0 : FAINT_VALUE) + pattern_normal(seed, flat);
+    return pattern_sign(shared, d) * lead / ((double)p->head_dim * attention_safe_scale(p));
+}
+
+pattern_fn attention_pattern(enum probe probe)
+{
+    switch (probe) {
+    case PROBE_RAMP:
+        return value_ramp;
+    case PROBE_MASKED:
+        return value_masked;
+    case PROBE_SHIFTED:
+        return value_shifted;
+    case PROBE_STRETCHED:
+        return value_stretched;
+    default:
+        return value_faint;
+    }
+}
