@@ -11,10 +11,10 @@
  *             combines a part of the columns from all of them, in a fixed order. No workspace, no
  *             second kernel
  * Tiles       32 (D = 128) or 64 keys, 3 slots of 8 KB a warp
- * Resources   registers 164 at D = 64, 213 at D = 128, no spills; shared memory 100 KB, two blocks
- *             a multiprocessor
- * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 53 % at batch 1
- *             (8192 keys, 8 KV heads), 87 % at 8, 90 % at 32 and 92 % at 128 (4096 keys)
+ * Resources   registers 164 at D = 64, 212 at D = 128, no spills; shared memory 100 KB, two blocks
+ *             a multiprocessor, or with 8 warps 200 KB and one
+ * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 56 % at batch 1
+ *             (8192 keys, 8 KV heads), 88 % at 8, 92 % at 32 and 94 % at 128 (4096 keys)
  */
 #include "kernels/attention_fwd/attention_fwd.h"
 
