@@ -86,16 +86,16 @@ enum gate_status measure_pair(const struct measure_options *o, const char *new_l
 {
     char report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32], wait[32],
         words[500];
-    const char *argv[40] = {"/proc/self/exe", "run",      "--library",    new_library, "--against",
-                            old_library,      "--filter", o->case_id,     "--db",      o->db,
-                            "--report",       report,     "--threshold",  percent,     "--timeout",
-                            timeout,          "--budget", budget,         "--pause",   pause,
-                            "--wait",         wait,       "--no-ceilings"};
+    const char *argv[40] = {
+        "/proc/self/exe", "run",      "--library", new_library, "--against",     old_library,
+        "--filter",       o->case_id, "--db",      o->db,       "--report",      report,
+        "--threshold",    percent,    "--timeout", timeout,     "--budget",      budget,
+        "--pause",        pause,      "--wait",    wait,        "--no-ceilings", "--no-vendors"};
     const char *const optional[][2] = {{"--suite", o->suite},
                                        {"--device", o->device},
                                        {"--worker", o->worker},
                                        {"--commit", new_commit}};
-    size_t n = 23;
+    size_t n = 24;
     int code = -1;
     snprintf(report, sizeof report, "json=%s", o->report);
     snprintf(percent, sizeof percent, "%.6g%%", 100 * threshold);

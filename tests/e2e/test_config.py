@@ -58,9 +58,10 @@ class Config(Gate):
         with open(worker, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\necho "$@" > {self.path("asked")}\nexit 1\n')
         os.chmod(worker, 0o755)
-        for keys, vendors in (({}, True), ({"providers": []}, False)):
+        for keys, options, vendors in (({}, [], True), ({"providers": []}, [], False),
+                                       ({}, ["--no-vendors"], False)):
             self.config(**keys)
-            self.gate("run", "--device", "cuda:0", "--library", HOST, "--worker", worker)
+            self.gate("run", "--device", "cuda:0", "--library", HOST, "--worker", worker, *options)
             with open(self.path("asked"), encoding="utf-8") as file:
                 self.assertEqual("libcublas_provider.so" in file.read(), vendors)
 
