@@ -24,13 +24,15 @@ function since(rows) {
     return rows[Math.min(i, rows.length - 1)].time;
 }
 
-/** The newest regressions, oldest first. `load(span)` gives the points of a range of time. */
+/** The newest regressions, oldest first, and whether all runs were looked at. `load(span)` gives
+ *  the points of a range of time. */
 async function regressions(load) {
     let trend = await load(null);
     const rows = rowsOf(trend);
     if (trend.bucketed && rows.length > 0)
         trend = await load([since(rows), rows.at(-1).time + 1]);
-    return rowsOf(trend).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
+    const red = rowsOf(trend).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
+    return { red, all: rows.every((row) => row.n === 1) };
 }
 
 /** Those of these runs that were profiled, each with its counters. */
@@ -81,14 +83,18 @@ function table(id, runs) {
 const quiet = (...words) => h("p", { class: "quiet" }, words);
 
 async function content(id, load, signal) {
-    const red = await regressions(load);
+    const { red, all } = await regressions(load);
     if (red.length === 0)
-        return quiet("No run was a regression here, and no other is profiled.");
+        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression here, and no `,
+            "other is profiled.");
     const runs = await profiled(id, red, signal);
     const share = `${runs.length} of the last ${plural(red.length, "regression")}`;
     if (runs.length === 0)
         return quiet(`${share} has counters: `, h("code", {}, "gate run --counters"),
             " reads them.");
+    if (tableRows(runs).length === 0)
+        return quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved by `,
+            "more than 5 %.");
     return [quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was not `,
         "read, or moved by less than 5 %."), table(id, runs)];
 }

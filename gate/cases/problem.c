@@ -72,14 +72,15 @@ static int64_t longest_sum(const struct kg_problem *p)
 }
 
 /* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
-#define FP32_SUM 16384 /* terms, from which on their limit grows like that */
+#define FP32_SUM 16384      /* terms, from which on their limit grows like that, */
+#define FP32_SUM_LIMIT 5e-5 /* up to here: TF32 shall not pass for fp32 */
 
 double problem_error_limit(const struct kg_problem *p)
 {
     const double limit = dtypes[problem_dtype_index(p)].error_limit;
     if (p->dtype != KG_F32 || p->flags & KG_FLAG_TF32 || longest_sum(p) <= FP32_SUM)
         return limit;
-    return limit * sqrt((double)longest_sum(p) / FP32_SUM);
+    return fmin(limit * sqrt((double)longest_sum(p) / FP32_SUM), FP32_SUM_LIMIT);
 }
 
 size_t problem_dtype_bytes(uint32_t dtype)

@@ -60,7 +60,8 @@ static bool may_cancel(const struct kg_problem *p)
 /*
  * 16-bit weights lose up to half a unit of the last place to rounding. Among many weights that
  * averages out. Where few count, the whole row is off by so much, and its output is rounded once
- * more. The most that right kernels lost in test_rounded_weights_are_right is 1.6 half units.
+ * more. The most that right kernels lost in test_rounded_weights_are_right is 1.6 half units. All
+ * probes of an attention but the random one have such rows.
  */
 #define FEW_WEIGHTS 1.75
 

@@ -46,6 +46,8 @@ struct part {
     float4 out;
 };
 
+constexpr int64_t DECODE_STATIC_BYTES = 8 * 32 * sizeof(struct part); /* of_block, at most */
+
 /* What a warp leaves in its ring: O of 16 rows, then maximum and sum of each. */
 template <typename Tile> constexpr int stats_offset = 16 * Tile::D * 4;
 
@@ -260,7 +262,7 @@ decode_kernel kernel_of(const struct kg_problem *p)
 int supports(const struct kg_problem *p, const struct kg_device *device)
 {
     return attention_supports(p, device) && device->cc_major == 9 && device->cc_minor == 0 &&
-           device->shared_bytes_optin >= decode_shared_bytes(p) &&
+           device->shared_bytes_optin >= decode_shared_bytes(p) + DECODE_STATIC_BYTES &&
            decode_cluster(p, device->sm_count) > 0;
 }
 

@@ -43,13 +43,14 @@ static inline int64_t decode_tiles(const struct kg_problem *p)
 }
 
 /*
- * The warps of a block. With 4, two blocks share a multiprocessor. Where clusters of 8 leave it
- * one block, 8 warps take 3.1 % less at batch 1, if each has a tile; in clusters of 2 they took
- * 0.4 % less, and as single blocks 0.7 % more.
+ * The warps of a block. With 4, two blocks share a multiprocessor; with 8 there is one. 8 heads in
+ * clusters of 8 leave that room: with 8 warps they take 3.1 % less, if each has a tile. With more
+ * heads clusters would soon have to wait for each other; 64 heads in clusters of 2 took 0.4 % less
+ * and 256 single blocks 0.7 % more. What lies between was not measured.
  */
 static inline int decode_warps(const struct kg_problem *p)
 {
-    return p->batch * p->kv_heads <= 30 && decode_tiles(p) >= 8 * 8 ? 8 : 4;
+    return p->batch * p->kv_heads <= 8 && decode_tiles(p) >= 8 * 8 ? 8 : 4;
 }
 
 static inline int64_t decode_shared_bytes(const struct kg_problem *p)
