@@ -210,15 +210,15 @@ static bool read_medians(const struct document_case *c, struct baseline_entry *o
     return true;
 }
 
-/* What its library runs, by the run that measured it, which may have done so on another machine.
- * An older run does not say: then the file does where it is at hand. Without, a rebuild must be the
- * very same file. */
+/* What its library runs, by the file where it is at hand, else by the run that measured it, which
+ * may have done so on another machine. An older run does not say: then a rebuild must be the very
+ * same file. */
 static void find_code(const struct document_library *library, struct accepted *a)
 {
     char path[PATHS_MAX];
     a->is_at_hand = !artifact_get(a->entry.library_sha256, path, NULL);
     a->entry.code_sha256 = library->code_sha256;
-    if (!library->code_sha256 && a->is_at_hand && !machine_code_of_file(path, a->code, NULL))
+    if (a->is_at_hand && !machine_code_of_file(path, a->code, NULL))
         a->entry.code_sha256 = a->code;
 }
 

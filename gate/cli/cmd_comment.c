@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate/base/file.h"
+#include "gate/base/utf8.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/comment/annotations.h"
 #include "gate/comment/post.h"
@@ -189,6 +190,7 @@ static void write_early(const struct report_early *early, size_t room, struct bu
     char message[sizeof early->message];
     size_t most = (room - EARLY_HEADING_MAX) / 5;
     snprintf(message, most < sizeof message ? most : sizeof message, "%s", early->message);
+    utf8_trim(message);
     report_write_early(REPORT_MARKDOWN, early->exit_code, message, out);
     buf_putc(out, '\n');
 }

@@ -137,6 +137,7 @@ struct doctor_library {
     int64_t cases; /* -1: not known */
     const char **not_served;
     size_t n_not_served;
+    struct supervisor_options how; /* the worker keeps a pointer to it */
     struct supervisor *worker;
     struct suite loaded;
     struct gate_error why, suite_why;
@@ -185,11 +186,11 @@ static void look_at_suite(const struct doctor_arguments *a, struct doctor_librar
 static void look_at_library(const struct doctor_arguments *a, const struct target *target,
                             struct doctor_library *l)
 {
-    struct supervisor_options how = target->options;
-    l->file = how.library = a->library;
+    l->how = target->options;
+    l->file = l->how.library = a->library;
     l->cases = -1;
-    how.n_providers = 0;
-    if (supervisor_start(&how, &l->worker, &l->why)) {
+    l->how.n_providers = 0;
+    if (supervisor_start(&l->how, &l->worker, &l->why)) {
         l->message = l->why.message;
         return;
     }
