@@ -9,7 +9,8 @@
  * Products    S by wgmma from shared memory, both chunks before the first softmax; O += P V with P
  *             in registers
  * Resources   216 registers, no spills; 152 KB of shared memory, one block a multiprocessor
- * Measured    H200, (1, 8, 512, 64) full: 5.16 us, 0.54 of cuDNN 9.14. A launch that loads,
+ * Measured    H200, (1, 8, 512, 64) full: 4.87 us, 0.533 of cuDNN's; (2, 8) 5.5 us, 0.546, 20 % of
+ *             the tensor cores' peak. A launch that loads,
  *             multiplies and stores 8 KB takes 2.3 us, the loads of a block alone 2.6
  */
 #include "kernels/attention_fwd/attention_fwd.h"

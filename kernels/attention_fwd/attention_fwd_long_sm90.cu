@@ -12,8 +12,8 @@
  * Resources  112 or 240 registers a consumer, no spills; 225 KB of shared memory
  * Work       179 instructions a warp for 64 rows x 64 keys at D = 64, 32 of them on the special
  *            function unit, which takes as long for its part as the tensor core
- * Measured   H200, fp16, (2, 16, 8192, 128) full: 722 TFLOP/s, 73 % of the peak at full clock;
- *            causal 665; (2, 32, 8192, 64) full: 573, causal 588 (docs/results.md)
+ * Measured   H200, fp16, (2, 16, 8192, 128) full: 706 TFLOP/s, 71 % of the peak at full clock;
+ *            causal 645; (2, 32, 8192, 64) full: 578, causal 601 (docs/results.md)
  */
 #include "kernels/attention_fwd/attention_fwd.h"
 

@@ -10,8 +10,8 @@
  *             P in registers, are issued together; the second row tile's first scores go out before
  *             the first one's last product
  * Resources   115 to 124 registers, no spills; 160 or 192 KB of shared memory
- * Measured    H200, of cuDNN 9.19: (8, 16, 512, 64) full 20.7 us, 414 TFLOP/s, 0.755; causal 15.6
- *             us, 0.65; (4, 16) full 0.70, causal 0.57
+ * Measured    H200, of cuDNN 9.19: (8, 16, 512, 64) full 20.4 us, 420 TFLOP/s, 0.767; causal 15.7
+ *             us, 0.65; (4, 16) full 0.72, causal 0.59
  * Bound       by ncu at (8, 16) full and causal, of active cycles: special function unit 55 and
  *             45 %, tensor core 55 and 44 %, issue 44 and 42 %. By clock64() in a block, of 39700
  *             clocks 8300 are gone when the second key tile is there: all blocks ask for 25 MB of
