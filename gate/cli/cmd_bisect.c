@@ -191,7 +191,8 @@ static enum gate_status look_at(struct bisect_hunt *h, size_t i, const struct re
                  : f->state == SEARCH_BAD ? "bad"
                                           : "gone round",
                  f->reason[0] ? ": " : "", f->reason);
-    return findings_put(&h->journal, h->commits.id[i], f, err);
+    /* A build may fail for what is mended later, as a full disk: the next call tries it again. */
+    return status ? GATE_OK : findings_put(&h->journal, h->commits.id[i], f, err);
 }
 
 /* ---- the two ends ---- */
@@ -349,17 +350,20 @@ static int answer(const struct bisect_hunt *h, const struct search *s, const str
 /* ---- the command ---- */
 
 /* What a journal's findings hold for. */
-static void describe(const struct bisect_request *r, char *out, size_t size)
+static void describe(const struct bisect_hunt *h, struct buf *out)
 {
-    const struct run_request *run = &r->run;
-    snprintf(out, size, "%s, device %s, suite %s, threshold %g, worker %s", r->case_id,
-             run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
-             run->target.worker ? run->target.worker : "-");
+    const struct run_request *run = &h->request->run;
+    const struct rebuild_recipe *recipe = &h->recipe;
+    buf_printf(out, "%s, device %s, suite %s, threshold %g, worker %s, build %s, library %s",
+               h->request->case_id, run->target.device, run->suite ? run->suite : "-",
+               run->policy.threshold, run->target.worker ? run->target.worker : "-",
+               recipe->command ? recipe->command : "-", recipe->library ? recipe->library : "-");
 }
 
 static enum gate_status open_journal(struct bisect_hunt *h, struct gate_error *err)
 {
-    char folder[PATHS_MAX], path[PATHS_MAX], name[200], about[1000];
+    char folder[PATHS_MAX], path[PATHS_MAX], name[200];
+    struct buf about;
     const struct commits *c = &h->commits;
     enum gate_status status = artifact_cache_folder("bisect", folder, err);
     if (status)
@@ -374,8 +378,11 @@ static enum gate_status open_journal(struct bisect_hunt *h, struct gate_error *e
     n |= snprintf(h->how.report, sizeof h->how.report, "%s.json", h->how.db);
     if (n < 0 || strlen(h->how.report) + 1 >= PATHS_MAX)
         return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
-    describe(h->request, about, sizeof about);
-    return findings_open(path, about, h->request->restart, c, &h->journal, h->findings, err);
+    buf_init(&about, COMMAND_MAX_OUTPUT);
+    describe(h, &about);
+    status = findings_open(path, about.data, h->request->restart, c, &h->journal, h->findings, err);
+    buf_release(&about);
+    return status;
 }
 
 static int hunt(struct bisect_hunt *h, struct gate_error *err)

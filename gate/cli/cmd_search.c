@@ -72,7 +72,7 @@ static const struct option_def options[] = {
      .fallback = "none"},
     {.name = "max-time",
      .value = "SECONDS",
-     .help = "time of the race in this call",
+     .help = "of the race in this call: none begins a run after it, but one that runs is finished",
      .type = OPTION_NUMBER,
      AT(max_time_s),
      .least = 0.001,
@@ -204,6 +204,9 @@ static int hunt(struct hunt *h, struct gate_error *err)
         status = race_confirm(&h->race, &end, err);
     if (status)
         return command_failed(&command_search, err);
+    if (h->n_earlier)
+        command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
+                     h->n_earlier);
     if (h->request->run.json)
         hunt_print_json(h, &end);
     else

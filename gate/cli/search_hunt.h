@@ -38,7 +38,7 @@ struct candidate {
     size_t choice[PARAMETERS_MAX];
     bool is_file, is_prepared;
     char path[PATHS_MAX]; /* in the cache */
-    char code[65], reason[300];
+    char sha256[65], code[65], reason[300];
     size_t n_runs;
 };
 
@@ -54,6 +54,7 @@ struct hunt {
     struct racer *racers;
     struct race race;
     size_t n_runs, n_proposals;
+    size_t n_earlier; /* of the runs: from the journal */
     double deadline;
 };
 

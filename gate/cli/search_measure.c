@@ -37,6 +37,26 @@ cJSON *hunt_new_line(const char *kind, const char *value, const char *name)
     return line;
 }
 
+/* Its runs are kept by it: a file that has changed is another candidate. */
+static const char *key_of(const struct candidate *c)
+{
+    return c->is_file ? c->sha256 : c->name;
+}
+
+/* Is the library there that an earlier call made? */
+static bool find_kept(const struct hunt *h, struct candidate *c)
+{
+    const cJSON *line = NULL, *next;
+    if (c->is_file && !access(c->name, F_OK))
+        return false;
+    for (size_t k = 0; (next = hunt_find_line(h, "library", c->name, k)); k++)
+        line = next;
+    if (!line || artifact_get(json_string(line, "library", ""), c->path, NULL))
+        return false;
+    snprintf(c->sha256, sizeof c->sha256, "%s", json_string(line, "library", ""));
+    return true;
+}
+
 /* ---- a candidate's library ---- */
 
 static enum gate_status build(struct hunt *h, const struct candidate *c, char library[PATHS_MAX],
@@ -57,8 +77,7 @@ static enum gate_status build(struct hunt *h, const struct candidate *c, char li
 }
 
 /* Copies it into the cache, so that the next build cannot change it. */
-static enum gate_status make(struct hunt *h, struct candidate *c, char sha256[65],
-                             struct gate_error *err)
+static enum gate_status make(struct hunt *h, struct candidate *c, struct gate_error *err)
 {
     char library[PATHS_MAX];
     enum gate_status status = GATE_OK;
@@ -67,16 +86,15 @@ static enum gate_status make(struct hunt *h, struct candidate *c, char sha256[65
     else
         status = build(h, c, library, err);
     if (!status)
-        status = artifact_put(library, sha256, err);
+        status = artifact_put(library, c->sha256, err);
     return status;
 }
 
-static enum gate_status open_library(struct candidate *c, const char *sha256,
-                                     struct gate_error *err)
+static enum gate_status open_library(struct candidate *c, struct gate_error *err)
 {
-    enum gate_status status = artifact_get(sha256, c->path, err);
+    enum gate_status status = artifact_get(c->sha256, c->path, err);
     if (!status && machine_code_of_file(c->path, c->code, NULL))
-        snprintf(c->code, sizeof c->code, "%s", sha256);
+        snprintf(c->code, sizeof c->code, "%s", c->sha256);
     return status;
 }
 
@@ -94,26 +112,21 @@ static const char *find_twin(const struct hunt *h, const struct candidate *c)
 /* A candidate that has no library, or another's, has its reason then. */
 static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate_error *err)
 {
-    const cJSON *line = hunt_find_line(h, "library", c->name, 0);
-    char sha256[65] = "";
     struct gate_error why = {0};
-    enum gate_status status;
+    enum gate_status status = GATE_OK;
     c->is_prepared = true;
-    if (!line || artifact_get(json_string(line, "library", ""), c->path, NULL)) {
-        status = make(h, c, sha256, &why);
+    if (!find_kept(h, c)) {
+        status = make(h, c, &why);
         if (status && status != GATE_USAGE && status != GATE_IO)
             return gate_fail(err, status, "%s", why.message);
         if (status) {
             snprintf(c->reason, sizeof c->reason, "%.299s", why.message);
             return GATE_OK;
         }
-        status = journal_append(&h->journal, hunt_new_line("library", sha256, c->name), err);
-    } else {
-        snprintf(sha256, sizeof sha256, "%s", json_string(line, "library", ""));
-        status = GATE_OK;
+        status = journal_append(&h->journal, hunt_new_line("library", c->sha256, c->name), err);
     }
     if (!status)
-        status = open_library(c, sha256, err);
+        status = open_library(c, err);
     const char *twin = status ? NULL : find_twin(h, c);
     if (twin)
         snprintf(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
@@ -177,7 +190,7 @@ static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
                                  const struct race_run *run, const struct comparison *m,
                                  struct gate_error *err)
 {
-    cJSON *line = hunt_new_line("state", states[run->state], c->name);
+    cJSON *line = hunt_new_line("state", states[run->state], key_of(c));
     cJSON_AddItemToObject(line, "log_ratio", new_numbers(run->d, run->n));
     cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(run->fresh, run->n));
     cJSON_AddStringToObject(line, "reason", m->reason);
@@ -230,8 +243,9 @@ enum gate_status hunt_measure(void *context, size_t i, struct race_run *out, str
         return GATE_OK;
     }
     h->n_runs++;
-    const cJSON *line = hunt_find_line(h, "state", c->name, c->n_runs++);
+    const cJSON *line = hunt_find_line(h, "state", key_of(c), c->n_runs++);
     if (line) {
+        h->n_earlier++;
         read_run(line, c, out);
         return GATE_OK;
     }

@@ -247,7 +247,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         l->n = 1;
     }
     take_greeting(run, s);
-    if (machine_code_of_file(run->library, run->candidate_code, NULL))
+    if (!run->library || machine_code_of_file(run->library, run->candidate_code, NULL))
         run->candidate_code[0] = '\0';
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];

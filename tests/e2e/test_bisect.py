@@ -12,8 +12,8 @@ import subprocess
 from harness import FIRST, PATIENCE, FakeRuns, WORKER, GATE
 
 N = 30
-BROKEN = "false"
-RULE = ("build/lib/kernel-gate/libours.so:\n"
+LIBRARY = "build/lib/kernel-gate/libours.so"
+RULE = (LIBRARY + ":\n"
         "\tmkdir -p $(@D)\n\t%s\n\tcp library $@\n")
 
 
@@ -29,6 +29,7 @@ class Bisect(FakeRuns):
         self.git("config", "user.email", "a@example.org")
         self.git("config", "user.name", "A")
         self.ids = []
+        self.broken = "false"
 
     def git(self, *args):
         return subprocess.run(["git", *args], cwd=self.repository, check=True, text=True,
@@ -39,7 +40,7 @@ class Bisect(FakeRuns):
             file.write(text)
 
     def commit(self, library, builds=True):
-        self.write("Makefile", RULE % ("true" if builds else BROKEN))
+        self.write("Makefile", RULE % ("true" if builds else self.broken))
         self.write("library", library)
         self.write("number", str(len(self.ids)))
         self.git("add", "-A")
@@ -151,6 +152,22 @@ class Bisect(FakeRuns):
         self.assertEqual((again["commits"], again["measurements"]), ([self.ids[10]], 0))
         self.bisect("--threshold", "3%", status=64)
         self.assertGreater(self.answer("--restart")["measurements"], done["measurements"])
+
+    def test_a_build_that_failed_is_tried_again(self):
+        full = self.path("full")
+        self.broken = f"test ! -e {full}"
+        self.line(6, 3, broken={3})
+        with open(full, "w", encoding="utf-8"):
+            self.bisect(status=3)
+        os.remove(full)
+        self.assertEqual(self.answer()["commits"], [self.ids[3]])
+
+    def test_what_another_build_made_is_not_taken_over(self):
+        self.line(6, 3)
+        self.answer()
+        other = ("--build", f"make -s {LIBRARY}", "--built", LIBRARY)
+        self.assertIn("other options", self.bisect(*other, status=64).stderr)
+        self.assertEqual(self.answer("--restart", *other)["commits"], [self.ids[3]])
 
     # ---- what cannot be done ----
 

@@ -117,6 +117,19 @@ class Search(FakeRuns):
         self.search("--from", folder, "--restart")
         self.assertGreaterEqual(self.processes() - done, done - before)
 
+    def test_a_file_that_changed_is_another_candidate(self):
+        folder = self.libraries([95000, 90000])
+        self.assertTrue(self.answer("--from", folder)["winner"]["name"].endswith("/01.so"))
+        self.write("libs/01.so", "time=130000")
+        again = self.search("--json", "--from", folder)
+        self.assertTrue(json.loads(again.stdout)["winner"]["name"].endswith("/00.so"))
+        self.assertRegex(again.stderr,
+                         "[1-9] runs are from an earlier call; --restart forgets them")
+        done = self.processes()
+        self.write("libs/01.so", "time=90000\n1\n")
+        self.assertTrue(self.answer("--from", folder)["winner"]["name"].endswith("/01.so"))
+        self.assertEqual(self.processes(), done, "what was found was measured again")
+
     # ---- parameters ----
 
     def test_combinations_are_built(self):

@@ -134,13 +134,21 @@ class OnGitHub(Jobs):
     def test_what_is_red_becomes_annotations(self):
         self.init("github")
         step = self.steps(".github/workflows/kernel-gate.yml", "gate")["Summary"]
-        self.assertEqual(step["if"], "always()")
         self.write("gate.md", "the table")
         self.write("build/libmykernels.so", "library")
         self.write("gate-run.json", json.dumps(self.run_document))
         self.assertIn(self.annotation, self.shell(step["run"]))
         self.assertEqual(self.read("summary"), "the table")
         self.assertEqual(self.read("gate-library.so"), "library")
+
+    def test_a_job_without_a_checkout_passes_nothing_on(self):
+        """What lies in the folder then is of the job before, on a runner that stays."""
+        self.init("github")
+        steps = self.yaml(".github/workflows/kernel-gate.yml")["jobs"]["gate"]["steps"]
+        checkout, = (s for s in steps if s.get("uses", "").startswith("actions/checkout@"))
+        self.assertEqual(checkout["id"], "checkout")
+        always = [step["if"] for step in steps if "always()" in step.get("if", "")]
+        self.assertEqual(always, ["always() && steps.checkout.outcome == 'success'"] * 2)
 
     def test_the_baselines_of_a_folder_are_proposed(self):
         """What GitHub does with paths and folders is done here by hand."""
