@@ -111,8 +111,9 @@ const struct command command_search = {
              "risk that the winner is luck holds for the whole search. No baseline is moved: the "
              "answer has the 'gate run --ratchet' that does so.\n"
              "\n"
-             "What is found is kept in the cache: the same command goes on after an interruption. "
-             "A build command runs in this folder once for each candidate, must build anew when "
+             "What is found is kept in the cache: the same command goes on after an interruption, "
+             "and the risk is that of all calls together. A build command runs in this folder once "
+             "for each candidate, must build anew when "
              "a parameter changes, and is killed when it hangs.\n",
     .groups = {{options, 0},
                {request_options, offsetof(struct search_request, run)},
@@ -200,6 +201,8 @@ static int hunt(struct hunt *h, struct gate_error *err)
         status = open_journal(h, &seed, err);
     if (!status)
         status = h->request->propose ? hunt_race_proposals(h, err) : hunt_race_known(h, seed, err);
+    if (!status)
+        hunt_recall_confirmations(h);
     if (!status)
         status = race_confirm(&h->race, &end, err);
     if (status)

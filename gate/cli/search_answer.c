@@ -91,7 +91,7 @@ void hunt_print_text(const struct hunt *h, const struct race_end *end)
                100 * (end->ratio.value - 1), 100 * (end->ratio.lo - 1), 100 * (end->ratio.hi - 1),
                end->processes);
         printf("    the risk that it gains less than %.2g %%, and is luck, is %.2g %% over the "
-               "whole search\n",
+               "whole search, with all its calls\n",
                50 * h->request->gain, 100 * end->risk);
         printf("    its library is %s\n", c->path);
         printf("    it becomes the baseline by: gate run --library %s --ratchet\n", c->path);
@@ -105,8 +105,9 @@ void hunt_print_text(const struct hunt *h, const struct race_end *end)
             term_puts(h->candidates[i].name, &safe);
             printf("    out: %s: %s\n", safe.data ? safe.data : "", h->racers[i].why);
         }
-    printf("%zu of %zu candidates, %zu runs: %zu wrong, %zu failed; %zu confirmed anew\n",
-           n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
-           end->confirmations);
+    printf(
+        "%zu of %zu candidates, %zu runs: %zu wrong, %zu failed; %zu confirmed anew in all calls\n",
+        n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
+        end->confirmations);
     buf_release(&safe);
 }

@@ -39,7 +39,7 @@ struct candidate {
     bool is_file, is_prepared;
     char path[PATHS_MAX]; /* in the cache */
     char sha256[65], code[65], reason[300];
-    size_t n_runs;
+    size_t n_runs, n_confirming; /* of the race, and of its confirmation */
 };
 
 struct hunt {
@@ -68,8 +68,11 @@ cJSON *hunt_new_line(const char *kind, const char *value, const char *name);
 const char *hunt_state_name(enum racer_state state);
 
 /* For struct race: measures the i-th candidate once, or takes the run from the journal. */
-enum gate_status hunt_measure(void *context, size_t i, struct race_run *out,
+enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, struct race_run *out,
                               struct gate_error *err);
+
+/* Tells the race, which is over, what earlier calls confirmed. */
+void hunt_recall_confirmations(struct hunt *h);
 
 /* For struct race: is there time, and are there runs left? */
 bool hunt_goes_on(void *context);

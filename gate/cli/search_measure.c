@@ -177,6 +177,11 @@ static enum gate_status run_once(struct hunt *h, const struct candidate *c, stru
     return status;
 }
 
+static const char *kind_of(size_t confirmation)
+{
+    return confirmation ? "confirmed" : "state";
+}
+
 /* JSON has no NaN. */
 static cJSON *new_numbers(const double *x, size_t n)
 {
@@ -186,11 +191,13 @@ static cJSON *new_numbers(const double *x, size_t n)
     return list;
 }
 
-static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
+static enum gate_status keep_run(struct hunt *h, const struct candidate *c, size_t confirmation,
                                  const struct race_run *run, const struct comparison *m,
                                  struct gate_error *err)
 {
-    cJSON *line = hunt_new_line("state", states[run->state], key_of(c));
+    cJSON *line = hunt_new_line(kind_of(confirmation), states[run->state], key_of(c));
+    if (confirmation)
+        cJSON_AddNumberToObject(line, "confirmation", (double)confirmation);
     cJSON_AddItemToObject(line, "log_ratio", new_numbers(run->d, run->n));
     cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(run->fresh, run->n));
     cJSON_AddStringToObject(line, "reason", m->reason);
@@ -198,12 +205,12 @@ static enum gate_status keep_run(struct hunt *h, const struct candidate *c,
     return journal_append(&h->journal, line, err);
 }
 
-static void read_run(const cJSON *line, struct candidate *c, struct race_run *out)
+static void read_run(const cJSON *line, const char *kind, struct candidate *c, struct race_run *out)
 {
     const cJSON *d;
     *out = (struct race_run){.state = RACER_FAILED};
     for (int k = RACER_IN; k <= RACER_FAILED; k++)
-        if (!strcmp(json_string(line, "state", ""), states[k]))
+        if (!strcmp(json_string(line, kind, ""), states[k]))
             out->state = (enum racer_state)k;
     const cJSON *fresh = json_member(line, "log_ratio_fresh");
     cJSON_ArrayForEach (d, json_member(line, "log_ratio")) {
@@ -229,7 +236,8 @@ static void print_run(const struct candidate *c, const struct race_run *run)
         command_note(&command_search, "%s: %s: %s", c->name, states[run->state], c->reason);
 }
 
-enum gate_status hunt_measure(void *context, size_t i, struct race_run *out, struct gate_error *err)
+enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, struct race_run *out,
+                              struct gate_error *err)
 {
     struct hunt *h = context;
     struct candidate *c = &h->candidates[i];
@@ -243,10 +251,12 @@ enum gate_status hunt_measure(void *context, size_t i, struct race_run *out, str
         return GATE_OK;
     }
     h->n_runs++;
-    const cJSON *line = hunt_find_line(h, "state", key_of(c), c->n_runs++);
+    const char *kind = kind_of(confirmation);
+    size_t *n_runs = confirmation ? &c->n_confirming : &c->n_runs;
+    const cJSON *line = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
     if (line) {
         h->n_earlier++;
-        read_run(line, c, out);
+        read_run(line, kind, c, out);
         return GATE_OK;
     }
     status = run_once(h, c, out, &m, err);
@@ -254,7 +264,26 @@ enum gate_status hunt_measure(void *context, size_t i, struct race_run *out, str
         return status;
     snprintf(c->reason, sizeof c->reason, "%.299s", m.reason);
     print_run(c, out);
-    return keep_run(h, c, out, &m, err);
+    return keep_run(h, c, confirmation, out, &m, err);
+}
+
+void hunt_recall_confirmations(struct hunt *h)
+{
+    struct race *r = &h->race;
+    const cJSON *line;
+    cJSON_ArrayForEach (line, h->found) {
+        const char *name = json_string(line, "name", "");
+        size_t number = (size_t)fmax(0, (double)json_integer(line, "confirmation", 0));
+        if (json_member(line, "state"))
+            r->n_since = 0;
+        r->n_since += number > r->confirmed;
+        r->confirmed = number > r->confirmed ? number : r->confirmed;
+        for (size_t i = 0; number && i < r->n; i++)
+            if (!strcmp(key_of(&h->candidates[i]), name))
+                r->racers[i].confirmation = number;
+    }
+    if (h->n_runs > h->n_earlier)
+        r->n_since = 0;
 }
 
 bool hunt_goes_on(void *context)

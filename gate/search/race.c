@@ -91,7 +91,7 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
 {
     struct racer *racer = &r->racers[i];
     struct race_run run = {.state = RACER_FAILED};
-    enum gate_status status = r->measure(r->context, i, &run, err);
+    enum gate_status status = r->measure(r->context, i, 0, &run, err);
     if (status)
         return status;
     racer->runs++;
@@ -157,7 +157,7 @@ out:
 
 /* ---- the confirmation ---- */
 
-/* The fastest of those that are in and gained what is asked for; false: none did. */
+/* The fastest of those that are in, gained what is asked for and may be confirmed; false: none. */
 static bool find_best(const struct race *r, size_t *best)
 {
     double least = -log1p(r->rules.gain);
@@ -165,6 +165,8 @@ static bool find_best(const struct race *r, size_t *best)
     for (size_t i = 0; i < r->n; i++) {
         const struct racer *racer = &r->racers[i];
         if (racer->state != RACER_IN || !racer->n || race_median(racer) >= least)
+            continue;
+        if (!racer->confirmation && r->n_since >= RACE_CONFIRMATIONS)
             continue;
         least = race_median(racer);
         *best = i;
@@ -183,10 +185,10 @@ static struct estimate ratio_of(const double *d, size_t n)
     return e;
 }
 
-/* `share`: of the risk, that this confirmation may spend. */
-static enum gate_status confirm(struct race *r, size_t i, double share, struct race_end *out,
+static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
                                 struct gate_error *err)
 {
+    const double share = ldexp(1, -(int)r->racers[i].confirmation); /* of the risk */
     double d[RACE_CONFIRMATION_RUNS * RACE_RUN_VALUES];
     double fresh[RACE_CONFIRMATION_RUNS * RACE_RUN_VALUES];
     struct race_luck luck = {.least = 1};
@@ -195,7 +197,7 @@ static enum gate_status confirm(struct race *r, size_t i, double share, struct r
     size_t n = 0;
     for (int k = 0; k < RACE_CONFIRMATION_RUNS && !out->won; k++) {
         struct race_run run = {.state = RACER_FAILED};
-        enum gate_status status = r->measure(r->context, i, &run, err);
+        enum gate_status status = r->measure(r->context, i, r->racers[i].confirmation, &run, err);
         if (status)
             return status;
         if (run.state != RACER_IN) {
@@ -232,11 +234,13 @@ enum gate_status race_confirm(struct race *r, struct race_end *out, struct gate_
     enum gate_status status = GATE_OK;
     size_t best;
     *out = (struct race_end){.won = false};
-    for (double share = 0.5;
-         !status && !out->won && out->confirmations < RACE_CONFIRMATIONS && find_best(r, &best);
-         share /= 2) {
-        out->confirmations++;
-        status = confirm(r, best, share, out, err);
+    while (!status && !out->won && find_best(r, &best)) {
+        if (!r->racers[best].confirmation) {
+            r->racers[best].confirmation = ++r->confirmed;
+            r->n_since++;
+        }
+        status = confirm(r, best, out, err);
     }
+    out->confirmations = r->confirmed;
     return status;
 }

@@ -11,7 +11,9 @@
  * for": then d < -ln(1 + gain / 2) happens in at most every other process, and the product of the
  * bets is a martingale that ever reaches 1 / p with a probability of at most p, however long it is
  * looked at (Ville 1939; Shafer et al., Test martingales, Bayes factors and p-values, 2011). The
- * k-th candidate that is confirmed may spend risk / 2^k, which adds up to `risk` over the search.
+ * k-th candidate that is confirmed may spend risk / 2^k, which adds up to `risk` over the search. A
+ * search that goes on counts on: a candidate keeps its number and the runs of its confirmation,
+ * which are no runs of the race, so none of them chooses.
  *
  * Repeated launches of one input are what is timed, so a candidate that leaves work out where its
  * result is there already would win. It goes out when that is seen, and none wins that has not
@@ -26,9 +28,9 @@
 #include "gate/base/error.h"
 #include "gate/decide/stats.h"
 
-#define RACE_RUN_VALUES 40 /* the most that a run brings: two sequences of decide.h */
-#define RACE_VALUES 400    /* of a candidate in the race */
-#define RACE_CONFIRMATIONS 3
+#define RACE_RUN_VALUES 40   /* the most that a run brings: two sequences of decide.h */
+#define RACE_VALUES 400      /* of a candidate in the race */
+#define RACE_CONFIRMATIONS 3 /* more, after the last run of the race */
 #define RACE_CONFIRMATION_RUNS 6
 
 /* The odds of luck: wins of the candidate among processes. */
@@ -50,6 +52,7 @@ struct racer {
     enum racer_state state;
     const char *why; /* it went out though it looked faster; NULL: it did not */
     size_t n, runs;
+    size_t confirmation; /* its number in the whole search; 0: it was not confirmed yet */
     double d[RACE_VALUES];
 };
 
@@ -80,9 +83,12 @@ struct race_rules {
     double risk; /* over the whole search */
 };
 
-/* Measures candidate i anew. A failure ends the race, RACER_FAILED the candidate alone. */
-typedef enum gate_status race_measure(void *context, size_t i, struct race_run *out,
-                                      struct gate_error *err);
+/*
+ * Measures candidate i anew, for the race (confirmation 0) or for the confirmation of this number.
+ * A failure ends the race, RACER_FAILED the candidate alone.
+ */
+typedef enum gate_status race_measure(void *context, size_t i, size_t confirmation,
+                                      struct race_run *out, struct gate_error *err);
 
 struct race {
     struct race_rules rules;
@@ -91,11 +97,14 @@ struct race {
     race_measure *measure;
     bool (*goes_on)(void *context); /* false: the race has taken its time, or its number of runs */
     void *context;
+    size_t confirmed; /* candidates, in earlier calls as well */
+    size_t n_since;   /* of these after the last run of the race: up to RACE_CONFIRMATIONS */
 };
 
 struct race_end {
     bool won;
-    size_t winner, confirmations;
+    size_t winner;
+    size_t confirmations;  /* of the whole search */
     double risk;           /* that the winner is luck, over the whole search */
     struct estimate ratio; /* of its confirmation: median and range of its processes */
     size_t processes;      /* of its confirmation */
@@ -110,7 +119,7 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err);
  * half stays, until one is left. `order` has each candidate once. */
 enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err);
 
-/* The fastest that is in, and up to two more where it was luck. */
+/* The fastest that is in, and others where it was luck, while the race may confirm more. */
 enum gate_status race_confirm(struct race *r, struct race_end *out, struct gate_error *err);
 
 #endif

@@ -44,7 +44,8 @@ class Search(FakeRuns):
         return self.path("libs")
 
     def search(self, *args, status=0, **fake):
-        fake.setdefault("by_file", 0.002)
+        if "log_ratio" not in fake:
+            fake.setdefault("by_file", 0.002)
         fake.setdefault("count", self.path("processes"))
         old = self.write("old.so", "time=100000")
         done = self.gate("search", "--case", FIRST, "--suite", self.suite, "--device", "cuda:0",
@@ -116,6 +117,29 @@ class Search(FakeRuns):
         self.assertEqual(self.processes(), done, "what was found was measured again")
         self.search("--from", folder, "--restart")
         self.assertGreaterEqual(self.processes() - done, done - before)
+
+    def test_all_calls_spend_the_risk_of_one(self):
+        """Each call measures one more candidate; the first and the last lose their confirmation."""
+        folder = self.libraries([100000] * 3)
+
+        def call(n, *d, status):
+            done = self.answer("--from", folder, "--strategy", "random", "--max-runs", str(n),
+                               count=self.path(f"call-{n}"), status=status, log_ratio={FIRST: d})
+            self.assertEqual(done["confirmations"], n)
+            return done["winner"]
+
+        lucky = [-0.015] * 5 + [0]
+        self.assertIsNone(call(1, *lucky, status=3))
+        winner = call(2, -0.016, status=0)
+        n = winner["processes"]
+        self.assertAlmostEqual(winner["risk"] / (4 * (n + 1) / (2 ** (n + 1) - 1)), 1)
+        self.assertLessEqual(winner["risk"], 0.01)
+        self.assertEqual(call(3, *[d * 1.1 for d in lucky], status=0), winner)
+        for n in (3, 1):
+            known = self.path("known")
+            self.search("--from", folder, "--strategy", "random", "--max-runs", str(n),
+                        count=known, log_ratio={FIRST: [-0.5]}, status=0 if n == 3 else 3)
+            self.assertFalse(os.path.exists(known), "what was found was measured again")
 
     def test_a_file_that_changed_is_another_candidate(self):
         folder = self.libraries([95000, 90000])

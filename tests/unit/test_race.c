@@ -45,12 +45,12 @@ static struct play_process draw(void *source)
     return (struct play_process){.d = d, .log_ratio_cycles = NAN};
 }
 
-static enum gate_status measure(void *context, size_t i, struct race_run *out,
+static enum gate_status measure(void *context, size_t i, size_t confirmation, struct race_run *out,
                                 struct gate_error *err)
 {
     struct machine *m = context;
     const struct decide_input policy = {.threshold = 0.02, .baseline_p50_ns = 1e5};
-    (void)err;
+    (void)confirmation, (void)err;
     *out = (struct race_run){.state = RACER_IN};
     m->run = out;
     m->log_gain = m->log_gains ? m->log_gains[i] : 0;
@@ -71,7 +71,7 @@ static struct race_end search(struct machine *m)
 {
     static struct racer racers[CANDIDATES];
     size_t order[CANDIDATES];
-    struct race r = {rules, racers, CANDIDATES, measure, always, m};
+    struct race r = {rules, racers, CANDIDATES, measure, always, m, 0, 0};
     struct race_end end;
     memset(racers, 0, sizeof racers);
     for (size_t i = 0; i < CANDIDATES; i++)
@@ -197,10 +197,11 @@ static void luck_is_not_undercounted(void **state)
 
 /* ---- candidates that cannot be measured ---- */
 
-static enum gate_status of_all_kinds(void *context, size_t i, struct race_run *out,
-                                     struct gate_error *err)
+static enum gate_status of_all_kinds(void *context, size_t i, size_t confirmation,
+                                     struct race_run *out, struct gate_error *err)
 {
     size_t *runs = context;
+    (void)confirmation;
     runs[i]++;
     *out = (struct race_run){.state = RACER_IN, .n = 5};
     for (size_t k = 0; k < out->n; k++)
@@ -221,7 +222,7 @@ static void wrong_and_failed_candidates_go_out(void **state)
     struct racer racers[6];
     const size_t order[] = {5, 4, 3, 2, 1, 0};
     size_t runs[7] = {0};
-    struct race r = {rules, racers, 6, of_all_kinds, always, runs};
+    struct race r = {rules, racers, 6, of_all_kinds, always, runs, 0, 0};
     struct race_end end;
     struct gate_error err = {0};
     (void)state;
@@ -240,7 +241,7 @@ static void wrong_and_failed_candidates_go_out(void **state)
     assert_int_equal(end.confirmations, 2);
     assert_int_equal(racers[2].state, RACER_WRONG);
     struct racer seven[7] = {{0}};
-    struct race broken = {rules, seven, 7, of_all_kinds, always, runs};
+    struct race broken = {rules, seven, 7, of_all_kinds, always, runs, 0, 0};
     assert_int_equal(race_look(&broken, 6, &err), GATE_ENVIRONMENT);
 }
 
@@ -248,14 +249,14 @@ static void wrong_and_failed_candidates_go_out(void **state)
 
 /* All gain 5 %: of the first 4 % are left out work, the second was never seen on fresh inputs, the
  * third has noise there, and the last one is honest and gains less. */
-static enum gate_status on_fresh_inputs(void *context, size_t i, struct race_run *out,
-                                        struct gate_error *err)
+static enum gate_status on_fresh_inputs(void *context, size_t i, size_t confirmation,
+                                        struct race_run *out, struct gate_error *err)
 {
     static const double fresh[][5] = {{0.04, 0.041, 0.039, 0.04, 0.042},
                                       {NAN, NAN, NAN, NAN, NAN},
                                       {0.03, -0.03, 0, 0.04, 0.06},
                                       {0, 0.001, -0.001, 0.005, 0}};
-    (void)context, (void)err;
+    (void)context, (void)confirmation, (void)err;
     *out = (struct race_run){.state = RACER_IN, .n = 5};
     for (size_t k = 0; k < out->n; k++)
         out->d[k] = i == 3 ? -0.03 : -0.05 - 0.0001 * (double)k;
@@ -266,7 +267,7 @@ static enum gate_status on_fresh_inputs(void *context, size_t i, struct race_run
 static void a_gain_is_one_on_fresh_inputs(void **state)
 {
     struct racer racers[4] = {{0}};
-    struct race r = {rules, racers, 4, on_fresh_inputs, always, NULL};
+    struct race r = {rules, racers, 4, on_fresh_inputs, always, NULL, 0, 0};
     struct race_end end;
     (void)state;
     for (size_t i = 0; i < 4; i++)
@@ -293,9 +294,72 @@ static void what_is_left_of_a_gain_may_be_enough(void **state)
     assert_int_equal(race_fresh_of(d, all, 5, 0.01), RACE_FRESH_IDLES);
 }
 
+/* ---- a search in several calls ---- */
+
+#define LUCKY 8 /* candidates; the last one gains, the others did in the race alone */
+
+/* The confirmations that began, in their order, and their candidates. */
+struct begun {
+    size_t candidates[LUCKY], n;
+};
+
+static enum gate_status lucky_in_the_race(void *context, size_t i, size_t confirmation,
+                                          struct race_run *out, struct gate_error *err)
+{
+    struct begun *b = context;
+    (void)err;
+    *out = (struct race_run){.state = RACER_IN, .n = 5};
+    for (size_t k = 0; k < out->n; k++)
+        out->d[k] = !confirmation || i == LUCKY - 1 ? -0.05 + 0.001 * (double)i : 0;
+    if (confirmation > b->n) {
+        assert_int_equal(confirmation, b->n + 1);
+        b->candidates[b->n++] = i;
+    }
+    return GATE_OK;
+}
+
+/* One call: it knows `n` candidates, and what earlier ones confirmed. */
+static struct race_end call(struct begun *b, size_t n)
+{
+    struct racer racers[LUCKY] = {{0}};
+    struct race r = {rules, racers, n, lucky_in_the_race, always, b, b->n, 0};
+    struct race_end end;
+    for (size_t k = 0; k < b->n; k++)
+        racers[b->candidates[k]].confirmation = k + 1;
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(race_look(&r, i, NULL), GATE_OK);
+    assert_int_equal(race_confirm(&r, &end, NULL), GATE_OK);
+    assert_int_equal(end.confirmations, b->n);
+    return end;
+}
+
+/* Each candidate is confirmed once, the k-th for a share of 2^-k, however many calls there are. */
+static void all_calls_spend_the_risk_of_one(void **state)
+{
+    struct begun b = {.n = 0};
+    struct race_luck luck = {.least = 1};
+    (void)state;
+    assert_false(call(&b, 2).won);
+    assert_int_equal(b.n, 2);
+    assert_false(call(&b, LUCKY).won);
+    assert_int_equal(b.n, 2 + RACE_CONFIRMATIONS);
+    struct race_end end = call(&b, LUCKY);
+    assert_true(end.won && end.winner == LUCKY - 1);
+    assert_int_equal(b.n, LUCKY);
+    for (size_t i = 0; i < LUCKY; i++)
+        assert_int_equal(b.candidates[i], i);
+    for (size_t k = 0; k < end.processes; k++)
+        race_luck_add(&luck, true);
+    assert_true(fabs(end.risk / (luck.least * 256) - 1) < 1e-9);
+    assert_true(end.risk <= rules.risk);
+    struct race_end again = call(&b, LUCKY);
+    assert_true(again.won && again.risk == end.risk && b.n == LUCKY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_calls_spend_the_risk_of_one),
         cmocka_unit_test(luck_is_not_undercounted),
         cmocka_unit_test(wrong_and_failed_candidates_go_out),
         cmocka_unit_test(a_gain_is_one_on_fresh_inputs),
