@@ -12,7 +12,7 @@
 #include "gate/comment/annotations.h"
 #include "gate/comment/post.h"
 
-#define REPORTS_MAX 64
+#define REPORTS_MAX 32 /* each has 2,000 bytes of a comment on GitHub */
 #define EARLY_REPORT_MAX ((size_t)16 << 10)
 #define EARLY_HEADING_MAX 60 /* bytes beside the message, in Markdown */
 
@@ -108,7 +108,9 @@ const struct command command_comment = {
         "Where to write, only this job's variables, its event and the options say, so that the "
         "reports may come from a job that ran code of a fork: give the token to a second job, "
         "started by workflow_run on GitHub. A report of another commit than the head of the change "
-        "is refused.\n",
+        "is refused; the service is asked which that is, so that an older job does not write over "
+        "a "
+        "newer one.\n",
     .groups = {{options, 0}},
     .ending = "Exit codes: 0 the comment is there, 3 the change has moved on and nothing was "
               "written, 4 no libcurl here or not the server that was meant, 64 usage, 74 a file or "
@@ -169,15 +171,20 @@ static enum gate_status read_runs(struct work *w, int n, char **paths, struct ga
 
 /* A push while the run was measured, or a report that is none of this change. One of a run that
  * ended early does not know its commit, and nothing that the change would be judged by. */
-static enum gate_status check_head(const struct work *w, struct gate_error *err)
+static enum gate_status check_head(struct work *w, struct gate_error *err)
 {
+    if (w->arguments->dry_run)
+        return GATE_OK;
     for (size_t i = 0; i < w->n; i++) {
         const char *commit = w->documents[i].git.commit;
-        if (w->target.head[0] && strcmp(commit, w->target.head) != 0)
+        if (!w->target.head[0]) /* --change: the service is asked for it, before it is written */
+            snprintf(w->target.head, sizeof w->target.head, "%s", commit);
+        if (!commit[0] || strcmp(commit, w->target.head) != 0)
             return gate_fail(err, GATE_NO_VERDICT,
                              "the report is of commit %.12s, the head of the change is %.12s: "
                              "nothing was written",
-                             commit[0] ? commit : "unknown", w->target.head);
+                             commit[0] ? commit : "unknown",
+                             w->target.head[0] ? w->target.head : "another");
     }
     return GATE_OK;
 }
@@ -277,7 +284,9 @@ static int comment(struct work *w, int n, char **paths)
     if (!status) {
         write_body(w, &body);
         if (body.failed)
-            status = gate_fail(&err, GATE_INTERNAL, "out of memory for the comment");
+            status = gate_fail(&err, GATE_IO,
+                               "what the reports say of their runs, even without any case, is "
+                               "longer than a comment may be: give fewer reports");
     }
     if (!status)
         status = write_annotations(w, &err);

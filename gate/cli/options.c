@@ -281,7 +281,10 @@ bool options_read(const struct command *c, void *arguments, int operands_max, in
         !read_command_line(c, seen, argc, argv, exit_code))
         return false;
     if (argc - optind > operands_max) {
-        command_usage(c, "unexpected argument '%s'", argv[optind + operands_max]);
+        char most[40] = "";
+        if (operands_max > 1)
+            snprintf(most, sizeof most, ": it takes at most %d", operands_max);
+        command_usage(c, "unexpected argument '%s'%s", argv[optind + operands_max], most);
         *exit_code = GATE_USAGE;
         return false;
     }

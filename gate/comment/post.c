@@ -133,6 +133,8 @@ static enum gate_status post_once(struct posting *p, struct gate_error *err)
         status = read_user(p, err);
     if (!status)
         status = find(p, err);
+    if (!status)
+        status = comment_target_check(p->t, p->client, &p->answer, err);
     return status ? status : write_comment(p, err);
 }
 

@@ -21,8 +21,9 @@ bool comment_marker(const char *name, char *out, size_t size);
 
 /*
  * Writes or updates; `body` begins with the marker. What may pass is tried again for `patience_s`.
- * *created: it was not there; `url` of GitHub's, else "". GATE_IO: it could not be written. The
- * target's number is found on the way where need be.
+ * *created: it was not there; `url` of GitHub's, else "". GATE_IO: it could not be written.
+ * GATE_NO_VERDICT: the change has a newer commit. The target's number is found on the way where
+ * need be.
  */
 enum gate_status comment_post(struct comment_target *t, const char *marker, const char *body,
                               double patience_s, bool *created, char url[300],

@@ -211,3 +211,28 @@ enum gate_status comment_target_find(struct comment_target *t, struct http_clien
                            t->head, t->fork);
     return status;
 }
+
+/* ---- is it still the newest commit? ---- */
+
+enum gate_status comment_target_check(const struct comment_target *t, struct http_client *client,
+                                      struct http_answer *answer, struct gate_error *err)
+{
+    char path[400];
+    cJSON *change = NULL;
+    bool hub = t->service == COMMENT_GITHUB;
+    if (!t->head[0])
+        return GATE_OK;
+    snprintf(path, sizeof path, hub ? "/repos/%s/pulls/%s" : "/projects/%s/merge_requests/%s",
+             t->project, t->change);
+    enum gate_status status = comment_ask(client, "GET", path, NULL, answer, &change, err);
+    const char *head = json_string(hub ? json_member(change, "head") : change, "sha", "");
+    if (!status && !hex_is(head, 40))
+        status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
+    else if (!status && strcmp(head, t->head) != 0)
+        status = gate_fail(err, GATE_NO_VERDICT,
+                           "the report is of commit %.12s, the head of %s %s is %.12s by now: "
+                           "nothing was written",
+                           t->head, t->project, t->change, head);
+    cJSON_Delete(change);
+    return status;
+}

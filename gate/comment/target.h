@@ -24,7 +24,7 @@ struct comment_target {
     enum comment_service service;
     char project[256]; /* "OWNER/NAME"; GitLab: a number, or a path with '/' written as %2F */
     char change[20];   /* its number; "": to be looked for, by the two below */
-    char head[41];     /* its newest commit as the event knows it; "": not known */
+    char head[41];     /* its newest commit as the event or the reports know it; "": not known */
     char fork[200], branch[300]; /* of a fork's run: "OWNER/NAME", and the branch of its head */
     struct remote remote;
 };
@@ -37,5 +37,10 @@ enum gate_status comment_target_read(const struct target_options *options,
  * that commit as its head. GATE_NO_VERDICT: there is none, it has moved on. */
 enum gate_status comment_target_find(struct comment_target *t, struct http_client *client,
                                      struct http_answer *answer, struct gate_error *err);
+
+/* Asks the service whether `head`, where it is known, is still the change's newest commit: the job
+ * may be older than another that has written. GATE_NO_VERDICT: it is not. */
+enum gate_status comment_target_check(const struct comment_target *t, struct http_client *client,
+                                      struct http_answer *answer, struct gate_error *err);
 
 #endif

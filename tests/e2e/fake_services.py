@@ -36,11 +36,13 @@ class ServiceHandler(Handler):
 
 
 class Service:
-    """`comments` are those of change 12 of the one project; `plan` as of a Tracker."""
+    """`comments` are those of change 12 of the one project, `head` is its newest commit; `plan` as
+    of a Tracker."""
 
     prefix = ""
 
-    def __init__(self):
+    def __init__(self, head):
+        self.head = head
         self.lock = threading.Lock()
         self.plan, self.seen, self.strange, self.comments = [], [], [], []
         self.server = QuietServer(("127.0.0.1", 0), ServiceHandler)
@@ -89,14 +91,15 @@ class GitHub(Service):
     routes = (
         ("GET", "/user", lambda s, **_: s.user()),
         ("GET", "/repos/team/kernels/pulls", lambda s, query, **_: s.find(query)),
+        ("GET", "/repos/team/kernels/pulls/12", lambda s, **_: (200, {"head": {"sha": s.head}})),
         ("GET", comments_of_12, lambda s, query, **_: s.page(query)),
         ("POST", comments_of_12, lambda s, **more: s.create(**more)),
         ("PATCH", r"/repos/team/kernels/issues/comments/(\d+)",
          lambda s, number, **more: s.update(number, **more)),
     )
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, head):
+        super().__init__(head)
         self.me = {"login": "github-actions[bot]", "type": "Bot"}
         self.pulls = []
 
@@ -124,9 +127,11 @@ class GitLab(Service):
 
     longest = 1000000
     prefix = "/api/v4"
-    notes_of_12 = r"/api/v4/projects/(?:7|team%2Fkernels)/merge_requests/12/notes"
+    change_12 = r"/api/v4/projects/(?:7|team%2Fkernels)/merge_requests/12"
+    notes_of_12 = change_12 + "/notes"
     routes = (
         ("GET", "/api/v4/user", lambda s, **_: (200, s.me)),
+        ("GET", change_12, lambda s, **_: (200, {"sha": s.head})),
         ("GET", notes_of_12, lambda s, query, **_: s.page(query)),
         ("POST", notes_of_12, lambda s, **more: s.create(**more)),
         ("PUT", notes_of_12 + r"/(\d+)", lambda s, number, **more: s.update(number, **more)),

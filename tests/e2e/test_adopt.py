@@ -214,7 +214,7 @@ class Story(Repository):
         self.assertRegex(comment["body"], rf"\| `{CASE}` .*\| ❌ regression \|")
 
     def comments(self, head):
-        github, gitlab = GitHub(), GitLab()
+        github, gitlab = GitHub(head), GitLab(head)
         self.addCleanup(github.stop)
         self.addCleanup(gitlab.stop)
         repo = {"full_name": "team/kernels"}

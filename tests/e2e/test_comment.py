@@ -61,11 +61,29 @@ class Commenting(unittest.TestCase):
         self.assertNotIn(TOKEN, done.stdout + done.stderr)
         return done
 
+    def assert_an_older_job_writes_nothing(self):
+        """Its variables and its event are of the time when it was started."""
+        self.gate(self.report(commit=HEAD))
+        early = {"schema": "gate-error/1", "exit_code": 4, "message": "busy"}
+        self.service.head = OTHER
+        for arguments in ([self.report(subject="late")], [self.file("early.json", early)],
+                          [self.report(), "--change", "12"]):
+            done = self.gate(*arguments, status=3)
+            self.assertIn(f"of commit {HEAD[:12]}, the head of", done.stderr)
+            self.assertIn(f"12 is {OTHER[:12]} by now: nothing was written", done.stderr)
+        self.assertEqual(len(self.service.written()), 1)
+        self.gate(self.report(commit=OTHER), "--change", "12")
+        self.gate(self.report(commit=""), "--change", "12", status=3)
+        self.assertEqual(len(self.service.written()), 2)
+        self.service.head = "main"
+        self.assertIn("does not say the head", self.gate(self.report(), status=74).stderr)
+        self.assertEqual(self.service.strange, [])
+
 
 class OnGitHub(Commenting):
     def setUp(self):
         super().setUp()
-        self.service = self.start(GitHub())
+        self.service = self.start(GitHub(HEAD))
         self.env.update(GITHUB_ACTIONS="true", GITHUB_API_URL=self.service.url,
                         GITHUB_REPOSITORY="team/kernels", GITHUB_TOKEN=TOKEN)
         self.pull_request()
@@ -129,7 +147,7 @@ class OnGitHub(Commenting):
             self.service.add(json.loads(handler.body)["body"], self.service.me)
             handler.reset()
         good = lambda handler: handler.behave()
-        self.service.plan = [lambda h: h.json(502, {}), good, good, lost]
+        self.service.plan = [lambda h: h.json(502, {}), good, good, good, lost]
         self.gate(self.report())
         self.assertEqual(len(self.service.comments), 1)
 
@@ -218,6 +236,9 @@ class OnGitHub(Commenting):
         self.gate(self.report(), status=3)
         self.assertEqual(self.service.written(), [])
 
+    def test_an_older_job_does_not_write_over_a_newer_one(self):
+        self.assert_an_older_job_writes_nothing()
+
     def test_a_report_that_does_not_say_its_commit_is_none_of_this_change(self):
         self.gate(self.report(commit=""), status=3)
         self.assertEqual(self.service.written(), [])
@@ -262,7 +283,7 @@ class OnGitHub(Commenting):
 class OnGitLab(Commenting):
     def setUp(self):
         super().setUp()
-        self.service = self.start(GitLab())
+        self.service = self.start(GitLab(HEAD))
         self.env.update(GITLAB_CI="true", CI_API_V4_URL=self.service.url, CI_PROJECT_ID="7",
                         CI_MERGE_REQUEST_IID="12", CI_COMMIT_SHA=HEAD,
                         CI_MERGE_REQUEST_PROJECT_PATH="team/kernels",
@@ -280,6 +301,9 @@ class OnGitLab(Commenting):
         self.gate(self.report(), "--project", "team/kernels")
         self.assertEqual(len(self.service.comments), 2)
         self.assertEqual(self.service.strange, [])
+
+    def test_an_older_job_does_not_write_over_a_newer_one(self):
+        self.assert_an_older_job_writes_nothing()
 
     def test_500_red_cases(self):
         self.gate(self.red(500, "slower by 12 % " + "and so on " * 90))
@@ -313,6 +337,17 @@ class Printing(Commenting):
         done = self.gate(self.red(500), self.report(), "--dry-run")
         self.assertEqual(done.stdout.count("Kernel Gate: "), 2)
         self.assertLessEqual(len(done.stdout), 65536)
+
+    def test_as_many_reports_as_fit(self):
+        report = self.report()
+        done = self.gate(*[report] * 32, "--dry-run")
+        self.assertEqual(done.stdout.count("Kernel Gate: "), 32)
+        self.assertLessEqual(len(done.stdout.encode()), 65000)
+        done = self.gate(*[report] * 33, "--dry-run", status=64)
+        self.assertIn("it takes at most 32", done.stderr)
+        long = self.report(subject="&" * 400, author="&" * 400)
+        done = self.gate(*[long] * 32, "--dry-run", status=74)
+        self.assertIn("is longer than a comment may be", done.stderr)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ class OnGitHub(Jobs):
     def test_the_comment_links_to_the_run(self):
         self.init("github")
         step = self.steps(".github/workflows/kernel-gate-comment.yml", "comment")["Comment"]
-        service = GitHub()
+        service = GitHub(HEAD)
         self.addCleanup(service.stop)
         service.open_pull(12, HEAD)
         self.write("report/gate-run.json", json.dumps(self.run_document))
@@ -272,7 +272,7 @@ class OnGitLab(Jobs):
     def test_the_comment_links_to_the_run(self):
         for pipeline, folder in self.pipelines():
             self.write(folder + "gate-run.json", json.dumps(self.run_document))
-            service = GitLab()
+            service = GitLab(HEAD)
             self.addCleanup(service.stop)
             env = {"GITLAB_CI": "true", "CI_API_V4_URL": service.url, "CI_PROJECT_ID": "7",
                    "CI_MERGE_REQUEST_IID": "12", "CI_COMMIT_SHA": HEAD, "GITLAB_TOKEN": TOKEN}
