@@ -53,7 +53,7 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
 /*
  * From now on whatever descends from this process's children becomes its child when its own parent
  * ends, so that none gets away by leaving its process group. process_end_orphans() kills and reaps
- * all children but those that there were at the first call: nothing that the caller started itself
+ * all children but those that there were at the last call: nothing that the caller started itself
  * may run at that time.
  */
 void process_adopt_orphans(void);

@@ -43,6 +43,7 @@ enum gate_status shell_ask(const char *command, const char *folder, double patie
     struct process p = {0};
     char how[96] = "";
     buf_clear(line);
+    process_adopt_orphans();
     enum gate_status status = process_start_scrubbed(&p, argv, err);
     if (status)
         return status;
@@ -54,6 +55,7 @@ enum gate_status shell_ask(const char *command, const char *folder, double patie
                                process_last_words(&p));
     } else {
         process_kill(&p, how, sizeof how);
+        process_end_orphans();
         if (event == PROCESS_INTERRUPTED)
             status = gate_fail(err, GATE_ENVIRONMENT, "interrupted");
         else

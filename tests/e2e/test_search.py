@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -171,6 +172,29 @@ class Search(FakeRuns):
         self.assertIn("beaten", twins)
         with open(self.path("log"), encoding="utf-8") as log:
             self.assertEqual(len(log.readlines()), 6)
+
+    def test_builds_that_hang_or_flood_fail_alone(self):
+        """What a build has started ends with it, in a session of its own as well."""
+        build = ('case $TILE in 3) (setsid sh -c "echo \\$\\$ > left; exec sleep 1000" &); '
+                 'until test -s left; do :; done; sleep 1000;; 4) cat /dev/zero;; '
+                 '*) echo "time=${TILE}000" > built.so; echo $TILE >> log;; esac')
+        options = ["--parameter", "TILE=3,4,80,95", "--build", build, "--built", "built.so"]
+        done = self.search("--json", *options, "--patience", "5")
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["winner"]["name"], "TILE=80")
+        by_name = {c["name"]: c for c in answer["candidates"]}
+        for name, why in (("TILE=3", "did not end in its time (--patience) and was killed"),
+                          ("TILE=4", "printed too much and was killed")):
+            self.assertEqual(by_name[name]["state"], "failed")
+            self.assertIn(why, by_name[name]["reason"])
+            self.assertRegex(done.stderr, f"{name}: failed: .*{re.escape(why)}\n")
+        with open(self.path("left"), encoding="utf-8") as file:
+            self.assertFalse(os.path.exists(f"/proc/{int(file.read())}"), "a process is left")
+        processes = self.processes()
+        self.assertEqual(self.answer(*options, "--patience", "0.1")["winner"], answer["winner"])
+        self.assertEqual(self.processes(), processes, "what was found was measured again")
+        with open(self.path("log"), encoding="utf-8") as log:
+            self.assertEqual(sorted(log.read().split()), ["80", "95"])
 
     # ---- proposals ----
 
