@@ -12,6 +12,7 @@
 #include "gate/base/json.h"
 #include "gate/base/process.h"
 #include "gate/cli/run_reports.h"
+#include "gate/cli/run_setup.h"
 #include "gate/run/merge.h"
 
 #define GPUS_MAX 32
@@ -85,7 +86,7 @@ static size_t count_gpus(void)
 
 struct part {
     struct process process;
-    char device[16], shard[16], report[PATHS_MAX + 8];
+    char device[32], shard[48], report[PATHS_MAX + 8];
     const char *argv[WORDS_MAX];
     size_t n;
     int code; /* of its end */
@@ -183,20 +184,51 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
     return status;
 }
 
+/* How many parts: one a GPU, and none without a case. */
+static enum gate_status count_parts(const struct run_request *r, size_t *n, struct gate_error *err)
+{
+    struct run_setup setup = {0};
+    size_t gpus = count_gpus();
+    *n = 0;
+    if (!gpus || gpus > GPUS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "--device all: there are %zu GPUs here, and 1 to %d are expected", gpus,
+                         GPUS_MAX);
+    enum gate_status status = run_setup_suite(r, "cuda:0", &setup, err);
+    if (status)
+        return status;
+    *n = setup.suite.n_cases < gpus ? setup.suite.n_cases : gpus;
+    if (*n < gpus)
+        fprintf(stderr, "gate run: --device all: %zu of %zu GPUs are used, one for each case\n", *n,
+                gpus);
+    suite_free(&setup.suite);
+    return GATE_OK;
+}
+
+static enum gate_status measure_parts(const struct run_request *r, const struct options_seen *seen,
+                                      const char *folder, struct part *parts, size_t *n,
+                                      struct gate_error *err)
+{
+    enum gate_status status = run_reports_open(r, err);
+    if (!status)
+        status = count_parts(r, n, err);
+    if (!status)
+        status = run_parts(parts, *n, folder, r, seen, err);
+    return status;
+}
+
 static int measure_and_merge(const struct command *command, const struct run_request *r,
-                             const struct options_seen *seen, const char *folder, size_t n)
+                             const struct options_seen *seen, const char *folder)
 {
     struct gate_error err = {0};
-    struct part *parts = calloc(n, sizeof *parts);
-    char *paths[GPUS_MAX];
+    struct part *parts = calloc(GPUS_MAX, sizeof *parts);
+    char *paths[GPUS_MAX] = {NULL};
+    size_t n = 0;
     if (!parts)
         return GATE_INTERNAL;
-    enum gate_status status = run_reports_open(r, &err);
-    if (!status) {
-        status = run_parts(parts, n, folder, r, seen, &err);
-        if (status)
-            run_reports_fail(r, &err);
-    }
+    enum gate_status status = measure_parts(r, seen, folder, parts, &n, &err);
+    if (status)
+        run_reports_fail(r, &err);
     for (size_t i = 0; i < n; i++)
         paths[i] = parts[i].report + strlen("json=");
     int code = status ? command_failed(command, &err) : run_merge(command, r, n, paths);
@@ -211,18 +243,13 @@ int run_on_all(const struct command *command, const struct run_request *r,
                const struct options_seen *seen)
 {
     char folder[PATHS_MAX / 2];
-    size_t n = count_gpus();
     if (r->shard.count)
         return command_usage(command, "--shard and --device all do not go together");
-    if (!n || n > GPUS_MAX)
-        return command_failed(command,
-                              &(struct gate_error){GATE_ENVIRONMENT, "--device all: there is no "
-                                                                     "GPU here"});
     snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
     if (!mkdtemp(folder))
         return command_failed(command,
                               &(struct gate_error){GATE_IO, "cannot make a folder in $TMPDIR"});
-    int code = measure_and_merge(command, r, seen, folder, n);
+    int code = measure_and_merge(command, r, seen, folder);
     rmdir(folder);
     return code;
 }

@@ -8,8 +8,8 @@
 
 #include "gate/base/clock.h"
 
-static enum gate_status load_suite(const struct run_request *r, const char *device,
-                                   struct run_setup *out, struct gate_error *err)
+enum gate_status run_setup_suite(const struct run_request *r, const char *device,
+                                 struct run_setup *out, struct gate_error *err)
 {
     char path[PATHS_MAX];
     const char *name = r->suite ? r->suite : strcmp(device, "host") != 0 ? "canonical" : "host";
@@ -97,7 +97,7 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.without_vendors |= r->providers.none;
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
-        status = load_suite(r, out->target.device, out, err);
+        status = run_setup_suite(r, out->target.device, out, err);
     out->shard = r->shard;
     if (!status && out->shard.count)
         status = shard_select(&out->shard, &out->suite, err);

@@ -17,6 +17,11 @@ struct run_setup {
     struct supervisor *supervisor;
     struct device_lock lock; /* of the device, against other gates */
 };
+
+/* The suite that is asked for on this device, by its filter; the shard is not taken yet. */
+enum gate_status run_setup_suite(const struct run_request *r, const char *device,
+                                 struct run_setup *out, struct gate_error *err);
+
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err);
 void run_setup_close(struct run_setup *s);

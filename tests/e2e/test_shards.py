@@ -173,9 +173,26 @@ class Shards(FakeRuns):
         self.assertIn("cuda:0", errors)
         self.assertIn("busy", errors)
 
+    def test_no_gpu_is_used_without_a_case(self):
+        self.accept()
+        for args, cases in ((["--filter", IDS[2]], IDS[2:3]), ([], IDS)):
+            code, document, errors = self.run_all(8, *args)
+            self.assertEqual(code, 0, errors)
+            self.assertIn(f"{len(cases)} of 8 GPUs are used, one for each case", errors)
+            self.assertEqual([c["id"] for c in document["cases"]], cases)
+        code, _, errors = self.run_all(7)
+        self.assertEqual((code, "GPUs are used" in errors), (0, False), errors)
+        code, _, errors = self.run_all(2, "--filter", "nothing")
+        self.assertEqual(code, 64)
+        self.assertIn("matches 'nothing'", errors)
+
     def test_without_a_gpu(self):
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES", None)
-        self.assertEqual(self.run_gate("--device", "all")[0], 4)
+        for n in (0, 33):
+            report = self.path("early.json")
+            code, _, errors = self.run_all(n, "--report", "json=" + report)
+            self.assertEqual(code, 4)
+            self.assertIn(f"there are {n} GPUs here", errors)
+            with open(report, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["exit_code"], 4)
         self.assertEqual(subprocess.run([GATE, "run", "--device", "all", "--shard", "1/2"],
                                         capture_output=True, check=False).returncode, 64)
