@@ -23,6 +23,18 @@ export function coverageTable(rows) {
         h("td", number, `${count(row.pairs)} of ${count(row.pairs_of)}`)))));
 }
 
+/** How often each class of values, shapes, layouts and launches was looked at, op by op. */
+export function classesTable({ ops, rows }) {
+    const number = { class: "number" };
+    return rows.length > 0 && h("details", { class: "data" }, h("summary", {}, "Class by class"),
+        tableBox("Covered classes", h("thead", {}, h("tr", {},
+            h("th", {}, "Of"), head("covered_class", "Class"),
+            ops.map((op) => h("th", number, op)))),
+        h("tbody", {}, rows.map((row) => h("tr", {},
+            h("td", {}, row.of), h("th", { scope: "row" }, row.name),
+            row.counts.map((n) => h("td", number, count(n))))))));
+}
+
 /** The rows of a run: sums over its cases, and of the last three the most that one case had. */
 export function coverageOf(cases) {
     const rows = {};

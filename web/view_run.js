@@ -3,7 +3,7 @@
 
 import { apiUrl, get } from "./api.js";
 import { calibrationSection } from "./calibration.js";
-import { coverageOf, coverageTable } from "./coverage.js";
+import { classesTable, coverageOf, coverageTable } from "./coverage.js";
 import { address, h } from "./dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
@@ -96,7 +96,7 @@ function libraries(run) {
 
 /** A run with what the rows of its cases show: the answer has columns. */
 async function load(path, signal) {
-    const { run, cases } = await get(path, { format: "brief" }, signal);
+    const { run, cases, classes } = await get(path, { format: "brief" }, signal);
     const names = Object.keys(cases);
     run.cases = cases.id.map((_, i) => {
         const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
@@ -110,7 +110,8 @@ async function load(path, signal) {
             })),
         };
     });
-    return { ...run, opening: [] }; // what is still asked for, of cases that the address opens
+    // opening: what is still asked for, of cases that the address opens
+    return { ...run, classes, opening: [] };
 }
 
 /** One case: a row that says it all in short, and opens. */
@@ -207,8 +208,10 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
     return place;
 }
 
-function coverageSection(rows) {
-    return rows.length > 0 && [h("h2", {}, "What verification covered"), coverageTable(rows)];
+function coverageSection({ cases, classes }) {
+    const rows = coverageOf(cases);
+    return rows.length > 0 && [h("h2", {}, "What verification covered"), coverageTable(rows),
+        classesTable(classes)];
 }
 
 /** Why a run has no verdict though each of its cases has one. */
@@ -253,7 +256,7 @@ export async function runView({ rest, query, signal }) {
             facts(run),
             libraries(run),
             calibrationSection(run),
-            coverageSection(coverageOf(run.cases)),
+            coverageSection(run),
             h("h2", {}, "Again"),
             command(`Repeats the run${run.git.dirty
                 ? ", without the changes that were not committed" : ""}`, reproduce(run)),

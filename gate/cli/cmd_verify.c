@@ -12,6 +12,7 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
+#include "gate/document/covered.h"
 #include "gate/document/fields_table.h"
 #include "gate/report/report_left_out.h"
 #include "gate/report/report_table.h"
@@ -279,57 +280,45 @@ static void write_left_out(const struct verify_run *v, struct buf *out)
     left_out_write_lines(&sums, out);
 }
 
-static int64_t larger(int64_t a, int64_t b)
+/* The count of each op, of so many where that is known; empty where the op has no cases. */
+static void write_counts(struct table *t, const struct covered_sums *sums, const int64_t *count,
+                         const int64_t *of)
 {
-    return a > b ? a : b;
-}
-
-static void count_cell(struct table *t, int64_t n)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, n);
-    table_cell(t, TERM_PLAIN, text);
-}
-
-/* Sums over the cases of one op; of kinds and pairs the most that one case had. */
-static void write_coverage_row(const struct verify_run *v, uint32_t op, struct table *t)
-{
-    struct document_verify all = {0};
     char text[64];
-    for (size_t i = 0; i < v->n; i++) {
-        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
-        if (v->setup.suite.cases[i].problem.op != op || !arm || !arm->has_verify)
-            continue;
-        const struct document_verify *one = &arm->verify;
-        all.shapes += larger(one->shapes, 0);
-        all.layouts += larger(one->layouts, 0);
-        all.launches += larger(one->launches, 0);
-        all.values = larger(all.values, one->values);
-        all.pairs = larger(all.pairs, one->pairs);
-        all.pairs_of = larger(all.pairs_of, one->pairs_of);
+    for (size_t i = 0; i < COVERED_OPS; i++) {
+        int n = snprintf(text, sizeof text, "%" PRId64, count[i]);
+        if (of)
+            snprintf(text + n, sizeof text - (size_t)n, " of %" PRId64, of[i]);
+        table_cell(t, TERM_PLAIN, sums->has[i] ? text : "");
     }
-    if (!all.values)
-        return;
-    table_cell(t, TERM_PLAIN, problem_op_name(op));
-    count_cell(t, all.values);
-    count_cell(t, all.shapes);
-    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, all.pairs, all.pairs_of);
-    table_cell(t, TERM_PLAIN, text);
-    count_cell(t, all.layouts);
-    count_cell(t, all.launches);
 }
 
-/* What was looked at, op by op. */
+/* What was looked at, by class and op. */
 static void write_coverage(const struct verify_run *v, const struct report_style *style,
                            struct buf *out)
 {
-    static const struct table_column columns[] = {
-        {"covered", false, 0},         {"kinds of values", true, 0}, {"shapes", true, 0},
-        {"pairs of classes", true, 0}, {"layouts", true, 0},         {"launches", true, 0},
-    };
+    struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
+    struct covered_sums sums = {0};
+    struct covered_class row;
+    size_t at = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
+        covered_add(&sums, problem_op_name(v->setup.suite.cases[i].problem.op),
+                    arm && arm->has_verify ? &arm->verify : NULL);
+    }
+    if (!covered_is_known(&sums))
+        return;
+    for (size_t i = 0; i < COVERED_OPS; i++)
+        columns[2 + i] = (struct table_column){covered_op(i), true, 0};
     struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
-    for (uint32_t op = KG_OP_ATTENTION_FWD; op <= KG_OP_LINEAR_RELU_BWD; op++)
-        write_coverage_row(v, op, t);
+    while (covered_next(&sums, &at, &row)) {
+        table_cell(t, TERM_PLAIN, row.what);
+        table_cell(t, TERM_PLAIN, row.name);
+        write_counts(t, &sums, row.count, NULL);
+    }
+    table_cell(t, TERM_PLAIN, "shapes");
+    table_cell(t, TERM_PLAIN, "pairs of classes");
+    write_counts(t, &sums, sums.pairs, sums.pairs_of);
     buf_puts(out, "\n");
     table_write(t, style, out);
     table_free(t);

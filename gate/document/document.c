@@ -133,6 +133,69 @@ static const struct field outputs_of_fields[] = {
 SHAPE(outputs_of);
 #undef OF
 
+#define OF document_covered_values
+static const struct field covered_values_fields[] = {
+    COUNT(random_normal, 0, COUNT_MAX),
+    COUNT(random_uniform, 0, COUNT_MAX),
+    COUNT(exact_integers, 0, COUNT_MAX),
+    COUNT(exact_cancellation, 0, COUNT_MAX),
+    COUNT(exact_powers_of_two, 0, COUNT_MAX),
+    COUNT(nan_and_infinity, 0, COUNT_MAX),
+    COUNT(nan_and_infinity_in_second, 0, COUNT_MAX),
+    COUNT(nan_in_second, 0, COUNT_MAX),
+    COUNT(constant, 0, COUNT_MAX),
+    COUNT(retrieval, 0, COUNT_MAX),
+    COUNT(score_ramp, 0, COUNT_MAX),
+    COUNT(huge_masked_keys, 0, COUNT_MAX),
+    COUNT(shifted_scores, 0, COUNT_MAX),
+    COUNT(stretched_scores, 0, COUNT_MAX),
+    COUNT(faint_keys, 0, COUNT_MAX),
+};
+SHAPE(covered_values);
+#undef OF
+
+#define OF document_covered_shapes
+static const struct field covered_shapes_fields[] = {
+    COUNT(small, 0, COUNT_MAX),
+    COUNT(as_large, 0, COUNT_MAX),
+    COUNT(giant, 0, COUNT_MAX),
+};
+SHAPE(covered_shapes);
+#undef OF
+
+#define OF document_covered_layouts
+static const struct field covered_layouts_fields[] = {
+    COUNT(dense, 0, COUNT_MAX),
+    COUNT(padded_rows, 0, COUNT_MAX),
+    COUNT(wide_rows, 0, COUNT_MAX),
+    COUNT(odd_rows, 0, COUNT_MAX),
+    COUNT(heads_side_by_side, 0, COUNT_MAX),
+    COUNT(heads_apart, 0, COUNT_MAX),
+    COUNT(far_rows, 0, COUNT_MAX),
+    COUNT(unmapped_beside, 0, COUNT_MAX),
+};
+SHAPE(covered_layouts);
+#undef OF
+
+#define OF document_covered_launches
+static const struct field covered_launches_fields[] = {
+    COUNT(of_checks, 0, COUNT_MAX),
+    COUNT(in_a_row, 0, COUNT_MAX),
+    COUNT(on_the_case, 0, COUNT_MAX),
+};
+SHAPE(covered_launches);
+#undef OF
+
+#define OF document_covered
+static const struct field covered_fields[] = {
+    PART(values, covered_values),
+    PART(shapes, covered_shapes),
+    PART(layouts, covered_layouts),
+    PART(launches, covered_launches),
+};
+const struct shape document_covered_shape = SHAPE_OF(covered);
+#undef OF
+
 #define OF document_verify
 static const struct field verify_fields[] = {
     BOOL(ok),
@@ -157,6 +220,7 @@ static const struct field verify_fields[] = {
     COUNT(launches, 0, COUNT_MAX),
     COUNT(pairs, 0, COUNT_MAX),
     COUNT(pairs_of, 0, COUNT_MAX),
+    MAYBE(covered, 0, document_covered_shape),
     TEXT(why_not_guarded, 0, 200),
     YES_NO(own_shape_only),
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS),

@@ -98,6 +98,34 @@ struct document_outputs {
     double dx, dw, db;
 };
 
+/* How often something was among what verification looked at; the names are the members'. */
+struct document_covered_values {
+    int64_t random_normal, random_uniform, exact_integers, exact_cancellation;
+    int64_t exact_powers_of_two, nan_and_infinity, nan_and_infinity_in_second, nan_in_second;
+    int64_t constant, retrieval, score_ramp, huge_masked_keys, shifted_scores, stretched_scores;
+    int64_t faint_keys;
+};
+
+struct document_covered_shapes {
+    int64_t small, as_large, giant;
+};
+
+struct document_covered_layouts {
+    int64_t dense, padded_rows, wide_rows, odd_rows, heads_side_by_side, heads_apart, far_rows;
+    int64_t unmapped_beside;
+};
+
+struct document_covered_launches {
+    int64_t of_checks, in_a_row, on_the_case;
+};
+
+struct document_covered {
+    struct document_covered_values values;
+    struct document_covered_shapes shapes;
+    struct document_covered_layouts layouts;
+    struct document_covered_launches launches;
+};
+
 struct document_verify {
     bool ok;
     int64_t seeds;
@@ -110,6 +138,8 @@ struct document_verify {
     const char *message;
     int64_t checks, skipped, refused, not_served, not_guarded, too_large;
     int64_t values, shapes, layouts, launches, pairs, pairs_of;
+    bool has_covered;
+    struct document_covered covered;
     const char *why_not_guarded;
     enum yes_no own_shape_only;
     const char *vendor;
@@ -338,7 +368,8 @@ const struct document_arm *document_candidate(const struct document_case *c);
 
 /* The document, and the parts that the messages of a worker consist of too. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
-    document_absent_shape, document_arm_shape, document_blame_shape, document_ceilings_shape;
+    document_absent_shape, document_arm_shape, document_blame_shape, document_ceilings_shape,
+    document_covered_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

@@ -33,13 +33,20 @@ struct left_out {
     char why_not_guarded[160];
 };
 
+#define COVERAGE_VALUES 16
+#define COVERAGE_LAYOUTS 8
+
 /* What the checks have covered. */
 struct coverage {
-    unsigned values;          /* kinds of inputs, a bit each */
-    unsigned shapes;          /* other than the case's */
-    unsigned layouts;         /* other than dense ones */
-    unsigned launches;        /* whose outputs were looked at */
-    unsigned pairs, pairs_of; /* of classes of sizes that met in a shape, of so many */
+    unsigned values[COVERAGE_VALUES];   /* checks with each kind of inputs, an enum probe */
+    unsigned small, as_large, giant;    /* shapes other than the case's */
+    unsigned strided;                   /* checks in other layouts than dense ones */
+    unsigned layouts[COVERAGE_LAYOUTS]; /* checks in which a tensor has one, enum tensor_layout */
+    unsigned far, guarded;              /* checks with rows far apart, between unmapped pages */
+    unsigned launches;                  /* whose outputs were looked at */
+    unsigned in_a_row;                  /* of these, on one small shape */
+    unsigned on_the_case;               /* in a row, of which the last one is compared */
+    unsigned pairs, pairs_of;           /* of classes of sizes that met in a shape, of so many */
 };
 
 /* Worst figures over the seeds and outputs of one kernel's verification. */

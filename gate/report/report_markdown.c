@@ -436,6 +436,30 @@ static void left_out(const struct report_run *run, struct buf *out)
     buf_release(&line);
 }
 
+/* By class and op; nothing of documents that do not say. */
+static void covered(const struct report_run *run, struct buf *out)
+{
+    const struct covered_sums *sums = &run->covered;
+    struct covered_class row;
+    size_t at = 0;
+    if (!covered_is_known(sums))
+        return;
+    buf_puts(out, "\n<details><summary>What verification covered</summary>\n\n| covered | class |");
+    for (size_t i = 0; i < COVERED_OPS; i++)
+        if (sums->has[i])
+            buf_printf(out, " %s |", covered_op(i));
+    buf_puts(out, "\n|:--|:--|");
+    for (size_t i = 0; i < COVERED_OPS; i++)
+        buf_puts(out, sums->has[i] ? "--:|" : "");
+    while (covered_next(sums, &at, &row)) {
+        buf_printf(out, "\n| %s | %s |", row.what, row.name);
+        for (size_t i = 0; i < COVERED_OPS; i++)
+            if (sums->has[i])
+                buf_printf(out, " %lld |", (long long)row.count[i]);
+    }
+    buf_puts(out, "\n\n</details>\n");
+}
+
 static size_t at_most(size_t n, size_t limit)
 {
     return n < limit ? n : limit;
@@ -475,6 +499,7 @@ static void render(const struct report_run *run, const struct document_case *con
     }
     commands(cases, n_shown, out);
     details(run, cases, n_shown, out);
+    covered(run, out);
     if (run->document->has_calibration)
         calibration(run, calibrated, at_most(n, calibrated->n_cases), out);
 }

@@ -28,6 +28,7 @@ static void read_case(struct report_run *run, const struct document_case *c)
     const struct document_arm *candidate = document_candidate(c);
     const struct document_timing *timing = report_timing(candidate);
     left_out_add(&run->left_out, c->id, report_verify(candidate));
+    covered_add(&run->covered, c->op, report_verify(candidate));
     run->counts[c->verdict]++;
     if (c->has_warning)
         run->warned[c->warning.verdict]++;

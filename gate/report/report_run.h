@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "gate/base/buf.h"
+#include "gate/document/covered.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
 #include "gate/report/report_left_out.h"
@@ -28,6 +29,7 @@ struct report_run {
     size_t n_same_code;  /* cases that passed without an interval, as one file or code */
     bool warm;           /* a candidate's inputs did not exceed the cache */
     struct left_out_sums left_out;
+    struct covered_sums covered;
     const char *link; /* the dashboard's address; NULL: not known */
 };
 

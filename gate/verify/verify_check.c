@@ -411,8 +411,11 @@ static enum gate_status run(struct trial *t, bool *refused, struct gate_error *e
         return status;
     }
     v->checks++;
-    v->coverage.values |= 1u << t->check->probe;
-    v->coverage.layouts += !is_dense(t->check);
+    v->coverage.values[t->check->probe]++;
+    v->coverage.far += t->guard == GUARD_FAR;
+    v->coverage.guarded += t->guard == GUARD_BEHIND || t->guard == GUARD_BEFORE;
+    if (t->guard != GUARD_FAR)
+        image_layout_count(&t->check->problem, &t->check->layout, &v->coverage);
     if (!status)
         status = look(t, true, err);
     for (unsigned i = 0; again && i < t->b->repeats && v->ok && !status; i++) {

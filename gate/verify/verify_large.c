@@ -229,6 +229,10 @@ static enum gate_status launch(struct large *l, struct verification *v, struct g
     struct arm_launch one = {&l->arm, l->arm.kernel, &l->problem, &l->operands, 1, workspace};
     enum gate_status status = device_launch_checked(l->job->device, arm_launch, &one, 0, err);
     v->checks++;
+    v->coverage.values[is_attention(l) ? PROBE_NORMAL : PROBE_INTEGERS]++;
+    v->coverage.layouts[TENSOR_DENSE]++;
+    v->coverage.guarded += !l->not_guarded;
+    v->coverage.launches++;
     if (status == GATE_WRONG)
         set_message(v, err->message);
     return status;

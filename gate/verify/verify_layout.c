@@ -68,6 +68,27 @@ bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout
     return true;
 }
 
+/* As it lies: where there are no heads they are rows. */
+static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned char of)
+{
+    bool heads = of == TENSOR_HEADS || of == TENSOR_APART;
+    return t->rank < 2 ? TENSOR_DENSE : heads && t->rank < 4 ? TENSOR_PADDED : of;
+}
+
+void image_layout_count(const struct kg_problem *p, const struct image_layout *layout,
+                        struct coverage *coverage)
+{
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    unsigned seen = 0;
+    for (unsigned i = problem_tensors(p, about); i-- > 0;)
+        seen |= 1u << layout_here(&about[i], layout->of[i]);
+    if (seen & ~(1u << TENSOR_DENSE))
+        seen &= ~(1u << TENSOR_DENSE);
+    coverage->strided += !(seen & 1u << TENSOR_DENSE);
+    for (unsigned kind = 0; kind < TENSOR_LAYOUTS; kind++)
+        coverage->layouts[kind] += seen >> kind & 1;
+}
+
 /* Elements from one row to the next. */
 static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum tensor_layout kind)
 {

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "gate/cases/problem.h"
+#include "gate/launch/arm.h"
 
 #define IMAGE_RED_ZONE 4096 /* bytes before the first tensor, between tensors, after the last */
 
@@ -45,6 +46,11 @@ struct image_layout image_layout_of(enum tensor_layout kind);
 struct image_layout image_layout_drawn(uint64_t seed, bool aligned);
 
 bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout *layout);
+
+/* Adds one check in the layout: one to each kind that a tensor has, of the dense ones only where
+ * all are. */
+void image_layout_count(const struct kg_problem *p, const struct image_layout *layout,
+                        struct coverage *coverage);
 
 struct image {
     struct kg_problem problem;

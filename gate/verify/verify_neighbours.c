@@ -35,6 +35,7 @@ static const enum tensor_layout layouts[] = {TENSOR_PADDED, TENSOR_DENSE, TENSOR
 struct around {
     const struct bench *b;
     bool launches_only; /* a sanitizer watches them, and the reference would take it minutes */
+    bool is_giant;      /* or about as large as the problem */
     uint64_t seed;
     struct device_memory slab, reference, workspace; /* they only grow */
 
@@ -276,7 +277,9 @@ static void report(const struct around *a)
     struct verification *v = a->b->found;
     char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     v->checks++;
-    v->coverage.shapes++;
+    v->coverage.values[PROBE_NORMAL]++;
+    *(a->is_giant ? &v->coverage.giant : &v->coverage.as_large) += 1;
+    image_layout_count(&a->c.problem, &a->layout, &v->coverage);
     v->coverage.launches += a->launches;
     if (a->found.ok || !v->ok)
         return;
@@ -417,6 +420,7 @@ enum gate_status around_checks(const struct bench *b, const struct kg_problem *p
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < n && !status; i++)
         status = check_if_served(&a, &around[i], i, tier, notice, context, served, err);
+    a.is_giant = true;
     for (unsigned i = 0; i < n_giant && i < giants_of(p, tier, host) && !status; i++)
         status = check_if_served(&a, &giant[(seed + i) % n_giant], 1, VERIFY_COMMIT, notice,
                                  context, served, err);

@@ -270,6 +270,7 @@ enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum ve
         status = launch_rounds(&x, tier, err);
     b->found->checks++;
     b->found->coverage.launches += x.launches;
+    b->found->coverage.in_a_row += x.launches;
     if (status == GATE_WRONG)
         describe_soak(&x, err->message);
     for (unsigned v = 0; v < VARIANTS; v++)
@@ -325,6 +326,7 @@ enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struc
     if (status)
         return status;
     v->checks++;
+    v->coverage.on_the_case += n + 1;
     compare_means(job->device, &means, n, v);
     if (last == first || (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
         return GATE_OK;

@@ -175,7 +175,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (kernel)
             r->shape[r->n++] = all[i];
     }
-    r->arm->verification.coverage.shapes += r->n;
+    r->arm->verification.coverage.small += r->n;
     r->arm->verification.coverage.pairs = cover.pairs;
     r->arm->verification.coverage.pairs_of = cover.of;
 }

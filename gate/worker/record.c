@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/verify/verify_layout.h"
+#include "gate/verify/verify_pattern.h"
 #include "gate/worker/measure.h"
 
 struct document_device record_device(const struct device_info *info)
@@ -63,12 +65,65 @@ static void record_left_out(const struct left_out *l, struct document_verify *ou
     out->why_not_guarded = l->why_not_guarded[0] ? l->why_not_guarded : NULL;
 }
 
+static unsigned kinds_of_values(const struct coverage *c)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < COVERAGE_VALUES; i++)
+        n += c->values[i] > 0;
+    return n;
+}
+
+static void record_values(const unsigned *n, struct document_covered_values *out)
+{
+    *out = (struct document_covered_values){
+        .random_normal = count_or_none(n[PROBE_NORMAL]),
+        .random_uniform = count_or_none(n[PROBE_UNIFORM]),
+        .exact_integers = count_or_none(n[PROBE_INTEGERS]),
+        .exact_cancellation = count_or_none(n[PROBE_CANCELLATION]),
+        .exact_powers_of_two = count_or_none(n[PROBE_EXPONENTS]),
+        .nan_and_infinity = count_or_none(n[PROBE_SPECIAL]),
+        .nan_and_infinity_in_second = count_or_none(n[PROBE_SPECIAL_SECOND]),
+        .nan_in_second = count_or_none(n[PROBE_NAN_SECOND]),
+        .constant = count_or_none(n[PROBE_CONSTANT]),
+        .retrieval = count_or_none(n[PROBE_RETRIEVAL]),
+        .score_ramp = count_or_none(n[PROBE_RAMP]),
+        .huge_masked_keys = count_or_none(n[PROBE_MASKED]),
+        .shifted_scores = count_or_none(n[PROBE_SHIFTED]),
+        .stretched_scores = count_or_none(n[PROBE_STRETCHED]),
+        .faint_keys = count_or_none(n[PROBE_FAINT]),
+    };
+}
+static_assert(PROBES == 15 && PROBES <= COVERAGE_VALUES, "each kind has a name in the document");
+
+static void record_layouts(const struct coverage *c, struct document_covered_layouts *out)
+{
+    *out = (struct document_covered_layouts){
+        .dense = count_or_none(c->layouts[TENSOR_DENSE]),
+        .padded_rows = count_or_none(c->layouts[TENSOR_PADDED]),
+        .wide_rows = count_or_none(c->layouts[TENSOR_WIDE]),
+        .odd_rows = count_or_none(c->layouts[TENSOR_ODD]),
+        .heads_side_by_side = count_or_none(c->layouts[TENSOR_HEADS]),
+        .heads_apart = count_or_none(c->layouts[TENSOR_APART]),
+        .far_rows = count_or_none(c->far),
+        .unmapped_beside = count_or_none(c->guarded),
+    };
+}
+static_assert(TENSOR_LAYOUTS == 6 && TENSOR_LAYOUTS <= COVERAGE_LAYOUTS, "so has each layout");
+
 static void record_coverage(const struct coverage *c, struct document_verify *out)
 {
-    out->values = count_or_none((unsigned)__builtin_popcount(c->values));
-    out->shapes = count_or_none(c->shapes);
-    out->layouts = count_or_none(c->layouts);
+    out->values = count_or_none(kinds_of_values(c));
+    out->shapes = count_or_none(c->small + c->as_large + c->giant);
+    out->layouts = count_or_none(c->strided + c->far);
     out->launches = count_or_none(c->launches);
+    out->has_covered = out->values > 0;
+    record_values(c->values, &out->covered.values);
+    out->covered.shapes = (struct document_covered_shapes){
+        count_or_none(c->small), count_or_none(c->as_large), count_or_none(c->giant)};
+    record_layouts(c, &out->covered.layouts);
+    out->covered.launches = (struct document_covered_launches){
+        count_or_none(c->launches - c->in_a_row), count_or_none(c->in_a_row),
+        count_or_none(c->on_the_case)};
     out->pairs = count_or_none(c->pairs);
     out->pairs_of = count_or_none(c->pairs_of);
 }
@@ -259,6 +314,7 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
     out.kernel = arm->kernel->name;
     out.has_verify = true;
     record_verification(&arm->verification, p, &out.verify);
+    out.verify.has_covered &= arm->role == ARM_CANDIDATE;
     out.has_timing = arm->timed;
     *memory = (struct record_memory){0};
     if (!arm->timed)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "gate/document/covered.h"
 #include "gate/history/store_put.h"
 
 #define DIGITS 7 /* of a number, more than a row shows */
@@ -195,6 +196,42 @@ static void put_cases(const struct document *d, struct emit *e)
     free(cases);
 }
 
+/* What verification covered, by class: the counts are those of `ops`. */
+static void put_classes(const struct document *d, struct emit *e)
+{
+    struct covered_sums sums = {0};
+    struct covered_class row;
+    size_t at = 0;
+    for (size_t i = 0; i < d->n_cases; i++) {
+        const struct document_arm *arm = document_candidate(&d->cases[i]);
+        covered_add(&sums, d->cases[i].op, arm && arm->has_verify ? &arm->verify : NULL);
+    }
+    emit_key(e, "classes");
+    emit_open(e, '{');
+    emit_key(e, "ops");
+    emit_open(e, '[');
+    for (size_t i = 0; i < COVERED_OPS; i++)
+        if (sums.has[i])
+            emit_string(e, covered_op(i));
+    emit_close(e, ']');
+    emit_key(e, "rows");
+    emit_open(e, '[');
+    while (covered_next(&sums, &at, &row)) {
+        emit_open(e, '{');
+        emit_string_member(e, "of", row.what);
+        emit_string_member(e, "name", row.name);
+        emit_key(e, "counts");
+        emit_open(e, '[');
+        for (size_t i = 0; i < COVERED_OPS; i++)
+            if (sums.has[i])
+                emit_integer(e, row.count[i]);
+        emit_close(e, ']');
+        emit_close(e, '}');
+    }
+    emit_close(e, ']');
+    emit_close(e, '}');
+}
+
 /* All but the cases, and what each process of the calibration measured. */
 static void put_rest(const struct document *d, struct emit *e)
 {
@@ -211,6 +248,7 @@ void run_brief_write(struct document *d, struct emit *e)
 {
     emit_open(e, '{');
     put_cases(d, e);
+    put_classes(d, e);
     put_rest(d, e);
     emit_close(e, '}');
     buf_putc(e->out, '\n');

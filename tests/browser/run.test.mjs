@@ -394,6 +394,12 @@ describe("run", { skip }, () => {
             assert.equal(await rows.count(), 5);
             assert.match(await rows.first().innerText(),
                 /^attention_fwd\s+3\s+129\s+99\s+6,039\s+6\s+9\s+2,213 of 9,747$/);
+            await page.click("summary:text-is('Class by class')");
+            const classes = page.locator("[aria-label='Covered classes'] tr");
+            assert.match(await classes.first().innerText(),
+                /^of\s+class\s+attention_fwd\s+gemm\s+gemv\s+linear_relu\s+linear_relu_bwd$/i);
+            assert.match(await classes.nth(2).innerText(),
+                /^values\s+nan in second\s+39\s+12\s+8\s+22\s+30$/);
         });
     });
 

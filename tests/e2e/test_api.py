@@ -298,6 +298,16 @@ class Lists(History):
             verify = next(a for a in case["arms"] if a["role"] == "candidate")["verify"]
             self.assertEqual(row["covered"], [verify[name] for name in (
                 "shapes", "layouts", "launches", "skipped", "values", "pairs", "pairs_of")])
+        classes = brief["classes"]
+        sums = {}
+        for case in whole["cases"]:
+            verify = next(a for a in case["arms"] if a["role"] == "candidate")["verify"]
+            for of, counts in verify["covered"].items():
+                for name, n in counts.items():
+                    key = case["op"], of, name.replace("_", " ")
+                    sums[key] = sums.get(key, 0) + n
+        self.assertEqual({(op, row["of"], row["name"]): n for row in classes["rows"]
+                          for op, n in zip(classes["ops"], row["counts"])}, sums)
 
     def test_compare_with_where_a_branch_began(self):
         runs = self.pages(f"runs?device={GPU}", "runs", 50)

@@ -38,6 +38,33 @@ class Right(Verify):
             self.assertGreaterEqual(arm["verify"]["checks"], 25, case["id"])
             self.assertEqual(arm["verify"]["skipped"], 0, case["id"])
 
+    def test_what_was_covered_is_told_by_class(self):
+        _, document, _ = self.verify("--seed", "7")
+        verify = document["cases"][0]["arms"][0]["verify"]
+        covered = verify["covered"]
+        self.assertEqual(set(covered["values"]), {
+            "random_normal", "random_uniform", "exact_integers", "exact_cancellation",
+            "exact_powers_of_two", "nan_and_infinity", "nan_and_infinity_in_second", "constant"})
+        self.assertEqual(len(covered["values"]), verify["values"])
+        # All but the launches in a row, on a small shape and on the case.
+        self.assertEqual(sum(covered["values"].values()), verify["checks"] - 2)
+        self.assertEqual(sum(covered["shapes"].values()), verify["shapes"])
+        layouts = covered["layouts"]
+        self.assertEqual(set(layouts), {"dense", "padded_rows", "wide_rows", "odd_rows",
+                                        "far_rows", "unmapped_beside"})
+        self.assertEqual(layouts["dense"] + verify["layouts"], verify["checks"] - 2)
+        self.assertEqual(covered["launches"]["of_checks"] + covered["launches"]["in_a_row"],
+                         verify["launches"])
+        done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", CASE,
+                         "--seed", "7")
+        table = done.stdout.split("covered ")[1].split("\n\n")[0].splitlines()
+        self.assertEqual(table[0].split(), ["class", "gemm"])
+        rows = [line.rsplit(None, 1) for line in table[1:-1]]
+        self.assertEqual({" ".join(name.split()): int(n) for name, n in rows
+                          if not name.endswith("on the case")},
+                         {f"{of} {name.replace('_', ' ')}": n for of, counts in covered.items()
+                          for name, n in counts.items() if name != "on_the_case"})
+
     def test_a_single_sum_that_nearly_cancels(self):
         """Seeds whose one element is small by chance, so that rounding is no small share of it."""
         suite = os.path.join(self.folder, "single.json")

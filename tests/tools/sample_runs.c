@@ -185,6 +185,22 @@ static cJSON *add_verify(cJSON *arm, bool ok, double rel_fro)
     return v;
 }
 
+static cJSON *add_class(cJSON *covered, const char *of, const char *name, int n)
+{
+    cJSON *classes = cJSON_AddObjectToObject(covered, of);
+    num(classes, name, n);
+    return classes;
+}
+
+static void add_classes(cJSON *verify, int more)
+{
+    cJSON *covered = cJSON_AddObjectToObject(verify, "covered");
+    num(add_class(covered, "values", "random_normal", 7), "nan_in_second", more);
+    num(add_class(covered, "shapes", "small", 30), "giant", more);
+    add_class(covered, "layouts", "odd_rows", 20 + more);
+    num(add_class(covered, "launches", "of_checks", 100), "in_a_row", 1900 + more);
+}
+
 /* What the candidate's verification looked at; more of some ops. */
 static void add_coverage(cJSON *verify, const char *op)
 {
@@ -198,6 +214,7 @@ static void add_coverage(cJSON *verify, const char *op)
     num(verify, "launches", 2000 + more);
     num(verify, "pairs", 2200 + more);
     num(verify, "pairs_of", 9747);
+    add_classes(verify, more);
 }
 
 static void put_base64(const unsigned char *bytes, size_t n, char *out)

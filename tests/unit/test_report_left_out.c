@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_left_out.c: what a run's verification left out is told in each report, once. */
+/* test_report_left_out.c: what a run's verification left out is told in each report, once, and what
+ * it covered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,36 @@ static void the_most_thorough_tier_recommends_none(void **state)
     buf_release(&line);
 }
 
+/* A class of a case's verification. */
+static void cover(cJSON *document, int i, const char *of, const char *name, double n)
+{
+    static const char *const all[] = {"values", "shapes", "layouts", "launches"};
+    cJSON *verify = verify_of(document, i);
+    cJSON *covered = cJSON_GetObjectItemCaseSensitive(verify, "covered");
+    if (!covered) {
+        covered = cJSON_AddObjectToObject(verify, "covered");
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+            cJSON_AddObjectToObject(covered, all[k]);
+    }
+    cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(covered, of), name, n);
+}
+
+static void what_was_covered_is_told_by_class_and_op(void **state)
+{
+    (void)state;
+    cJSON *document = report_sample();
+    assert_silent(document, REPORT_MARKDOWN, "What verification covered");
+    cover(document, 0, "values", "nan_and_infinity", 0);
+    cover(document, 0, "values", "faint_keys", 7);
+    cover(document, 1, "values", "faint_keys", 5);
+    cover(document, 5, "layouts", "odd_rows", 3);
+    assert_told(document, REPORT_MARKDOWN,
+                "<details><summary>What verification covered</summary>\n\n"
+                "| covered | class | attention_fwd | gemm |\n|:--|:--|--:|--:|\n"
+                "| values | faint keys | 12 | 0 |\n| layouts | odd rows | 0 | 3 |\n\n</details>\n");
+    cJSON_Delete(document);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_case_of_one_shape_is_named),
         cmocka_unit_test(many_of_them_are_counted),
         cmocka_unit_test(the_most_thorough_tier_recommends_none),
+        cmocka_unit_test(what_was_covered_is_told_by_class_and_op),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * covered.h: what the verification of many cases covered: for each op how often each class of
+ * values, shapes, layouts and launches was looked at.
+ */
+#ifndef GATE_DOCUMENT_COVERED_H
+#define GATE_DOCUMENT_COVERED_H
+
+#include "gate/document/document.h"
+
+#define COVERED_OPS 5
+
+const char *covered_op(size_t i);
+
+/* Starts as {0}. */
+struct covered_sums {
+    bool has[COVERED_OPS]; /* cases that say what they covered */
+    struct document_covered of[COVERED_OPS];
+    int64_t pairs[COVERED_OPS], pairs_of[COVERED_OPS]; /* the most that one case had */
+};
+
+/* `verify`: of the case's candidate; NULL is fine. */
+void covered_add(struct covered_sums *sums, const char *op, const struct document_verify *verify);
+
+bool covered_is_known(const struct covered_sums *sums);
+
+#define COVERED_NAME_MAX 48
+
+/* A class, as "values", "nan and infinity", and its counts. */
+struct covered_class {
+    const char *what;
+    char name[COVERED_NAME_MAX];
+    int64_t count[COVERED_OPS];
+};
+
+/* The next class that any op has; false: there are no more. *at starts as 0. */
+bool covered_next(const struct covered_sums *sums, size_t *at, struct covered_class *out);
+
+#endif
