@@ -30,6 +30,7 @@ static const struct option_def options[] = {
      .most = CALIBRATE_PROCESSES_MAX,
      .fallback = "10"},
     DB_OPTION(struct calibrate_request, run.db),
+    BASELINES_OPTION(struct calibrate_request, run.baselines),
     {0},
 };
 
@@ -85,7 +86,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
                           .against_sha256 = c->sha256};
     c->run.policy.against = "itself";
     c->run.policy.other = "its copy";
-    origin_read(&(struct origin_choice){0}, &c->run.origin);
+    origin_read(&(struct origin_choice){.baselines = r->baselines}, &c->run.origin);
     supervisor_leave_providers(c->setup.supervisor);
     status = run_start(&c->run, c->setup.supervisor, err);
     size_t n = c->setup.suite.n_cases;

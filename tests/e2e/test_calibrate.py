@@ -52,6 +52,23 @@ class Calibrate(FakeRuns):
 
 
 class Found(Calibrate):
+    def test_changed_baselines_make_no_tree_dirty(self):
+        git = lambda *args: subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=self.folder,
+            check=True, capture_output=True)
+        os.mkdir(self.path("kept"))
+        for name in ("kept/gpu.json", "code.cu"):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("1")
+        git("init", "-q")
+        git("add", "kept", "code.cu")
+        git("commit", "-qm", "one")
+        for name, dirty in (("kept/gpu.json", False), ("code.cu", True)):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("2")
+            document = self.calibrate("--baselines", "kept")[1]
+            self.assertEqual(document["git"]["dirty"], dirty, name)
+
     def test_what_is_red_and_what_is_not(self):
         code, document, errors = self.calibrate("--report", "text=r.txt", "--report",
                                                 "markdown=r.md",
