@@ -2,60 +2,18 @@
 #include "gate/counters/ncu.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "gate/base/toolkit.h"
 
 /* ---- where it is, and how it is called ---- */
 
-static bool take(const char *file, char path[PATHS_MAX])
-{
-    if (strlen(file) >= PATHS_MAX || access(file, X_OK))
-        return false;
-    snprintf(path, PATHS_MAX, "%s", file);
-    return true;
-}
-
-static bool find_on_path(char path[PATHS_MAX])
-{
-    const char *folders = getenv("PATH");
-    char file[PATHS_MAX];
-    for (; folders && *folders; folders += strcspn(folders, ":"), folders += *folders == ':') {
-        int n = (int)strcspn(folders, ":");
-        if (n && *folders == '/' &&
-            snprintf(file, sizeof file, "%.*s/ncu", n, folders) < (int)sizeof file &&
-            take(file, path))
-            return true;
-    }
-    return false;
-}
-
-/* Of several versions the last. */
-static bool find_by_pattern(const char *pattern, char path[PATHS_MAX])
-{
-    glob_t found;
-    bool taken = false;
-    if (!glob(pattern, 0, NULL, &found))
-        for (size_t i = found.gl_pathc; i-- > 0 && !taken;)
-            taken = take(found.gl_pathv[i], path);
-    globfree(&found);
-    return taken;
-}
-
 enum gate_status ncu_find(char path[PATHS_MAX], struct gate_error *err)
 {
-    static const char *const patterns[] = {"/usr/local/cuda/bin/ncu", "/usr/local/cuda-*/bin/ncu",
-                                           "/opt/nvidia/nsight-compute/*/ncu"};
-    bool found = find_on_path(path);
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0] && !found; i++)
-        found = find_by_pattern(patterns[i], path);
-    return found ? GATE_OK
-                 : gate_fail(err, GATE_ENVIRONMENT,
-                             "Nsight Compute (ncu) is neither on PATH nor in /usr/local/cuda/bin "
-                             "or /opt/nvidia/nsight-compute");
+    return toolkit_find("ncu", "/opt/nvidia/nsight-compute/*/ncu", path, err);
 }
 
 static size_t put_metric(char metrics[NCU_METRICS_SIZE], size_t used, const char *name)

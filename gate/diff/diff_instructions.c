@@ -118,7 +118,7 @@ enum gate_status diff_write_instructions(const struct diff *d, bool markdown, st
         buf_printf(&text, "%s\n", d->rows[i].new.kernel->name);
         enum gate_status status = put_row(&d->rows[i], &text, &why);
         if (status == GATE_ENVIRONMENT) {
-            buf_puts(out, "\nInstructions: absent, no nvdisasm of the CUDA toolkit on PATH\n");
+            buf_printf(out, "\nInstructions: absent, %s\n", why.message);
             buf_release(&text);
             return GATE_OK;
         }

@@ -11,9 +11,9 @@
 
 #include "gate/base/file.h"
 #include "gate/base/process.h"
+#include "gate/base/toolkit.h"
 
 #define PATIENCE_S 120.0
-#define NOT_FOUND 127 /* how a child ends that cannot become the program */
 #define TEXT_MAX ((size_t)64 << 20)
 #define DIFFERENT_MAX 4000 /* lines of a side between the first and the last that differs */
 #define WIDTH 60
@@ -65,12 +65,14 @@ static void split(struct listing *l)
 static enum gate_status run(const char *path, size_t symbol, struct listing *out,
                             struct gate_error *err)
 {
-    char index[24];
-    char *argv[] = {(char *)"nvdisasm", (char *)"-c", (char *)"-fun", index, (char *)path, NULL};
+    char index[24], tool[PATHS_MAX];
+    char *argv[] = {tool, (char *)"-c", (char *)"-fun", index, (char *)path, NULL};
     struct process p = {0};
     struct buf line;
     snprintf(index, sizeof index, "%zu", symbol);
-    enum gate_status status = process_start(&p, argv, err);
+    enum gate_status status = toolkit_find("nvdisasm", NULL, tool, err);
+    if (!status)
+        status = process_start(&p, argv, err);
     if (status)
         return status;
     buf_init(&line, PROCESS_LINE_MAX + 1);
@@ -81,9 +83,8 @@ static enum gate_status run(const char *path, size_t symbol, struct listing *out
     buf_release(&line);
     int code = process_finish(&p, 1);
     if (code || !out->n)
-        return gate_fail(err, code == NOT_FOUND ? GATE_ENVIRONMENT : GATE_USAGE,
-                         "nvdisasm ended with %d and %zu instructions: %.300s", code, out->n,
-                         process_last_words(&p));
+        return gate_fail(err, GATE_USAGE, "nvdisasm ended with %d and %zu instructions: %.300s",
+                         code, out->n, process_last_words(&p));
     return GATE_OK;
 }
 

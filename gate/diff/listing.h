@@ -16,7 +16,7 @@ struct listing {
     struct buf text; /* that they lie in */
 };
 
-/* GATE_ENVIRONMENT: there is no nvdisasm on PATH. GATE_USAGE: it does not read this kernel. */
+/* GATE_ENVIRONMENT: there is no nvdisasm. GATE_USAGE: it does not read this kernel. */
 enum gate_status listing_read(const struct machine_kernel *k, struct listing *out,
                               struct gate_error *err);
 void listing_release(struct listing *l);

@@ -48,7 +48,7 @@ def compiled_figures(log):
     return figures
 
 
-# In place of nvdisasm, which no test machine has: its format as of CUDA 12, and no real code.
+# In place of nvdisasm: its format as of CUDA 12, and no real code.
 DISASSEMBLER = """#!/bin/sh
 test "$1 $2" = "-c -fun" && test -s "$4" || exit 1
 echo '	.section	.text.sum,"ax",@progbits'
@@ -56,9 +56,8 @@ echo '.text.sum:'
 echo '        /*0000*/                   LDC R1, c[0x0][0x28] ;'
 echo '.L_x_0:'
 echo '        /*0010*/              @!P0 LDG.E R2, desc[UR4][R2.64] ;'
-count=$(cat %(count)s 2>/dev/null || echo 0)
-echo $((count + 1)) > %(count)s
-if test $count = 0; then
+if test ! -e %(count)s; then
+    echo > %(count)s
     echo '        /*0020*/                   FFMA R3, R2, R2, RZ ;'
 else
     echo '        /*0020*/                   STL [R1], R2 ;'
@@ -145,22 +144,24 @@ class Diff(Gate):
         self.refuse("--json goes with none of", new, old, "--cases", "run.json", "--json")
 
     def show_instructions(self, new, old):
-        shown = self.gate("diff", new, old, "--instructions", "--arch", "90", path=self.folder)
-        if not shutil.which("nvdisasm"):
-            self.assertIn("Instructions: absent, no nvdisasm", shown.stdout, shown.stderr)
-        with open(self.path("nvdisasm"), "w", encoding="utf-8") as file:
+        here = {"PATH": "", "CUDA_HOME": self.folder}  # no nvdisasm of this machine
+        shown = self.gate("diff", new, old, "--instructions", "--arch", "90", **here)
+        self.assertIn("Instructions: absent, nvdisasm is neither on PATH nor in " +
+                      self.path("bin"), shown.stdout, shown.stderr)
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/nvdisasm"), "w", encoding="utf-8") as file:
             file.write(DISASSEMBLER % {"count": self.path("count")})
-        os.chmod(self.path("nvdisasm"), 0o755)
+        os.chmod(self.path("bin/nvdisasm"), 0o755)
         shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
-                          path=self.folder).stdout
+                          **here).stdout
         block = shown.split("```")[1].splitlines()
         self.assertEqual(block[2:5], ["FFMA         1 -> 0", "FMUL         0 -> 1",
                                       "STL          0 -> 1"])
         self.assertEqual([line.split() for line in block[6:]],
                          ["FFMA R3, R2, R2, RZ | STL [R1], R2".split(),
                           "> FMUL R3, R2, R2".split()])
-        nowhere = self.gate("diff", new, old, "--instructions", "--arch", "90", path=self.folder,
-                            TMPDIR=self.path("nowhere"))
+        nowhere = self.gate("diff", new, old, "--instructions", "--arch", "90",
+                            TMPDIR=self.path("nowhere"), **here)
         self.assertIn(self.path("nowhere/gate-diff."), nowhere.stdout + nowhere.stderr)
 
     def refuse(self, why, *args, status=64):
