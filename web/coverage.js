@@ -28,8 +28,8 @@ export function classesTable({ ops, rows }) {
     const number = { class: "number" };
     return rows.length > 0 && h("details", { class: "data" }, h("summary", {}, "Class by class"),
         tableBox("Covered classes", h("thead", {}, h("tr", {},
-            h("th", {}, "Of"), head("covered_class", "Class"),
-            ops.map((op) => h("th", number, op)))),
+            head("covered_of", "Of"), head("covered_class", "Class"),
+            ops.map((op) => head("op", op, number)))),
         h("tbody", {}, rows.map((row) => h("tr", {},
             h("td", {}, row.of), h("th", { scope: "row" }, row.name),
             row.counts.map((n) => h("td", number, count(n))))))));

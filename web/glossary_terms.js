@@ -111,6 +111,7 @@ export const TERMS = {
     covered_launches: "Launches whose outputs were looked at.",
     covered_skipped: "Checks that could not be made: a layout that the kernel refuses, a shape " +
         "that the library does not serve or that is too large.",
+    covered_of: "Values of the inputs, shapes, layouts of the tensors, or how often was launched.",
     covered_class: "How many checks had such values or layouts, how many shapes were of the " +
         "class, and how many launches there were. docs/method.md says what each is for.",
     covered_pairs: "A size has classes: what it leaves modulo 8 to 512, and how large it is. Of " +

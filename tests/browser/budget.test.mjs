@@ -89,6 +89,20 @@ describe("layout", { skip }, () => {
         await route.fulfill({ response, json: { ...rest, cases: stretched } });
     };
 
+    test("the head's first word stays where it is when the rest of the head arrives", async () => {
+        for (const width of [1280, 760, 721, 390])
+            await it.withPage({ viewport: { width, height: 900 } }, async (page) => {
+                await it.open(page);
+                const [whole, begun] = await page.evaluate(() => {
+                    const top = () => document.querySelector(".brand").getBoundingClientRect().y;
+                    const then = top();
+                    document.getElementById("views").remove();
+                    return [then, top()];
+                });
+                assert.equal(begun, whole, `${width}`);
+            });
+    });
+
     for (const width of [1280, 390])
         test(`nothing jumps while a view is built up, ${width} px wide`, async () => {
             await it.withPage({ viewport: { width, height: 900 } }, async (page) => {
