@@ -37,11 +37,16 @@ enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct ga
     return installed("lib/kernel-gate", file, "", path, err);
 }
 
+bool paths_is_suite_file(const char *name)
+{
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
+}
+
 enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err)
 {
     size_t n = strlen(name);
-    bool is_file = strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
-    if (is_file && n < PATHS_MAX) {
+    if (paths_is_suite_file(name) && n < PATHS_MAX) {
         memcpy(path, name, n + 1);
         return GATE_OK;
     }

@@ -7,6 +7,8 @@
 #ifndef GATE_BASE_PATHS_H
 #define GATE_BASE_PATHS_H
 
+#include <stdbool.h>
+
 #include "gate/base/error.h"
 
 #define PATHS_MAX 4096
@@ -14,8 +16,12 @@
 /* Path of a kernel library by its file name ("libours.so"). */
 enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err);
 
-/* Path of a suite: `name` itself when it has a slash or ends in ".json", else that of an installed
- * suite; GATE_USAGE when there is none of that name. */
+/* Is it a suite's file, which has a slash or ends in ".json"? Else it is an installed suite's name.
+ */
+bool paths_is_suite_file(const char *name);
+
+/* Path of a suite: `name` itself when it is a file, else that of an installed suite; GATE_USAGE
+ * when there is none of that name. */
 enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err);
 
 /*

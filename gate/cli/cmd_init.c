@@ -9,6 +9,7 @@
 #include "gate/base/embed.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
+#include "gate/base/paths.h"
 #include "gate/base/process.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
@@ -18,9 +19,9 @@
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 
 struct init {
-    const char *library, *build, *suite, *baselines, *main_branch, *ci;
+    const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
-    bool is_guess; /* library and build are ours, and gate.json is new */
+    bool is_guess; /* nobody has said how the library is built */
     char branch[200], make[1100];
     char top[1000];    /* from here to the root of the repository: "" or "../../" */
     char inside[1000]; /* from there to here: "" or "a/b/" */
@@ -92,7 +93,8 @@ const struct command command_init = {
     .summary = "write gate.json, a suite and a CI job into this repository",
     .about = "Writes gate.json, so that no command needs an option in this repository; a suite of "
              "a few problems, to be replaced by your own; and the job for the CI system that it "
-             "finds. Each file that is written or kept is named.",
+             "finds. Each file that is written or kept is named. A gate.json that is kept decides "
+             "what the others say.",
     .groups = {{options, 0}},
     .main = cmd_init,
 };
@@ -191,6 +193,21 @@ static const struct embedded_file *find_file(const char *name)
     return NULL;
 }
 
+/* The lines of a value stand as far to the right as its mark. */
+static void put_value(const char *value, struct buf *out)
+{
+    size_t line = out->len, indent = 0;
+    while (line > 0 && out->data[line - 1] != '\n')
+        line--;
+    while (line + indent < out->len && out->data[line + indent] == ' ')
+        indent++;
+    for (; *value; value++)
+        if (*value == '\n')
+            buf_printf(out, "\n%*s", (int)indent, "");
+        else
+            buf_putc(out, *value);
+}
+
 /* Copies a text; @BUILD@, @LIBRARY@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@
  * what stands before a path in its folder. */
 static void fill_in(const struct init *i, const char *text, struct buf *out)
@@ -207,7 +224,7 @@ static void fill_in(const struct init *i, const char *text, struct buf *out)
         while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)
             k++;
         if (k < n) {
-            buf_puts(out, marks[k].value);
+            put_value(marks[k].value, out);
             text += strlen(marks[k].mark);
         } else {
             buf_putc(out, *text++);
@@ -257,10 +274,13 @@ static enum gate_status write_ignored(const struct init *i)
     if (!status && text.len > 0 && text.data[text.len - 1] != '\n')
         buf_putc(&text, '\n');
     for (const char *at = (const char *)file->data; !status && *at; at += strspn(at, "\n")) {
+        char line[1100];
         size_t n = strcspn(at, "\n");
-        if (!has_line(&text, at, n)) {
-            buf_append(&text, at, n);
-            buf_putc(&text, '\n');
+        snprintf(line, sizeof line, "%.*s", (int)n, at);
+        if (!strcmp(line, DEFAULT_DB "*"))
+            snprintf(line, sizeof line, "%s*", i->database);
+        if (!has_line(&text, line, strlen(line))) {
+            buf_printf(&text, "%s\n", line);
             n_added++;
         }
         at += n;
@@ -291,7 +311,7 @@ static enum gate_status write_config(const struct init *i)
     put_member("suite", i->suite, ",", &text);
     put_member("baselines", i->baselines, ",", &text);
     put_member("main", i->main_branch, ",", &text);
-    put_member("database", DEFAULT_DB, "", &text);
+    put_member("database", i->database, "", &text);
     buf_puts(&text, "}\n");
     enum gate_status status = write_file(i, CONFIG_FILE, &text);
     buf_release(&text);
@@ -331,9 +351,47 @@ static enum gate_status write_example(const struct init *i)
 
 /* ---- the command ---- */
 
+/* A gate.json that is kept holds for the other files as well. */
+static enum gate_status take_kept(struct init *i)
+{
+    const struct {
+        const char *key, *option, **value;
+    } members[] = {{"library", "library", &i->library},
+                   {"build", "build", &i->build},
+                   {"suite", "suite", &i->suite},
+                   {"baselines", "baselines", &i->baselines},
+                   {"main", "main-branch", &i->main_branch},
+                   {"database", NULL, &i->database}};
+    const cJSON *config = NULL;
+    if (i->force || access(CONFIG_FILE, F_OK) != 0)
+        return GATE_OK;
+    enum gate_status status = config_read(&config, i->err);
+    for (size_t k = 0; k < sizeof members / sizeof members[0] && !status; k++) {
+        const char *kept = json_string(config, members[k].key, NULL), **value = members[k].value;
+        if (*value && (!kept || strcmp(kept, *value) != 0))
+            return gate_fail(i->err, GATE_USAGE,
+                             "--%s is '%.300s', and %s, which is there already, has %s%.300s%s as "
+                             "'%s': change it there, or give --force",
+                             members[k].option, *value, CONFIG_FILE, kept ? "'" : "",
+                             kept ? kept : "nothing", kept ? "'" : "", members[k].key);
+        *value = kept;
+    }
+    if (!i->suite) /* then a run takes one that comes with the gate, and reads no file */
+        i->suite = "canonical";
+    return status;
+}
+
+static void take_defaults(struct init *i)
+{
+    i->library = i->library ? i->library : "build/libmykernels.so";
+    i->suite = i->suite ? i->suite : "kernels.json";
+    i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
+    i->database = i->database ? i->database : DEFAULT_DB;
+}
+
 static void choose_build(struct init *i)
 {
-    i->is_guess = !i->build && !i->example && (i->force || access(CONFIG_FILE, F_OK) != 0);
+    i->is_guess = !i->build && !i->example;
     if (i->build)
         return;
     if (i->example || !access("CMakeLists.txt", F_OK)) {
@@ -363,13 +421,13 @@ static void print_next(const struct init *i)
 int cmd_init(int argc, char **argv)
 {
     struct gate_error err = {0};
-    struct init i = {.library = "build/libmykernels.so",
-                     .suite = "kernels.json",
-                     .baselines = DEFAULT_BASELINES,
-                     .err = &err};
+    struct init i = {.err = &err};
     int exit_code;
     if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
         return exit_code;
+    if (take_kept(&i))
+        return command_failed(&command_init, &err);
+    take_defaults(&i);
     choose_build(&i);
     find_top(&i);
     if (!i.main_branch)
@@ -377,7 +435,7 @@ int cmd_init(int argc, char **argv)
     if (!i.ci)
         i.ci = find_ci(&i);
     enum gate_status status = write_config(&i);
-    if (!status)
+    if (!status && paths_is_suite_file(i.suite))
         status = write_embedded(&i, "kernels.json", i.suite);
     if (!status)
         status = write_ignored(&i);

@@ -12,6 +12,7 @@
 
 #include "gate/base/environment.h"
 #include "gate/base/json.h"
+#include "gate/base/paths.h"
 #include "gate/base/term.h"
 #include "gate/cli/config.h"
 #include "gate/report/report_table.h"
@@ -161,9 +162,7 @@ static bool set(const struct command *c, struct option_seen *s, enum option_sour
 
 static bool is_file(const struct option_def *o, const char *text)
 {
-    size_t n = strlen(text);
-    return o->is_path && (strcmp(o->key, "suite") != 0 || strchr(text, '/') ||
-                          (n > 5 && !strcmp(text + n - 5, ".json")));
+    return o->is_path && (strcmp(o->key, "suite") != 0 || paths_is_suite_file(text));
 }
 
 static bool set_from_config(const struct command *c, struct option_seen *s, const cJSON *value)

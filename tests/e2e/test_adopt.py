@@ -125,6 +125,43 @@ class Init(Repository):
         self.assertIn("replaced  kernels.json", self.gate("init", "--force").stdout)
         self.assertNotEqual(self.read("kernels.json"), "mine")
 
+    def test_a_gate_json_that_is_kept_decides_what_the_others_say(self):
+        config = {"schema": "gate-config/1", "library": "out/l.so", "build": "cd out\nninja l.so",
+                  "suite": "gpu/ours.json", "baselines": "stored", "main": "dev",
+                  "database": "runs/h.db"}
+        text = json.dumps(config)
+        self.write("gate.json", text)
+        for ci, name in (("github", ".github/workflows/kernel-gate.yml"),
+                         ("gitlab", ".gitlab-ci.yml"), ("slurm", "kernel-gate.slurm.sh")):
+            said = self.gate("init", "--ci", ci).stdout
+            job = self.read(name)
+            self.assertRegex(job, r"\n( +)cd out\n\1ninja l\.so\n")
+            self.assertNotIn("mykernels", job)
+            if ci != "slurm":
+                for value in ("out/l.so", '"dev"', "stored"):
+                    self.assertIn(value, job)
+                self.assertNotRegex(job, r'"trunk"|"baselines"')
+        self.assertEqual(self.read("gate.json"), text)
+        self.assertIn("git add stored &&", said)
+        self.assertNotIn("guessed", said)
+        self.assertEqual(json.loads(self.read("gpu/ours.json"))["schema"], "gate-suite/1")
+        self.assertFalse(os.path.exists(self.file("kernels.json")))
+        self.assertEqual(self.read(".gitignore"), "build/\nruns/h.db*\n")
+
+    def test_options_that_a_kept_gate_json_contradicts_are_refused(self):
+        self.write("gate.json", '{"schema": "gate-config/1", "library": "out/l.so"}')
+        for option, value in (("library", "x.so"), ("build", "ninja"), ("main-branch", "dev")):
+            said = self.gate("init", f"--{option}", value, expect=64).stderr
+            self.assertIn(f"--{option} is '{value}', and gate.json, which is there already", said)
+        self.assertEqual(os.listdir(self.repository).count("kernels.json"), 0)
+        self.gate("init", "--library", "out/l.so")
+        self.assertFalse(os.path.exists(self.file("kernels.json")))  # nothing would read it
+        self.write("gate.json", "{}")
+        self.gate("init", expect=64)
+        self.gate("init", "--force", "--library", "x.so", "--suite", "smoke")
+        self.assertEqual(json.loads(self.read("gate.json"))["library"], "x.so")
+        self.assertFalse(os.path.exists(self.file("smoke")))
+
     def test_a_gitignore_keeps_its_lines(self):
         self.write(".gitignore", "*.o\nbuild/")
         for _ in range(2):
