@@ -33,7 +33,7 @@ static const struct option_def options[] = {
      .fallback = "all"},
     {.name = "all", .help = "list kernels of the same code too", .type = OPTION_FLAG, AT(all)},
     {.name = "instructions",
-     .help = "show the changed instructions, by nvdisasm",
+     .help = "show the changed instructions side by side",
      .type = OPTION_FLAG,
      AT(instructions)},
     {.name = "markdown", .help = "print Markdown", .type = OPTION_FLAG, AT(markdown)},
@@ -67,7 +67,12 @@ const struct command command_diff = {
         "Local memory holds spilled registers and arrays whose index is not known to the compiler. "
         "Its bytes are those of a thread, each instruction counted once, as ptxas -v counts "
         "spills. A '?' is a figure that the file does not have. Which kernels a case launches is "
-        "known to no library: a run's report knows it, see --cases.\n",
+        "known to no library: a run's report knows it, see --cases.\n"
+        "\n"
+        "Where nvdisasm of the CUDA toolkit is there, on PATH, in $CUDA_HOME/bin or below "
+        "/usr/local/cuda, it tells how often each instruction occurs in a kernel that is not the "
+        "same, and in its loops; an instruction counts in the innermost one. Loops that only wait "
+        "are left out.\n",
     .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
     .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or none that "
               "can be read.\n",
@@ -208,10 +213,9 @@ static enum gate_status print(const struct diff_request *r, const struct diff *d
         diff_write_markdown(d, r->all, &text);
     else
         diff_write_text(d, r->all, &style, &text);
-    enum gate_status status =
-        r->instructions ? diff_write_instructions(d, r->markdown, &text, err) : GATE_OK;
-    if (!status && r->run_file)
-        status = write_cases(r, d, &text, err);
+    if (!r->json)
+        diff_write_instructions(d, r->instructions, r->markdown, &style, &text);
+    enum gate_status status = r->run_file ? write_cases(r, d, &text, err) : GATE_OK;
     if (!status)
         status = command_write(NULL, &text, err);
     buf_release(&text);
@@ -238,6 +242,8 @@ int cmd_diff(int argc, char **argv)
         status = open_library(&r, argv[optind + 1], &old, &err);
     if (!status)
         status = diff_libraries(new, old, (unsigned)r.architecture, &d, &err);
+    if (!status)
+        status = diff_read_listings(&d, &err);
     if (!status)
         status = print(&r, &d, &err);
     diff_release(&d);

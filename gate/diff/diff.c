@@ -2,8 +2,11 @@
 #include "gate/diff/diff.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "gate/base/utf8.h"
 
 #define KERNELS_MAX 4096
 #define UNNAMED "_GLOBAL__N__" /* of C++'s namespace without a name */
@@ -131,8 +134,38 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
     return status;
 }
 
+enum gate_status diff_read_listings(struct diff *d, struct gate_error *err)
+{
+    struct gate_error why = {0};
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < d->n && !status; i++) {
+        struct diff_row *row = &d->rows[i];
+        if (row->change == DIFF_SAME)
+            continue;
+        if (row->old.kernel)
+            status = listing_read(row->old.kernel, &row->old.listing, &why);
+        if (row->new.kernel && !status)
+            status = listing_read(row->new.kernel, &row->new.listing, &why);
+        if (status == GATE_USAGE) {
+            snprintf(row->why, sizeof row->why, "%.199s", why.message);
+            utf8_trim(row->why);
+            status = GATE_OK;
+        }
+    }
+    if (status == GATE_ENVIRONMENT) {
+        snprintf(d->why, sizeof d->why, "%.399s", why.message);
+        utf8_trim(d->why);
+        return GATE_OK;
+    }
+    return status ? gate_fail(err, status, "%s", why.message) : GATE_OK;
+}
+
 void diff_release(struct diff *d)
 {
+    for (size_t i = 0; i < d->n; i++) {
+        listing_release(&d->rows[i].new.listing);
+        listing_release(&d->rows[i].old.listing);
+    }
     free(d->rows);
     *d = (struct diff){0};
 }

@@ -6,6 +6,7 @@
 #define GATE_DIFF_DIFF_H
 
 #include "gate/base/buf.h"
+#include "gate/diff/listing.h"
 #include "gate/library/resources.h"
 #include "gate/report/report.h"
 
@@ -15,17 +16,20 @@ struct diff_side {
     const struct machine_kernel *kernel; /* NULL: the library has none of that name */
     char sha256[65];
     struct resources resources;
+    struct listing listing; /* of a kernel that is not the same, once it was read */
 };
 
 /* One kernel for one architecture. */
 struct diff_row {
     enum diff_change change;
     struct diff_side new, old;
+    char why[200]; /* its listings are not known; empty: they are, or were not asked for */
 };
 
 struct diff {
     struct diff_row *rows; /* by architecture and name */
     size_t n, count[DIFF_CHANGES];
+    char why[400]; /* no listing is known */
 };
 
 /*
@@ -37,14 +41,18 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
                                 unsigned architecture, struct diff *out, struct gate_error *err);
 void diff_release(struct diff *d);
 
+/* Reads the listings of all kernels that are not the same. What cannot be had is said in `why`, and
+ * is no failure. */
+enum gate_status diff_read_listings(struct diff *d, struct gate_error *err);
+
 /* Kernels of the same code are counted and, where `all` is true, listed too. */
 void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
                      struct buf *out);
 void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
-/* Of each changed kernel, by nvdisasm: how often each instruction occurs where that changed, and
- * the changed ones, the old beside the new. Where there is no nvdisasm, that it is absent. */
-enum gate_status diff_write_instructions(const struct diff *d, bool markdown, struct buf *out,
-                                         struct gate_error *err);
+/* Of each kernel that is not the same, how often each watched instruction occurs (mix.h), and with
+ * `sides` the changed ones, the old beside the new. Where they are not known, why. */
+void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
+                             const struct report_style *style, struct buf *out);
 void diff_write_json(const struct diff *d, struct buf *out); /* always all */
 
 #endif

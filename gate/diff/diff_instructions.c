@@ -2,93 +2,131 @@
 #include "gate/diff/diff.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"
-#include "gate/diff/listing.h"
+#include "gate/diff/mix.h"
+#include "gate/report/report_run.h"
+#include "gate/report/report_table.h"
 
-#define OPCODE_MAX 24
-#define OPCODES_MAX 400
+#define PLACES_MAX 17 /* the kernel, and so many loops */
 
-/* How often each instruction occurs in the old and in the new code. */
-struct mix {
-    struct opcode {
-        char name[OPCODE_MAX];
-        size_t old, new;
-    } list[OPCODES_MAX];
-    size_t n;
-};
+/* ---- how often ---- */
 
-static void count(struct mix *mix, const struct listing *l, bool is_new)
+/* The row of an opcode and a loop; NULL: it does not occur. */
+static const struct mix_row *find(const struct mix *m, const char *opcode, size_t loop)
 {
-    char name[OPCODE_MAX];
-    for (size_t i = 0; i < l->n; i++) {
-        size_t k = 0;
-        listing_opcode(l->line[i], name, sizeof name);
-        while (k < mix->n && strcmp(mix->list[k].name, name) != 0)
-            k++;
-        if (k == OPCODES_MAX)
+    for (size_t i = 0; i < m->n; i++)
+        if (m->rows[i].loop == loop && !strcmp(m->rows[i].opcode, opcode))
+            return &m->rows[i];
+    return NULL;
+}
+
+/* Of a kernel that both have "8 -> 16", where that differs. */
+static bool put_cell(const struct diff_row *row, const struct mix_row *r, char text[64])
+{
+    static const struct mix_row none;
+    const struct mix_row *m = r ? r : &none;
+    bool differs = row->change == DIFF_CHANGED && m->new != m->old;
+    if (differs)
+        snprintf(text, 64, "%zu -> %zu", m->old, m->new);
+    else
+        snprintf(text, 64, "%zu", row->new.kernel ? m->new : m->old);
+    return differs;
+}
+
+/* The kernel, and its loops where they can be compared. */
+static size_t count_places(const struct mix *m, const struct diff_row *row)
+{
+    size_t loops = row->new.kernel ? m->n_new : m->n_old;
+    if (row->change == DIFF_CHANGED && m->n_new != m->n_old)
+        return 1;
+    return loops + 1 < PLACES_MAX ? loops + 1 : PLACES_MAX;
+}
+
+static void put_title(size_t place, char text[64])
+{
+    if (place)
+        snprintf(text, 64, "loop %zu", place);
+    else
+        snprintf(text, 64, "in all");
+}
+
+static void put_text_mix(const struct diff_row *row, const struct mix *m,
+                         const struct report_style *style, struct buf *out)
+{
+    struct table_column columns[PLACES_MAX + 1] = {{"instruction", false, 0}};
+    char titles[PLACES_MAX][64], text[64];
+    size_t n = count_places(m, row);
+    for (size_t k = 0; k < n; k++) {
+        put_title(k, titles[k]);
+        columns[k + 1] = (struct table_column){titles[k], true, 0};
+    }
+    struct table *t = table_new(columns, n + 1);
+    for (size_t i = 0; i < m->n && !m->rows[i].loop; i++) {
+        if (!mix_is_watched(m->rows[i].opcode))
             continue;
-        if (k == mix->n) {
-            memcpy(mix->list[k].name, name, sizeof name);
-            mix->n++;
+        table_cell(t, TERM_PLAIN, m->rows[i].opcode);
+        for (size_t k = 0; k < n; k++) {
+            bool differs = put_cell(row, find(m, m->rows[i].opcode, k), text);
+            table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, text);
         }
-        *(is_new ? &mix->list[k].new : &mix->list[k].old) += 1;
+    }
+    table_write(t, style, out);
+    table_free(t);
+}
+
+static void put_markdown_mix(const struct diff_row *row, const struct mix *m, struct buf *out)
+{
+    char text[64];
+    size_t n = count_places(m, row);
+    buf_puts(out, "| instruction |");
+    for (size_t k = 0; k < n; k++) {
+        put_title(k, text);
+        buf_printf(out, " %s |", text);
+    }
+    buf_puts(out, "\n| :-- |");
+    for (size_t k = 0; k < n; k++)
+        buf_puts(out, " --: |");
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < m->n && !m->rows[i].loop; i++) {
+        if (!mix_is_watched(m->rows[i].opcode))
+            continue;
+        buf_printf(out, "| %s |", m->rows[i].opcode);
+        for (size_t k = 0; k < n; k++)
+            buf_printf(out,
+                       put_cell(row, find(m, m->rows[i].opcode, k), text) ? " **%s** |" : " %s |",
+                       text);
+        buf_putc(out, '\n');
     }
 }
 
-static size_t change_of(const struct opcode *o)
+static void put_mix(const struct diff_row *row, bool markdown, const struct report_style *style,
+                    struct buf *out)
 {
-    return o->new > o->old ? o->new - o->old : o->old - o->new;
-}
-
-static int compare_opcodes(const void *a, const void *b)
-{
-    const struct opcode *x = a, *y = b;
-    if (change_of(x) != change_of(y))
-        return change_of(x) > change_of(y) ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-/* Those that changed, the most first. */
-static void put_mix(struct mix *mix, struct buf *out)
-{
-    qsort(mix->list, mix->n, sizeof *mix->list, compare_opcodes);
-    for (size_t i = 0; i < mix->n && change_of(&mix->list[i]); i++)
-        buf_printf(out, "%-12s %zu -> %zu\n", mix->list[i].name, mix->list[i].old,
-                   mix->list[i].new);
-    if (!mix->n || !change_of(&mix->list[0]))
-        buf_puts(out, "as many of each instruction\n");
-}
-
-static void put_listings(const struct listing *old, const struct listing *new, struct buf *out)
-{
-    struct mix mix = {.n = 0};
-    struct buf sides;
-    count(&mix, old, false);
-    count(&mix, new, true);
-    put_mix(&mix, out);
-    buf_init(&sides, out->max);
-    if (listing_compare(old, new, &sides))
-        buf_printf(out, "\n%s", sides.data ? sides.data : "the same instructions\n");
+    struct mix m;
+    mix_count(row->new.kernel ? &row->new.listing : NULL,
+              row->old.kernel ? &row->old.listing : NULL, &m);
+    if (markdown)
+        put_markdown_mix(row, &m, out);
     else
-        buf_puts(out, "\ntoo many instructions differ to be shown\n");
-    buf_release(&sides);
+        put_text_mix(row, &m, style, out);
+    if (row->change == DIFF_CHANGED && m.n_new != m.n_old)
+        buf_printf(out, "%sloops: %zu -> %zu\n", markdown ? "\n" : "", m.n_old, m.n_new);
 }
 
-static enum gate_status put_row(const struct diff_row *row, struct buf *out, struct gate_error *err)
+/* ---- side by side ---- */
+
+static void put_sides(const struct diff_row *row, struct buf *out)
 {
-    struct listing old, new = {0};
-    enum gate_status status = listing_read(row->old.kernel, &old, err);
-    if (!status)
-        status = listing_read(row->new.kernel, &new, err);
-    if (!status)
-        put_listings(&old, &new, out);
-    listing_release(&old);
-    listing_release(&new);
-    return status;
+    struct buf sides;
+    buf_init(&sides, out->max);
+    if (listing_compare(&row->old.listing, &row->new.listing, &sides))
+        buf_puts(out, sides.data ? sides.data : "the same instructions\n");
+    else
+        buf_puts(out, "too many instructions differ to be shown\n");
+    buf_release(&sides);
 }
 
 /* Safe for a terminal, and without what ends a block of code. */
@@ -106,30 +144,42 @@ static void put_safe(const struct buf *text, struct buf *out)
     }
 }
 
-enum gate_status diff_write_instructions(const struct diff *d, bool markdown, struct buf *out,
-                                         struct gate_error *err)
+static void put_row(const struct diff_row *row, bool sides, bool markdown,
+                    const struct report_style *style, struct buf *out)
 {
-    struct gate_error why = {0};
-    for (size_t i = 0; i < d->n; i++) {
-        struct buf text;
-        if (d->rows[i].change != DIFF_CHANGED)
-            continue;
-        buf_init(&text, out->max);
-        buf_printf(&text, "%s\n", d->rows[i].new.kernel->name);
-        enum gate_status status = put_row(&d->rows[i], &text, &why);
-        if (status == GATE_ENVIRONMENT) {
-            buf_printf(out, "\nInstructions: absent, %s\n", why.message);
-            buf_release(&text);
-            return GATE_OK;
-        }
-        if (status == GATE_USAGE)
-            buf_printf(&text, "absent: %s\n", why.message);
-        buf_puts(out, markdown ? "\n```\n" : "\n");
-        put_safe(&text, out);
-        buf_puts(out, markdown ? "```\n" : "");
-        buf_release(&text);
-        if (status && status != GATE_USAGE)
-            return gate_fail(err, status, "%s", why.message);
+    struct buf text;
+    const char *name = (row->new.kernel ? &row->new : &row->old)->kernel->name;
+    buf_putc(out, '\n');
+    buf_puts(out, markdown ? "`" : "");
+    report_safe_name(name, out);
+    buf_puts(out, markdown ? "`\n\n" : "\n");
+    if (row->why[0]) {
+        buf_puts(out, "absent: ");
+        term_puts(row->why, out);
+        buf_putc(out, '\n');
+        return;
     }
-    return GATE_OK;
+    put_mix(row, markdown, style, out);
+    if (!sides || row->change != DIFF_CHANGED)
+        return;
+    buf_init(&text, out->max);
+    put_sides(row, &text);
+    buf_puts(out, markdown ? "\n```\n" : "\n");
+    put_safe(&text, out);
+    buf_puts(out, markdown ? "```\n" : "");
+    buf_release(&text);
+}
+
+void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
+                             const struct report_style *style, struct buf *out)
+{
+    if (d->why[0]) {
+        buf_puts(out, "\nInstructions: absent, ");
+        term_puts(d->why, out);
+        buf_putc(out, '\n');
+        return;
+    }
+    for (size_t i = 0; i < d->n; i++)
+        if (d->rows[i].change != DIFF_SAME)
+            put_row(&d->rows[i], sides, markdown, style, out);
 }

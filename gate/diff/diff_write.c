@@ -9,6 +9,7 @@
 
 #include "gate/base/json.h"
 #include "gate/base/term.h"
+#include "gate/diff/mix.h"
 #include "gate/report/report_table.h"
 
 #define NAME_MAX_BYTES ((size_t)1 << 20)
@@ -153,6 +154,25 @@ void diff_write_markdown(const struct diff *d, bool all, struct buf *out)
     put_count(d, out);
 }
 
+/* How often each instruction occurs, and how often in each loop alone; nothing where it is not
+ * known. */
+static void put_mix(cJSON *o, const struct listing *l)
+{
+    struct mix m;
+    if (!l->n)
+        return;
+    mix_count(l, NULL, &m);
+    cJSON *all = cJSON_AddObjectToObject(o, "instructions");
+    cJSON *loops = cJSON_AddArrayToObject(o, "loops");
+    for (size_t i = 0; i < l->n_loops; i++)
+        cJSON_AddItemToArray(loops, cJSON_CreateObject());
+    for (size_t i = 0; i < m.n; i++) {
+        const struct mix_row *r = &m.rows[i];
+        cJSON *to = r->loop ? cJSON_GetArrayItem(loops, (int)r->loop - 1) : all;
+        cJSON_AddNumberToObject(to, r->opcode, (double)r->new);
+    }
+}
+
 static void put_side(cJSON *row, const char *name, const struct diff_side *s)
 {
     if (!s->kernel) {
@@ -166,6 +186,7 @@ static void put_side(cJSON *row, const char *name, const struct diff_side *s)
     cJSON_AddStringToObject(o, "name", safe.data ? safe.data : "");
     buf_release(&safe);
     cJSON_AddStringToObject(o, "code_sha256", s->sha256);
+    put_mix(o, &s->listing);
     for (int r = 0; r < RESOURCE_COUNT; r++)
         if (s->resources.of[r] < 0)
             cJSON_AddNullToObject(o, resource_names[r]);
@@ -176,10 +197,14 @@ static void put_side(cJSON *row, const char *name, const struct diff_side *s)
 void diff_write_json(const struct diff *d, struct buf *out)
 {
     cJSON *top = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(top, "kernels");
+    if (d->why[0])
+        cJSON_AddStringToObject(top, "no_instructions", d->why);
     for (size_t i = 0; i < d->n; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddNumberToObject(row, "architecture", architecture_of(&d->rows[i]));
         cJSON_AddStringToObject(row, "change", changes[d->rows[i].change]);
+        if (d->rows[i].why[0])
+            cJSON_AddStringToObject(row, "no_instructions", d->rows[i].why);
         put_side(row, "new", &d->rows[i].new);
         put_side(row, "old", &d->rows[i].old);
         cJSON_AddItemToArray(rows, row);

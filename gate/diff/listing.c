@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/diff/listing.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -12,9 +13,10 @@
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/toolkit.h"
+#include "gate/diff/flow.h"
 
 #define PATIENCE_S 120.0
-#define TEXT_MAX ((size_t)64 << 20)
+#define TEXT_MAX ((size_t)16 << 20)
 #define DIFFERENT_MAX 4000 /* lines of a side between the first and the last that differs */
 #define WIDTH 60
 
@@ -39,6 +41,7 @@ static bool write_all(int fd, struct bytes b)
 static void add_line(struct listing *l, const char *line)
 {
     const char *from = strstr(line, "/*"), *end;
+    flow_add_label(l, line);
     from = from ? strstr(from, "*/") : NULL;
     end = from ? strrchr(from, ';') : NULL;
     if (!end)
@@ -94,6 +97,7 @@ enum gate_status listing_read(const struct machine_kernel *k, struct listing *ou
     char path[PATH_MAX];
     *out = (struct listing){0};
     buf_init(&out->text, TEXT_MAX);
+    buf_init(&out->labels, TEXT_MAX);
     snprintf(path, sizeof path, "%.3900s/gate-diff.XXXXXX", file_temporary_folder());
     int fd = mkstemp(path);
     if (fd < 0)
@@ -105,7 +109,7 @@ enum gate_status listing_read(const struct machine_kernel *k, struct listing *ou
     unlink(path);
     if (!status) {
         split(out);
-        if (!out->line)
+        if (!out->line || !flow_follow(out))
             status = gate_fail(err, GATE_INTERNAL, "a listing is too large");
     }
     return status;
@@ -114,7 +118,9 @@ enum gate_status listing_read(const struct machine_kernel *k, struct listing *ou
 void listing_release(struct listing *l)
 {
     free(l->line);
+    free(l->steps);
     buf_release(&l->text);
+    buf_release(&l->labels);
     *l = (struct listing){0};
 }
 
@@ -124,7 +130,10 @@ void listing_opcode(const char *line, char *out, size_t size)
         line += strcspn(line, " ");
         line += strspn(line, " ");
     }
-    snprintf(out, size, "%.*s", (int)strcspn(line, " .;"), line);
+    size_t n = 0;
+    for (; n + 1 < size && line[n] && !strchr(" .;", line[n]); n++)
+        out[n] = isalnum((unsigned char)line[n]) || line[n] == '_' ? line[n] : '?';
+    out[n] = '\0';
 }
 
 /* ---- side by side ---- */

@@ -8,12 +8,17 @@
 #include <stdbool.h>
 
 #include "gate/base/buf.h"
+#include "gate/diff/loops.h"
 #include "gate/library/machine_code.h"
 
 struct listing {
     char **line; /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
     size_t n;
-    struct buf text; /* that they lie in */
+    struct loops_step *steps; /* what follows each, and which loop it is in */
+    size_t n_loops;
+    struct buf text;   /* that the lines lie in */
+    struct buf labels; /* of branches, each with the number of the instruction behind it */
+    size_t n_labels;
 };
 
 /* GATE_ENVIRONMENT: there is no nvdisasm. GATE_USAGE: it does not read this kernel. */
@@ -21,7 +26,8 @@ enum gate_status listing_read(const struct machine_kernel *k, struct listing *ou
                               struct gate_error *err);
 void listing_release(struct listing *l);
 
-/* What an instruction does, "LDG" of the above; at most size - 1 characters. */
+/* What an instruction does, "LDG" of the above; at most size - 1 characters, letters, digits and
+ * '_' alone. */
 void listing_opcode(const char *line, char *out, size_t size);
 
 /* The lines that only one of them has, side by side; false where too many differ. */

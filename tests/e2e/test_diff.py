@@ -145,7 +145,7 @@ class Diff(Gate):
 
     def show_instructions(self, new, old):
         here = {"PATH": "", "CUDA_HOME": self.folder}  # no nvdisasm of this machine
-        shown = self.gate("diff", new, old, "--instructions", "--arch", "90", **here)
+        shown = self.gate("diff", new, old, "--arch", "90", **here)
         self.assertIn("Instructions: absent, nvdisasm is neither on PATH nor in " +
                       self.path("bin"), shown.stdout, shown.stderr)
         os.mkdir(self.path("bin"))
@@ -154,12 +154,25 @@ class Diff(Gate):
         os.chmod(self.path("bin/nvdisasm"), 0o755)
         shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
                           **here).stdout
+        self.assertIn("| instruction | in all | loop 1 |\n| :-- | --: | --: |\n"
+                      "| FFMA | **1 -> 0** | **1 -> 0** |\n| FMUL | **0 -> 1** | **0 -> 1** |\n"
+                      "| LDG | 1 | 1 |\n| STL | **0 -> 1** | **0 -> 1** |\n", shown)
         block = shown.split("```")[1].splitlines()
-        self.assertEqual(block[2:5], ["FFMA         1 -> 0", "FMUL         0 -> 1",
-                                      "STL          0 -> 1"])
-        self.assertEqual([line.split() for line in block[6:]],
+        self.assertEqual([line.split() for line in block[1:]],
                          ["FFMA R3, R2, R2, RZ | STL [R1], R2".split(),
                           "> FMUL R3, R2, R2".split()])
+        os.remove(self.path("count"))
+        kernels = json.loads(self.gate("diff", new, old, "--json", "--arch", "90",
+                                       **here).stdout)["kernels"]
+        changed, = (k for k in kernels if k["change"] == "changed")
+        self.assertEqual((changed["new"]["instructions"], changed["new"]["loops"]),
+                         ({"BRA": 1, "FMUL": 1, "LDC": 1, "LDG": 1, "STL": 1},
+                          [{"BRA": 1, "FMUL": 1, "LDG": 1, "STL": 1}]))
+        self.assertEqual(changed["old"]["instructions"]["FFMA"], 1)
+        os.chmod(self.path("bin/nvdisasm"), 0o644)
+        self.assertIn("neither on PATH", json.loads(self.gate(
+            "diff", new, old, "--json", **here).stdout)["no_instructions"])
+        os.chmod(self.path("bin/nvdisasm"), 0o755)
         nowhere = self.gate("diff", new, old, "--instructions", "--arch", "90",
                             TMPDIR=self.path("nowhere"), **here)
         self.assertIn(self.path("nowhere/gate-diff."), nowhere.stdout + nowhere.stderr)

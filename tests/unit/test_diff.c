@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_diff.c: kernels side by side, of files that are put together here; test_diff.py has those
  * that nvcc makes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "gate/base/seed.h"
 #include "gate/diff/diff.h"
-#include "gate/diff/listing.h"
+#include "gate/diff/flow.h"
+#include "gate/diff/mix.h"
 #include "tests/unit/cubin_file.h"
 #include "tests/unit/unit.h"
 
@@ -116,6 +118,7 @@ static void write_all(const struct diff *d)
     diff_write_text(d, true, &style, &text);
     diff_write_markdown(d, true, &text);
     diff_write_json(d, &text);
+    diff_write_instructions(d, true, true, &style, &text);
     assert_false(text.failed);
     buf_release(&text);
 }
@@ -213,12 +216,124 @@ static void test_listings(void **state)
     buf_release(&out);
 }
 
+/* ---- loops ---- */
+
+#define LINES_MAX 40
+
+/* A listing as nvdisasm 11.8 writes one, a line without its address; that of a label ends it. */
+struct code {
+    char *lines[LINES_MAX];
+    struct listing l;
+};
+
+static void read_code(const char *text, struct code *c)
+{
+    static char copies[2][2000];
+    static int next;
+    char *at = copies[next++ % 2];
+    snprintf(at, sizeof copies[0], "%s", text);
+    *c = (struct code){.l = {.line = c->lines}};
+    buf_init(&c->l.labels, TEXT_MAX);
+    for (char *end; (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        if (*at == '.')
+            flow_add_label(&c->l, at);
+        else
+            c->lines[c->l.n++] = at;
+    }
+    assert_true(flow_follow(&c->l));
+}
+
+static void release_code(struct code *c)
+{
+    c->l.line = NULL;
+    listing_release(&c->l);
+}
+
+/* The loop of each instruction, a digit each. */
+static void expect_loops(const char *text, const char *loops)
+{
+    struct code c;
+    char found[LINES_MAX + 1] = "";
+    read_code(text, &c);
+    for (size_t i = 0; i < c.l.n; i++)
+        found[i] = (char)('0' + c.l.steps[i].loop);
+    assert_string_equal(found, loops);
+    release_code(&c);
+}
+
+/* Two loops, one in the other, and the trap behind the end. */
+#define NESTED                                                                                     \
+    "LDC R1, c[0x0][0x28]\n@!P0 BRA `(.L_x_0)\n.L_x_3:\nLDC R9, c[0x0][0x220]\n"                   \
+    "@!P1 BRA `(.L_x_1)\nMOV R4, RZ\n.L_x_2:\nLDG.E R2, [R2.64]\nFFMA R5, R6, R2, R5\n"            \
+    "@!P1 BRA `(.L_x_2)\n.L_x_1:\nSTS [R0], R5\nBAR.SYNC 0x0\n@!P0 BRA `(.L_x_3)\n.L_x_0:\n"       \
+    "STG.E [R2.64], R5\nEXIT\n.L_x_4:\nBRA `(.L_x_4)\nNOP\n"
+
+static void test_loops(void **state)
+{
+    (void)state;
+    expect_loops(NESTED, "001112221110000");
+    /* A wait that is entered from the loop and left into it is none, and closes none. */
+    expect_loops(".L_x_0:\nSYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R4], R5\n@!P0 BRA `(.L_x_2)\n"
+                 ".L_x_1:\nHGMMA.64x64x16.F32 R24, gdesc[UR4], R24\n@P1 BRA `(.L_x_0)\nEXIT\n"
+                 ".L_x_2:\nSYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R4], R5\n@!P0 BRA `(.L_x_2)\n"
+                 "BRA `(.L_x_1)\n",
+                 "11110111");
+    /* Threads meet where their BSSY says, not behind the BSYNC. */
+    expect_loops(".L_x_0:\nBSSY B0, `(.L_x_2)\n@P0 BRA `(.L_x_1)\nFFMA R1, R1, R1, R1\nBSYNC B0\n"
+                 ".L_x_1:\nEXIT\n.L_x_2:\n@P1 BRA `(.L_x_0)\nEXIT\n",
+                 "1111010");
+    /* An unconditional branch back closes a loop as well; what it jumps over is not in it. */
+    expect_loops(".L_x_0:\nLDS R1, [R2]\n@P0 BRA `(.L_x_1)\nBRA `(.L_x_0)\nNOP\n.L_x_1:\nEXIT\n",
+                 "11100");
+    /* Without a label, of an unknown one, and beyond the end. */
+    expect_loops("FFMA R1, R1, R1, R1\nBRA 0x10\nBRA `(.L_x_9)\nBSYNC B9\n@P0 EXIT\nBSSY x\n",
+                 "000000");
+}
+
+static void expect_row(const struct mix *m, size_t loop, const char *opcode, size_t old, size_t new)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->rows[i].loop == loop && !strcmp(m->rows[i].opcode, opcode)) {
+            assert_int_equal(m->rows[i].old, old);
+            assert_int_equal(m->rows[i].new, new);
+            return;
+        }
+    fail_msg("no row of %s in loop %zu", opcode, loop);
+}
+
+static void test_mix(void **state)
+{
+    struct code a, b;
+    struct mix m;
+    (void)state;
+    read_code(NESTED, &a);
+    read_code(NESTED "NOP\nIADD3 R1, R1, R1, R1\nMOV R1, R1\nMOV R1, R1\nMUFU.EX2 R1, R1\n", &b);
+    mix_count(&b.l, &a.l, &m);
+    expect_row(&m, 0, "BRA", 5, 5);
+    expect_row(&m, 1, "STS", 1, 1);
+    expect_row(&m, 2, "FFMA", 1, 1);
+    expect_row(&m, 0, "MUFU", 0, 1);
+    mix_keep_changes(&m);
+    assert_int_equal(m.n, 3);
+    assert_string_equal(m.rows[0].opcode, "MUFU"); /* watched */
+    assert_string_equal(m.rows[1].opcode, "MOV");
+    mix_count(&b.l, NULL, &m);
+    expect_row(&m, 2, "LDG", 0, 1);
+    b.l.n_loops = 1; /* not as many: loops are not compared */
+    mix_count(&b.l, &a.l, &m);
+    assert_int_equal(m.rows[m.n - 1].loop, 0);
+    release_code(&a);
+    release_code(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),      cmocka_unit_test(test_names),
         cmocka_unit_test(test_broken_files), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_listings),
+        cmocka_unit_test(test_listings),     cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
