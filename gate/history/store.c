@@ -269,15 +269,16 @@ void store_unlock(struct store *s)
     flock(s->lock_fd, LOCK_UN);
 }
 
-/* Prepares the statements of store_sql.c that are not yet; for a reader the queries only. */
+/* Prepares the statements that are not yet; for a reader the queries only. */
 static enum gate_status prepare(struct store *s, enum store_mode mode, struct gate_error *err)
 {
     int n = mode == STORE_READ_ONLY ? STORE_SQL_FIRST_WRITE : STORE_SQL_COUNT;
     for (int i = 0; i < n; i++) {
         if (s->statements[i])
             continue;
-        int rc = sqlite3_prepare_v3(s->db, store_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                    &s->statements[i], NULL);
+        const char *sql = store_sql[i] ? store_sql[i] : store_sql_alerts[i];
+        int rc =
+            sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[i], NULL);
         if (rc != SQLITE_OK)
             return store_fail(s, rc, "read", err);
     }

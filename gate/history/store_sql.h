@@ -147,7 +147,8 @@ enum store_sql {
 
 #define STORE_SQL_FIRST_WRITE SQL_BEGIN
 
-extern const char *const store_sql[STORE_SQL_COUNT];
+/* Each is in one of the two. */
+extern const char *const store_sql[STORE_SQL_COUNT], *const store_sql_alerts[STORE_SQL_COUNT];
 
 /*
  * What must not be, store_sql_checks.c: each row of such a statement is a fault. They walk through
