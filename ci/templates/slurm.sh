@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # slurm.sh: a batch job that measures the kernels of a repository on a GPU of a cluster, by its
-# gate.json; `sbatch --wait slurm.sh` ends with the gate's exit code. Adapt the lines that
-# have a comment.
+# gate.json; `sbatch --wait slurm.sh` ends with the gate's exit code, and with 74 where there is no
+# library to measure. Adapt the lines that have a comment.
 #SBATCH --job-name=kernel-gate
 #SBATCH --gres=gpu:1
 #SBATCH --exclusive
 #SBATCH --time=01:00:00
 set -u
+
+# Of the job before: this one may end before it has written its own.
+rm -f gate.md gate.xml gate-run.json || exit 74
 
 gate=${KERNEL_GATE:-/opt/kernel-gate}/bin/gate # where the tarball of `make dist` was unpacked
 export GATE_SERVER=${GATE_SERVER:-}            # your tracking server, or nothing
@@ -20,7 +23,10 @@ export GATE_SPOOL=${GATE_SPOOL:-$HOME/.local/state/kernel-gate/spool}
 
 {
     @BUILD@
-} || exit
+} || {
+    echo "the build ended with $?" >&2
+    exit 74
+}
 
 "$gate" run --wait 600 \
     --report markdown=gate.md --report junit=gate.xml --report json=gate-run.json

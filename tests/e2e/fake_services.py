@@ -10,6 +10,7 @@ import urllib.parse
 from fake_tracker import Handler, QuietServer
 
 TOKEN = "ghs_16C7e42F292c6912E7.710c838347Ae178B4a"
+HEAD = "00112233445566778899aabbccddeeff00112233"
 PER_PAGE_MAX = 100
 
 

@@ -227,6 +227,14 @@ def documents(folder, n=3, cases=4):
     return [json.dumps(json.loads(zlib.decompress(row[0]))).encode() for row in rows]
 
 
+def sample_run(commit):
+    """Of 4 cases, measured at this commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = json.loads(documents(folder, n=1)[0])
+    run["git"]["commit"] = commit
+    return run
+
+
 def renamed(document, name=None):
     """The same run under another uuid."""
     run = json.loads(document)

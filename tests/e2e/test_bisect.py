@@ -8,6 +8,7 @@ import json
 import os
 import random
 import subprocess
+import unittest
 
 from harness import FIRST, PATIENCE, FakeRuns, WORKER, GATE
 
@@ -186,3 +187,7 @@ class Bisect(FakeRuns):
         self.bisect("--good", "HEAD", status=64)
         self.bisect("--case", "gemm/fp32/m9-n9-k9", status=64)
         self.bisect("--filter", "x", status=64)
+
+
+if __name__ == "__main__":
+    unittest.main()

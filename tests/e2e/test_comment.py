@@ -9,10 +9,9 @@ import subprocess
 import tempfile
 import unittest
 
-from fake_services import TOKEN, GitHub, GitLab
-from harness import GATE, PATIENCE, documents
+from fake_services import HEAD, TOKEN, GitHub, GitLab
+from harness import GATE, PATIENCE, sample_run
 
-HEAD = "00112233445566778899aabbccddeeff00112233"
 OTHER = "ffeeddccbbaa99887766554433221100ffeeddcc"
 MARKER = "<!-- kernel-gate: gate -->"
 ALICE = {"login": "alice", "type": "User", "id": 5}
@@ -21,9 +20,7 @@ ALICE = {"login": "alice", "type": "User", "id": 5}
 class Commenting(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            cls.sample = json.loads(documents(folder, n=1, cases=4)[0])
-        cls.sample["git"]["commit"] = HEAD
+        cls.sample = sample_run(HEAD)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

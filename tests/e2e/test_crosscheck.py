@@ -97,3 +97,7 @@ class Judgement(unittest.TestCase):
     def test_flags_that_are_not_known(self):
         with self.assertRaises(ValueError):
             crosscheck.problem_of("attention_fwd/fp16/b1-h8-s512-d64/window")
+
+
+if __name__ == "__main__":
+    unittest.main()

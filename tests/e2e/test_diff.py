@@ -192,3 +192,7 @@ class Diff(Gate):
         self.refuse("two libraries or commits", HOST)
         os.mkdir(self.path("baselines"))
         self.refuse("no baseline of case 'x'", "baseline:x", HOST)
+
+
+if __name__ == "__main__":
+    unittest.main()

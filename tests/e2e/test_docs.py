@@ -87,3 +87,7 @@ class Environment(unittest.TestCase):
         table = text_of("docs/ci.md").split("## Environment")[1]
         listed = set(re.findall(r"`(GATE_[A-Z_]+)`", table))
         self.assertEqual(read, listed)
+
+
+if __name__ == "__main__":
+    unittest.main()

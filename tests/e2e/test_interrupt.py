@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+import unittest
 import xml.etree.ElementTree as ElementTree
 
 from harness import FakeRuns, GATE, SECOND, WORKER
@@ -108,3 +109,7 @@ class Interrupted(FakeRuns):
         self.assertEqual((code, out), (-signal.SIGTERM, ""), errors)
         self.assertRegex(errors, r"gate verify: interrupted by signal 15 \(Terminated\) when "
                                  r"1 of 2 cases were verified, [01] of them wrong")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import subprocess
+import unittest
 
 from harness import FakeRuns, WORKER
 
@@ -204,3 +205,7 @@ class Origin(FakeRuns):
             names = {line.split("=", 1)[0] for line in file}
         self.assertEqual(names & set(hidden), set())
         self.assertEqual(names & set(kept), set(kept))
+
+
+if __name__ == "__main__":
+    unittest.main()

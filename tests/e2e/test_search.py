@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import unittest
 
 from harness import FIRST, FakeRuns, ROOT, WORKER
 
@@ -282,3 +283,7 @@ class Search(FakeRuns):
         states = {c["name"]: c["state"] for c in answer["candidates"]}
         self.assertEqual(states["REPEAT=4"], "beaten")
         self.assertNotEqual(states["REPEAT=12"], "in")
+
+
+if __name__ == "__main__":
+    unittest.main()

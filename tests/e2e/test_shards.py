@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import unittest
 
 from harness import GATE, FakeRuns
 
@@ -196,3 +197,7 @@ class Shards(FakeRuns):
                 self.assertEqual(json.load(file)["exit_code"], 4)
         self.assertEqual(subprocess.run([GATE, "run", "--device", "all", "--shard", "1/2"],
                                         capture_output=True, check=False).returncode, 64)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of the jobs that `gate init` writes and of ci/templates, run as the CI systems do."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -9,24 +10,23 @@ import subprocess
 import tempfile
 import unittest
 
-from fake_services import TOKEN, GitHub, GitLab
+from fake_services import HEAD, TOKEN, GitHub, GitLab
 from fake_tracker import TOKEN as TRACKER_TOKEN, Tracker
-from harness import GATE, PATIENCE, ROOT, documents
+from harness import GATE, PATIENCE, ROOT, sample_run
 
 CHECK = os.path.join(ROOT, "tests", "templates", "check.mjs")
 MODULES = os.path.join(ROOT, "tests", "templates", "node_modules", ".package-lock.json")
 TEMPLATES = os.path.join(ROOT, "ci", "templates")
-HEAD = "00112233445566778899aabbccddeeff00112233"
 SERVER = "https://gate.example.org"
 
 
-@unittest.skipUnless(os.path.isfile(MODULES), "npm has not brought a reader of YAML")
+reads_yaml = unittest.skipUnless(os.path.isfile(MODULES), "npm has not brought a reader of YAML")
+
+
 class Jobs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            cls.run_document = json.loads(documents(folder, n=1, cases=4)[0])
-        cls.run_document["git"]["commit"] = HEAD
+        cls.run_document = sample_run(HEAD)
         cls.run_document.update(verdict="regression", exit_code=1)
         cls.run_document["cases"] = [case for case in cls.run_document["cases"]
                                      if case["verdict"] != "wrong"]
@@ -127,6 +127,7 @@ exit {exit_code}
         return path
 
 
+@reads_yaml
 class OnGitHub(Jobs):
     def steps(self, path, job):
         return {step.get("name"): step for step in self.yaml(path)["jobs"][job]["steps"]}
@@ -248,6 +249,7 @@ class OnGitHub(Jobs):
         self.assertEqual(self.read("output"), "exit-code=0\n")
 
 
+@reads_yaml
 class OnGitLab(Jobs):
     def pipelines(self):
         """And the folder that they measure in."""
@@ -320,6 +322,39 @@ class OnGitLab(Jobs):
         for pipeline, _ in self.pipelines():
             self.shell(pipeline["kernel-gate-comment"]["script"], GITLAB_TOKEN=TOKEN,
                        GATE_TOKEN=TRACKER_TOKEN, CI_MERGE_REQUEST_IID="12")
+
+
+class OnSlurm(Jobs):
+    REPORTS = ("gate.md", "gate.xml", "gate-run.json")
+
+    def job(self, build="true", exit_code=0, **env):
+        """After another one that left its reports; its exit code."""
+        subprocess.run([GATE, "init", "--force", "--ci", "slurm", "--build", build],
+                       cwd=self.folder, check=True, capture_output=True)
+        self.fake_run(exit_code)
+        for name in self.REPORTS:
+            self.write(name, "old")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path("asked"))
+        return subprocess.run(
+            ["bash", "kernel-gate.slurm.sh"], cwd=self.folder, check=False, capture_output=True,
+            env={**self.env, "KERNEL_GATE": self.folder, "GATE_SERVER": "", **env}).returncode
+
+    def left(self):
+        return [name for name in self.REPORTS if os.path.exists(self.path(name))]
+
+    def test_the_exit_code_is_the_gate_s(self):
+        for code in (0, 1, 2, 3, 4, 64, 74):
+            self.assertEqual(self.job(exit_code=code), code)
+            self.assertEqual(self.read("gate.md"), "the table\n")
+            self.assertIn("run --wait 600", self.read("asked"))
+
+    def test_a_job_that_measured_nothing_shows_nothing_of_the_one_before(self):
+        for build, env in (("false", {}), ("sh -c 'exit 2'", {}),
+                           ("true", {"SLURM_TMPDIR": self.path("none")})):
+            self.assertEqual(self.job(build, **env), 74)
+            self.assertEqual(self.left(), [])
+            self.assertFalse(os.path.exists(self.path("asked")))
 
 
 if __name__ == "__main__":

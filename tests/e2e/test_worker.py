@@ -88,3 +88,7 @@ class Baselines(unittest.TestCase):
                 self.assertIn("returned 'unsupported'", said["message"])
                 self.assertEqual("is loaded twice" in said["message"], names[1] == ONCE)
             self.assertEqual(len(self.libraries(folder, "--library", ONCE)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
