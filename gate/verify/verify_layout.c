@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_layout.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,50 @@ struct image_layout image_layout_drawn(uint64_t seed, bool aligned)
     return layout;
 }
 
+/* As it lies: where there are no heads they are rows. */
+static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned char of)
+{
+    bool heads = of == TENSOR_HEADS || of == TENSOR_APART;
+    return t->rank < 2 ? TENSOR_DENSE : heads && t->rank < 4 ? TENSOR_PADDED : of;
+}
+
+#define CANDIDATES 64
+
+/* How many pairs of layouts of two tensors meet in `layout` for the first time; `keeps`: they have
+ * met then. */
+static unsigned meet(const struct kg_problem *p, const struct image_layout *layout, bool keeps,
+                     struct layout_pairs *pairs)
+{
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    unsigned n = problem_tensors(p, about), fresh = 0;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = i + 1; k < n; k++) {
+            uint64_t pair = UINT64_C(1) << (layout_here(&about[i], layout->of[i]) * TENSOR_LAYOUTS +
+                                            layout_here(&about[k], layout->of[k]));
+            fresh += !(pairs->met[i][k] & pair);
+            pairs->met[i][k] |= keeps ? pair : 0;
+        }
+    return fresh;
+}
+static_assert(TENSOR_LAYOUTS * TENSOR_LAYOUTS <= 64, "a bit for each pair");
+
+struct image_layout image_layout_designed(const struct kg_problem *p, uint64_t seed, bool aligned,
+                                          struct layout_pairs *pairs)
+{
+    struct image_layout best = image_layout_drawn(seed, aligned);
+    unsigned most = meet(p, &best, false, pairs);
+    for (unsigned i = 1; i < CANDIDATES; i++) {
+        const struct image_layout other = image_layout_drawn(seed_at(~seed, i), aligned);
+        unsigned fresh = meet(p, &other, false, pairs);
+        if (fresh <= most)
+            continue;
+        best = other;
+        most = fresh;
+    }
+    meet(p, &best, true, pairs);
+    return best;
+}
+
 bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout *layout)
 {
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
@@ -66,13 +111,6 @@ bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout
         if (layout->of[i] != TENSOR_DENSE && about[i].rank > 1)
             return false;
     return true;
-}
-
-/* As it lies: where there are no heads they are rows. */
-static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned char of)
-{
-    bool heads = of == TENSOR_HEADS || of == TENSOR_APART;
-    return t->rank < 2 ? TENSOR_DENSE : heads && t->rank < 4 ? TENSOR_PADDED : of;
 }
 
 void image_layout_count(const struct kg_problem *p, const struct image_layout *layout,

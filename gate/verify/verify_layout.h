@@ -45,6 +45,15 @@ struct image_layout image_layout_of(enum tensor_layout kind);
  */
 struct image_layout image_layout_drawn(uint64_t seed, bool aligned);
 
+/* Which layouts of two tensors have met in one: a bit for each pair. */
+struct layout_pairs {
+    uint64_t met[PROBLEM_MAX_TENSORS][PROBLEM_MAX_TENSORS];
+};
+
+/* Of some that are drawn the one in which the most pairs meet for the first time. */
+struct image_layout image_layout_designed(const struct kg_problem *p, uint64_t seed, bool aligned,
+                                          struct layout_pairs *pairs);
+
 bool image_layout_is_dense(const struct kg_problem *p, const struct image_layout *layout);
 
 /* Adds one check in the layout: one to each kind that a tensor has, of the dense ones only where

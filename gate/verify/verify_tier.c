@@ -55,6 +55,7 @@ struct round {
     void *context;
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
     unsigned n, n_checks;
+    struct layout_pairs layouts;
     bool thorough;
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
@@ -91,9 +92,9 @@ static enum gate_status check_dense(struct round *r, const struct kg_problem *p,
 }
 
 /* Another one for each n; every other one is without odd rows. */
-static struct image_layout layout_in_turn(const struct round *r, unsigned n)
+static struct image_layout layout_in_turn(struct round *r, const struct kg_problem *p, unsigned n)
 {
-    return image_layout_drawn(seed_at(~r->seed, n), n % 2);
+    return image_layout_designed(p, seed_at(~r->seed, n), n % 2, &r->layouts);
 }
 
 /* The probe that sees most: exact where there is one. */
@@ -144,7 +145,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
     enum gate_status status = check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err);
     r->thorough = r->tier == VERIFY_NIGHTLY;
     if (!status)
-        status = check(r, p, sharpest(p), layout_in_turn(r, SHAPES_MAX), GUARD_NONE, err);
+        status = check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err);
     return status ? status : check_guarded(r, p, err);
 }
 
@@ -191,7 +192,7 @@ static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_e
 {
     const struct kg_problem *p = &r->shape[n];
     if (n % 3 || r->tier == VERIFY_SMALL)
-        return check(r, p, sharpest(p), layout_in_turn(r, 2 * n), GUARD_NONE, err);
+        return check(r, p, sharpest(p), layout_in_turn(r, p, 2 * n), GUARD_NONE, err);
     return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
 }
 
@@ -209,7 +210,7 @@ static enum gate_status check_other_dtypes(struct round *r, const struct kg_prob
         const struct kg_problem *other = &r->shape[i];
         enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
         if (!is_in_dtype_of(p, other))
-            status = check(r, other, probe, layout_in_turn(r, 2 * i + 1), GUARD_NONE, err);
+            status = check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err);
     }
     return status;
 }
@@ -223,7 +224,7 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
         status = check_sharply(r, i, err);
     for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0 && !status;)
         status = check(r, &r->shape[3 * i], probe_in_turn(&r->shape[3 * i], i),
-                       layout_in_turn(r, 6 * i + 1), GUARD_NONE, err);
+                       layout_in_turn(r, &r->shape[3 * i], 6 * i + 1), GUARD_NONE, err);
     return status ? status : check_other_dtypes(r, p, err);
 }
 
@@ -234,7 +235,7 @@ static enum gate_status check_shapes_fully(struct round *r, struct gate_error *e
         const struct kg_problem *p = &r->shape[i];
         status = check_guarded(r, p, err);
         for (unsigned n = 0; n < 2 && !status; n++)
-            status = check_all_probes(r, p, layout_in_turn(r, 2 * i + n), err);
+            status = check_all_probes(r, p, layout_in_turn(r, p, 2 * i + n), err);
     }
     return status;
 }
