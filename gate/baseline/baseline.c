@@ -18,7 +18,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/baseline/baseline_file.h"
+#include "gate/baseline/baseline_record.h"
 #include "gate/decide/decide_bounds.h"
 #include "gate/decide/stats.h"
 #include "gate/document/fields_table.h"
@@ -35,54 +35,6 @@ struct baseline {
 const char *baseline_action_name(enum baseline_action action)
 {
     return field_actions[action];
-}
-
-bool baseline_control(struct baseline_entry *entry, const double *p50_ns, const double *control_ns,
-                      size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!(p50_ns[i] > 0 && control_ns[i] > 0))
-            return false;
-    }
-    double *x = n ? calloc(n, sizeof(*x)) : NULL;
-    if (!x)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        x[i] = log(p50_ns[i] / control_ns[i]);
-    entry->spread = stats_deviation(x, n);
-    memcpy(x, control_ns, n * sizeof(*x));
-    entry->control_ns = stats_middle(x, n);
-    free(x);
-    return true;
-}
-
-void baseline_allow_for(struct baseline_entry *entry, const double *half_width, size_t n)
-{
-    entry->spread = fmax(entry->spread, decide_bounds(half_width, n).value);
-}
-
-/* NAN: not known. */
-static void add_output(struct baseline_error *e, const char *name, double rel_fro)
-{
-    if (isnan(rel_fro) || e->n_outputs == BASELINE_OUTPUTS_MAX)
-        return;
-    struct baseline_output *to = &e->outputs[e->n_outputs++];
-    snprintf(to->name, sizeof to->name, "%s", name);
-    to->rel_fro = rel_fro;
-}
-
-struct baseline_error baseline_error_of_document(const struct document_verify *v)
-{
-    struct baseline_error e = {
-        .known = !isnan(v->rel_fro),
-        .rel_fro = isnan(v->rel_fro) ? 0 : v->rel_fro,
-        .vendor_ratio = isnan(v->vendor_ratio) ? 0 : v->vendor_ratio,
-    };
-    snprintf(e.vendor, sizeof e.vendor, "%s", v->vendor ? v->vendor : "");
-    add_output(&e, "dx", v->has_outputs ? v->outputs.dx : NAN);
-    add_output(&e, "dw", v->has_outputs ? v->outputs.dw : NAN);
-    add_output(&e, "db", v->has_outputs ? v->outputs.db : NAN);
-    return e;
 }
 
 char *baseline_path(const char *folder, const char *device_model)
@@ -182,121 +134,10 @@ const char *baseline_contract(const struct baseline *b)
     return b->file.contract;
 }
 
-/* ---- records ---- */
-
-static double zero_if_unknown(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-static double unknown_if_zero(double value)
-{
-    return value > 0 ? value : NAN;
-}
-
-static struct baseline_entry read_entry(const struct file_entry *e)
-{
-    const struct document_verify verify = {.rel_fro = e->rel_fro,
-                                           .has_outputs = e->has_outputs,
-                                           .outputs = e->outputs,
-                                           .vendor = e->vendor,
-                                           .vendor_ratio = e->vendor_ratio};
-    return (struct baseline_entry){
-        .p50_ns = e->p50_ns,
-        .p50_lo_ns = e->p50_lo_ns,
-        .p50_hi_ns = e->p50_hi_ns,
-        .p90_ns = e->p90_ns,
-        .control_ns = e->control_ns,
-        .spread = e->spread,
-        .time_ms = e->time_ms,
-        .kernel = e->kernel,
-        .commit = e->commit,
-        .run_uuid = e->run_uuid,
-        .library_sha256 = e->library_sha256,
-        .code_sha256 = e->code_sha256 ? e->code_sha256 : "",
-        .dirty = e->dirty == YES,
-        .epoch = e->epoch,
-        .error = baseline_error_of_document(&verify),
-    };
-}
-
-static void write_error(const struct baseline_error *error, struct file_entry *to)
-{
-    if (!error->known)
-        return;
-    to->rel_fro = error->rel_fro;
-    to->has_outputs = error->n_outputs > 0;
-    for (unsigned i = 0; i < error->n_outputs; i++) {
-        const struct baseline_output *o = &error->outputs[i];
-        *(!strcmp(o->name, "dx")   ? &to->outputs.dx
-          : !strcmp(o->name, "dw") ? &to->outputs.dw
-                                   : &to->outputs.db) = o->rel_fro;
-    }
-    if (error->vendor[0] && error->vendor_ratio > 0) {
-        to->vendor = error->vendor;
-        to->vendor_ratio = error->vendor_ratio;
-    }
-}
-
-/* Texts stay the entry's. */
-/* A file that people review has no digits that no clock knows. */
-static double round_ns(double ns)
-{
-    return ns < 1 ? ns : round(ns * 100) / 100;
-}
-
-static struct file_entry write_entry(const struct baseline_entry *e)
-{
-    struct file_entry to;
-    fields_clear(&baseline_entry_shape, &to);
-    to.p50_ns = round_ns(e->p50_ns);
-    to.p50_lo_ns = round_ns(e->p50_lo_ns);
-    to.p50_hi_ns = round_ns(e->p50_hi_ns);
-    to.p90_ns = round_ns(e->p90_ns);
-    to.control_ns = round_ns(e->control_ns);
-    to.spread = round(e->spread * 1e6) / 1e6;
-    to.kernel = e->kernel;
-    to.commit = e->commit;
-    to.run_uuid = e->run_uuid;
-    to.time_ms = e->time_ms;
-    to.epoch = e->epoch;
-    to.library_sha256 = e->library_sha256;
-    to.code_sha256 = e->code_sha256 && e->code_sha256[0] ? e->code_sha256 : NULL;
-    to.dirty = e->dirty ? YES : UNKNOWN;
-    write_error(&e->error, &to);
-    return to;
-}
-
-static struct file_change write_change(const struct baseline_change *c)
-{
-    return (struct file_change){.time_ms = c->time_ms,
-                                .case_id = c->case_id,
-                                .action = (int)c->action,
-                                .from_ns = unknown_if_zero(round_ns(c->from_ns)),
-                                .to_ns = round_ns(c->to_ns),
-                                .reason = c->reason,
-                                .author = c->author,
-                                .commit = c->commit,
-                                .run_uuid = c->run_uuid};
-}
-
-static struct baseline_change read_change(const struct file_change *c)
-{
-    return (struct baseline_change){.time_ms = c->time_ms,
-                                    .case_id = c->case_id,
-                                    .action = (enum baseline_action)c->action,
-                                    .from_ns = zero_if_unknown(c->from_ns),
-                                    .to_ns = c->to_ns,
-                                    .reason = c->reason,
-                                    .author = c->author,
-                                    .commit = c->commit,
-                                    .run_uuid = c->run_uuid};
-}
-
 void baseline_write_entry(const struct baseline *b, const char *device_model, const char *case_id,
                           const struct baseline_entry *entry, struct buf *out)
 {
-    struct file_entry listed = write_entry(entry);
+    struct file_entry listed = record_write(entry);
     listed.device_model = device_model;
     listed.contract = baseline_contract(b);
     listed.case_id = case_id;
@@ -306,7 +147,7 @@ void baseline_write_entry(const struct baseline *b, const char *device_model, co
 void baseline_write_change(const char *device_model, const struct baseline_change *change,
                            struct buf *out)
 {
-    struct file_change listed = write_change(change);
+    struct file_change listed = record_write_change(change);
     listed.device_model = device_model;
     fields_write_spaced(&baseline_listed_change_shape, &listed, out);
 }
@@ -326,7 +167,7 @@ bool baseline_find(const struct baseline *b, const char *case_id, const char *co
     const struct file_case *found = find_case(b, case_id);
     if (!found || strcmp(baseline_contract(b), contract) != 0)
         return false;
-    *out = read_entry(&found->entry);
+    *out = record_read(&found->entry);
     return true;
 }
 
@@ -457,22 +298,32 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
         check_action(case_id, old ? &old->entry : NULL, entry, note->action, err);
     if (status != GATE_OK)
         return status;
-    struct file_case c = {.id = case_id, .entry = write_entry(entry)};
+    struct file_case c = {.id = case_id, .entry = record_write(entry)};
     struct file_change change =
-        write_change(&(struct baseline_change){.time_ms = note->time_ms,
-                                               .case_id = case_id,
-                                               .action = note->action,
-                                               .from_ns = old ? old->entry.p50_ns : 0,
-                                               .to_ns = entry->p50_ns,
-                                               .reason = note->reason,
-                                               .author = note->author,
-                                               .commit = entry->commit,
-                                               .run_uuid = entry->run_uuid});
+        record_write_change(&(struct baseline_change){.time_ms = note->time_ms,
+                                                      .case_id = case_id,
+                                                      .action = note->action,
+                                                      .from_ns = old ? old->entry.p50_ns : 0,
+                                                      .to_ns = entry->p50_ns,
+                                                      .reason = note->reason,
+                                                      .author = note->author,
+                                                      .commit = entry->commit,
+                                                      .run_uuid = entry->run_uuid});
     status = check_change(b, contract, &c, &change, err);
     return status ? status : store(b, contract, &c, &change, err);
 }
 
 /* ---- trends ---- */
+
+static double zero_if_unknown(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double unknown_if_zero(double value)
+{
+    return value > 0 ? value : NAN;
+}
 
 static struct file_trend *find_trend(const struct baseline *b, const char *case_id)
 {
@@ -580,7 +431,7 @@ enum gate_status baseline_save(const struct baseline *b, const char *path, struc
 void baseline_each(const struct baseline *b, baseline_case_fn fn, void *context)
 {
     for (size_t i = 0; i < b->file.n_cases; i++) {
-        const struct baseline_entry entry = read_entry(&b->file.cases[i].entry);
+        const struct baseline_entry entry = record_read(&b->file.cases[i].entry);
         fn(context, b->file.cases[i].id, &entry);
     }
 }
@@ -601,7 +452,7 @@ const char *baseline_made_by(const struct baseline *b, const char *case_id,
 void baseline_each_change(const struct baseline *b, baseline_change_fn fn, void *context)
 {
     for (size_t i = 0; i < b->file.n_log; i++) {
-        const struct baseline_change change = read_change(&b->file.log[i]);
+        const struct baseline_change change = record_read_change(&b->file.log[i]);
         fn(context, &change);
     }
 }
