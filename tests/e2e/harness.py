@@ -202,6 +202,10 @@ class SeededCase(unittest.TestCase):
         if status != 0:
             raise AssertionError(f"the server ended with {status}: {cls.server.log}")
 
+    def pages(self):
+        """None where the build has no page."""
+        return () if b"(WEB=0)" in self.server.get("/").bytes else ("/",)
+
     def assert_problem(self, response, status):
         self.assertEqual(response.status, status)
         self.assertEqual(response.getheader("Content-Type"), "application/problem+json")

@@ -272,7 +272,7 @@ class Answers(SeededCase):
         self.assertIsNone(refused.getheader("Content-Encoding"))
 
     def test_head(self):
-        for path in ("/api/v1/cases", "/feed.atom", "/", "/healthz", "/metrics"):
+        for path in ("/api/v1/cases", "/feed.atom", *self.pages(), "/healthz", "/metrics"):
             whole = self.server.get(path)
             head = self.server.get(path, "HEAD")
             self.assertEqual((head.status, head.bytes), (200, b""))

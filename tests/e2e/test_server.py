@@ -72,7 +72,7 @@ class Endpoints(SeededCase):
 
 class Tags(SeededCase):
     def test_304_without_a_body(self):
-        for path in ("/", "/feed.atom", "/api/v1/runs", f"/api/v1/cases?device={GPU}",
+        for path in (*self.pages(), "/feed.atom", "/api/v1/runs", f"/api/v1/cases?device={GPU}",
                      f"/api/v1/runs/{self.uuids[0]}"):
             first = self.server.get(path)
             tag = first.getheader("ETag")
@@ -166,7 +166,7 @@ class Kept(SeededCase):
 
 class Refusals(SeededCase):
     def test_head(self):
-        for path in ("/", "/api/v1/runs", f"/api/v1/runs/{self.uuids[0]}", "/healthz"):
+        for path in (*self.pages(), "/api/v1/runs", f"/api/v1/runs/{self.uuids[0]}", "/healthz"):
             head, get = self.server.get(path, "HEAD"), self.server.get(path)
             self.assertEqual((head.status, head.bytes), (200, b""))
             self.assertEqual(head.getheader("Content-Length"), str(len(get.bytes)))

@@ -20,7 +20,7 @@ EMBED = os.path.join(ROOT, "build", "embed")
 class Page(SeededCase):
     def setUp(self):
         self.page = self.server.get("/")
-        if not FILE.search(self.page.bytes) or b"app.js" not in self.page.bytes:
+        if not self.pages():
             self.skipTest("built with WEB=0")
 
     def test_all_that_it_names_is_there(self):
