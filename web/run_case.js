@@ -12,6 +12,7 @@ import { againstText, caseLink, command, overVendor, tableBox } from "./parts.js
 import { reproduce } from "./reproduce.js";
 import { blameSection } from "./run_blame.js";
 import { countersSection } from "./run_counters.js";
+import { instructionsSection } from "./run_instructions.js";
 import { kernelsSection } from "./run_kernels.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
@@ -144,6 +145,7 @@ export async function caseDetail({ id }, run) {
         armsTable(item),
         covered(item),
         kernelsSection(item),
+        instructionsSection(item),
         blameSection(item),
         countersSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),

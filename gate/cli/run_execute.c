@@ -8,6 +8,7 @@
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_session.h"
 #include "gate/run/blame.h"
+#include "gate/run/instructions.h"
 #include "gate/run/profile.h"
 
 static void show_case(void *context, const struct run *run, const struct suite_case *c,
@@ -92,6 +93,7 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
     retire_workers(s);
     const struct supervisor_options *how = &s->setup.target.options;
     bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, run_progress);
+    looked |= instructions_run(&s->run, how->timeout_s, run_progress);
     if (r->counters)
         profile_run(&s->run, how, run_progress);
     return (looked || r->counters) && interrupt_signal()

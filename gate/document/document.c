@@ -338,6 +338,26 @@ static const struct field counters_fields[] = {
 static const struct shape counters_shape = SHAPE_OF(counters);
 #undef OF
 
+#define OF document_instruction
+static const struct field instruction_fields[] = {
+    COUNT(kernel, REQUIRED, DOCUMENT_KERNELS_MAX - 1),
+    COUNT(loop, REQUIRED, 1e6),
+    WORDS(opcode, REQUIRED, DOCUMENT_OPCODE_SIZE - 1),
+    SIZE(candidate, REQUIRED),
+    SIZE(baseline, REQUIRED),
+};
+SHAPE(instruction);
+#undef OF
+
+#define OF document_instructions
+static const struct field instructions_fields[] = {
+    WORDS(message, 0, 500),
+    TEXTS(kernels, REQUIRED, DOCUMENT_KERNELS_MAX, KERNEL_NAME_MAX),
+    LIST(changed, REQUIRED, 0, 400, instruction),
+};
+static const struct shape instructions_shape = SHAPE_OF(instructions);
+#undef OF
+
 #define OF document_node
 static const struct field node_fields[] = {
     WORDS(name, REQUIRED, KERNEL_NAME_MAX),
@@ -375,6 +395,7 @@ static const struct field one_case_fields[] = {
     SHARE(error_ratio, NULLABLE),
     MAYBE(warning, 0, warning),
     MAYBE(counters, 0, counters_shape),
+    MAYBE(instructions, 0, instructions_shape),
     MAYBE(blame, 0, document_blame_shape),
     NUMBER(threshold, ABOVE, 0, INFINITY),
     LIST(processes, 0, 0, 64, process),
@@ -539,6 +560,15 @@ const struct document_arm *document_find_arm(const struct document_arm *arms, si
 const struct document_arm *document_candidate(const struct document_case *c)
 {
     return document_find_arm(c->arms, c->n_arms, ROLE_CANDIDATE);
+}
+
+const struct document_kernel *document_kernel_of(const struct document_timing *old,
+                                                 const struct document_timing *new, size_t i)
+{
+    for (size_t k = 0; k < old->n_kernels; k++)
+        if (!strcmp(old->kernels[k].name, new->kernels[i].name))
+            return &old->kernels[k];
+    return old->n_kernels == 1 && new->n_kernels == 1 ? &old->kernels[0] : NULL;
 }
 
 static bool is_same(const struct shape *s, const void *a, const void *b)

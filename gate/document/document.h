@@ -211,6 +211,26 @@ struct document_counters {
     size_t n_moved;
 };
 
+#define DOCUMENT_OPCODE_SIZE 24
+
+/* An instruction that occurs more or less often in a kernel than in the baseline's. */
+struct document_instruction {
+    int64_t kernel; /* place among the names */
+    int64_t loop;   /* in this one alone, by their order; 0: in the whole kernel */
+    const char *opcode;
+    int64_t candidate, baseline;
+};
+
+/* Of a regression: the kernels whose code changed, and which instructions of them; or why that is
+ * not known. */
+struct document_instructions {
+    const char *message;
+    const char **kernels; /* the candidate's mangled names */
+    size_t n_kernels;
+    struct document_instruction *changed; /* by kernel and loop, what matters most first */
+    size_t n_changed;
+};
+
 #define DOCUMENT_NODES_MAX 16
 
 /* A node of the candidate's launch, and what of the slowdown is due to it. */
@@ -253,10 +273,11 @@ struct document_case {
     struct estimate ratio, ratio_p90, ratio_calls;
     double error_ratio;
     enum yes_no same_library, same_code;
-    bool has_warning, has_counters, has_blame;
+    bool has_warning, has_counters, has_blame, has_instructions;
     struct document_warning warning;
     struct document_blame blame;
     struct document_counters counters;
+    struct document_instructions instructions;
     struct document_process *processes;
     size_t n_processes;
     double threshold; /* of its own */
@@ -365,6 +386,11 @@ void document_release(struct document *d);
 const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
                                              enum document_role role);
 const struct document_arm *document_candidate(const struct document_case *c);
+
+/* The old kernel that the i-th new one is compared with: of its name, or where each
+ * has one alone, that. NULL: there is none. */
+const struct document_kernel *document_kernel_of(const struct document_timing *old,
+                                                 const struct document_timing *new, size_t i);
 
 /* The document, and the parts that the messages of a worker consist of too. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,

@@ -85,12 +85,16 @@ static bool check_verdict(const struct document *d, const struct document_case *
     return true;
 }
 
-static bool check_counters(const struct document_case *c, int at, struct field_fault *fault)
+static bool check_causes(const struct document_case *c, int at, struct field_fault *fault)
 {
     for (size_t i = 0; i < c->counters.n_moved; i++)
         if (c->counters.moved[i].kernel >= (int64_t)c->counters.n_kernels)
             return fail(fault, "counters", at, "there is no kernel of number %lld",
                         (long long)c->counters.moved[i].kernel);
+    for (size_t i = 0; i < c->instructions.n_changed; i++)
+        if (c->instructions.changed[i].kernel >= (int64_t)c->instructions.n_kernels)
+            return fail(fault, "instructions", at, "there is no kernel of number %lld",
+                        (long long)c->instructions.changed[i].kernel);
     return true;
 }
 
@@ -121,7 +125,7 @@ static bool check_cases(const struct document *d, struct field_fault *fault)
         return fail(fault, "/cases", -1, "is empty, and there is no calibration");
     for (size_t i = 0; i < d->n_cases; i++)
         if (!check_intervals(&d->cases[i], (int)i, fault) ||
-            !check_counters(&d->cases[i], (int)i, fault) ||
+            !check_causes(&d->cases[i], (int)i, fault) ||
             !check_verdict(d, &d->cases[i], (int)i, fault))
             return false;
     return check_ids(d, fault);

@@ -13,16 +13,6 @@ struct line {
     bool any; /* figures */
 };
 
-/* The one of that name; where each side has one alone, that. */
-static const struct document_kernel *find(const struct document_timing *among,
-                                          const struct document_kernel *k, bool alone)
-{
-    for (size_t i = 0; i < among->n_kernels; i++)
-        if (!strcmp(among->kernels[i].name, k->name))
-            return &among->kernels[i];
-    return alone ? &among->kernels[0] : NULL;
-}
-
 /* Names come from a library's file, and sizes from a document. */
 void report_safe_name(const char *text, struct buf *out)
 {
@@ -108,16 +98,15 @@ bool report_kernels(const struct document_case *c, struct buf *out)
     const size_t before = out->len;
     if (c->verdict != VERDICT_REGRESSION || !new || !old)
         return false;
-    const bool alone = new->n_kernels == 1 && old->n_kernels == 1;
     for (size_t i = 0; i < new->n_kernels; i++) {
-        const struct document_kernel *k = &new->kernels[i], *was = find(old, k, alone);
+        const struct document_kernel *k = &new->kernels[i], *was = document_kernel_of(old, new, i);
         if (!was)
             put_alone(k, "the baseline does not launch it", out);
         else if (!is_same(was, k))
             put_changed(was, k, out);
     }
     for (size_t i = 0; i < old->n_kernels; i++)
-        if (!find(new, &old->kernels[i], alone))
+        if (!document_kernel_of(new, old, i))
             put_alone(&old->kernels[i], "the baseline's, not launched any more", out);
     return out->len > before;
 }

@@ -321,6 +321,9 @@ static void evidence(const struct document_case *c, struct buf *out)
     if (report_kernels(c, &line))
         evidence_lines("kernel", line.data, out);
     buf_clear(&line);
+    if (report_instructions(c, &line))
+        evidence_lines("instructions", line.data, out);
+    buf_clear(&line);
     if (report_blame(c, &line))
         evidence_lines("blame", line.data, out);
     buf_clear(&line);

@@ -142,6 +142,11 @@ bool report_kernels(const struct document_case *c, struct buf *out);
 /* A name from a library's file, without what a terminal or Markdown would take for its own. */
 void report_safe_name(const char *text, struct buf *out);
 
+/* The instructions that occur more or less often in a regression's kernels, a line for a kernel and
+ * for each of its loops: "NAME in loop 1: FFMA 8 -> 16, LDS 2 -> 4"; or why that is not known.
+ * False, with nothing appended: no code that changed is known. */
+bool report_instructions(const struct document_case *c, struct buf *out);
+
 /* The counters of a regression that moved most, a line each: "bank conflicts 0 -> 12.6 million:
  * extra turns of ..."; or why there are none. False, with nothing appended: nobody asked. */
 bool report_counters(const struct document_case *c, struct buf *out);

@@ -11,7 +11,6 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/baseline/artifact.h"
 
 #define LOG_MAX_BYTES ((size_t)4 << 20)
 
@@ -211,15 +210,6 @@ static void profile_library(const struct job *job, const char *library,
 
 /* ---- a run ---- */
 
-static enum gate_status find_baseline(const struct run *run, const struct run_case *c,
-                                      char path[PATHS_MAX], struct gate_error *err)
-{
-    if (!run->against_path)
-        return artifact_get(c->opened, path, err);
-    snprintf(path, PATHS_MAX, "%s", run->against_path);
-    return GATE_OK;
-}
-
 /* The cases that are compared with one baseline at a time. */
 static void profile_baselines(const struct job *job, struct profile_side *sides, size_t n)
 {
@@ -232,7 +222,7 @@ static void profile_baselines(const struct job *job, struct profile_side *sides,
         for (size_t k = i; k < n; k++)
             if (job->run->against_path || !strcmp(sides[k].c->opened, sides[i].c->opened))
                 same[n_same++] = &sides[k];
-        if (!find_baseline(job->run, sides[i].c, path, &sides[i].why))
+        if (!run_baseline_path(job->run, sides[i].c, path, &sides[i].why))
             profile_library(job, path, same, n_same);
     }
 }

@@ -380,6 +380,7 @@ void run_release(struct run *run)
         case_result_release(&run->cases[i].result);
         free(run->cases[i].profile);
         blame_free(run->cases[i].blame);
+        free(run->cases[i].instructions);
     }
     free(run->cases);
     run->cases = NULL;

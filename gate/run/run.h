@@ -58,6 +58,7 @@ struct run_process {
 
 struct profile;
 struct blame;
+struct instructions;
 
 struct run_sequence {
     struct run_process process[DECIDE_LAST_LOOK];
@@ -99,8 +100,9 @@ struct run_case {
     struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
     enum verdict verdict;
     char reason[1600];
-    struct profile *profile; /* profile_run(); NULL: not asked for */
-    struct blame *blame;     /* blame_run(); NULL: not looked for */
+    struct profile *profile;           /* profile_run(); NULL: not asked for */
+    struct blame *blame;               /* blame_run(); NULL: not looked for */
+    struct instructions *instructions; /* instructions_run(); NULL: not looked for, or none */
 };
 
 /* What the user asks of a run. */
@@ -203,6 +205,10 @@ double run_threshold(const struct run *run, const struct run_case *c);
 
 /* The candidate and the library that it is paired with are one file. */
 bool run_same_library(const struct run *run, const struct run_case *c);
+
+/* The file of the library that a case is paired with. */
+enum gate_status run_baseline_path(const struct run *run, const struct run_case *c,
+                                   char path[PATHS_MAX], struct gate_error *err);
 
 /* They launched the same machine code in each process. */
 bool run_same_code(const struct run_case *c);

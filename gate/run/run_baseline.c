@@ -234,6 +234,15 @@ static enum gate_status open_baselines(struct run *run, struct supervisor *s,
     return check_loaded(run, l, err);
 }
 
+enum gate_status run_baseline_path(const struct run *run, const struct run_case *c,
+                                   char path[PATHS_MAX], struct gate_error *err)
+{
+    if (!run->against_path)
+        return artifact_get(c->opened, path, err);
+    snprintf(path, PATHS_MAX, "%s", run->against_path);
+    return GATE_OK;
+}
+
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
 {
     struct libraries *l = calloc(1, sizeof *l);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gate/run/blame.h"
+#include "gate/run/instructions.h"
 #include "gate/run/profile.h"
 #include "gate/run/run.h"
 #include "version.h"
@@ -142,6 +143,9 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
     out->has_blame = c->blame != NULL;
     if (c->blame)
         out->blame = c->blame->document;
+    out->has_instructions = c->instructions != NULL;
+    if (c->instructions)
+        out->instructions = c->instructions->document;
     if (run->warning)
         out->warning = warning_of(&run->warning->cases[c - run->cases]);
     if (c->has_baseline)

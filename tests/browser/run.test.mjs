@@ -138,6 +138,25 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("a regression shows which instructions changed, or why that is not known", async () => {
+        const more = (loop, opcode, baseline, candidate, kernel = 0) => ({ kernel, loop, opcode,
+            candidate, baseline });
+        await lookAt({ instructions: { kernels: ["k"], changed: [] } }, async (detail) =>
+            assert.match(await detail.innerText(), /Instructions: as many of each\./));
+        await lookAt({ instructions: { kernels: ["one", "two"], message: "no nvdisasm", changed: [
+            ...[9, 8, 7, 6, 5, 4, 3, 2, 1].map((n) => more(0, `OP${n}`, 0, n)),
+            more(2, "LDS", 4, 8, 1)] } }, async (detail, page) => {
+            const table = detail.locator(".box[aria-label^='Instructions of'] tbody");
+            const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
+                row.replace(/\s+/g, " ").trim());
+            await shoot(page, "instructions");
+            assert.equal(rows.length, 9);
+            assert.equal(rows[7], "one in all OP2 0 2");
+            assert.equal(rows[8], "two loop 2 LDS 4 8");
+            assert.match(await detail.innerText(), /Instructions: not known: no nvdisasm\./);
+        });
+    });
+
     test("a regression shows which hardware counters moved, or why none are known", async () => {
         const moved = (counter, candidate, baseline, by, kernel = 0) => ({ kernel, counter,
             candidate, baseline, moved: by });

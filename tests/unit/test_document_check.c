@@ -161,9 +161,36 @@ static void a_made_up_history_is_accepted(void **state)
     }
 }
 
+/* ---- causes ---- */
+
+static void a_cause_is_of_a_kernel_that_is_there(void **state)
+{
+    static const char *const causes[] = {
+        "{\"instructions\": {\"kernels\": [\"k\"], \"changed\": [{\"kernel\": 1, \"loop\": 0, "
+        "\"opcode\": \"LDS\", \"candidate\": 2, \"baseline\": 1}]}}",
+        "{\"counters\": {\"kernels\": [\"k\"], \"moved\": [{\"kernel\": 1, \"counter\": \"issue\", "
+        "\"candidate\": 2, \"baseline\": 1, \"moved\": 1}]}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        cJSON *document = sample_run(&plan, 1), *cause = cJSON_Parse(causes[i]);
+        cJSON *one = cJSON_DetachItemFromArray(cause, 0);
+        int64_t now_ms = json_integer(document, "time_ms", 0);
+        struct field_fault fault;
+        cJSON_AddItemToObject(cJSON_GetArrayItem(cJSON_GetObjectItem(document, "cases"), 0),
+                              one->string, one);
+        assert_false(check(document, now_ms, &fault));
+        assert_string_equal(fault.message, "there is no kernel of number 1");
+        set(cJSON_GetArrayItem(cJSON_GetArrayItem(one, 1), 0), "kernel", 0);
+        assert_accepted(document, now_ms);
+        cJSON_Delete(cause);
+        cJSON_Delete(document);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cause_is_of_a_kernel_that_is_there),
         cmocka_unit_test(a_run_is_of_no_time_before_2015),
         cmocka_unit_test(a_run_is_not_of_the_future),
         cmocka_unit_test(a_baseline_is_not_of_the_future),
