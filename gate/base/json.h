@@ -14,7 +14,7 @@
 #include "gate/base/error.h"
 
 #define JSON_MAX_DEPTH 32
-#define JSON_MAX_VALUES ((size_t)1 << 20) /* of a text; cJSON takes 64 bytes for one, and more */
+#define JSON_MAX_VALUES ((size_t)2 << 20) /* of a text; cJSON takes 64 bytes for one, and more */
 #define JSON_MAX_SAFE_INTEGER 9007199254740991.0 /* 2^53 - 1 */
 
 /*

@@ -201,6 +201,13 @@ class Runs(IngestCase):
             run = json.load(file)
         case = max((c for c in run["cases"] if c["verdict"] == "pass"),
                    key=lambda c: len(json.dumps(c)))
+        with open(os.path.join(ROOT, "gate", "formats", "run.schema.json"),
+                  encoding="utf-8") as file:
+            classes = json.load(file)["$defs"]["covered"]["properties"]
+        # As a run has it that needed twenty processes, and whose verification had all there is.
+        case["processes"] = (case["processes"] * 20)[:20]
+        case["arms"][0]["verify"]["covered"] = {
+            of: {name: 1000 for name in names["properties"]} for of, names in classes.items()}
         cases = [{**case, "id": f"gemm/fp16/m{i}-n8-k8", "op": "gemm"} for i in range(1, 5001)]
         run.update(uuid=str(uuid.uuid4()), verdict="pass", exit_code=0, cases=cases)
         body = json.dumps(run).encode()
