@@ -17,6 +17,27 @@ const struct environment_variable environment_variables[] = {
     {"GATE_CA_FILE", "certificates to trust in place of the system's", false},
     {"GATE_COMMENT_TOKEN", "of `gate comment`; default: $GITHUB_TOKEN or $GITLAB_TOKEN", true},
     {"GATE_SPOOL", "what is still to be sent; default: ~/.local/state/kernel-gate/spool", false},
+    {"GITHUB_TOKEN", "of `gate comment` on GitHub", true},
+    {"GITLAB_TOKEN", "of `gate comment` on GitLab", true},
+    {"KG_CUDNN",
+     "the file of cuDNN that the provider opens; default: that of the first `python3`, else where "
+     "the loader looks",
+     false},
+    {"KG_HOST_ISA",
+     "avx512, avx2 or generic for the kernels on a CPU; default: the best that it has", false},
+    {"CUDA_VISIBLE_DEVICES", "the GPUs that there are, for CUDA and for `--device all`", false},
+    {"CUDA_HOME", "a CUDA toolkit whose programs are not on PATH; default: /usr/local/cuda", false},
+    {"PATH", "where programs are: git, sh, python3, nvdisasm, ncu, compute-sanitizer", false},
+    {"HOME", "the home folder, ~ in this table", false},
+    {"XDG_CACHE_HOME", "what ~/.cache is here", false},
+    {"XDG_STATE_HOME", "what ~/.local/state is here", false},
+    {"TMPDIR",
+     "folder of temporary files, and of the locks that keep two runs off one device; default: "
+     "/tmp",
+     false},
+    {"NO_COLOR", "any value: no colours", false},
+    {"TERM", "dumb, or not set: no colours", false},
+    {"COLUMNS", "width of tables; default: that of the terminal", false},
     {NULL, NULL, false},
 };
 

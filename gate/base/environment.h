@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment.h: the gate's environment variables, all in one table.
+ * environment.h: the environment variables that the gate reads, all in one table but those that CI
+ * systems set in a job (gate/ci/ci.c).
  */
 #ifndef GATE_BASE_ENVIRONMENT_H
 #define GATE_BASE_ENVIRONMENT_H

@@ -85,8 +85,8 @@ static void print_libcurl(void)
 
 static const char *shown(const struct environment_variable *v)
 {
-    const char *value = environment_get(v->name);
-    return value && v->is_secret ? "(set)" : value;
+    const char *value = getenv(v->name);
+    return value && *value && v->is_secret ? "(set)" : value;
 }
 
 static void print_environment(void)
@@ -94,7 +94,11 @@ static void print_environment(void)
     printf("environment\n");
     for (const struct environment_variable *v = environment_variables; v->name; v++) {
         const char *value = shown(v);
-        printf("  %-20s%s%s%s\n", v->name, value ? value : "", value ? "; " : "", v->what);
+        printf("  %-22s%s%s%s\n", v->name,
+               !value   ? ""
+               : *value ? value
+                        : "(empty)",
+               value ? "; " : "", v->what);
     }
 }
 
