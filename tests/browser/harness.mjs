@@ -98,6 +98,18 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
         }
     };
 
+    /** A page of a server with more runs than one answer has points; `body` gets it, its history
+     *  and its address. */
+    it.withLong = async (options, body) => {
+        const history = it.seed("long.db", 1700, 1, 2, 1);
+        const long = await serve(history.file);
+        try {
+            await it.withPage(options, (page) => body(page, history, long.url), long.url);
+        } finally {
+            await stop(long);
+        }
+    };
+
     /** Opens an address of the page and waits until the view is there. */
     it.open = async (page, hash = "", base = it.url) => {
         await page.goto(`${base}${hash}`);
