@@ -101,6 +101,18 @@ class Environment(unittest.TestCase):
         section = text_of("docs/ci.md").split("## Environment")[1]
         self.assertEqual(read, set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section)))
 
+    def test_what_is_recognised_of_other_ci_systems(self):
+        section = text_of("docs/ci.md").split("## Other CI systems")[1].split("\n## ")[0]
+        listed = dict(re.findall(r"^\| (\w+)[^|]*\|[^|]*\| (`[^|]*) \|", section, re.MULTILINE))
+        tables = text_of("gate/ci/ci.c").split("systems[] = {")[1].split("};")[0]
+        told = {"Jenkins": "JENKINS", "Buildkite": "BUILDKITE", "Azure": "AZURE",
+                "CircleCI": "CIRCLE"}
+        self.assertEqual(set(listed), set(told))
+        for system, names in listed.items():
+            table = tables.split(f"[CI_{told[system]}]")[1].split("[CI_")[0]
+            read = set(re.findall(r'"([A-Z0-9_]+)"', table.split(",", 1)[1]))
+            self.assertLessEqual(read, set(re.findall(r"`([A-Z0-9_]+)`", names)), system)
+
 
 if __name__ == "__main__":
     unittest.main()
