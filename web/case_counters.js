@@ -35,29 +35,37 @@ async function regressions(load) {
     return { red, all: rows.every((row) => row.n === 1) };
 }
 
-/** Those of these runs that were profiled, each with its counters. */
-async function profiled(id, runs, signal) {
+/** Those of these runs that came, each with its counters, and those that did not, with why. */
+async function documents(id, runs, signal) {
     const all = await Promise.all(runs.map(async (row) => {
-        const { cases } = await get(`runs/${row.run}`, { case: id }, signal);
-        return { ...row, counters: cases[0]?.counters };
+        try {
+            const { cases } = await get(`runs/${row.run}`, { case: id }, signal);
+            return { ...row, counters: cases[0]?.counters };
+        } catch (error) {
+            if (signal.aborted) throw error;
+            return { ...row, error };
+        }
     }));
-    return all.filter(({ counters }) => counters?.moved.length > 0);
+    return { came: all.filter((row) => !row.error), failed: all.filter((row) => row.error) };
 }
 
-/** A row for each counter of a kernel that moved in one of the runs, the largest move first. */
+/** A row for each counter of a kernel that moved in one of the runs, the largest move first, with
+ *  what it was in all of them. */
 function tableRows(runs) {
     const rows = new Map();
     runs.forEach(({ counters }, at) => {
-        for (const m of movedIn(counters)) {
+        const moved = new Set(movedIn(counters));
+        for (const m of counters.moved) {
             const kernel = counters.kernels[m.kernel];
             const key = `${m.counter} ${kernel}`;
             const row = rows.get(key) ?? { counter: m.counter, kernel, most: 0, of: [] };
-            row.most = Math.max(row.most, m.moved);
+            if (moved.has(m)) row.most = Math.max(row.most, m.moved);
             row.of[at] = m;
             rows.set(key, row);
         }
     });
-    return [...rows.values()].sort((a, b) => b.most - a.most).slice(0, ROWS_MAX);
+    return [...rows.values()].filter((row) => row.most > 0).sort((a, b) => b.most - a.most)
+        .slice(0, ROWS_MAX);
 }
 
 function cell(unit, value) {
@@ -87,16 +95,20 @@ async function content(id, load, signal) {
     if (red.length === 0)
         return quiet(`${all ? "No run" : "None of the newest runs"} was a regression here, and no `,
             "other is profiled.");
-    const runs = await profiled(id, red, signal);
+    const { came, failed } = await documents(id, red, signal);
+    const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
+        [i > 0 && ", ", "run ", runLink(row.run)]),
+    ` they did not come: ${failed[0].error.message}`);
+    const runs = came.filter(({ counters }) => counters?.moved.length > 0);
     const share = `${runs.length} of the last ${plural(red.length, "regression")}`;
     if (runs.length === 0)
-        return quiet(`${share} has counters: `, h("code", {}, "gate run --counters"),
-            " reads them.");
+        return [lost, came.length > 0 && quiet(`${share} has counters: `,
+            h("code", {}, "gate run --counters"), " reads them.")];
     if (tableRows(runs).length === 0)
-        return quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved by `,
-            "more than 5 %.");
-    return [quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was not `,
-        "read, or moved by less than 5 %."), table(id, runs)];
+        return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved `,
+            "by more than 5 %.")];
+    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was `,
+        "not read."), table(id, runs)];
 }
 
 /** Nothing is asked for before it is opened. `load` as in regressions(). */
@@ -110,7 +122,9 @@ export function counterHistory({ id, load, signal }) {
             if (!box.open || asked) return;
             asked = true;
             try {
-                place.replaceChildren(...[await content(id, load, signal)].flat());
+                const parts = [await content(id, load, signal)].flat();
+                asked = parts.length < 2 || !parts[0]; // what did not come is asked for again
+                place.replaceChildren(...parts.filter(Boolean));
             } catch (error) {
                 asked = false; // opened again, it asks again
                 if (!signal.aborted)

@@ -321,14 +321,14 @@ static void evidence(const struct document_case *c, struct buf *out)
     if (report_kernels(c, &line))
         evidence_lines("kernel", line.data, out);
     buf_clear(&line);
-    if (report_instructions(c, &line))
-        evidence_lines("instructions", line.data, out);
-    buf_clear(&line);
     if (report_blame(c, &line))
         evidence_lines("blame", line.data, out);
     buf_clear(&line);
     if (report_counters(c, &line))
         evidence_lines("counter", line.data, out);
+    buf_clear(&line);
+    if (report_instructions(c, &line))
+        evidence_lines("instructions", line.data, out);
     if (c->same_library == YES)
         buf_puts(out, "  - candidate and baseline are the same file\n");
     else if (c->same_code == YES)

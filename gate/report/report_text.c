@@ -259,14 +259,14 @@ static void evidence(const struct document_case *c, const struct report_style *s
     if (report_kernels(c, &text))
         evidence_lines("kernel", text.data, style, out);
     buf_clear(&text);
-    if (report_instructions(c, &text))
-        evidence_lines("instructions", text.data, style, out);
-    buf_clear(&text);
     if (report_blame(c, &text))
         evidence_lines("blame", text.data, style, out);
     buf_clear(&text);
     if (report_counters(c, &text))
         evidence_lines("counter", text.data, style, out);
+    buf_clear(&text);
+    if (report_instructions(c, &text))
+        evidence_lines("instructions", text.data, style, out);
     if (c->same_library == YES)
         evidence_line("library", "candidate and baseline are the same file", style, out);
     else if (c->same_code == YES)

@@ -112,6 +112,29 @@ describe("case", { skip }, () => {
                 ["–", "12.6 million from 0", "12.5 % from 62.5 %", "25.0 % from 62.5 %"]);
             await shoot(page, "case-counters");
         });
+        // What moved in one run is shown of the others; one that does not come costs itself.
+        await it.withPage({ allowFailures: true }, async (page) => {
+            await profile(page, {
+                [last[1]]: counters(["occupancy", 61, 62.5, 0.02], ["issue", 30, 31, 0.03]),
+                [last[4]]: counters(["occupancy", 25, 62.5, 0.9]),
+            });
+            let down = true;
+            await page.route(new RegExp(`runs/${last[2]}\\?`), (route) => down
+                ? route.fulfill({ status: 503, json: { error: { message: "busy" } } })
+                : route.fallback());
+            await openCase(page, "&counters=open");
+            await page.waitForSelector(box);
+            const details = page.locator("details", { hasText: "Hardware" });
+            assert.match(await details.innerText(),
+                new RegExp(`Of run ${last[2].slice(0, 8)} they did not come: .*`));
+            assert.deepEqual(await texts(page, "tbody td"),
+                ["61.0 % from 62.5 %", "25.0 % from 62.5 %"]);
+            down = false;
+            await page.click(summary);
+            await page.click(summary);
+            await details.locator("text=did not come").waitFor({ state: "detached" });
+            assert.match(await details.innerText(), /2 of the last 6 regressions have/);
+        });
         // A bucket has one verdict, so the newest runs are asked for one by one.
         await it.withLong({}, async (page, history, url) => {
             const ranges = [];
