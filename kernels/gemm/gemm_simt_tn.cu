@@ -3,7 +3,7 @@
  * gemm_simt_tn: C = A B in fp32 on FMA units, A stored as its transpose [K,M], B row-major. The
  * weight gradient of a linear layer is this product.
  *
- * Regime, pipeline and tiles are those of gemm_simt.cu. Registers: large 120, small 96. No spills.
+ * Regime, pipeline and tiles are those of gemm_simt.cu.
  */
 #include "kernels/gemm/gemm_simt.cuh"
 
