@@ -75,6 +75,19 @@ function whatNext(run, cases, isMain) {
             accept(uuid, model, slower.map((c) => c.id), git.dirty)));
 }
 
+/** And about those that were red before it. */
+function whatNextOnMain(run, alert, cases) {
+    const { commit, before_commit: before } = alert;
+    const compare = { a: before, b: commit, device: run.device.model };
+    return h("details", { class: "next" }, h("summary", {}, "What to do next"),
+        command("To see whether it happens again, in a clone of the repository",
+            reproduce(run, cases.map((c) => c.id))),
+        h("p", {}, before && commit && [h("a", { href: address("compare", compare) },
+            "Compare the commits"), " between which it began. "],
+        alert.kind === "regression" &&
+            "The command that accepts the level is on the page of its alert."));
+}
+
 /** The groups of causesOf(); `table(cases, name)` shows cases. */
 export function causeSections(causes, run, table) {
     const { own, before, isMeasured } = causes;
@@ -95,6 +108,6 @@ export function causeSections(causes, run, table) {
                 alert.author && `${alert.author}, `, time(alert.time_ms), ": ", extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
                 stateBadge(alert.state), alert.assignee && ` ${alert.assignee} looks into it.`),
-            table(cases, `before-${i}`))),
+            table(cases, `before-${i}`), whatNextOnMain(run, alert, cases))),
     ];
 }

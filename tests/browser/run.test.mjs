@@ -202,6 +202,13 @@ describe("run", { skip }, () => {
             await own.locator("button:text-is('Copied')").waitFor();
             assert.match(await own.locator(".next code").first().innerText(),
                 new RegExp(` --filter ${wrong}$`));
+            await earlier.locator("summary:text-is('What to do next')").click();
+            assert.match(await earlier.locator(".next code").innerText(),
+                new RegExp(` --filter ${REGRESSED}$`));
+            assert.equal(await earlier.locator(".next button:text-is('Copy')").count(), 1);
+            const since = earlier.locator(".next a:text-is('Compare the commits')");
+            assert.match(await since.getAttribute("href"),
+                /^#\/compare\?(?=.*a=[0-9a-f]{40})(?=.*b=[0-9a-f]{40})/);
             await walk(earlier.locator("a", { hasText: "Alert" }));
             assert.match(page.url(), new RegExp(`#/alerts/${alert}$`));
             await page.goBack();
