@@ -321,15 +321,12 @@ static unsigned add_others(struct meetings *met, uint64_t *state, const struct k
 }
 
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
-                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX],
-                         struct shapes_cover *cover)
+                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX])
 {
     struct meetings met = {0};
     uint64_t fixed = FIXED_SEED, drawn = seed;
     unsigned n =
         p->op == KG_OP_ATTENTION_FWD ? add_own_attentions(p, out) : add_own_products(p, out);
-    cover->of = all_pairs(p, 1 + (unsigned)__builtin_popcount(others));
-    cover->pairs = 0;
     for (unsigned i = 0; i < n; i++)
         new_pairs(&met, &out[i], true);
     for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
@@ -343,11 +340,20 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     n += add_others(&met, &fixed, p, others, plan.fixed_other, out + n, SHAPES_MAX - n);
     for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &drawn, p);
-    n += add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
+    return n + add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
+}
+
+struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,
+                                 const struct kg_problem *shapes, unsigned n)
+{
+    struct meetings met = {0};
+    struct shapes_cover cover = {.of = all_pairs(p, 1 + (unsigned)__builtin_popcount(others))};
+    for (unsigned i = 0; i < n; i++)
+        new_pairs(&met, &shapes[i], true);
     for (unsigned i = 0; i < CLASSES_MAX; i++)
         for (unsigned j = 0; j < i; j++)
-            cover->pairs += met.met[i][j];
-    return n;
+            cover.pairs += met.met[i][j];
+    return cover;
 }
 
 /* ---- giants ---- */

@@ -26,18 +26,20 @@ struct shapes_plan {
     unsigned fixed, drawn, fixed_other, drawn_other;
 };
 
-/* The pairs of classes that met in it, of so many. */
-struct shapes_cover {
-    unsigned pairs, of;
-};
-
 /* Fills out[] and returns their number: a few with a size of the problem's own, plus a tail, then
  * the fixed ones, for a product one of half tiles, fixed ones in the other dtypes, and drawn ones
  * likewise. Bit i of `others` is for the dtype of problem_in_dtype(p, i). Of two plans with one
  * seed the fixed ones of the shorter are the first ones of the longer. */
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
-                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX],
-                         struct shapes_cover *cover);
+                         struct shapes_plan plan, struct kg_problem out[SHAPES_MAX]);
+
+/* The pairs of classes that met in n shapes of a design, of so many that there are. */
+struct shapes_cover {
+    unsigned pairs, of;
+};
+
+struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,
+                                 const struct kg_problem *shapes, unsigned n);
 
 #define SHAPES_GIANT_MAX 5
 

@@ -167,8 +167,8 @@ static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
 static void find_shapes(struct round *r, const struct kg_problem *p)
 {
     struct kg_problem all[SHAPES_MAX];
-    struct shapes_cover cover;
-    unsigned n = shapes_designed(p, other_dtypes(r, p), r->seed, plans[r->tier], all, &cover);
+    const unsigned others = other_dtypes(r, p);
+    unsigned n = shapes_designed(p, others, r->seed, plans[r->tier], all);
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
         r->served_elsewhere |= kernel == r->arm->kernel;
@@ -176,6 +176,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (kernel)
             r->shape[r->n++] = all[i];
     }
+    const struct shapes_cover cover = shapes_cover(p, others, r->shape, r->n);
     r->arm->verification.coverage.small += r->n;
     r->arm->verification.coverage.pairs = cover.pairs;
     r->arm->verification.coverage.pairs_of = cover.of;

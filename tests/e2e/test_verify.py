@@ -142,6 +142,9 @@ class Right(Verify):
         self.assertEqual(arm["verify"]["skipped"], arm["verify"]["not_served"])
         self.assertGreater(arm["verify"]["checks"], 0)
         self.assertTrue(arm["verify"]["own_shape_only"])
+        # Where no other shape was looked at no classes have met.
+        self.assertEqual([name in arm["verify"] for name in ("shapes", "pairs", "pairs_of")],
+                         [False, False, True])
         for command in (("verify",), ("run", "--budget", "20", "--accept-new")):
             done = self.gate(*command, "--device", "host", "--suite", "smoke", "--filter", case,
                              *options, GATE_MUTANT="one_shape")

@@ -175,11 +175,11 @@ static void test_neighbours_are_problems(void **state)
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         struct kg_problem few[SHAPES_MAX], many[SHAPES_MAX];
         struct kg_signature s;
-        struct shapes_cover less, more;
-        unsigned n_few =
-            shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 0, 0, 0}, few, &less);
+        unsigned n_few = shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 0, 0, 0}, few);
         unsigned n_many =
-            shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 90, 0, 0}, many, &more);
+            shapes_designed(&problems[i], 0, 5, (struct shapes_plan){9, 90, 0, 0}, many);
+        const struct shapes_cover less = shapes_cover(&problems[i], 0, few, n_few),
+                                  more = shapes_cover(&problems[i], 0, many, n_many);
         assert_in_range(n_few, 10, n_many - 20);
         assert_memory_equal(few, many, n_few * sizeof few[0]);
         assert_true(more.of == less.of && more.pairs <= more.of && less.pairs < more.pairs);
@@ -198,13 +198,13 @@ static void test_drawn_shapes_follow_the_seed(void **state)
     (void)state;
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
     struct kg_problem one[SHAPES_MAX], other[SHAPES_MAX];
-    struct shapes_cover cover;
     const struct shapes_plan plan = {20, 80, 0, 0};
-    unsigned n = shapes_designed(&p, 0, 1, plan, one, &cover), same = 0;
-    assert_int_equal(shapes_designed(&p, 0, 2, plan, other, &cover), n);
+    unsigned n = shapes_designed(&p, 0, 1, plan, one), same = 0;
+    assert_int_equal(shapes_designed(&p, 0, 2, plan, other), n);
     while (same < n && !memcmp(&one[same], &other[same], sizeof one[0]))
         same++;
     assert_in_range(same, n - plan.drawn, n - plan.drawn + 1);
+    const struct shapes_cover cover = shapes_cover(&p, 0, other, n);
     assert_true(cover.pairs > cover.of / 2);
 }
 
@@ -216,16 +216,17 @@ static void test_shapes_in_other_dtypes(void **state)
     const unsigned others = 1u << 1 | 1u << 3; /* bf16, tf32 */
     const struct shapes_plan plan = {9, 8, 1, 2};
     struct kg_problem without[SHAPES_MAX], one[SHAPES_MAX], other[SHAPES_MAX];
-    struct shapes_cover less, more;
-    unsigned n = shapes_designed(&own, 0, 5, plan, without, &less), fixed = n - plan.drawn;
-    assert_int_equal(shapes_designed(&own, others, 5, plan, one, &more), n + 6);
+    unsigned n = shapes_designed(&own, 0, 5, plan, without), fixed = n - plan.drawn;
+    assert_int_equal(shapes_designed(&own, others, 5, plan, one), n + 6);
+    const struct shapes_cover less = shapes_cover(&own, 0, without, n),
+                              more = shapes_cover(&own, others, one, n + 6);
     assert_memory_equal(one, without, fixed * sizeof one[0]);
     for (unsigned i = 0; i < n + 6; i++) {
         bool is_other = i >= n + 2 || (i >= fixed && i < fixed + 2);
         assert_int_equal(problem_dtype_index(&one[i]), is_other ? ((i - fixed) % 2 ? 3 : 1) : 0);
     }
     assert_true(more.of > less.of && more.pairs > less.pairs);
-    shapes_designed(&own, others, 6, plan, other, &more);
+    shapes_designed(&own, others, 6, plan, other);
     assert_memory_equal(one, other, (fixed + 2) * sizeof one[0]);
     assert_memory_not_equal(&one[n + 2], &other[n + 2], 4 * sizeof one[0]);
 }
