@@ -333,6 +333,8 @@ dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
 GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
     share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
 SERVER_MAN := share/man/man1/gate-server.1
+SERVER_COMPLETIONS := share/bash-completion/completions/gate-server \
+    share/zsh/site-functions/_gate-server share/fish/vendor_completions.d/gate-server.fish
 DOC := share/doc/kernel-gate
 CMAKE_FOLDER := lib/cmake/kernel-gate
 CMAKE_FILES := kernel-gate-config.cmake kernel-gate-config-version.cmake
@@ -353,6 +355,8 @@ install: all
 	    man:*.1|bash:share/bash*|zsh:share/zsh*|fish:share/fish*) \
 	    $(B)/bin/gate generate $$kind > $(I)/$$file ;; esac; done; done
 	$(Q)ci/server-man.sh $(B)/bin/gate-server > $(I)/$(SERVER_MAN)
+	$(Q)for file in $(SERVER_COMPLETIONS); do kind=$${file#share/}; ci/server-completions.sh \
+	    $(B)/bin/gate-server $${kind%%[-/]*} > $(I)/$$file; done
 	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
 	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
 	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
@@ -366,7 +370,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
 	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
-	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN))
+	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN) $(SERVER_COMPLETIONS))
 	$(Q)rm -rf $(I)/$(DOC) $(I)/$(CMAKE_FOLDER) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
 
 ## deps: installs the system packages that building and testing need, or says how to

@@ -73,13 +73,15 @@ take kernel-gate-server usr/bin/gate-server
 take kernel-gate-server usr/lib/systemd/system/gate-server.service
 take kernel-gate-server usr/lib/systemd/system/gate-server.socket
 take kernel-gate-server usr/share/man/man1/gate-server.1
+mkdir -p "$staging/all/usr/share/zsh/vendor-completions"
+mv "$staging/all/usr/share/zsh/site-functions/"* "$staging/all/usr/share/zsh/vendor-completions"
+take kernel-gate-server usr/share/zsh/vendor-completions/_gate-server
+take kernel-gate-server usr/share/bash-completion/completions/gate-server
+take kernel-gate-server usr/share/fish/vendor_completions.d/gate-server.fish
 mv "$staging/all" "$staging/kernel-gate"
 # Of no architecture, and found by cross compilers too.
 mv "$staging/kernel-gate/usr/lib/pkgconfig" "$staging/kernel-gate/usr/share/pkgconfig"
 rm -rf "$staging/kernel-gate/usr/lib/systemd"
-mkdir -p "$staging/kernel-gate/usr/share/zsh/vendor-completions"
-mv "$staging/kernel-gate/usr/share/zsh/site-functions/_gate" \
-    "$staging/kernel-gate/usr/share/zsh/vendor-completions/_gate"
 find "$staging" -type d -empty -delete
 
 pack kernel-gate 'regression gate for GPU kernels' \

@@ -159,6 +159,9 @@ class Build(unittest.TestCase):
                      "share/kernel-gate/suites/host.json", "share/man/man1/gate.1",
                      "share/man/man1/gate-server.1",
                      "share/bash-completion/completions/gate",
+                     "share/bash-completion/completions/gate-server",
+                     "share/zsh/site-functions/_gate-server",
+                     "share/fish/vendor_completions.d/gate-server.fish",
                      "lib/cmake/kernel-gate/kernel-gate-config.cmake",
                      "share/doc/kernel-gate/kernels.md",
                      "share/kernel-gate/schemas/run.schema.json"):
@@ -236,7 +239,8 @@ class Build(unittest.TestCase):
                                  "share/man/man1/gate.1.gz", "share/pkgconfig/kernel-gate.pc",
                                  "share/doc/kernel-gate/kernels.md")),
                 ("kernel-gate-server", ("bin/gate-server", "share/man/man1/gate-server.1.gz",
-                                        "lib/systemd/system/gate-server.service"))):
+                                        "lib/systemd/system/gate-server.service",
+                                        "share/zsh/vendor-completions/_gate-server"))):
             package, = glob.glob(os.path.join(TREE, "dist", name + "_1.2.3+4+gabc_*.deb"))
             listed = run("dpkg-deb", "--contents", package).stdout
             for file in files:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual page and the completions hold what --help says, no less and no more."""
 
+import glob
 import os
 import re
 import shutil
@@ -55,6 +56,46 @@ class Generated(unittest.TestCase):
             done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page,
                                   capture_output=True, text=True, check=True)
             self.assertEqual(done.stderr, "")
+
+    def test_completions_of_the_server(self):
+        def generated(kind):
+            return subprocess.run([os.path.join(ROOT, "ci", "server-completions.sh"), SERVER, kind],
+                                  check=True, capture_output=True, text=True).stdout
+
+        def named(*command):
+            said = subprocess.run([SERVER, *command, "--help"], check=True, capture_output=True,
+                                  text=True).stdout
+            usage, listed = said.split("\n\n", 1)
+            names = set(re.findall("--[a-z-]+", usage) + re.findall(r"(?m)^  (--[a-z-]+)", listed))
+            return names | {"--help"}
+        script = generated("bash")
+        found = dict(re.findall(r"(?m)^    ([a-z]+)\) words='([^']*)' ;;", script))
+        self.assertEqual(set(found), {"token", "check", "backup", "restore", "thin", "routes"})
+        for name, words in found.items():
+            self.assertEqual(set(words.split()), named(name), name)
+        everything, = re.findall(r"(?m)^    \*\) words='([^']*)' ;;", script)
+        tables = set()
+        for path in glob.glob(os.path.join(ROOT, "server", "**", "*.c"), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                tables.update(re.findall(r'\{"([a-z-]+)", (?:no|required)_argument', file.read()))
+        offered = " ".join([everything, *found.values()]).split()
+        self.assertEqual({word[2:] for word in offered if word[0] == "-"},
+                         tables | {"version"})
+        ask = script + ('\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gate_server; '
+                        'printf "%s\\n" "${COMPREPLY[@]}"')
+        for words, expected in ((["to"], ["token"]), (["thin", "--o"], ["--older-than"]),
+                                (["--db", "x", "--tls-k"], ["--tls-key"]), (["--db", ""], [])):
+            done = subprocess.run(["bash", "-c", ask, "bash", "gate-server", *words], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.stdout.split(), expected)
+        if shutil.which("zsh"):
+            subprocess.run(["zsh", "-n"], input=generated("zsh"), check=True, text=True)
+        if shutil.which("fish"):
+            ask = generated("fish") + "\ncomplete -C 'gate-server to'; " \
+                "complete -C 'gate-server thin --o'; complete -C 'gate-server --db x --tls-k'"
+            done = subprocess.run(["fish", "--no-config", "-c", ask], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.stdout.split(), ["token", "--older-than", "--tls-key"])
 
     def test_bash(self):
         script = gate("generate", "bash")
