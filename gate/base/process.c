@@ -291,7 +291,8 @@ const char *process_last_words(struct process *p)
     while (n && (words[n - 1] == '\n' || words[n - 1] == ' '))
         words[--n] = '\0';
     if (n > LAST_WORDS)
-        words += n - LAST_WORDS;
+        for (words += n - LAST_WORDS; ((unsigned char)*words & 0xc0) == 0x80; words++)
+            ; /* the rest of a character that was cut */
     for (char *c = words; *c; c++)
         if (*c == '\n')
             *c = ' ';

@@ -2,6 +2,8 @@
 /* utf8.c: see utf8.h. */
 #include "gate/base/utf8.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t utf8_decode(const char *s, size_t n, uint32_t *code)
@@ -57,4 +59,14 @@ char *utf8_trim(char *s)
     if (last < len && utf8_decode(s + last, len - last, &code) == 0)
         s[last] = '\0';
     return s;
+}
+
+void utf8_print(char *to, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(to, size, format, args);
+    va_end(args);
+    if (size)
+        utf8_trim(to);
 }

@@ -21,4 +21,8 @@ size_t utf8_length(const char *s);
 /* Takes what snprintf() may have left of a last character off a string. Returns the string. */
 char *utf8_trim(char *s);
 
+/* snprintf(), and what it cut at the end is trimmed. */
+void utf8_print(char *to, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

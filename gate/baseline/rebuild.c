@@ -90,7 +90,7 @@ static bool run_logged(struct rebuild *r, char *const *argv, bool in_worktree, d
     for (size_t i = 0; argv[i] && i + 1 < COMMAND_MAX; i++)
         words[n++] = argv[i];
     if (process_start_logged(&p, words, r->log, &err)) {
-        snprintf(how, how_size, "cannot be started: %.70s", err.message);
+        utf8_print(how, how_size, "cannot be started: %.70s", err.message);
         return false;
     }
     bool ended = process_wait(&p, timeout_s);

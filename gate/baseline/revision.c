@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/base/file.h"
 #include "gate/base/hex.h"
@@ -37,7 +38,7 @@ static bool read_commit(char *const argv[], char commit[41], char *why, size_t w
     struct gate_error err = {0};
     struct buf line;
     if (process_start(&p, argv, &err)) {
-        snprintf(why, why_size, "%.190s", err.message);
+        utf8_print(why, why_size, "%.190s", err.message);
         return false;
     }
     buf_init(&line, 65536);
@@ -51,7 +52,7 @@ static bool read_commit(char *const argv[], char commit[41], char *why, size_t w
     process_finish(&p, GIT_TIMEOUT_S);
     buf_release(&line);
     p.complaint[strcspn(p.complaint, "\n")] = '\0';
-    snprintf(why, why_size, "%.190s", p.complaint);
+    utf8_print(why, why_size, "%.190s", p.complaint);
     return found;
 }
 
@@ -140,7 +141,7 @@ static void compare_code(const char *path, const char *code_sha256, char *why, s
     if (!code_sha256 || !code_sha256[0])
         snprintf(why, why_size, "and of the stored one's machine code there is no record");
     else if (machine_code_of_file(path, code, &err))
-        snprintf(why, why_size, "and %.200s", err.message);
+        utf8_print(why, why_size, "and %.200s", err.message);
     else if (strcmp(code, code_sha256) != 0)
         snprintf(why, why_size, "and runs other machine code");
 }

@@ -10,6 +10,7 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/revision.h"
 #include "gate/bisect/commits.h"
@@ -178,7 +179,7 @@ static enum gate_status look_at(struct bisect_hunt *h, size_t i, const struct re
     enum gate_status status = build(h, i, &library, err);
     if (status == GATE_ENVIRONMENT) {
         f->state = SEARCH_SKIPPED;
-        snprintf(f->reason, sizeof f->reason, "%.299s", err->message);
+        utf8_print(f->reason, sizeof f->reason, "%.299s", err->message);
     } else if (status) {
         return status;
     } else if (!take_over(h, i)) {

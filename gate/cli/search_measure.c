@@ -9,6 +9,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/process.h"
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
@@ -120,7 +121,7 @@ static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate
         if (status && status != GATE_USAGE && status != GATE_IO)
             return gate_fail(err, status, "%s", why.message);
         if (status) {
-            snprintf(c->reason, sizeof c->reason, "%.299s", why.message);
+            utf8_print(c->reason, sizeof c->reason, "%.299s", why.message);
             return GATE_OK;
         }
         status = journal_append(&h->journal, hunt_new_line("library", c->sha256, c->name), err);
@@ -129,7 +130,7 @@ static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate
         status = open_library(c, err);
     const char *twin = status ? NULL : find_twin(h, c);
     if (twin)
-        snprintf(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
+        utf8_print(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
     return status;
 }
 
@@ -165,7 +166,7 @@ static enum gate_status run_once(struct hunt *h, const struct candidate *c, stru
         status = measure_pair(&h->how, c->path, NULL, h->against.path,
                               h->request->run.policy.threshold, m, err);
         if (status == GATE_WRONG) {
-            snprintf(m->reason, sizeof m->reason, "%.299s", err->message);
+            utf8_print(m->reason, sizeof m->reason, "%.299s", err->message);
             out->state = RACER_WRONG;
             return GATE_OK;
         }
@@ -262,7 +263,7 @@ enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, stru
     status = run_once(h, c, out, &m, err);
     if (status)
         return status;
-    snprintf(c->reason, sizeof c->reason, "%.299s", m.reason);
+    utf8_print(c->reason, sizeof c->reason, "%.299s", m.reason);
     print_run(c, out);
     return keep_run(h, c, confirmation, out, &m, err);
 }

@@ -147,14 +147,12 @@ enum gate_status diff_read_listings(struct diff *d, struct gate_error *err)
         if (row->new.kernel && !status)
             status = listing_read(row->new.kernel, &row->new.listing, &why);
         if (status == GATE_USAGE) {
-            snprintf(row->why, sizeof row->why, "%.199s", why.message);
-            utf8_trim(row->why);
+            utf8_print(row->why, sizeof row->why, "%.199s", why.message);
             status = GATE_OK;
         }
     }
     if (status == GATE_ENVIRONMENT) {
-        snprintf(d->why, sizeof d->why, "%.399s", why.message);
-        utf8_trim(d->why);
+        utf8_print(d->why, sizeof d->why, "%.399s", why.message);
         return GATE_OK;
     }
     return status ? gate_fail(err, status, "%s", why.message) : GATE_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_check.c: looks for damage; see store_care.h. */
 #include "gate/history/store_care.h"
+#include "gate/base/utf8.h"
 #include "gate/history/store_pack.h"
 #include "gate/history/store_private.h"
 
@@ -23,7 +24,7 @@ static void report_fault(struct fault_reporter *c, const char *what, const char 
     char line[600];
     if (c->n_faults++ >= MAX_FAULTS)
         return;
-    snprintf(line, sizeof line, "%s%s%.400s", what, which[0] != '\0' ? ": " : "", which);
+    utf8_print(line, sizeof line, "%s%s%.400s", what, which[0] != '\0' ? ": " : "", which);
     c->fn(c->context, line);
 }
 

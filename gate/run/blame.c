@@ -40,12 +40,12 @@ static void find(const struct run *run, struct supervisor *s, const struct run_c
     struct gate_error err = {0};
     enum gate_status status = supervisor_run_case(s, &task, &b->result, &err);
     if (status)
-        snprintf(b->message, sizeof b->message, "%.400s", err.message);
+        utf8_print(b->message, sizeof b->message, "%.400s", err.message);
     else if (b->result.outcome != CASE_VERIFIED)
-        snprintf(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
+        utf8_print(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
     else if (!b->result.has_blame)
         snprintf(b->message, sizeof b->message, "this worker does not tell");
-    if (!utf8_trim(b->message)[0])
+    if (!b->message[0])
         b->document = b->result.blame;
 }
 

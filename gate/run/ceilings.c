@@ -8,6 +8,7 @@
 
 #include "gate/base/json.h"
 #include "gate/base/process.h"
+#include "gate/base/utf8.h"
 
 #define FINISH_GRACE_S 5.0
 #define TIMEOUT_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
@@ -81,7 +82,7 @@ void run_ceilings_measure(const struct supervisor_options *options,
     if (!out->asked || !ask(options, out, &err))
         return;
     fields_clear(&document_ceilings_shape, &out->document);
-    snprintf(out->message, sizeof out->message, "%.399s", err.message);
+    utf8_print(out->message, sizeof out->message, "%.399s", err.message);
     out->document.message = out->message;
 }
 

@@ -145,8 +145,8 @@ static struct instructions *look_at(struct job *job, const struct run_case *c)
         return NULL;
     to->document = (struct document_instructions){.kernels = to->names, .changed = to->changed};
     if (compare_case(job, c, to, &err)) {
-        snprintf(to->message, sizeof to->message, "%.400s", err.message);
-        to->document.message = utf8_trim(to->message);
+        utf8_print(to->message, sizeof to->message, "%.400s", err.message);
+        to->document.message = to->message;
     }
     if (to->document.n_kernels || to->document.message)
         return to;

@@ -231,9 +231,8 @@ static void conclude(struct run_case *c, const struct profile_side *new,
                      const struct profile_side *old)
 {
     const struct gate_error *why = new->why.status ? &new->why : &old->why;
-    snprintf(c->profile->message, sizeof c->profile->message, "%.400s",
-             why->status ? why->message : "");
-    utf8_trim(c->profile->message);
+    utf8_print(c->profile->message, sizeof c->profile->message, "%.400s",
+               why->status ? why->message : "");
     if (why->status)
         return;
     c->profile->document.message = NULL;

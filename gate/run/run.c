@@ -11,6 +11,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/run/blame.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
@@ -125,13 +126,13 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         char why[400];
         if (stage != RUN_FIRST || q->n > 0) {
             q->lost++;
-            snprintf(c->note, sizeof c->note, "%s could not be measured in %zu process%s%s%.250s",
-                     run->policy.other, q->lost, q->lost == 1 ? "" : "es", said[0] ? ": " : "",
-                     said);
+            utf8_print(c->note, sizeof c->note, "%s could not be measured in %zu process%s%s%.250s",
+                       run->policy.other, q->lost, q->lost == 1 ? "" : "es", said[0] ? ": " : "",
+                       said);
             return;
         }
-        snprintf(why, sizeof why, "%s could not be measured here%s%.300s", run->policy.other,
-                 said[0] ? ": " : "", said);
+        utf8_print(why, sizeof why, "%s could not be measured here%s%.300s", run->policy.other,
+                   said[0] ? ": " : "", said);
         run_fall_back(run, c, why);
     }
     if (c->mode == RUN_PAIRED)
@@ -203,8 +204,8 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
         /* No worker can be had: what was measured so far is kept, and this case says why it lacks.
          */
         fresh.outcome = CASE_ENVIRONMENT;
-        snprintf(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
-                 why.message);
+        utf8_print(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
+                   why.message);
     }
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
     take_result(run, c, stage, &fresh, p);
@@ -333,7 +334,7 @@ static void complete_reason(struct run_case *c)
     if (c->note[0] && used < sizeof c->reason)
         used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
     if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
-        snprintf(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
+        utf8_print(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
 }
 
 static void conclude(struct run *run)

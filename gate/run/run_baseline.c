@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
+#include "gate/base/utf8.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/fetch.h"
 #include "gate/baseline/revision.h"
@@ -51,7 +52,7 @@ static void note_lost(struct libraries *l, const struct baseline_entry *e, const
     struct lost_library *lost = &l->lost[l->n_lost++];
     snprintf(lost->sha256, sizeof lost->sha256, "%s", e->library_sha256);
     snprintf(lost->commit, sizeof lost->commit, "%s", e->commit);
-    snprintf(lost->why, sizeof lost->why, "%.799s", why);
+    utf8_print(lost->why, sizeof lost->why, "%.799s", why);
 }
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)

@@ -13,6 +13,7 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 
 #define PROGRAM "compute-sanitizer"
 #define LINE_SIZE 1024 /* of a log's line; what is longer is cut */
@@ -224,7 +225,7 @@ static void read_logs(const char *folder, const char *patterns, unsigned finding
 static void skip_rest(struct sanitize_tool *tool, size_t cases, const char *why)
 {
     tool->skipped += cases;
-    snprintf(tool->why_skipped, sizeof tool->why_skipped, "%.290s", why);
+    utf8_print(tool->why_skipped, sizeof tool->why_skipped, "%.290s", why);
 }
 
 static void count_case(struct sanitize_tool *tool, const struct suite_case *c,

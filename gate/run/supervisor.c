@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gate/base/utf8.h"
 #include "gate/launch/arm.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
@@ -134,7 +135,7 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
     } else if (json_parse("worker", line.data, line.len, GATE_WRONG, record, &err)) {
         char how[96];
         kill_worker(s, how, sizeof how);
-        snprintf(message, size, "talked nonsense: %.300s", err.message);
+        utf8_print(message, size, "talked nonsense: %.300s", err.message);
     } else {
         talk = TALK_OK;
     }
@@ -394,7 +395,7 @@ static bool read_phase(struct attempt *a, const cJSON *record, char *message, si
     }
     snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
     snprintf(a->provider, sizeof a->provider, "%.63s", p.provider ? p.provider : "");
-    snprintf(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
+    utf8_print(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
     return true;
 }
 
@@ -474,7 +475,7 @@ static void note_skipped(const struct attempt *a, struct case_result *out)
         used += (size_t)snprintf(out->message + used, sizeof out->message - used, "%sleft out '%s'",
                                  used ? "; " : "", a->skip[i]);
     if (used < sizeof out->message && a->n_skip)
-        snprintf(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
+        utf8_print(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
 }
 
 /* "hung: ... (in phase verify, probe 'integers' on ...)" as the message of a wrong case. */
@@ -500,7 +501,7 @@ static bool read_blame(struct supervisor *s, struct attempt *a, const char *what
                        struct case_result *out)
 {
     snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
-    snprintf(a->blamed, sizeof a->blamed, "failed: %.380s", what);
+    utf8_print(a->blamed, sizeof a->blamed, "failed: %.380s", what);
     supervisor_retire_worker(s);
     if (leave_out_providers(s, a))
         return true;
@@ -551,7 +552,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     } else {
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
-        snprintf(a->blamed, sizeof a->blamed, "%.390s", message);
+        utf8_print(a->blamed, sizeof a->blamed, "%.390s", message);
         again = !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
             set_died(a, message, out);

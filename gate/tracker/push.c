@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
 #include "gate/base/backoff.h"
 #include "gate/base/file.h"
@@ -60,7 +61,7 @@ static enum outcome fail(struct pushing *p, enum outcome outcome, enum gate_stat
 static void read_problem(const struct http_answer *a, char *out, size_t size)
 {
     cJSON *problem = NULL;
-    int used = snprintf(out, size, "%d", a->status);
+    size_t used = (size_t)snprintf(out, size, "%d", a->status);
     if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &problem,
                    NULL))
         return;
@@ -68,10 +69,11 @@ static void read_problem(const struct http_answer *a, char *out, size_t size)
     const cJSON *first = cJSON_GetArrayItem(errors, 0);
     const char *detail = json_string(problem, "detail", json_string(problem, "title", ""));
     if (*detail)
-        used += snprintf(out + used, size - (size_t)used, ": %.400s", detail);
+        utf8_print(out + used, size - used, ": %.400s", detail);
+    used = strlen(out);
     if (first && !strstr(detail, json_string(first, "message", "")))
-        snprintf(out + used, size - (size_t)used, "; %.200s: %.200s",
-                 json_string(first, "path", ""), json_string(first, "message", ""));
+        utf8_print(out + used, size - used, "; %.200s: %.200s", json_string(first, "path", ""),
+                   json_string(first, "message", ""));
     cJSON_Delete(problem);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/reference/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_large.h"
 #include "gate/verify/verify_compare.h"
@@ -188,7 +189,7 @@ static void note_fault(struct verification *v, const char *text)
 {
     v->ok = false;
     if (!v->message[0])
-        snprintf(v->message, sizeof v->message, "%.890s", text);
+        utf8_print(v->message, sizeof v->message, "%.890s", text);
 }
 
 /* Puts "where: " before what is said already. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
@@ -348,8 +349,8 @@ static enum gate_status make_guard(struct trial *t, struct gate_error *err)
     }
     left_out->not_guarded++;
     if (!left_out->why_not_guarded[0])
-        snprintf(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
-                 err->message);
+        utf8_print(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
+                   err->message);
     return GATE_OK;
 }
 

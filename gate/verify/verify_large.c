@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/verify/verify_check.h"
 #include "gate/verify/verify_compare.h"
 #include "gate/verify/verify_pattern.h"
@@ -78,8 +79,8 @@ static void note_not_guarded(struct large *l, const struct gate_error *err)
     left_out->not_guarded += !l->not_guarded;
     l->not_guarded = true;
     if (!left_out->why_not_guarded[0])
-        snprintf(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
-                 err->message);
+        utf8_print(left_out->why_not_guarded, sizeof left_out->why_not_guarded, "%.159s",
+                   err->message);
 }
 
 static enum gate_status piece_alloc(struct large *l, struct piece *piece, size_t bytes,
@@ -197,7 +198,7 @@ static void set_message(struct verification *v, const char *text)
 {
     v->ok = false;
     if (!v->message[0])
-        snprintf(v->message, sizeof v->message, "%.500s", text);
+        utf8_print(v->message, sizeof v->message, "%.500s", text);
 }
 
 /* "probe 'exact integers' on ... (dense, unmapped memory behind)" */
@@ -215,7 +216,7 @@ static void describe_place(const struct large *l, struct verification *v)
 {
     char where[CHECK_TEXT_MAX + 1], what[400];
     describe_check(l, where);
-    snprintf(what, sizeof what, "%.399s", v->message);
+    utf8_print(what, sizeof what, "%.399s", v->message);
     snprintf(v->message, sizeof v->message, "%s: %s", where, what);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_shapes.h"
 
@@ -57,7 +58,7 @@ static void set_message(struct around *a, const char *text)
 {
     a->found.ok = false;
     if (!a->found.message[0])
-        snprintf(a->found.message, sizeof a->found.message, "%.700s", text);
+        utf8_print(a->found.message, sizeof a->found.message, "%.700s", text);
 }
 
 /* ---- memory ---- */
@@ -286,8 +287,8 @@ static void report(const struct around *a)
     v->ok = false;
     problem_id(&a->c.problem, id);
     image_layout_text(&a->c.problem, &a->layout, layout);
-    snprintf(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %.400s",
-             probe_name(PROBE_NORMAL), id, layout, a->launches, a->found.message);
+    utf8_print(v->message, sizeof v->message, "probe '%s' on %s (%s, launch %u): %.400s",
+               probe_name(PROBE_NORMAL), id, layout, a->launches, a->found.message);
 }
 
 static enum gate_status check(struct around *a, struct gate_error *err)

@@ -5,6 +5,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_compare.h"
 
@@ -93,8 +94,8 @@ static void describe_soak(struct soak *x, const char *text)
     problem_id(&x->image[0].problem, id);
     v->ok = false;
     if (!v->message[0])
-        snprintf(v->message, sizeof v->message, "launch %u on changing inputs of %s: %.600s",
-                 x->launches, id, text);
+        utf8_print(v->message, sizeof v->message, "launch %u on changing inputs of %s: %.600s",
+                   x->launches, id, text);
 }
 
 static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_error *err)

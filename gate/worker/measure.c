@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/base/utf8.h"
 #include "gate/worker/audit_fresh.h"
 #include "gate/worker/audit_memory.h"
 #include "gate/worker/measure_calls.h"
@@ -244,7 +245,7 @@ static void blame(struct session *s, const struct gate_error *err)
     struct verification *v = &s->arms[s->at].verification;
     v->ok = false;
     s->arms[s->at].timed = false;
-    snprintf(v->message, sizeof v->message, "%.500s", err->message);
+    utf8_print(v->message, sizeof v->message, "%.500s", err->message);
 }
 
 /* How long the device was throttled since `before`, for every arm: the counters do not tell whose

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/utf8.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/profile_launch.h"
 #include "gate/worker/record.h"
@@ -120,8 +121,8 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
     status = prepare_copy(w, t, arm, kernel, err);
     if (status == GATE_WRONG) {
         arm->verification.ok = false;
-        snprintf(arm->verification.message, sizeof arm->verification.message, "%.500s",
-                 err->message);
+        utf8_print(arm->verification.message, sizeof arm->verification.message, "%.500s",
+                   err->message);
     }
     if (!status && arm->role == ARM_BASELINE)
         status = load_effects_read(w->device, &t->before, err);
@@ -304,11 +305,11 @@ static struct outcome run(struct worker *w, struct task *t)
         /* A calibration has but one library, twice. */
         bool candidate = arm->role == ARM_CANDIDATE || t->n_shares;
         o.name = candidate ? "wrong" : "provider";
-        snprintf(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
-                 candidate ? "" : ": ", what_was_wrong(arm, &err));
+        utf8_print(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
+                   candidate ? "" : ": ", what_was_wrong(arm, &err));
     } else {
         o.name = "environment";
-        snprintf(o.message, sizeof o.message, "%.690s", err.message);
+        utf8_print(o.message, sizeof o.message, "%.690s", err.message);
     }
     return o;
 }

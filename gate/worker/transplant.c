@@ -130,8 +130,7 @@ static enum gate_status try_hybrid(struct surgery *x, unsigned side, unsigned no
     struct session *s = &x->s;
     enum gate_status status = GATE_OK;
     if (make_hybrid(x, side, node, &made)) {
-        snprintf(why, size, "%.280s", made.message);
-        utf8_trim(why);
+        utf8_print(why, size, "%.280s", made.message);
         return GATE_OK;
     }
     for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++)
@@ -213,8 +212,8 @@ static enum gate_status operate(struct surgery *x, struct transplant *out, struc
         device_replay_nodes(s->device, s->series[i].replay[0], s->series[i].n_launches,
                             &x->nodes[i], &told);
     if (told.status) {
-        snprintf(out->message, sizeof out->message, "%.480s", told.message);
-        out->document.message = utf8_trim(out->message);
+        utf8_print(out->message, sizeof out->message, "%.480s", told.message);
+        out->document.message = out->message;
         return GATE_OK;
     }
     keep_names(x, out);

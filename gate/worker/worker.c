@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/utf8.h"
 #include "gate/device/cuda_users.h"
 #include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
@@ -61,7 +62,7 @@ static void add_absent(struct worker *w, const char *provider, const char *reaso
 {
     struct absent_provider *to = &w->absent[w->n_absent++];
     snprintf(to->name, sizeof to->name, "%.63s", provider);
-    snprintf(to->reason, sizeof to->reason, "%.399s", reason);
+    utf8_print(to->reason, sizeof to->reason, "%.399s", reason);
 }
 
 /* Before there is any library to blame. Later on it is taken for the deed of one: session.c. */
@@ -160,7 +161,7 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
     if (library_open(path, where->kind, false, lib, &err)) {
         const char *slash = strrchr(path, '/');
         char name[64];
-        snprintf(name, sizeof name, "%.60s", slash ? slash + 1 : path);
+        utf8_print(name, sizeof name, "%.60s", slash ? slash + 1 : path);
         name[strcspn(name, ".")] = '\0';
         add_absent(w, name, err.message);
         return GATE_OK;

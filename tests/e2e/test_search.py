@@ -176,10 +176,13 @@ class Search(FakeRuns):
 
     def test_builds_that_hang_or_flood_fail_alone(self):
         """What a build has started ends with it, in a session of its own as well."""
+        self.write("words-5", "x" + "ä" * 180)  # its end is cut within a character
+        self.write("words-6", "ä" * 250 + "x")  # and of this one the beginning
         build = ('case $TILE in 3) (setsid sh -c "echo \\$\\$ > left; exec sleep 1000" &); '
                  'until test -s left; do :; done; sleep 1000;; 4) cat /dev/zero;; '
+                 '[56]) cat words-$TILE >&2; exit 1;; '
                  '*) echo "time=${TILE}000" > built.so; echo $TILE >> log;; esac')
-        options = ["--parameter", "TILE=3,4,80,95", "--build", build, "--built", "built.so"]
+        options = ["--parameter", "TILE=3,4,5,6,80,95", "--build", build, "--built", "built.so"]
         done = self.search("--json", *options, "--patience", "5")
         answer = json.loads(done.stdout)
         self.assertEqual(answer["winner"]["name"], "TILE=80")
@@ -189,6 +192,8 @@ class Search(FakeRuns):
             self.assertEqual(by_name[name]["state"], "failed")
             self.assertIn(why, by_name[name]["reason"])
             self.assertRegex(done.stderr, f"{name}: failed: .*{re.escape(why)}\n")
+        for name in ("TILE=5", "TILE=6"):
+            self.assertRegex(by_name[name]["reason"], " ended with 1: x?ä+$")
         with open(self.path("left"), encoding="utf-8") as file:
             self.assertFalse(os.path.exists(f"/proc/{int(file.read())}"), "a process is left")
         processes = self.processes()

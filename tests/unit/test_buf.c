@@ -197,6 +197,10 @@ static void test_utf8_trim(void **state)
         snprintf(cut, sizeof cut, "%.*s", (int)n, text);
         assert_int_equal(strlen(utf8_trim(cut)), kept[n]);
         assert_memory_equal(cut, text, kept[n]);
+        utf8_print(cut, sizeof cut, "%.*s", (int)n, text);
+        assert_int_equal(strlen(cut), kept[n]);
+        utf8_print(cut, n, "%s", text);
+        assert_int_equal(n ? strlen(cut) : 0, n ? kept[n - 1] : 0);
     }
 }
 
