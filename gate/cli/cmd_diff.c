@@ -70,8 +70,8 @@ const struct command command_diff = {
         "known to no library: a run's report knows it, see --cases.\n"
         "\n"
         "Where nvdisasm of the CUDA toolkit is there, on PATH, in $CUDA_HOME/bin or below "
-        "/usr/local/cuda, it tells how often each instruction occurs in a kernel that is not the "
-        "same, and in its loops; an instruction counts in the innermost one. Loops that only wait "
+        "/usr/local/cuda, it tells how often each instruction occurs in a kernel that is listed, "
+        "and in its loops; an instruction counts in the innermost one. Loops that only wait "
         "are left out.\n",
     .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
     .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or none that "
@@ -243,7 +243,7 @@ int cmd_diff(int argc, char **argv)
     if (!status)
         status = diff_libraries(new, old, (unsigned)r.architecture, &d, &err);
     if (!status)
-        status = diff_read_listings(&d, &err);
+        status = diff_read_listings(&d, r.all, &err);
     if (!status)
         status = print(&r, &d, &err);
     diff_release(&d);

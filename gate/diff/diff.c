@@ -134,15 +134,15 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
     return status;
 }
 
-enum gate_status diff_read_listings(struct diff *d, struct gate_error *err)
+enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err)
 {
     struct gate_error why = {0};
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < d->n && !status; i++) {
         struct diff_row *row = &d->rows[i];
-        if (row->change == DIFF_SAME)
+        if (row->change == DIFF_SAME && !all)
             continue;
-        if (row->old.kernel)
+        if (row->old.kernel && row->change != DIFF_SAME)
             status = listing_read(row->old.kernel, &row->old.listing, &why);
         if (row->new.kernel && !status)
             status = listing_read(row->new.kernel, &row->new.listing, &why);

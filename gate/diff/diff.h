@@ -16,7 +16,7 @@ struct diff_side {
     const struct machine_kernel *kernel; /* NULL: the library has none of that name */
     char sha256[65];
     struct resources resources;
-    struct listing listing; /* of a kernel that is not the same, once it was read */
+    struct listing listing; /* once it was read */
 };
 
 /* One kernel for one architecture. */
@@ -41,16 +41,16 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
                                 unsigned architecture, struct diff *out, struct gate_error *err);
 void diff_release(struct diff *d);
 
-/* Reads the listings of all kernels that are not the same. What cannot be had is said in `why`, and
- * is no failure. */
-enum gate_status diff_read_listings(struct diff *d, struct gate_error *err);
+/* Reads the listings of kernels that are not the same, where `all` is true those of the others too
+ * (as `new`). What cannot be had is said in `why`, and is no failure. */
+enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err);
 
 /* Kernels of the same code are counted and, where `all` is true, listed too. */
 void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
                      struct buf *out);
 void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
-/* Of each kernel that is not the same, how often each watched instruction occurs (mix.h), and with
- * `sides` the changed ones, the old beside the new. Where they are not known, why. */
+/* Of each kernel whose listing was read, how often each watched instruction occurs (mix.h), and
+ * with `sides` the changed ones, the old beside the new. Where they are not known, why. */
 void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
                              const struct report_style *style, struct buf *out);
 void diff_write_json(const struct diff *d, struct buf *out); /* always all */

@@ -106,8 +106,8 @@ static void put_mix(const struct diff_row *row, bool markdown, const struct repo
                     struct buf *out)
 {
     struct mix m;
-    mix_count(row->new.kernel ? &row->new.listing : NULL,
-              row->old.kernel ? &row->old.listing : NULL, &m);
+    mix_count(row->new.listing.n ? &row->new.listing : NULL,
+              row->old.listing.n ? &row->old.listing : NULL, &m);
     if (markdown)
         put_markdown_mix(row, &m, out);
     else
@@ -180,6 +180,6 @@ void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
         return;
     }
     for (size_t i = 0; i < d->n; i++)
-        if (d->rows[i].change != DIFF_SAME)
+        if (d->rows[i].new.listing.n || d->rows[i].old.listing.n || d->rows[i].why[0])
             put_row(&d->rows[i], sides, markdown, style, out);
 }

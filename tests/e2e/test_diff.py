@@ -169,6 +169,14 @@ class Diff(Gate):
                          ({"BRA": 1, "FMUL": 1, "LDC": 1, "LDG": 1, "STL": 1},
                           [{"BRA": 1, "FMUL": 1, "LDG": 1, "STL": 1}]))
         self.assertEqual(changed["old"]["instructions"]["FFMA"], 1)
+        same, = (k for k in kernels if k["change"] == "same")
+        self.assertNotIn("instructions", same["new"])
+        kernels = json.loads(self.gate("diff", new, old, "--json", "--all", "--arch", "90",
+                                       **here).stdout)["kernels"]
+        same, = (k for k in kernels if k["change"] == "same")
+        self.assertEqual(same["new"]["instructions"]["FMUL"], 1)
+        self.assertIn("| FMUL | 1 | 1 |", self.gate("diff", new, old, "--all", "--markdown",
+                                                    "--arch", "90", **here).stdout)
         os.chmod(self.path("bin/nvdisasm"), 0o644)
         self.assertIn("neither on PATH", json.loads(self.gate(
             "diff", new, old, "--json", **here).stdout)["no_instructions"])
