@@ -268,6 +268,6 @@ int cmd_calibrate(int argc, char **argv)
     int exit_code;
     run_request_init(&r.run);
     if (!options_read(&command_calibrate, &r, 0, argc, argv, NULL, &exit_code))
-        return exit_code;
+        return run_reports_refuse(&r.run, argc, argv, exit_code);
     return execute(&command_calibrate, &r.run, (size_t)r.processes);
 }

@@ -4,6 +4,7 @@
 #include "gate/cli/commands.h"
 #include "gate/baseline/revision.h"
 #include "gate/cli/run_execute.h"
+#include "gate/cli/run_reports.h"
 
 const struct command command_compare = {
     .name = "compare",
@@ -42,13 +43,17 @@ int cmd_compare(int argc, char **argv)
     int exit_code;
     run_request_init(&r);
     if (!options_read(&command_compare, &r, 2, argc, argv, NULL, &exit_code))
-        return exit_code;
-    if (argc - optind != 2)
-        return command_usage(&command_compare, "two libraries or commits are needed: NEW OLD");
+        return run_reports_refuse(&r, argc, argv, exit_code);
+    if (argc - optind != 2) {
+        exit_code = command_usage(&command_compare, "two libraries or commits are needed: NEW OLD");
+        return run_reports_refuse(&r, argc, argv, exit_code);
+    }
     r.policy.against = argv[optind + 1];
     r.policy.other = "the old one";
-    if (resolve_candidate(&r, argv[optind], &candidate, &err))
+    if (resolve_candidate(&r, argv[optind], &candidate, &err)) {
+        run_reports_fail(&r, &err);
         return command_failed(&command_compare, &err);
+    }
     r.origin.elsewhere = true;
     if (candidate.commit[0])
         r.origin.commit = candidate.commit;

@@ -2,6 +2,7 @@
 /* cmd_merge.c: gate merge. */
 #include "gate/cli/commands.h"
 #include "gate/cli/run_all.h"
+#include "gate/cli/run_reports.h"
 
 #define PARTS_MAX SHARDS_MAX
 
@@ -35,8 +36,10 @@ int cmd_merge(int argc, char **argv)
     int code;
     run_request_init(&r);
     if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
-        return code;
-    if (argc == optind)
-        return command_usage(&command_merge, "which parts? Name their JSON reports");
+        return run_reports_refuse(&r, argc, argv, code);
+    if (argc == optind) {
+        code = command_usage(&command_merge, "which parts? Name their JSON reports");
+        return run_reports_refuse(&r, argc, argv, code);
+    }
     return run_merge(&command_merge, &r, (size_t)(argc - optind), argv + optind);
 }

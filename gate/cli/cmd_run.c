@@ -104,19 +104,6 @@ static bool has_json_report(const struct run_request *r)
     return any;
 }
 
-/* Of options that were refused, in the reports that stood before them: what was refused is in the
- * output already. */
-static int leave_reason(const struct run_request *r, int exit_code)
-{
-    struct gate_error err = {0};
-    if (!exit_code) /* --help */
-        return 0;
-    gate_fail(&err, (enum gate_status)exit_code,
-              "nothing was measured: an option or gate.json was refused, see the job's output");
-    run_reports_fail(r, &err);
-    return exit_code;
-}
-
 int cmd_run(int argc, char **argv)
 {
     struct run_request r;
@@ -125,14 +112,21 @@ int cmd_run(int argc, char **argv)
     run_request_init(&r);
     r.history = true;
     if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
-        return leave_reason(&r, exit_code);
+        return run_reports_refuse(&r, argc, argv, exit_code);
     if (r.print_config)
         return options_print(&seen);
-    if (r.target.device && !strcmp(r.target.device, "all"))
+    bool all = r.target.device && !strcmp(r.target.device, "all");
+    exit_code =
+        all && r.shard.count
+            ? command_usage(&command_run, "--shard and --device all do not go together")
+        : r.shard.count && !has_json_report(&r)
+            ? command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`")
+            : 0;
+    if (exit_code)
+        return run_reports_refuse(&r, argc, argv, exit_code);
+    if (all)
         return run_on_all(&command_run, &r, &seen);
     /* What a part found is no run of the suite, and not stored as one. */
     r.history = !r.shard.count;
-    if (r.shard.count && !has_json_report(&r))
-        return command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
     return run_execute(&command_run, &r);
 }

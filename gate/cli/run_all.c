@@ -243,12 +243,12 @@ int run_on_all(const struct command *command, const struct run_request *r,
                const struct options_seen *seen)
 {
     char folder[PATHS_MAX / 2];
-    if (r->shard.count)
-        return command_usage(command, "--shard and --device all do not go together");
     snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
-    if (!mkdtemp(folder))
-        return command_failed(command,
-                              &(struct gate_error){GATE_IO, "cannot make a folder in $TMPDIR"});
+    if (!mkdtemp(folder)) {
+        const struct gate_error err = {GATE_IO, "cannot make a folder in $TMPDIR"};
+        run_reports_fail(r, &err);
+        return command_failed(command, &err);
+    }
     int code = measure_and_merge(command, r, seen, folder);
     rmdir(folder);
     return code;

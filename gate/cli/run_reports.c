@@ -59,6 +59,19 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
         write_early(&r->reports[i], (int)why->status, why->message, NULL);
 }
 
+int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code)
+{
+    struct gate_error err = {0};
+    if (!exit_code)
+        return 0;
+    run_request_take_reports(r, argc, argv);
+    gate_fail(&err, (enum gate_status)exit_code,
+              "nothing was measured: the command line or gate.json was refused, see the job's "
+              "output");
+    run_reports_fail(r, &err);
+    return exit_code;
+}
+
 enum gate_status run_reports_write(const struct run_request *r, const struct document *document,
                                    struct gate_error *err)
 {

@@ -44,6 +44,18 @@ static bool read_report(void *field, const char *text)
     return report_format_parse(name, &r->reports[r->n_reports++].format);
 }
 
+void run_request_take_reports(struct run_request *r, int argc, char **argv)
+{
+    static const char name[] = "--report";
+    r->n_reports = 0;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (!strcmp(argv[i], name) && i + 1 < argc)
+            read_report(r, argv[++i]);
+        else if (!strncmp(argv[i], name, sizeof name - 1) && argv[i][sizeof name - 1] == '=')
+            read_report(r, argv[i] + sizeof name);
+    }
+}
+
 #define AT(field) .at = offsetof(struct run_request, field)
 
 const struct option_def request_build_options[] = {

@@ -50,6 +50,9 @@ extern const struct option_def request_options[], request_measure_options[],
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);
 
+/* The reports of a command line that was refused: those as well that stand behind what was. */
+void run_request_take_reports(struct run_request *r, int argc, char **argv);
+
 /* How the library of a commit is built, for what `host` says of the device. */
 struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host);
 

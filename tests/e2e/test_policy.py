@@ -48,6 +48,21 @@ class Reports(FakeRuns):
                 self.assertNotIn("yesterday", self.read("text"))
                 self.assertIn("64", self.read("text"))
 
+    def test_whatever_is_refused_leaves_it_wherever_the_report_stands(self):
+        report = ["--report", "text=" + self.path("text")]
+        for command in (["run", "--threshold", "much", *report], ["run", "x", *report],
+                        ["run", "--nosuch", "--report=" + report[1]],
+                        ["run", "--shard", "1/2", *report],
+                        ["run", "--shard", "1/2", "--device", "all", *report],
+                        ["compare", "a", *report], ["compare", "no.so", "no.so", *report],
+                        ["merge", *report], ["calibrate", "--budget", "x", *report]):
+            with self.subTest(command):
+                with open(self.path("text"), "w", encoding="utf-8") as file:
+                    file.write("all passed, yesterday")
+                self.assertEqual(self.gate(*command).returncode, 64)
+                self.assertNotIn("yesterday", self.read("text"))
+                self.assertIn("64", self.read("text"))
+
     def test_while_a_run_goes_on_no_old_report_is_left(self):
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write("all passed, yesterday")
