@@ -40,8 +40,10 @@ static bool read_report(void *field, const char *text)
         r->n_reports == REQUEST_REPORTS_MAX)
         return false;
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-    r->reports[r->n_reports].path = equals + 1;
-    return report_format_parse(name, &r->reports[r->n_reports++].format);
+    if (!report_format_parse(name, &r->reports[r->n_reports].format))
+        return false;
+    r->reports[r->n_reports++].path = equals + 1;
+    return true;
 }
 
 void run_request_take_reports(struct run_request *r, int argc, char **argv)

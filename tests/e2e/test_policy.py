@@ -52,6 +52,7 @@ class Reports(FakeRuns):
         report = ["--report", "text=" + self.path("text")]
         for command in (["run", "--threshold", "much", *report], ["run", "x", *report],
                         ["run", "--nosuch", "--report=" + report[1]],
+                        ["run", "--report", "foo=foo", *report],
                         ["run", "--shard", "1/2", *report],
                         ["run", "--shard", "1/2", "--device", "all", *report],
                         ["compare", "a", *report], ["compare", "no.so", "no.so", *report],
@@ -62,6 +63,7 @@ class Reports(FakeRuns):
                 self.assertEqual(self.gate(*command).returncode, 64)
                 self.assertNotIn("yesterday", self.read("text"))
                 self.assertIn("64", self.read("text"))
+                self.assertFalse(os.path.exists(self.path("foo")))
 
     def test_while_a_run_goes_on_no_old_report_is_left(self):
         with open(self.path("text"), "w", encoding="utf-8") as file:
