@@ -134,28 +134,75 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
     return status;
 }
 
-enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err)
+/* ---- listings ---- */
+
+struct wanted {
+    struct diff_row *row;
+    struct diff_side *side;
+};
+
+static int compare_cubins(const void *a, const void *b)
+{
+    const struct bytes *x = &((const struct wanted *)a)->side->kernel->cubin;
+    const struct bytes *y = &((const struct wanted *)b)->side->kernel->cubin;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static size_t list_wanted(struct diff *d, bool all, struct wanted *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        struct diff_row *row = &d->rows[i];
+        bool same = row->change == DIFF_SAME;
+        if (row->new.kernel && (!same || all))
+            out[n++] = (struct wanted){row, &row->new};
+        if (row->old.kernel && !same)
+            out[n++] = (struct wanted){row, &row->old};
+    }
+    qsort(out, n, sizeof *out, compare_cubins);
+    return n;
+}
+
+/* Those that share the first one's cubin. */
+static size_t count_alike(const struct wanted *wanted, size_t n)
+{
+    size_t alike = 1;
+    while (alike < n && !compare_cubins(&wanted[0], &wanted[alike]))
+        alike++;
+    return alike;
+}
+
+static enum gate_status read_alike(const struct wanted *wanted, size_t n,
+                                   struct listing_wanted *room, struct gate_error *err)
 {
     struct gate_error why = {0};
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < d->n && !status; i++) {
-        struct diff_row *row = &d->rows[i];
-        if (row->change == DIFF_SAME && !all)
-            continue;
-        if (row->old.kernel && row->change != DIFF_SAME)
-            status = listing_read(row->old.kernel, &row->old.listing, &why);
-        if (row->new.kernel && !status)
-            status = listing_read(row->new.kernel, &row->new.listing, &why);
-        if (status == GATE_USAGE) {
-            utf8_print(row->why, sizeof row->why, "%.199s", why.message);
-            status = GATE_OK;
-        }
+    for (size_t i = 0; i < n; i++)
+        room[i] = (struct listing_wanted){wanted[i].side->kernel, &wanted[i].side->listing};
+    enum gate_status status = listing_read(room, n, &why);
+    if (status != GATE_USAGE)
+        return status ? gate_fail(err, status, "%s", why.message) : GATE_OK;
+    for (size_t i = 0; i < n; i++)
+        utf8_print(wanted[i].row->why, sizeof wanted[i].row->why, "%.199s", why.message);
+    return GATE_OK;
+}
+
+enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err)
+{
+    struct wanted *wanted = calloc(2 * d->n + 1, sizeof *wanted);
+    struct listing_wanted *room = calloc(2 * d->n + 1, sizeof *room);
+    enum gate_status status =
+        wanted && room ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    size_t n = status ? 0 : list_wanted(d, all, wanted);
+    for (size_t i = 0, alike; i < n && !status; i += alike) {
+        alike = count_alike(&wanted[i], n - i);
+        status = read_alike(&wanted[i], alike, room, err);
     }
-    if (status == GATE_ENVIRONMENT) {
-        utf8_print(d->why, sizeof d->why, "%.399s", why.message);
-        return GATE_OK;
-    }
-    return status ? gate_fail(err, status, "%s", why.message) : GATE_OK;
+    free(wanted);
+    free(room);
+    if (status != GATE_ENVIRONMENT)
+        return status;
+    utf8_print(d->why, sizeof d->why, "%.399s", err->message);
+    return GATE_OK;
 }
 
 void diff_release(struct diff *d)

@@ -16,7 +16,8 @@
 #include "gate/diff/flow.h"
 
 #define PATIENCE_S 120.0
-#define TEXT_MAX ((size_t)16 << 20)
+#define TEXT_MAX ((size_t)64 << 20)
+#define SYMBOLS_MAX ((size_t)64 << 10)
 #define DIFFERENT_MAX 4000 /* lines of a side between the first and the last that differs */
 #define WIDTH 60
 
@@ -65,53 +66,95 @@ static void split(struct listing *l)
         l->line[i++] = at;
 }
 
-static enum gate_status run(const char *path, size_t symbol, struct listing *out,
-                            struct gate_error *err)
+/* The kernel whose section begins with this line; `at`: none does. */
+static size_t find_section(const struct listing_wanted *wanted, size_t n, const char *line,
+                           size_t at)
 {
-    char index[24], tool[PATHS_MAX];
-    char *argv[] = {tool, (char *)"-c", (char *)"-fun", index, (char *)path, NULL};
-    struct process p = {0};
+    const char *name = strstr(line, "\t.section\t.text.");
+    if (!name)
+        return at;
+    name += strlen("\t.section\t.text.");
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strlen(wanted[i].kernel->name);
+        if (!strncmp(name, wanted[i].kernel->name, length) && name[length] == ',')
+            return i;
+    }
+    return n;
+}
+
+static void read_output(struct process *p, const struct listing_wanted *wanted, size_t n)
+{
     struct buf line;
-    snprintf(index, sizeof index, "%zu", symbol);
+    size_t at = n == 1 ? 0 : n, total = 0;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(p, PATIENCE_S, &line) == PROCESS_LINE && total < TEXT_MAX) {
+        total += line.len;
+        at = n == 1 ? 0 : find_section(wanted, n, line.data ? line.data : "", at);
+        if (at < n)
+            add_line(wanted[at].out, line.data ? line.data : "");
+        buf_clear(&line);
+    }
+    buf_release(&line);
+}
+
+static enum gate_status run(const char *path, const char *symbols,
+                            const struct listing_wanted *wanted, size_t n, struct gate_error *err)
+{
+    char tool[PATHS_MAX];
+    char *argv[] = {tool, (char *)"-c", (char *)"-fun", (char *)symbols, (char *)path, NULL};
+    struct process p = {0};
     enum gate_status status = toolkit_find("nvdisasm", NULL, tool, err);
     if (!status)
         status = process_start(&p, argv, err);
     if (status)
         return status;
-    buf_init(&line, PROCESS_LINE_MAX + 1);
-    while (process_read_line(&p, PATIENCE_S, &line) == PROCESS_LINE && !out->text.failed) {
-        add_line(out, line.data ? line.data : "");
-        buf_clear(&line);
-    }
-    buf_release(&line);
+    read_output(&p, wanted, n);
     int code = process_finish(&p, 1);
-    if (code || !out->n)
-        return gate_fail(err, GATE_USAGE, "nvdisasm ended with %d and %zu instructions: %.300s",
-                         code, out->n, process_last_words(&p));
-    return GATE_OK;
+    for (size_t i = 0; i < n && !status; i++)
+        if (code || !wanted[i].out->n)
+            status =
+                gate_fail(err, GATE_USAGE, "nvdisasm ended with %d and %zu instructions: %.300s",
+                          code, wanted[i].out->n, process_last_words(&p));
+    return status;
 }
 
-enum gate_status listing_read(const struct machine_kernel *k, struct listing *out,
-                              struct gate_error *err)
+static enum gate_status run_on_file(const struct listing_wanted *wanted, size_t n,
+                                    const char *symbols, struct gate_error *err)
 {
     char path[PATH_MAX];
-    *out = (struct listing){0};
-    buf_init(&out->text, TEXT_MAX);
-    buf_init(&out->labels, TEXT_MAX);
     snprintf(path, sizeof path, "%.3900s/gate-diff.XXXXXX", file_temporary_folder());
     int fd = mkstemp(path);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot make '%s': %s", path, strerror(errno));
-    bool written = write_all(fd, k->cubin);
+    bool written = write_all(fd, wanted[0].kernel->cubin);
     close(fd);
-    enum gate_status status = written ? run(path, k->symbol, out, err)
+    enum gate_status status = written ? run(path, symbols, wanted, n, err)
                                       : gate_fail(err, GATE_IO, "cannot write '%s'", path);
     unlink(path);
-    if (!status) {
-        split(out);
-        if (!out->line || !flow_follow(out))
+    return status;
+}
+
+enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, struct gate_error *err)
+{
+    struct buf symbols;
+    buf_init(&symbols, SYMBOLS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        *wanted[i].out = (struct listing){0};
+        buf_init(&wanted[i].out->text, TEXT_MAX);
+        buf_init(&wanted[i].out->labels, TEXT_MAX);
+        buf_printf(&symbols, "%s%zu", i ? "," : "", wanted[i].kernel->symbol);
+    }
+    enum gate_status status = symbols.failed
+                                  ? gate_fail(err, GATE_INTERNAL, "a cubin has too many kernels")
+                                  : run_on_file(wanted, n, symbols.data, err);
+    buf_release(&symbols);
+    for (size_t i = 0; i < n && !status; i++) {
+        split(wanted[i].out);
+        if (!wanted[i].out->line || !flow_follow(wanted[i].out))
             status = gate_fail(err, GATE_INTERNAL, "a listing is too large");
     }
+    for (size_t i = 0; i < n && status; i++)
+        listing_release(wanted[i].out);
     return status;
 }
 

@@ -21,8 +21,14 @@ struct listing {
     size_t n_labels;
 };
 
-/* GATE_ENVIRONMENT: there is no nvdisasm. GATE_USAGE: it does not read this kernel. */
-enum gate_status listing_read(const struct machine_kernel *k, struct listing *out,
+struct listing_wanted {
+    const struct machine_kernel *kernel;
+    struct listing *out; /* empty where it cannot be read */
+};
+
+/* Reads kernels of one cubin at once: most of what nvdisasm takes is its start. GATE_ENVIRONMENT:
+ * there is none. GATE_USAGE: it does not read these kernels. */
+enum gate_status listing_read(const struct listing_wanted *wanted, size_t n,
                               struct gate_error *err);
 void listing_release(struct listing *l);
 

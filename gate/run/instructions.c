@@ -81,9 +81,10 @@ static enum gate_status compare_kernels(const struct job *job, const struct docu
     struct listing new_code = {0}, old_code = {0};
     if (!a || !b)
         return GATE_OK;
-    enum gate_status status = listing_read(a, &new_code, err);
+    enum gate_status status =
+        listing_read(&(struct listing_wanted){.kernel = a, .out = &new_code}, 1, err);
     if (!status)
-        status = listing_read(b, &old_code, err);
+        status = listing_read(&(struct listing_wanted){.kernel = b, .out = &old_code}, 1, err);
     if (!status) {
         struct mix m;
         mix_count(&new_code, &old_code, &m);

@@ -51,8 +51,14 @@ def compiled_figures(log):
 # In place of nvdisasm: its format as of CUDA 12, and no real code.
 DISASSEMBLER = """#!/bin/sh
 test "$1 $2" = "-c -fun" && test -s "$4" || exit 1
-echo '	.section	.text.sum,"ax",@progbits'
-echo '.text.sum:'
+case $3 in *,*) # two kernels at once
+    echo '	.section	.text._Z5spillPKfPf,"ax",@progbits'
+    echo '        /*0000*/                   EXIT ;'
+    echo '	.section	.debug_frame,"",@progbits'
+    echo '        /*0000*/                   NOP ;';;
+esac
+echo '	.section	.text._Z3sumPKfPf,"ax",@progbits'
+echo '.text._Z3sumPKfPf:'
 echo '        /*0000*/                   LDC R1, c[0x0][0x28] ;'
 echo '.L_x_0:'
 echo '        /*0010*/              @!P0 LDG.E R2, desc[UR4][R2.64] ;'
@@ -173,10 +179,19 @@ class Diff(Gate):
         self.assertNotIn("instructions", same["new"])
         kernels = json.loads(self.gate("diff", new, old, "--json", "--all", "--arch", "90",
                                        **here).stdout)["kernels"]
-        same, = (k for k in kernels if k["change"] == "same")
-        self.assertEqual(same["new"]["instructions"]["FMUL"], 1)
-        self.assertIn("| FMUL | 1 | 1 |", self.gate("diff", new, old, "--all", "--markdown",
+        told = [k["new"]["instructions"] for k in kernels]
+        self.assertEqual([(i.get("EXIT"), i.get("BRA")) for i in told], [(None, 1), (1, None)])
+        self.assertIn("| LDG | 1 | 1 |", self.gate("diff", new, old, "--all", "--markdown",
                                                     "--arch", "90", **here).stdout)
+        with open(self.path("bin/nvdisasm"), "a", encoding="utf-8") as file:
+            file.write("exit 3\n")
+        kernels = json.loads(self.gate("diff", new, old, "--json", "--all", "--arch", "90",
+                                       **here).stdout)["kernels"]
+        for kernel in kernels:
+            self.assertIn("nvdisasm ended with 3", kernel["no_instructions"])
+            self.assertNotIn("instructions", kernel["new"])
+        self.assertIn("absent: nvdisasm ended with 3",
+                      self.gate("diff", new, old, "--arch", "90", **here).stdout)
         os.chmod(self.path("bin/nvdisasm"), 0o644)
         self.assertIn("neither on PATH", json.loads(self.gate(
             "diff", new, old, "--json", **here).stdout)["no_instructions"])
