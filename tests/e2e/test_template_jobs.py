@@ -248,6 +248,16 @@ class OnGitHub(Jobs):
         self.assertIn("run --device host --link " + SERVER, self.read("asked"))
         self.assertEqual(self.read("output"), "exit-code=0\n")
 
+    def test_the_action_passes_on_nothing_of_another_job(self):
+        step = self.yaml(os.path.join(TEMPLATES, "github-action", "action.yml"))["runs"]["steps"][0]
+        for name in ("gate.md", "gate.xml", "gate-run.json"):
+            self.write("kernel-gate/" + name, "old")
+        env = {"GATE": "/nonexistent/gate", "ARGS": "", "LINK": ""}
+        done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=self.folder, check=False,
+                              env={**self.env, **env}, capture_output=True)
+        self.assertEqual(done.returncode, 127)
+        self.assertEqual(os.listdir(self.path("kernel-gate")), [])
+
 
 @reads_yaml
 class OnGitLab(Jobs):
