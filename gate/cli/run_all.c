@@ -195,14 +195,13 @@ static enum gate_status count_parts(const struct run_request *r, size_t *n, stru
                          "--device all: there are %zu GPUs here, and 1 to %d are expected", gpus,
                          GPUS_MAX);
     enum gate_status status = run_setup_suite(r, "cuda:0", &setup, err);
-    if (status)
-        return status;
-    *n = setup.suite.n_cases < gpus ? setup.suite.n_cases : gpus;
-    if (*n < gpus)
+    if (!status)
+        *n = setup.suite.n_cases < gpus ? setup.suite.n_cases : gpus;
+    if (!status && *n < gpus)
         fprintf(stderr, "gate run: --device all: %zu of %zu GPUs are used, one for each case\n", *n,
                 gpus);
     suite_free(&setup.suite);
-    return GATE_OK;
+    return status;
 }
 
 static enum gate_status measure_parts(const struct run_request *r, const struct options_seen *seen,
