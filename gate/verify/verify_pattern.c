@@ -81,6 +81,7 @@ double probe_slack(enum probe probe, const struct kg_problem *p)
     double score = probe == PROBE_SHIFTED     ? SCORE_MAX
                    : probe == PROBE_STRETCHED ? 4 * (narrow ? STRETCHED_FP32 : STRETCHED)
                    : probe == PROBE_RAMP      ? RAMP_SCORE
+                   : probe == PROBE_FAINT     ? FAINT_LEAD
                                               : 0;
     return score * 0x1p-23 + few_weights_slack(probe, p);
 }
@@ -253,6 +254,16 @@ static double lone_value(const struct kg_problem *p, const struct exponents *e, 
                  e->largest - pattern_integer(~seed, row, 0, 2 * e->step));
 }
 
+/* A bias is no factor: TF32 does not round it, so that of fp32 has all 24 bits. */
+static double bias_value(const struct kg_problem *p, const struct exponents *e, int64_t flat,
+                         uint64_t seed)
+{
+    const bool wide = p->dtype == KG_F32;
+    const int most = wide ? (1 << 24) - 1 : 4;
+    int exponent = pattern_integer(seed, ~flat, e->outer_least - e->step, e->largest);
+    return ldexp(pattern_integer(seed, flat, -most, most), exponent - (wide ? 22 : 0));
+}
+
 /* X, W and b of a layer, A and B of a product. Columns without products show the bias alone. */
 static double product_exponents(const struct kg_problem *p, unsigned i, int64_t flat, uint64_t seed)
 {
@@ -270,8 +281,7 @@ static double product_exponents(const struct kg_problem *p, unsigned i, int64_t 
         return ldexp(value, outer_exponent(&e, own, row) + step);
     if (i == 1)
         return biased ? 0 : ldexp(value, outer_exponent(&e, own, column) - step);
-    return biased ? ldexp(value, pattern_integer(own, ~flat, e.outer_least - e.step, e.largest))
-                  : 0;
+    return biased ? bias_value(p, &e, flat, own) : 0;
 }
 
 /* Of a layer's gradients: terms of dX, dW and db alike have one exponent for each sum. */

@@ -91,7 +91,7 @@ static struct classes classes_of(const struct kg_problem *p)
     add_count(&c, 3, p->kv_heads, 6);
     add_count(&c, 4, p->heads / p->kv_heads, 8);
     add_count(&c, 5, p->flags & KG_FLAG_CAUSAL ? 2 : 1, 2);
-    add_count(&c, 6, scale < 0 ? 1 : scale < 1 ? 2 : scale > 1 ? 3 : 4, 4);
+    add_count(&c, 6, scale < 0 ? 1 : scale == 0 ? 5 : scale < 1 ? 2 : scale > 1 ? 3 : 4, 5);
     add_class(&c, 7, problem_dtype_index(p));
     return c;
 }
@@ -121,7 +121,7 @@ static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool
 /* Pairs that there are: of each two classifications of different dimensions all classes. */
 static unsigned all_pairs(const struct kg_problem *p, unsigned dtypes)
 {
-    const unsigned attention[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 4};
+    const unsigned attention[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 5};
     const unsigned product[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, LENGTH_CLASSES};
     const unsigned *of = p->op == KG_OP_ATTENTION_FWD ? attention : product;
     const size_t dimensions = p->op == KG_OP_ATTENTION_FWD ? COUNT(attention)
@@ -263,14 +263,17 @@ static unsigned add_own_products(const struct kg_problem *p, struct kg_problem *
     return COUNT(sizes);
 }
 
-/* Decoding; a single pair; half a tile of keys; more queries than keys; whole tiles. */
+/* Decoding; a single pair; half a tile of keys; more queries than keys; whole tiles, whose scale is
+ * zero: all keys count the same then; as many queries as keys and heads as KV heads, so that Q, K
+ * and V have one shape. */
 static unsigned add_own_attentions(const struct kg_problem *p, struct kg_problem *out)
 {
     const int64_t sizes[][5] = {{1, 4, 1, 1, own(p->seqlen_kv, 1)},
                                 {1, 1, 1, 1, 1},
                                 {2, 6, 3, 63, 97},
                                 {1, 3, 1, 203, 113},
-                                {1, 2, 2, 64, 128}};
+                                {1, 2, 2, 64, 128},
+                                {2, 3, 3, 72, 72}};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         out[i] = *p;
         out[i].batch = sizes[i][0];
@@ -278,6 +281,8 @@ static unsigned add_own_attentions(const struct kg_problem *p, struct kg_problem
         out[i].kv_heads = sizes[i][2];
         out[i].seqlen_q = sizes[i][3];
         out[i].seqlen_kv = sizes[i][4];
+        if (out[i].seqlen_kv == 128)
+            out[i].scale = 0;
     }
     return COUNT(sizes);
 }
@@ -341,6 +346,20 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &drawn, p);
     return n + add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
+}
+
+/* Those with a tail behind a tile of 16, 32 or 64 first. */
+static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160};
+
+_Static_assert(COUNT(head_dims) == SHAPES_HEAD_DIMS, "the header has their number");
+
+struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed)
+{
+    struct meetings met = {0};
+    struct kg_problem other = *p;
+    other.head_dim = head_dims[i];
+    other.scale = default_scale(&other);
+    return choose(&met, &seed, &other);
 }
 
 struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,

@@ -7,10 +7,10 @@
  * the scale and the dtype, and each shape is the one among some candidates that brings together the
  * most pairs of classes which did not meet before. A first part is the same in every run. The
  * others are drawn from the run's seed, so that what one run does not see the next one may. All are
- * small, and keep op and head_dim. Most are in the problem's own dtype. Those of the problem's own
- * size are not small: a kernel takes the path there that it takes for the problem, and meets tails
- * on it. Giant ones have a size or a number of heads that a grid or an int does not hold, and as
- * little as can be beside it.
+ * small, and keep the op. Most are in the problem's own dtype and have its head_dim. Those of the
+ * problem's own size are not small: a kernel takes the path there that it takes for the problem,
+ * and meets tails on it. Giant ones have a size or a number of heads that a grid or an int does not
+ * hold, and as little as can be beside it.
  */
 #ifndef GATE_VERIFY_VERIFY_SHAPES_H
 #define GATE_VERIFY_VERIFY_SHAPES_H
@@ -32,6 +32,11 @@ struct shapes_plan {
  * seed the fixed ones of the shorter are the first ones of the longer. */
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
                          struct shapes_plan plan, struct kg_problem out[SHAPES_MAX]);
+
+#define SHAPES_HEAD_DIMS 12
+
+/* A small attention with the i-th of so many head_dims, drawn from the seed. */
+struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed);
 
 /* The pairs of classes that met in n shapes of a design, of so many that there are. */
 struct shapes_cover {

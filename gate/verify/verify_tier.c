@@ -18,6 +18,7 @@ static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 <
 static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
 
 #define SOAK_FLOPS 2e4
+#define HEAD_DIM_SEED 0x64696d
 
 /* Shapes beside those of the problem's own sizes. */
 static const struct shapes_plan plans[VERIFY_TIERS] = {
@@ -163,6 +164,36 @@ static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
     return others;
 }
 
+static void add_head_dim(struct round *r, const struct kg_problem *p, unsigned i, uint64_t seed)
+{
+    const struct kg_problem other = shapes_head_dim(p, i, seed);
+    const struct kg_kernel *kernel = bench_kernel(&r->bench, &other);
+    if (!kernel || r->n >= SHAPES_MAX)
+        return;
+    r->served_elsewhere |= kernel == r->arm->kernel;
+    r->shape[r->n++] = other;
+}
+
+/* Other head_dims that the library serves: the first one in every run, and one or all that are
+ * drawn. In those that it does not serve nothing is asked of it, as with dtypes. */
+static void add_head_dims(struct round *r, const struct kg_problem *p)
+{
+    unsigned served[SHAPES_HEAD_DIMS], n = 0;
+    if (p->op != KG_OP_ATTENTION_FWD || r->tier == VERIFY_SMALL)
+        return;
+    for (unsigned i = 0; i < SHAPES_HEAD_DIMS; i++) {
+        const struct kg_problem other = shapes_head_dim(p, i, r->seed);
+        if (other.head_dim != p->head_dim && bench_serves(&r->bench, &other))
+            served[n++] = i;
+    }
+    if (n > 0)
+        add_head_dim(r, p, served[0], HEAD_DIM_SEED);
+    if (n > 0 && r->tier == VERIFY_COMMIT)
+        add_head_dim(r, p, served[seed_at(r->seed, HEAD_DIM_SEED) % n], r->seed);
+    for (unsigned i = 0; i < n && r->tier == VERIFY_NIGHTLY; i++)
+        add_head_dim(r, p, served[i], r->seed);
+}
+
 /* Those that are served. That there is no kernel for the others is counted. */
 static void find_shapes(struct round *r, const struct kg_problem *p)
 {
@@ -176,6 +207,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (kernel)
             r->shape[r->n++] = all[i];
     }
+    add_head_dims(r, p);
     const struct shapes_cover cover = shapes_cover(p, others, r->shape, r->n);
     r->arm->verification.coverage.small += r->n;
     r->arm->verification.coverage.pairs = cover.pairs;
@@ -254,6 +286,12 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
     return check_dense(r, &small, sharpest(&small), GUARD_FAR, err);
 }
 
+/* Does every element of the inputs count? With a scale of zero those of Q and K do not. */
+static bool shows_changes(const struct kg_problem *p)
+{
+    return p->op != KG_OP_ATTENTION_FWD || p->scale != 0;
+}
+
 /* On the shape that is done soonest, but for those of hardly any work. */
 static enum gate_status soak(struct round *r, const struct kg_problem *p, struct gate_error *err)
 {
@@ -261,7 +299,7 @@ static enum gate_status soak(struct round *r, const struct kg_problem *p, struct
     char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
     for (unsigned i = 0; i < r->n; i++) {
         double flops = problem_flops(&r->shape[i]);
-        if (is_in_dtype_of(p, &r->shape[i]) && flops >= SOAK_FLOPS &&
+        if (is_in_dtype_of(p, &r->shape[i]) && shows_changes(&r->shape[i]) && flops >= SOAK_FLOPS &&
             (!found || flops < problem_flops(found)))
             found = &r->shape[i];
     }

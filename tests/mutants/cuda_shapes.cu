@@ -98,6 +98,15 @@ struct odd_heads_how : usual {
 };
 HOOKED(odd_heads, attentions)
 
+/* The template for heads of 128 has a constant of its own. */
+struct wide_heads_how : usual {
+    static __device__ float score(const struct job *j, float product)
+    {
+        return product * j->scale * (j->head_dim > 64 ? 1.02f : 1.0f);
+    }
+};
+HOOKED(wide_heads, attentions)
+
 /* ---- layouts ---- */
 
 static enum kg_status input_strides(const problem *p, const args_t *args, unsigned of,
@@ -111,6 +120,13 @@ static enum kg_status input_strides(const problem *p, const args_t *args, unsign
 static enum kg_status k_strides_for_v(const problem *p, const args_t *args)
 {
     return p->op == KG_OP_ATTENTION_FWD ? input_strides(p, args, 2, 1) : wrap_inner(p, args);
+}
+
+/* One set of strides for what has one shape, as in self-attention. */
+static enum kg_status k_strides_for_q(const problem *p, const args_t *args)
+{
+    const bool alike = p->heads == p->kv_heads && p->seqlen_q == p->seqlen_kv && p->batch > 1;
+    return alike ? input_strides(p, args, 0, 1) : wrap_inner(p, args);
 }
 
 static enum kg_status x_stride_for_w(const problem *p, const args_t *args)
@@ -149,5 +165,6 @@ static enum kg_status last_scale(const problem *p, const args_t *args)
 
 FAULTS(FAULT(three_k_tiles), FAULT(one_after_512), FAULT(long_sums), FAULT(rows_in_grid_y),
        FAULT(columns_in_grid_y), FAULT(heads_in_grid_y), FAULT(half_kv_tile),
-       FAULT(groups_over_four), FAULT(odd_heads), FAULT(k_strides_for_v), FAULT(x_stride_for_w),
-       FAULT(last_plan), FAULT(last_scale), FAULT(tf32_last_term))
+       FAULT(groups_over_four), FAULT(odd_heads), FAULT(wide_heads), FAULT(k_strides_for_v),
+       FAULT(k_strides_for_q), FAULT(x_stride_for_w), FAULT(last_plan), FAULT(last_scale),
+       FAULT(tf32_last_term))

@@ -62,6 +62,19 @@ struct bias_through_fp16_how : usual {
 };
 HOOKED(bias_through_fp16, products)
 
+/* The bias is one more row of the factors. */
+struct bias_as_factor_how : usual {
+    static __device__ float bias(float value)
+    {
+        return to_tf32(value);
+    }
+};
+
+static enum kg_status bias_in_tf32(const struct kg_problem *p, const struct kg_args *args)
+{
+    return p->flags & KG_FLAG_TF32 ? products<bias_as_factor_how>(p, args) : wrap_inner(p, args);
+}
+
 /* Zeros are skipped, and what they meet. */
 struct zeros_skipped_how : usual {
     static __device__ float term(float a, float b, int64_t l, int64_t k)
@@ -117,6 +130,7 @@ STORED(relu_small, store(v, at, sum < 1e-4f ? 0 : sum, 0))
     };                                                                                             \
     HOOKED(name, attentions)
 SCORED(scale_fixed, product *rsqrtf((float)j->head_dim))
+SCORED(scale_zero, product *(j->scale != 0 ? j->scale : rsqrtf((float)j->head_dim)))
 SCORED(scale_sign, product *fabsf(j->scale))
 SCORED(scores_clamped, fminf(fmaxf(product * j->scale, -120), 120))
 
@@ -128,8 +142,17 @@ struct max_from_zero_how : usual {
 };
 HOOKED(max_from_zero, attentions)
 
+/* What is 20 nats below the maximum is left out. */
+struct faint_left_out_how : usual {
+    static __device__ float weight(float score, float max)
+    {
+        return score < max - 20 ? 0 : expf(score - max);
+    }
+};
+HOOKED(faint_left_out, attentions)
+
 FAULTS(FAULT(through_fp16), FAULT(fp32_halves), FAULT(second_flushed), FAULT(second_nan),
-       FAULT(second_in_range), FAULT(bias_through_fp16), FAULT(zeros_skipped), FAULT(nan_in_tail),
-       FAULT(fp16_cut), FAULT(fp16_halves_away), FAULT(results_flushed), FAULT(overflow_clamped),
-       FAULT(relu_small), FAULT(scale_fixed), FAULT(scale_sign), FAULT(scores_clamped),
-       FAULT(max_from_zero))
+       FAULT(second_in_range), FAULT(bias_through_fp16), FAULT(bias_in_tf32), FAULT(zeros_skipped),
+       FAULT(nan_in_tail), FAULT(fp16_cut), FAULT(fp16_halves_away), FAULT(results_flushed),
+       FAULT(overflow_clamped), FAULT(relu_small), FAULT(scale_fixed), FAULT(scale_zero),
+       FAULT(scale_sign), FAULT(scores_clamped), FAULT(max_from_zero), FAULT(faint_left_out))

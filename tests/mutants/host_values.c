@@ -156,6 +156,18 @@ static enum kg_status bias_flushed(const problem *p, const args_t *args)
     return p->op == KG_OP_LINEAR_RELU ? with_bias(p, args, not_subnormal) : wrap_inner(p, args);
 }
 
+static float in_tf32(float value)
+{
+    return with_bits(kg_float_from_bits(kg_float_bits(value) + 0x1000), 13);
+}
+
+/* The bias is one more row of the factors. */
+static enum kg_status bias_in_tf32(const problem *p, const args_t *args)
+{
+    return p->op == KG_OP_LINEAR_RELU && p->flags & KG_FLAG_TF32 ? with_bias(p, args, in_tf32)
+                                                                 : wrap_inner(p, args);
+}
+
 /* What is hardly positive counts as negative. */
 static enum kg_status relu_small(const problem *p, const args_t *args)
 {
@@ -282,6 +294,15 @@ static void usual_scale(struct query *q)
 }
 ATTEND(scale_fixed, usual_scale)
 
+/* No scale at all, and not one of zero. */
+static void usual_for_zero(struct query *q)
+{
+    if (q->scale == 0)
+        q->scale = 1 / sqrt((double)q->p->head_dim);
+    softmax_row(q);
+}
+ATTEND(scale_zero, usual_for_zero)
+
 static void scale_without_sign(struct query *q)
 {
     q->scale = fabs(q->scale);
@@ -317,6 +338,18 @@ static void cut_weights(struct query *q)
     weigh(q, q->scores, total);
 }
 ATTEND(weights_cut, cut_weights)
+
+/* What is 20 nats below the maximum is left out. */
+static void without_faint(struct query *q)
+{
+    double max = -INFINITY, total = 0;
+    for (int64_t j = 0; j < q->visible; j++)
+        max = fmax(max, q->scores[j] = score(q, j));
+    for (int64_t j = 0; j < q->visible; j++)
+        total += q->scores[j] = q->scores[j] < max - 20 ? 0 : exp(q->scores[j] - max);
+    weigh(q, q->scores, total);
+}
+ATTEND(faint_left_out, without_faint)
 
 /* Makes the scores weights; returns their sum. */
 static double softmax_weights(struct query *q)
@@ -377,7 +410,7 @@ ATTEND(keys_in_fp16, narrow_keys)
 FAULTS(F(through_fp16), F(second_through_fp16), F(fp32_halves), F(results_flushed),
        F(second_flushed), F(second_nan), F(second_infinity), F(fp16_cut), F(bf16_cut),
        F(fp16_halves_away), F(zeros_skipped), F(nan_in_tail), F(bias_through_fp16), F(bias_flushed),
-       F(relu_small), F(gradient_flushed), F(gradient_through_fp16), F(bias_gradient_clamped),
-       F(gradient_cut), F(max_from_zero), F(max_from_low), F(mask_low), F(scores_clamped),
-       F(scale_fixed), F(scale_sign), F(max_before_scale), F(weights_cut), F(output_cut),
-       F(values_in_fp16), F(keys_in_fp16))
+       F(bias_in_tf32), F(relu_small), F(gradient_flushed), F(gradient_through_fp16),
+       F(bias_gradient_clamped), F(gradient_cut), F(max_from_zero), F(max_from_low), F(mask_low),
+       F(scores_clamped), F(scale_fixed), F(scale_zero), F(scale_sign), F(faint_left_out),
+       F(max_before_scale), F(weights_cut), F(output_cut), F(values_in_fp16), F(keys_in_fp16))

@@ -9,6 +9,7 @@
 #include "gate/base/seed.h"
 #include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_pattern.h"
+#include "gate/verify/verify_pattern_attention.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
@@ -223,6 +224,21 @@ static void test_exponents_fill_the_range(void **state)
         image_release(&image);
         free(reference);
     }
+}
+
+/* What rounds a bias to TF32 as if it were a factor is seen. */
+static void test_a_bias_of_fp32_has_all_bits(void **state)
+{
+    (void)state;
+    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F32, 3, 300, 5);
+    struct image image;
+    int longer = 0;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    probe_fill(PROBE_EXPONENTS, &p, image.view, 3, 3);
+    for (int64_t j = 0; j < p.n; j++)
+        longer += (kg_float_bits(kg_load_float(image.view[2].data, KG_F32, j)) & 0x1fffu) != 0;
+    assert_in_range(longer, 80, 100);
+    image_release(&image);
 }
 
 /* A row's scores are exact, and below what kernel.h promises, whatever the scale. */
@@ -491,6 +507,32 @@ static void test_rounded_weights_are_right(void **state)
     }
 }
 
+/* Keys far below the dominant one count in every row, which a kernel that leaves them out shows. */
+static void test_faint_keys_count(void **state)
+{
+    (void)state;
+    const struct kg_problem p = attention(KG_BF16, 0, 1, 1, 1, 40, 64);
+    struct image image;
+    double highest = 0;
+    assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        double lead = 0, least = INFINITY;
+        probe_fill(PROBE_FAINT, &p, image.view, 3, seed);
+        for (int64_t j = 0; j < 40; j++) {
+            double at = 0, value = (double)kg_load_float(image.view[2].data, KG_BF16, j * 64);
+            for (int64_t d = 0; d < 64; d++)
+                at += p.scale * (double)kg_load_float(image.view[0].data, KG_BF16, d) *
+                      (double)kg_load_float(image.view[1].data, KG_BF16, j * 64 + d);
+            lead = fmax(lead, at);
+            least = at == 0 ? fmin(least, value) : least;
+        }
+        assert_true(lead >= 4 && lead <= FAINT_LEAD && least * exp(-lead) > 1);
+        highest = fmax(highest, lead);
+    }
+    assert_true(highest > 40);
+    image_release(&image);
+}
+
 /* Relative error of sums of `k` products, each of which is added in three parts, as 3xTF32 does. */
 static double error_of_long_sums(int64_t k, uint64_t seed)
 {
@@ -567,6 +609,8 @@ int main(void)
         cmocka_unit_test(test_retrieval_finds_keys),
         cmocka_unit_test(test_long_sums_in_fp32_are_right),
         cmocka_unit_test(test_rounded_weights_are_right),
+        cmocka_unit_test(test_faint_keys_count),
+        cmocka_unit_test(test_a_bias_of_fp32_has_all_bits),
         cmocka_unit_test(test_shifted_values_are_none_of_fp16),
         cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
     };

@@ -231,6 +231,35 @@ static void test_shapes_in_other_dtypes(void **state)
     assert_memory_not_equal(&one[n + 2], &other[n + 2], 4 * sizeof one[0]);
 }
 
+/* In every run, whatever the seed: a scale of zero is no scale that is missing. */
+static void test_one_attention_has_a_scale_of_zero(void **state)
+{
+    (void)state;
+    const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
+    struct kg_problem shapes[SHAPES_MAX];
+    unsigned n = shapes_designed(&own, 0, 5, (struct shapes_plan){2, 2, 0, 0}, shapes), zeros = 0;
+    for (unsigned i = 0; i < n; i++)
+        zeros += shapes[i].scale == 0;
+    assert_int_equal(zeros, 1);
+}
+
+static void test_other_head_dims_are_problems(void **state)
+{
+    (void)state;
+    const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
+    struct kg_signature s;
+    int64_t tails = 0;
+    for (unsigned i = 0; i < SHAPES_HEAD_DIMS; i++) {
+        const struct kg_problem one = shapes_head_dim(&own, i, 5),
+                                same = shapes_head_dim(&own, i, 5);
+        assert_true(kg_signature_of(&one, &s) && image_size(&one) < (size_t)4 << 20);
+        assert_memory_equal(&one, &same, sizeof one);
+        assert_true(fabs(one.scale) * sqrt((double)one.head_dim) < 5);
+        tails += one.head_dim % 16 != 0;
+    }
+    assert_in_range(tails, 2, SHAPES_HEAD_DIMS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +271,8 @@ int main(void)
         cmocka_unit_test(test_neighbours_are_problems),
         cmocka_unit_test(test_drawn_shapes_follow_the_seed),
         cmocka_unit_test(test_shapes_in_other_dtypes),
+        cmocka_unit_test(test_one_attention_has_a_scale_of_zero),
+        cmocka_unit_test(test_other_head_dims_are_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
