@@ -283,7 +283,7 @@ describe("shell", { skip }, () => {
             await page.waitForSelector(".cards");
             for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
                 await it.open(page, hash); // to ask once more would not help
-                await page.click("main a:text-is('The same without choices')");
+                await page.click("main a:text-is('Remove the choices')");
                 await page.waitForSelector(".cards, main table, .tabs");
             }
         });
