@@ -52,7 +52,7 @@ function failure(error) {
     if (error.status === 401) {
         const box = h("section", { class: "empty" },
             h("h1", {}, "This server is private"), h("p", {}, token() ? error.message
-                : "You need a token to read it. Ask the person who runs the server."));
+                : "Reading it needs a token. Ask the person who runs the server for one."));
         import("./token_form.js").then(({ tokenForm }) => box.append(tokenForm(() => show())));
         return box;
     }

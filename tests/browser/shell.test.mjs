@@ -395,7 +395,7 @@ describe("shell", { skip }, () => {
             await it.withPage({ allowFailures: true }, async (page) => {
                 await it.open(page, "", other.url);
                 await page.waitForSelector("h1:text-is('This server is private')");
-                assert.match(await page.locator("main").innerText(), /Reading it takes a token/);
+                assert.match(await page.locator("main").innerText(), /Reading it needs a token/);
                 await page.locator("input[name=token]").waitFor(); // a module of its own
                 await page.fill("input[name=token]", "kg_wrong");
                 await page.click("button:text-is('Use it')");
@@ -434,7 +434,7 @@ describe("shell", { skip }, () => {
             await page.keyboard.press("Escape");
             assert.equal(await tip.count(), 0);
             await page.keyboard.press("Tab");
-            assert.match(await tip.innerText(), /own kernels/);
+            assert.match(await tip.innerText(), /own test kernels/);
         });
     });
 
