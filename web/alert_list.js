@@ -56,7 +56,7 @@ function row(alert, box, signal) {
         h("th", { scope: "row" }, caseLink(alert.case, alert.device),
             h("span", { class: "note" }, alert.device)),
         h("td", {}, stateBadge(alert.state),
-            alert.assignee && h("span", { class: "note" }, alert.assignee, " looks into it"),
+            alert.assignee && h("span", { class: "note" }, alert.assignee, " works on it"),
             alert.state !== "new" &&
                 h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms)),
             alert.reason && h("span", { class: "note" }, alert.reason)));

@@ -16,8 +16,8 @@ export const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
 
 /** Steps: what the button says, and whether the server wants a reason. */
 export const STEPS = {
-    acknowledged: { label: "Acknowledge", reason: false, help: "Someone looks into it." },
-    accepted: { label: "Accept", reason: true, help: "It is meant to be so." },
+    acknowledged: { label: "Acknowledge", reason: false, help: "Someone works on it." },
+    accepted: { label: "Accept", reason: true, help: "The change is intended." },
     fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
     ignored: { label: "Ignore", reason: true, help: "It is not real, or not of interest." },
     new: { label: "Open again", reason: false, help: "It needs someone's attention." },

@@ -8,7 +8,7 @@ import { plural } from "./format.js";
 import { token } from "./token.js";
 import { tokenForm } from "./token_form.js";
 
-const ASSIGN = { label: "Assign", help: "Somebody looks into it. Without a name, nobody does." };
+const ASSIGN = { label: "Assign", help: "Who works on it. Leave the name empty to assign nobody." };
 
 /** Asks for a reason and who looks into it: what to post, or null when the reader thinks better. */
 function askWhy({ label, help, reason: needed }, state, n) {
@@ -86,7 +86,7 @@ export function stepButtons(alerts, may, changed) {
             for (const button of row.children) button.disabled = false;
             said.hidden = false;
             said.replaceChildren(error.message, " ", error.status === 409 && h("button",
-                { type: "button", click: changed }, "Show it as it is now"));
+                { type: "button", click: changed }, "Show its present state"));
         }
     }
 
@@ -113,6 +113,7 @@ export function signIn(may, changed) {
     return h("details", { class: "sign-in" },
         h("summary", {}, may === "yes" ? "Signed in with a token"
             : may === "no" ? "This token may not change alerts" : "Sign in to change alerts"),
-        may === "no" && h("p", {}, "It is not known here, has run out, or has no scope “admin”."),
+        may === "no" && h("p", {},
+            "The token is unknown, has expired, or lacks the scope “admin”."),
         tokenForm(changed));
 }

@@ -38,13 +38,13 @@ function parse(hash) {
 
 /** The view of that name. A file that is not there means that another build serves by now. */
 async function viewOf(name) {
-    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "This address is none of the page's.");
+    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "The page has no such view.");
     try {
         return await VIEWS[name]();
     } catch (error) {
         console.warn(error);
-        throw new ApiError(0, "A part of the page could not be loaded. The server may be away, " +
-            "or has a newer page by now: load it anew.");
+        throw new ApiError(0, "A part of the page could not be loaded. The server may be down, " +
+            "or it may have a newer version of the page. Reload the page.");
     }
 }
 
@@ -52,21 +52,21 @@ function failure(error) {
     if (error.status === 401) {
         const box = h("section", { class: "empty" },
             h("h1", {}, "This server is private"), h("p", {}, token() ? error.message
-                : "Reading it takes a token, which whoever runs the server gives you."));
+                : "Reading it needs a token. Ask the person who runs the server for one."));
         import("./token_form.js").then(({ tokenForm }) => box.append(tokenForm(() => show())));
         return box;
     }
     const unknown = error instanceof ApiError && error.status === 404;
-    const title = unknown ? "There is no such thing here"
+    const title = unknown ? "Not found"
         : error.status === 0 ? "The server cannot be reached" : "This cannot be shown";
     return h("section", { class: "empty" },
         h("h1", {}, title),
         h("p", {}, error.message),
         h("p", {}, error.status === 400 && [
-            h("a", { href: location.hash.split("?", 1)[0] }, "The same without choices"), " · "],
+            h("a", { href: location.hash.split("?", 1)[0] }, "Remove the choices"), " · "],
         unknown || error.status === 400 ? h("a", { href: "#/" }, "All cases") : [
             h("button", { type: "button", click: () => show() }, "Try again"), " ",
-            h("button", { type: "button", click: () => location.reload() }, "Load the page anew"),
+            h("button", { type: "button", click: () => location.reload() }, "Reload the page"),
         ]));
 }
 

@@ -98,7 +98,7 @@ async function content(id, load, signal) {
     const { came, failed } = await documents(id, red, signal);
     const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
         [i > 0 && ", ", "run ", runLink(row.run)]),
-    ` they did not come: ${failed[0].error.message}`);
+    ` the counters could not be loaded: ${failed[0].error.message}`);
     const runs = came.filter(({ counters }) => counters?.moved.length > 0);
     const share = `${runs.length} of the last ${plural(red.length, "regression")}`;
     if (runs.length === 0)
@@ -128,7 +128,8 @@ export function counterHistory({ id, load, signal }) {
             } catch (error) {
                 asked = false; // opened again, it asks again
                 if (!signal.aborted)
-                    place.replaceChildren(quiet(`The counters did not come: ${error.message}`));
+                    place.replaceChildren(quiet(
+                        `The counters could not be loaded: ${error.message}`));
             }
         },
     }, h("summary", {}, "Hardware counters of the last regressions"), place);

@@ -64,10 +64,12 @@ function sentence(c, device, alerts) {
             commitRange(alert), " ", alert.subject,
             alert.author && ` (${alert.author})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
-        c.mde !== null && [` This machine can tell a change of ${percent(c.mde)} here; `,
+        c.mde !== null && [
+            ` The smallest change that this machine can tell from noise is ${percent(c.mde)}; `,
             c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is less: ")
                 : "the threshold is ", `${percent(c.threshold, 1)}.`],
-        c.rel_err !== null && ` The error is ${number(c.rel_err, 2)} of the reference in fp64.`,
+        c.rel_err !== null &&
+            ` The relative error against the fp64 reference is ${number(c.rel_err, 2)}.`,
         ` Measured ${ago(c.time_ms)} `, c.branch && `on ${c.branch} `, "in run ", runLink(c.run),
         device && c.run !== device.newest.uuid && ", and not in the newest run", ".");
 }
@@ -140,7 +142,7 @@ export function caseTable(devices, alerts, branches, actions) {
         return h("th", { scope: "col", class: `${column.kind ?? ""} of-${column.key}` }, inner);
     });
     const nothing = h("p", { class: "quiet nothing", hidden: true },
-        "No case is like that. ", h("a", { href: "#/" }, "Show all"));
+        "No case matches these filters. ", h("a", { href: "#/" }, "Show all"));
     const element = h("div", { class: "cases" }, tableBox("Cases",
         h("thead", {}, h("tr", {}, heads)), body), nothing);
     return {

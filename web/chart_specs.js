@@ -13,8 +13,8 @@ import { change, duration, number, percent } from "./format.js";
 /** Plots of one column each below the times, for the candidate; what scatters has no steps. */
 export const RESOURCES = [
     {
-        column: "vendor_ratio", term: "vendor_error", label: "Error over the vendor's",
-        unit: "times", scatters: true,
+        column: "vendor_ratio", term: "vendor_error", label: "Error ÷ the vendor's",
+        unit: "×", scatters: true,
     },
     { column: "sm_clock_mhz", term: "clock", label: "SM clock", unit: "MHz" },
     { column: "registers", term: "resources", label: "Registers", unit: "per thread" },

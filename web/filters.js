@@ -84,7 +84,7 @@ export function filters(state, devices, signal, changed, again) {
             failed.hidden = true;
         },
         fail(error) {
-            reason.textContent = "The rows below are not of these filters, but of those before. " +
+            reason.textContent = "The rows below still show the filters before this choice. " +
                 error.message;
             failed.hidden = false;
         },

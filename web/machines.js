@@ -22,13 +22,13 @@ function verdictOf(m) {
     if (m.is_off)
         return ["No", `its control kernel takes ${percent(Math.abs(m.off), 1)} ` +
             `${m.off > 0 ? "longer" : "less"} than on other machines of its model`];
-    if (m.calibrated === 0) return ["Not known", "nobody has calibrated it"];
+    if (m.calibrated === 0) return ["Not known", "it has not been calibrated"];
     if (m.resolved === 0) return ["No", "it can tell that change in none of its cases"];
     if (m.no_verdict_rate > MANY_UNDECIDED)
         return ["No", `${percent(m.no_verdict_rate, 1)} of its newest results have no verdict`];
     if (m.resolved < m.calibrated)
-        return ["Not for every case", `it can tell that change in ${resolved}, and ` +
-            `${percent(m.mde, 1)} in the worst`];
+        return ["Not for every case", `it can tell that change in ${resolved}; ` +
+            `in the worst case it needs ${percent(m.mde, 1)}`];
     return ["Yes", `it can tell that change in ${resolved}, and ` +
         `${percent(m.no_verdict_rate ?? 0, 1)} of its newest results have no verdict`];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// news.js: says when the server has runs that the page does not show yet, how many
-// regressions are open, and when it is away.
+// news.js: says when the server has runs that the page does not show yet, how many regressions and
+// wrong results are open, and when it is away.
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
@@ -27,12 +27,13 @@ export function centre() {
     if (row) row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
 }
 
-/** The number of open regressions, beside the link to the alerts. */
+/** The number of open regressions and wrong results, beside the link to the alerts. */
 async function countAlerts() {
-    const { counts } = await get("alerts", { kind: "regression", limit: 1 });
-    const open = counts.new + counts.acknowledged;
+    const answers = await Promise.all(["regression", "wrong"].map((kind) =>
+        get("alerts", { kind, limit: 1 })));
+    const open = answers.reduce((n, { counts: c }) => n + c.new + c.acknowledged, 0);
     alerts.replaceChildren(...(open > 0
-        ? [String(open), h("span", { class: "hidden" }, " open regressions")] : []));
+        ? [String(open), h("span", { class: "hidden" }, " open: slower or wrong")] : []));
     centre(); // the number has widened the row
 }
 
@@ -41,8 +42,8 @@ export function watch(show, seen) {
     let heard = Date.now(); // when the server last answered
 
     function away() {
-        offline.textContent = "The server cannot be reached. What is shown is of " +
-            `${timeOfDay(heard)}; the page goes on by itself when it is back.`;
+        offline.textContent = "The server cannot be reached. The page shows what it knew at " +
+            `${timeOfDay(heard)}. It continues by itself when the server answers again.`;
         offline.hidden = false;
     }
 

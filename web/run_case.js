@@ -104,7 +104,7 @@ function resolution(item, threshold) {
         p90 && `p90 ${change(p90.value)}, ${interval(p90.lo, p90.hi)}`,
         taken && `a call of launch() takes ${duration(taken)} on the host` + (calls
             ? `, ${change(calls.value)}, ${interval(calls.lo, calls.hi)}` : ""),
-        item.mode === "number" && "compared with the baseline's number by the control",
+        item.mode === "number" && "compared with the baseline's stored time, not in pairs",
         item.same_library && "candidate and baseline are the same file",
     ].filter(Boolean);
     return parts.length > 0 &&

@@ -85,7 +85,7 @@ function whatNextOnMain(run, alert, cases) {
         h("p", {}, before && commit && [h("a", { href: address("compare", compare) },
             "Compare the commits"), " between which it began. "],
         alert.kind === "regression" &&
-            "The command that accepts the level is on the page of its alert."));
+            "The page of its alert has the command that accepts the new time."));
 }
 
 /** The groups of causesOf(); `table(cases, name)` shows cases. */
@@ -98,8 +98,8 @@ export function causeSections(causes, run, table) {
         h("section", { class: "fault own" },
             h("h2", {}, own.length > 0 ? `${isMeasured ? title : "Slower or wrong"}: `
                 : `${title}: nothing`, own.length > 0 && extent(own)),
-            !isMeasured && h("p", { class: "quiet" }, `No run of ${main} is known on this device, `,
-                `so it is not known whether ${main} is slower or wrong too.`),
+            !isMeasured && h("p", { class: "quiet" }, `There is no run of ${main} on this device, `,
+                `so the page cannot tell whether ${main} is slower or wrong too.`),
             own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
         before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
             h("h2", {}, `Already red on ${main} since `,
@@ -107,7 +107,7 @@ export function causeSections(causes, run, table) {
             h("p", { class: "quiet" }, alert.subject && `“${alert.subject}”, `,
                 alert.author && `${alert.author}, `, time(alert.time_ms), ": ", extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
-                stateBadge(alert.state), alert.assignee && ` ${alert.assignee} looks into it.`),
+                stateBadge(alert.state), alert.assignee && ` ${alert.assignee} works on it.`),
             table(cases, `before-${i}`), whatNextOnMain(run, alert, cases))),
     ];
 }

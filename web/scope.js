@@ -53,5 +53,5 @@ export const branchChoice = (value, signal, change) =>
 
 /** Where there is no run of the main branch. */
 export const noneOfMain = () => h("p", { class: "quiet", role: "status" },
-    "No run is of the main branch (", h("code", {}, "--main-branch"),
-    " of gate-server): this is of all branches.");
+    "No run of the main branch is known (", h("code", {}, "gate-server --main-branch"),
+    " names it), so all branches are shown.");

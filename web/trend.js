@@ -150,8 +150,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     /** How far the chain of baselines went in all of it. */
     function changed() {
         const by = answers.whole.series.find((l) => l.change)?.change;
-        return by && state.y === "chain" ? `From ${dateText(by.from_ms)} on it became ` +
-            `${percent(Math.abs(by.ratio - 1))} ${by.ratio > 1 ? "slower" : "faster"}.` : "";
+        return by && state.y === "chain" ? `${percent(Math.abs(by.ratio - 1))} ` +
+            `${by.ratio > 1 ? "slower" : "faster"} than on ${dateText(by.from_ms)}.` : "";
     }
 
     function specify() {

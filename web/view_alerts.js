@@ -37,7 +37,7 @@ function stateTabs(counts, state, query) {
 function nothing(state, filtered) {
     if (filtered) return h("p", { class: "quiet", role: "status" }, "No alert of this kind.");
     return h("section", { class: "empty" },
-        h("h2", {}, state === "new" ? "Nothing waits for attention"
+        h("h2", {}, state === "new" ? "No new alert"
             : state === "all" ? "No alert so far" : `No alert is ${state}`),
         h("p", { class: "quiet" }, "An alert is raised when a run of the main branch is a " +
             "confirmed regression or wrong, and when the level of a trend changes and stays so."));
@@ -73,9 +73,9 @@ async function listView(query, signal) {
         title: "Alerts",
         content: [
             h("h1", {}, "Alerts"),
-            h("p", { class: "quiet" }, "A confirmed regression or wrong result of the main branch,",
-                " or a ", term("change_point", "change point"), " of a trend, which also finds ",
-                "what is too small for one comparison."),
+            h("p", { class: "quiet" }, "An alert is a confirmed regression or wrong result on ",
+                "the main branch, or a ", term("change_point", "change point"), " of its trend. ",
+                "Change points also find what is too small for one comparison."),
             stateTabs(counts, state, filters),
             h("div", { class: "tools" },
                 pick("Device", "device", devices.map((d) => [d.model, d.newest.device_name])),
@@ -85,8 +85,8 @@ async function listView(query, signal) {
                     h("a", { href: here({ case: "" }) }, "all cases"))),
             signIn(may, anew),
             isCut(alerts) && h("p", { class: "quiet", role: "status" },
-                `Of a range of commits with more than ${plural(GROUP, "alert")}, these are the `,
-                "newest."),
+                `Of a range of commits with more than ${plural(GROUP, "alert")}, only the `,
+                "newest are shown."),
             alerts.length === 0 ? nothing(state, filtered)
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },
@@ -125,7 +125,7 @@ function detail(alert, may, changed, signal) {
         stepButtons([alert], may, changed),
         signIn(may, changed),
         picture(h("figure", { class: "level", role: "img",
-            "aria-label": "The trend from two weeks before the step to two weeks behind it" }),
+            "aria-label": "The trend from two weeks before the step to two weeks after it" }),
         alert, PICTURE, signal),
         h("dl", { class: "facts" },
             alert.kind === "error" ? fact("level_error", "Error", step)

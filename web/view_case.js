@@ -72,7 +72,7 @@ function tiles(c, whole, error, candidate) {
             storedBaseline(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
-        tile("mde", "MDE", c.mde, percent(c.mde), "it resolves this much"),
+        tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change it can tell"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
@@ -179,7 +179,7 @@ export async function caseView({ query, signal }) {
                         `open alert ${found.alert}`)]),
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
-                        "; the verdict and the numbers are of another one", ".")),
+                        "; the verdict and the numbers above are of another branch", ".")),
             tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend"), trend.chart, counters), trend.events),

@@ -103,7 +103,7 @@ function table(rows, { names, isJudged, tell = changeText }) {
     const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
         head("compare_change", "B against A", number),
         h("td", { class: "minor" }),
-        isJudged && head("compare_judged", "Result")];
+        isJudged && head("compare_judged", "Result", { class: "minor" })];
     return longTable("Comparison", heads, rows, (r) => h("tr", {},
         h("th", { scope: "row" }, caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
@@ -111,9 +111,9 @@ function table(rows, { names, isJudged, tell = changeText }) {
             "A ", duration(r.a.p50_ns))),
         h("td", number, r.comparable ? tell(r.ratio) : "–", r.comparable && r.by &&
             h("span", { class: "note" }, r.paired ? interval(r.paired_lo, r.paired_hi) :
-                BY[r.by])),
+                BY[r.by]), isJudged && h("span", { class: "note narrow" }, mark(r.judged))),
         h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        isJudged && h("td", {}, mark(r.judged))));
+        isJudged && h("td", { class: "minor" }, mark(r.judged))));
 }
 
 // ---- what is compared ----
@@ -182,10 +182,10 @@ async function runsPart(state, devices, signal, go) {
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
             sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))),
-            caution: "Where both runs were measured against the same baseline, the change is the " +
-                "quotient of their paired ratios, and the runs' own threshold decides. Otherwise " +
-                "it is a change of times divided by the control kernel's. Times alone decide " +
-                "nothing.",
+            caution: "Where both runs were measured against the same baseline, the change is B's " +
+                "ratio to that baseline divided by A's, and the runs' own threshold decides. " +
+                "Otherwise both times are divided by the control kernel's first. Times alone " +
+                "decide nothing.",
         };
     } catch (error) {
         if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;
@@ -210,8 +210,8 @@ async function devicesPart(state, devices, signal, go) {
         form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
         ...(await compareDevices(state, scope, signal)), sides, names: { a: state.a, b: state.b },
-        caution: "The newest result of each case on both devices, by its p50. It says how the " +
-            "devices differ, and judges no code.",
+        caution: "The p50 of each case's newest result on both devices. This shows how the " +
+            "devices differ. It is no verdict on the code.",
     };
 }
 
@@ -233,9 +233,9 @@ async function providersPart(state, devices, signal, go) {
             picker("B", options, state.b, (b) => go({ b }))),
         ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
         names: { a: state.a, b: state.b }, tell: (ratio) => versus(ratio, state.a),
-        caution: "The lowest verified p50 that each ever reached on this device. The change is " +
-            "from pairs where ours was timed beside the best vendor, as everywhere; of lowest " +
-            "times where it was not. It judges no code.",
+        caution: "The times are the lowest verified p50 of each provider on this device. " +
+            "The change comes from the newest run where ours was timed in pairs with the best " +
+            "vendor, else from the lowest times. It is no verdict on the code.",
     };
 }
 
@@ -254,7 +254,7 @@ function results(part, state, save) {
             .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
             .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
         body.replaceChildren(...(rows.length > 0 ? table(rows, part)
-            : [h("p", { class: "quiet" }, "No case of this kind.")]));
+            : [h("p", { class: "quiet" }, "No case matches these filters.")]));
         found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
             : `${rows.length} of ${plural(part.rows.length, "case")}`;
     }

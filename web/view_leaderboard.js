@@ -183,10 +183,10 @@ export async function leaderboardView({ query, signal }) {
                 address("leaderboard", { device: model, branch })),
             shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
-                "The lowest p50 that each provider ever reached with a verified result, under " +
-                "the newest contract of the case. Who is ahead, ours or the vendor, is told by ",
-                "the pairs of the newest run, and may differ. The percentage is the share of the ",
-                term("ceiling", "ceiling"), "; a time leads to its run."),
+                "The times are the lowest verified p50 of each provider under the newest " +
+                "contract of the case. “Slower” and “faster” compare ours with the vendor in " +
+                "pairs in the newest run, so they can disagree with the times. The percentage is " +
+                "the share of the ", term("ceiling", "ceiling"), ". A time is a link to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
                 scopeChoice(branch, signal, (name) => {

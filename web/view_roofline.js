@@ -81,7 +81,7 @@ export async function rooflineView({ query, signal }) {
                 all.length === 0
                     ? "No case of this device has a known ceiling: the gate does not know its " +
                       "peaks, or none of its results is verified."
-                    : "No case of this kind."));
+                    : "No case matches these filters."));
             return;
         }
         const ofPoints = ({ gbps, peaks }) => ({
@@ -123,7 +123,7 @@ export async function rooflineView({ query, signal }) {
             h("p", { class: "quiet" }, "The newest verified result of each case",
                 main.length > 0 && " on the main branch", ", under the ",
                 term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
-                "rates and their share of the ceiling; a point leads to its case."),
+                "rates and their share of the ceiling. A point is a link to its case."),
             all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
             body,
         ],

@@ -94,7 +94,7 @@ export async function runsView({ query, signal }) {
             tools(filter, devices),
             unclear.map(([what, names]) => whichOne(what, names, filter)),
             runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
-                "No run is like that. ", h("a", { href: address("runs") }, "Show all")),
+                "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
             unclear.length === 0 && tableBox("Runs",
                 h("thead", {}, h("tr", {},
                     h("th", { scope: "col" },

@@ -143,12 +143,14 @@ const char *const store_sql_alerts[STORE_SQL_COUNT] = {
         "FROM result e CROSS JOIN run r ON r.id = e.run_id "
         "WHERE (e.run_id, e.track_id) > (?1, ?2) ORDER BY e.run_id, e.track_id LIMIT 1",
     [SQL_PUT_WATCH_MARK] = "UPDATE watch SET run_id = ?1, track_id = ?2 WHERE only = 1",
-    /* ?1: series, ?2: newest run, ?3: limit, of all runs; role 0 is the candidate */
+    /* ?1: series, ?2: newest run, ?3: limit, of all runs, ?4: track, ?5: regression's number;
+     * role 0 is the candidate */
     [SQL_WATCH_POINTS] =
         "SELECT p.time_ms, p.run_id, r.epoch, r.branch, r.revision_id, p.verdict, p.p50_ps,"
         " p.control_ps, p.baseline_p50_ps, p.ratio, p.baseline_ms, p.baseline_revision_id, "
-        "p.rel_err,"
-        " p.vendor_ppm FROM point p CROSS JOIN run r ON r.id = p.run_id "
+        "p.rel_err, p.vendor_ppm, CASE WHEN p.verdict = ?5 THEN (SELECT e.ratio FROM result e"
+        "  WHERE e.run_id = p.run_id AND e.track_id = ?4) END "
+        "FROM point p CROSS JOIN run r ON r.id = p.run_id "
         "WHERE p.series_id = ?1 AND p.run_id <= ?2 AND p.role = 0 "
         "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm DESC LIMIT ?3",
     /* ?1: track, ?2: newest run, ?3 ?4: time and run of the first, ?5: limit */

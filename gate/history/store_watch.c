@@ -131,6 +131,7 @@ static bool point_row(struct query *q, void *call)
         point.rel_err = column_real(q, 12);
     if (sqlite3_column_type(q->stmt, 13) != SQLITE_NULL)
         point.vendor_ratio = column_real(q, 13) / 1e6;
+    point.judged = column_real(q, 14);
     return c->fn(c->context, &point);
 }
 
@@ -142,6 +143,8 @@ enum gate_status store_watch_points(struct store *s, const struct watch_item *it
     bind_int(&q, item->series_id);
     bind_int(&q, item->run_id);
     bind_int(&q, limit);
+    bind_int(&q, item->track_id);
+    bind_int(&q, VERDICT_REGRESSION);
     return store_each_row(s, &q, point_row, &call, err);
 }
 

@@ -48,6 +48,7 @@ struct watch_point {
     double p50_ns, control_ns; /* 0: not known */
     double baseline_ns;        /* p50 of the baseline; the same */
     double ratio;              /* over the baseline's, from pairs; the same */
+    double judged;             /* of a regression: the ratio that its verdict names; the same */
     int64_t baseline_ms;       /* when that became the baseline; 0: not known */
     int64_t baseline_revision; /* of what commit; 0: not known */
     int64_t revision;          /* the run's own; 0: none */

@@ -246,14 +246,13 @@ static bool find_side(struct call *c, const char *device, struct compare_side *s
         return *status == GATE_OK;
     *status = GATE_OK;
     if (is_base)
-        reply_problem(c->reply, 404, "The '%s' of '%s' was not measured on its device.", s->text,
+        reply_problem(c->reply, 404, "No run of the %s of '%s' is known on its device.", s->text,
                       other->name);
     else
         reply_problem(
             c->reply, 404,
-            "The parameter '%s' names no run, or more than one: it must be a run's uuid "
-            "or 4 or more characters of its start, 7 or more digits of a commit, a branch, or "
-            "'parent' or 'merge-base' of the other.",
+            "The parameter '%s' must name one run: by a branch, 7 or more digits of a commit, a "
+            "uuid or 4 or more characters of its start, or 'parent' or 'merge-base' of the other.",
             s->name);
     return false;
 }

@@ -116,8 +116,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     store_packed_release(&in->packed);
     if (outcome == STORE_PUT_REFUSED) {
         log_message(LOG_LEVEL_WARNING, "a run is refused: %s", err->message);
-        refuse(w, 400, "",
-               "has a number that the history has no room for; the server's log says which");
+        refuse(w, 400, "", "a number of the document is out of range; the server's log says which");
         return GATE_OK;
     }
     if (status)

@@ -173,6 +173,6 @@ enum gate_status get_document(struct call *c)
         status = wanted.status;
     if (status != GATE_USAGE)
         return status;
-    reply_problem(c->reply, 404, "No run, or more than one, has this uuid.");
+    reply_problem(c->reply, 404, "No run has a uuid that begins like this, or several have.");
     return GATE_OK;
 }

@@ -229,6 +229,7 @@ static void find_regressions(struct episode_search *f)
         s.before = last_good(f, i);
         s.after_ns = p->p50_ns;
         s.before_ns = p->ratio > 0         ? p->p50_ns / p->ratio
+                      : p->judged > 0      ? p->p50_ns / p->judged
                       : p->baseline_ns > 0 ? p->baseline_ns
                                            : p->p50_ns;
         s.change = s.after_ns / s.before_ns - 1;

@@ -272,7 +272,7 @@ describe("alerts", { skip }, () => {
             await page.click(".selection button:text-is('Assign…')");
             await page.fill("dialog input[name=assignee]", "ana");
             await page.click("dialog button[type=submit]");
-            await page.locator("tbody tr", { hasText: "ana looks into it" }).waitFor();
+            await page.locator("tbody tr", { hasText: "ana works on it" }).waitFor();
         });
     });
 

@@ -126,13 +126,13 @@ describe("case", { skip }, () => {
             await page.waitForSelector(box);
             const details = page.locator("details", { hasText: "Hardware" });
             assert.match(await details.innerText(),
-                new RegExp(`Of run ${last[2].slice(0, 8)} they did not come: .*`));
+                new RegExp(`Of run ${last[2].slice(0, 8)} the counters could not be loaded: .*`));
             assert.deepEqual(await texts(page, "tbody td"),
                 ["61.0 % from 62.5 %", "25.0 % from 62.5 %"]);
             down = false;
             await page.click(summary);
             await page.click(summary);
-            await details.locator("text=did not come").waitFor({ state: "detached" });
+            await details.locator("text=could not be loaded").waitFor({ state: "detached" });
             assert.match(await details.innerText(), /2 of the last 6 regressions have/);
         });
         // A bucket has one verdict, so the newest runs are asked for one by one.
@@ -232,14 +232,14 @@ describe("case", { skip }, () => {
     test("the error over the vendor's is drawn, and is among the numbers", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
-            const label = page.locator(".plot-label", { hasText: "Error over the vendor's" });
+            const label = page.locator(".plot-label", { hasText: "Error ÷ the vendor's" });
             assert.equal(await label.isVisible(), true);
             assert.match(await label.locator(".term").getAttribute("data-term"), /^vendor_error$/);
             await page.click("summary:has-text('Numbers of the chart')");
             const table = page.locator("details.data table");
             await table.waitFor();
             const heads = await table.locator("th[scope=col], thead th").allInnerTexts();
-            const at = heads.findIndex((text) => /Error over the vendor's/.test(text));
+            const at = heads.findIndex((text) => /Error ÷ the vendor's/.test(text));
             assert.ok(at > 0, heads.join());
             const row = table.locator("tbody tr").first().locator("th, td");
             assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);

@@ -147,7 +147,7 @@ describe("compare", { skip }, () => {
             assert.equal(await page.locator("tbody tr").count(), 1);
             assert.match(page.url(), /q=gemv\+fp16/);
             await page.fill("input[type=search]", "no such case");
-            assert.match(await page.locator("main").innerText(), /No case of this kind/);
+            assert.match(await page.locator("main").innerText(), /No case matches these filters/);
             await page.goBack(); // before the choice of all, without what was typed since
             await until(page, (n) => document.querySelectorAll("tbody tr").length === n, slower);
             await page.goBack();

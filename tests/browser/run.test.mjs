@@ -494,7 +494,7 @@ describe("run", { skip }, () => {
             assert.equal(await page.locator("tr.reference").count(), 0);
             assert.equal(await page.locator(".panel .cycles").count(), 0);
             assert.match(await page.locator("tr.detail:not([hidden])").innerText(),
-                /by the control/);
+                /stored time, not in pairs/);
         });
     });
 

@@ -33,7 +33,7 @@ describe("runs", { skip }, () => {
             for (const text of await rows(page).allInnerTexts())
                 assert.match(text, /runner, GPU-5a5a5a5a, suite/);
             await filter(page, "machine", "no-such-machine");
-            assert.match(await page.locator("main").innerText(), /No run is like that/);
+            assert.match(await page.locator("main").innerText(), /No run matches these filters/);
         });
     });
 

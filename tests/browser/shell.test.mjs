@@ -283,7 +283,7 @@ describe("shell", { skip }, () => {
             await page.waitForSelector(".cards");
             for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
                 await it.open(page, hash); // to ask once more would not help
-                await page.click("main a:text-is('The same without choices')");
+                await page.click("main a:text-is('Remove the choices')");
                 await page.waitForSelector(".cards, main table, .tabs");
             }
         });
@@ -395,7 +395,7 @@ describe("shell", { skip }, () => {
             await it.withPage({ allowFailures: true }, async (page) => {
                 await it.open(page, "", other.url);
                 await page.waitForSelector("h1:text-is('This server is private')");
-                assert.match(await page.locator("main").innerText(), /Reading it takes a token/);
+                assert.match(await page.locator("main").innerText(), /Reading it needs a token/);
                 await page.locator("input[name=token]").waitFor(); // a module of its own
                 await page.fill("input[name=token]", "kg_wrong");
                 await page.click("button:text-is('Use it')");
@@ -434,7 +434,7 @@ describe("shell", { skip }, () => {
             await page.keyboard.press("Escape");
             assert.equal(await tip.count(), 0);
             await page.keyboard.press("Tab");
-            assert.match(await tip.innerText(), /own kernels/);
+            assert.match(await tip.innerText(), /own test kernels/);
         });
     });
 

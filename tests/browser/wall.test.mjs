@@ -171,7 +171,7 @@ describe("wall", { skip }, () => {
         const server = await serve(file, "--main-branch", "release");
         await it.withPage({}, async (page) => {
             await it.open(page, "", server.url);
-            assert.match(await page.locator("main > p").innerText(), /No run is of the main/);
+            assert.match(await page.locator("main > p").innerText(), /No run of the main/);
             assert.equal(await rows(page).count(), 24);
             await page.selectOption("select[name=op]", "gemm");
             await rowsAre(page, 6);
@@ -256,7 +256,7 @@ describe("wall", { skip }, () => {
             await page.selectOption("select[name=op]", "gemm");
             const failed = page.locator(".tools .failed");
             await failed.waitFor();
-            assert.match(await failed.innerText(), /not of these filters.*cannot be reached/s);
+            assert.match(await failed.innerText(), /before this choice.*cannot be reached/s);
             assert.ok(await page.locator("#offline").isVisible(), "at once");
             assert.equal(await rows(page).count(), 12);
             assert.equal(await page.locator(".outdated").count(), 1);
@@ -366,7 +366,7 @@ describe("wall", { skip }, () => {
             assert.ok(Math.max(...heights) <= 31, `rows of ${Math.max(...heights)} px`);
             await rows(page).nth(1).locator(".opener").click(); // one click
             assert.match(await page.locator(".detail").innerText(),
-                /against the stored baseline.*\d.% slower in .*can tell a change of/s);
+                /against the stored baseline.*\d.% slower in .*can tell from noise is/s);
             await page.mouse.wheel(0, 600);
             await until(page, () => scrollY > 300);
             assert.equal(await page.evaluate(() => Math.round(

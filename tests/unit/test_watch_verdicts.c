@@ -47,6 +47,21 @@ static void a_confirmed_regression_is_an_alert_at_once(void **state)
     history_end(&h);
 }
 
+/* The gate has divided by the control, and so the p50s alone would say something else. */
+static void a_regression_without_pairs_is_as_large_as_its_verdict_says(void **state)
+{
+    struct history h = history_begin(state);
+    h.spec.by_number = true;
+    add_ratio(&h, 3, 1, "pass");
+    h.spec.baseline_ns = 20000;
+    h.spec.ratio = 1.04;
+    h.spec.verdict = "regression";
+    history_add(&h, 1, 21400);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    assert_true(fabs(history_alerts(&h).alert[0].change - 0.04) < 1e-9);
+    history_end(&h);
+}
+
 /* The verdict may be about the error: the time is what it was, and has nowhere to return to. */
 static void a_regression_of_accuracy_ends_with_the_next_pass(void **state)
 {
@@ -342,6 +357,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_confirmed_regression_is_an_alert_at_once),
+        TEST(a_regression_without_pairs_is_as_large_as_its_verdict_says),
         TEST(a_regression_of_accuracy_ends_with_the_next_pass),
         TEST(a_range_begins_with_the_last_good_run),
         TEST(a_first_run_may_be_red),

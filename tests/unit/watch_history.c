@@ -44,7 +44,7 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
     if (spec->commit)
         set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", spec->commit);
     set_string(item, "verdict", spec->verdict ? spec->verdict : "pass");
-    set_string(item, "mode", spec->ratio > 0 ? "paired" : "none");
+    set_string(item, "mode", spec->ratio <= 0 ? "none" : spec->by_number ? "number" : "paired");
     if (spec->ratio > 0)
         set_number(cJSON_GetObjectItemCaseSensitive(item, "ratio"), "value", spec->ratio);
     if (spec->epoch)

@@ -19,6 +19,7 @@ struct spec {
     double p50_ns, control_ns, rel_err, baseline_ns;
     double vendor_ratio;                  /* below 0: none */
     double ratio;                         /* over the baseline, from pairs */
+    bool by_number;                       /* that ratio is to a stored time, not from pairs */
     const char *verdict;                  /* NULL: pass */
     const char *commit, *baseline_commit; /* NULL: those of the sample */
     int64_t baseline_ms;
