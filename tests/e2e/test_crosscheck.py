@@ -94,9 +94,55 @@ class Judgement(unittest.TestCase):
         self.assertIn("launch counts", explain((5, 7), (5, 7), (12, 11), large, l2))
         self.assertIn("tie", explain((97, 100), (99, 100), (96, 100), large, l2))
 
+    def test_reasons_of_the_profiler(self):
+        explain = crosscheck.explain_profile
+        self.assertIsNone(explain((90, 100), (8, 10), 1))
+        self.assertEqual(explain((90, 100), (11, 10), 1), "")
+        self.assertIn("one by one", explain((90, 100), (11, 10), 2))
+        self.assertIn("tie", explain((97, 100), (9.9, 10), 1))
+
     def test_flags_that_are_not_known(self):
         with self.assertRaises(ValueError):
             crosscheck.problem_of("attention_fwd/fp16/b1-h8-s512-d64/window")
+
+
+def table(launches, unit="ns"):
+    """What ncu writes for the kernels of these launches, in ns; the form is that of
+    tests/data/ncu-h200.csv."""
+    text = '==PROF== Connected to process 894 (python3.12)\n' \
+           '"ID","Process ID","Kernel Name","CC","gpu__time_duration.sum"\n' \
+           f'"","","","","{unit}"\n'
+    for launch in launches:
+        for name, time in [("spin_kernel", "1,024"), *launch]:
+            text += f'"0","894","{name}","9.0","{time}"\n'
+    return text
+
+
+class Profile(unittest.TestCase):
+    CASES = [["gemm/fp16/m4096-n4096-k4096", "matmul"], ["gemv/fp16/m2048-k2048", "mv"]]
+
+    def read(self, text):
+        return crosscheck.read_profile(text, self.CASES)
+
+    def test_kernels_of_a_launch_are_added_up_and_the_median_is_taken(self):
+        rounds = crosscheck.PROFILED_ROUNDS
+        launches = []
+        for i in range(rounds):
+            launches += [[("ours", f"{1000 + i}")],
+                         [("theirs", "1,500"), ("theirs, second", f"{500 + i}")]]
+        launches += [[("a", "9000000" if i == 0 else "3000")] for i in range(2 * rounds)]
+        found = self.read(table(launches))
+        self.assertEqual(found[self.CASES[0][0]], ((1.002, 2.002), 2))
+        self.assertEqual(found[self.CASES[1][0]], ((3.0, 3.0), 1))
+
+    def test_what_is_no_such_table(self):
+        whole = [[("k", "1000")]] * (4 * crosscheck.PROFILED_ROUNDS)
+        self.read(table(whole))
+        for text in ("", "==ERROR== ERR_NVGPUCTRPERM - no permission", table(whole[1:]),
+                     table(whole + [[("k", "1")]]), table([[]] + whole[1:]), table(whole, "us"),
+                     table([[("k", "n/a")]] + whole[1:])):
+            with self.assertRaises(ValueError, msg=text[:200]):
+                self.read(text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""crosscheck.py [--filter GLOB] RUN.json LIBRARY: wins over vendors, measured by other tools.
+"""crosscheck.py [--filter GLOB] [--profiler GLOB] RUN.json LIBRARY: wins over vendors, measured by
+other tools.
 
 Takes the cases of a `gate run --json` in which the candidate is faster than every vendor, and times
 its LIBRARY and PyTorch's own call for the same problem by two tools that share no code with the
@@ -9,14 +10,22 @@ which clears the L2 before each launch. The vendor is what PyTorch calls: cuBLAS
 the fastest of its backends. Both results are compared before anything is timed. Prints a table,
 and a reason for each case in which the tools disagree about who is faster; exit code 1: a result
 is wrong, or a disagreement has no reason. Needs a python3 with torch and triton, and a GPU.
+
+With --profiler the vendor's own profiler, Nsight Compute, is a third tool for the cases that match:
+the time of each kernel of a launch, added up, after the L2 was cleared.
 """
 import argparse
+import csv
 import ctypes
 import fnmatch
 import json
+import os
 import re
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 3}
 OPS = {"attention_fwd": 1, "gemm": 2, "gemv": 3, "linear_relu": 4, "linear_relu_bwd": 5}
@@ -25,6 +34,9 @@ HOST, CUDA = 1, 2
 RANK_MAX, TENSORS_MAX = 4, 6
 SAMPLE_US = 2000
 ROUNDS = 20
+PROFILED_ROUNDS = 5
+PROFILED_MAX_S = 100
+MARK = "spin_kernel"  # what torch.cuda._sleep() launches: one stands before each profiled launch
 TIE = 0.02       # closer than this nobody is faster
 SHORT_US = 20.0  # from here down the launch itself counts where launches are timed one by one
 ERROR_MAX = {"fp16": 5e-3, "bf16": 3e-2, "fp32": 1e-4, "tf32": 5e-3}  # relative, Frobenius
@@ -170,15 +182,12 @@ def faster(times):
     return 0 if abs(ratio - 1) < TIE else -1 if ratio < 1 else 1
 
 
-def explain(gate, events, bench, n_bytes, l2_bytes):
-    """Why the tools disagree: None where they agree, "" where no reason is known."""
+def disagreement(gate, tools):
+    """Why tools disagree with the gate: None where they agree, "" where no reason is known. tools:
+    the name of each, its times, and what would explain that it says something else."""
     said = faster(gate)
     reasons = []
-    for name, times, cause in (
-            ("events", events, n_bytes < l2_bytes and
-             "its inputs stay in the L2 there, the gate's rotate"),
-            ("do_bench", bench, min(gate) < SHORT_US and
-             "it times launches one by one, and the launch counts in so few us")):
+    for name, times, cause in tools:
         if faster(times) == said:
             continue
         if 0 in (faster(times), said) and abs(times[0] / times[1] - gate[0] / gate[1]) < 2 * TIE:
@@ -187,6 +196,20 @@ def explain(gate, events, bench, n_bytes, l2_bytes):
             return ""
         reasons.append(f"{name}: {cause}")
     return "; ".join(reasons) or None
+
+
+def explain(gate, events, bench, n_bytes, l2_bytes):
+    return disagreement(gate, (
+        ("events", events, n_bytes < l2_bytes and
+         "its inputs stay in the L2 there, the gate's rotate"),
+        ("do_bench", bench, min(gate) < SHORT_US and
+         "it times launches one by one, and the launch counts in so few us")))
+
+
+def explain_profile(gate, times, n_kernels):
+    return disagreement(gate, (
+        ("ncu", times, n_kernels > 1 and
+         "it runs the kernels of a launch one by one, and adds up their times alone"),))
 
 
 # ---- measuring ----
@@ -308,9 +331,89 @@ def measure(torch, triton, library, name):
             "events": rows[best], "bench": bench, "n_bytes": case.n_bytes}
 
 
+def print_row(name, vendor, pairs, reason, wrong=""):
+    columns = [f"{a:9.2f} / {b:9.2f} {a / b:6.3f}" for a, b in pairs]
+    print(f"{name:<50} {vendor:<7} {'  '.join(columns)}  {wrong}"
+          f"{'agree' if reason is None else reason or 'DISAGREE, no reason known'}", flush=True)
+
+
+# ---- the vendor's profiler ----
+
+def launch_under_profiler(torch, library, cases):
+    """Launches each (case, vendor) as the profiler is to see it: ours and the vendor's in turn."""
+    sweep = torch.empty(4 * torch_device(torch).l2_bytes, device="cuda", dtype=torch.uint8)
+    for name, vendor in cases:
+        case = Case(torch, library, name)
+        calls = [case.ours, vendor_calls(torch, name, case.inputs)[vendor]]
+        for call in calls:
+            call()
+        for call in calls * PROFILED_ROUNDS:
+            sweep.zero_()
+            torch.cuda.synchronize()
+            torch.cuda.profiler.start()
+            torch.cuda._sleep(1)  # pylint: disable=protected-access
+            call()
+            torch.cuda.synchronize()
+            torch.cuda.profiler.stop()
+
+
+def read_profile(text, cases):
+    """{case: ((median us of ours, of the vendor's), most kernels of a launch)} of ncu's table."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        raise ValueError("ncu wrote no table: " + " ".join(text.split())[:200])
+    header, units, *rows = csv.reader(lines[start:])
+    name, time = header.index("Kernel Name"), header.index("gpu__time_duration.sum")
+    if units[time] not in ("ns", "nsecond"):
+        raise ValueError(f"ncu's unit of time is '{units[time]}'")
+    launches = []
+    for row in rows:
+        if MARK in row[name]:
+            launches.append([])
+        else:
+            launches[-1].append(float(row[time].replace(",", "")) / 1000)
+    if len(launches) != 2 * PROFILED_ROUNDS * len(cases) or not all(launches):
+        raise ValueError(f"ncu saw {len(launches)} launches of {len(cases)} cases")
+    found = {}
+    for i, (case, _) in enumerate(cases):
+        of_case = launches[2 * PROFILED_ROUNDS * i:2 * PROFILED_ROUNDS * (i + 1)]
+        found[case] = (tuple(statistics.median(map(sum, of_case[side::2])) for side in (0, 1)),
+                       max(map(len, of_case)))
+    return found
+
+
+def profile(cases, run, library):
+    """What ncu says of these (case, vendor), asked in a process of its own; {} and a line where it
+    says nothing."""
+    ncu = shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
+    if not ncu:
+        print("# ncu is neither on PATH nor in /usr/local/cuda/bin")
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "ncu.csv")
+        command = [ncu, "--csv", "--page=raw", "--print-units=base", "--clock-control=none",
+                   "--cache-control=none", "--profile-from-start=off", "--log-file", log,
+                   "--metrics", "gpu__time_duration.sum", sys.executable,
+                   os.path.abspath(__file__), "--launch", json.dumps(cases), run, library]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False, timeout=PROFILED_MAX_S)
+            with open(log, encoding="utf-8", errors="replace") as file:
+                return read_profile(file.read(), cases)
+        except subprocess.TimeoutExpired:
+            print(f"# ncu took more than {PROFILED_MAX_S} s")
+        except (OSError, ValueError) as error:
+            print(f"# {error}; {done.stderr.strip()[-300:]}")
+    return {}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--filter", default="*", help="only the cases whose id matches")
+    parser.add_argument("--profiler", metavar="GLOB", help="ask ncu about the cases that match")
+    parser.add_argument("--launch", metavar="CASES", help=argparse.SUPPRESS)  # what runs under ncu
     parser.add_argument("run", help="the document of a `gate run --json`")
     parser.add_argument("library", help="the candidate of that run")
     options = parser.parse_args()
@@ -328,22 +431,31 @@ def main():
         sys.exit("crosscheck.py: torch sees no GPU")
     device = torch_device(torch)
     library, bad = Library(options.library, device), 0
+    if options.launch:
+        launch_under_profiler(torch, library, json.loads(options.launch))
+        sys.exit(0)
     print(f"# torch {torch.__version__}, triton {triton.__version__}, "
           f"{torch.cuda.get_device_name()}; us of candidate / vendor, and the ratio")
+    vendors = {}
     for name, gate in won.items():
         m = measure(torch, triton, library, name)
         if not m:
             print(f"{name:<50} PyTorch has no call for it")
             continue
-        columns = [f"{a:9.2f} / {b:9.2f} {a / b:6.3f}"
-                   for a, b in (gate, m["events"], m["bench"])]
+        vendors[name] = m["vendor"]
         reason = explain(gate, m["events"], m["bench"], m["n_bytes"], device.l2_bytes)
         wrong = not m["error"] <= m["limit"]
         bad += wrong or reason == ""
-        print(f"{name:<50} {m['vendor']:<7} {'  '.join(columns)}  "
-              f"{'WRONG, error %.2g' % m['error'] if wrong else ''}"
-              f"{'agree' if reason is None else reason or 'DISAGREE, no reason known'}",
-              flush=True)
+        print_row(name, m["vendor"], (gate, m["events"], m["bench"]), reason,
+                  f"WRONG, error {m['error']:.2g} " if wrong else "")
+    asked = [(name, vendor) for name, vendor in vendors.items()
+             if options.profiler and fnmatch.fnmatch(name, options.profiler)]
+    if asked:
+        print("# the same by the gate and by ncu")
+        for name, (times, n) in profile(asked, options.run, options.library).items():
+            reason = explain_profile(won[name], times, n)
+            bad += reason == ""
+            print_row(name, vendors[name], (won[name], times), reason)
     sys.exit(1 if bad else 0)
 
 
