@@ -196,6 +196,18 @@ class Import(Records):
         message = self.gate("import", "run.json", expect=74)
         self.assertIn(f"run.json:{line}:16: /policy/threshold: must be more than 0, is 0", message)
 
+    def test_a_run_of_another_commit_or_branch_is_refused(self):
+        """A job with a token imports what a job with the code of a change measured."""
+        git = document(1)["git"]
+        self.write("run.json", json.dumps(document(1)))
+        for wrong in (["--commit", "f" * 40], ["--branch", "other"],
+                      ["--commit", git["commit"], "--branch", "other"]):
+            self.assertIn(f", not of '{wrong[-1]}'",
+                          self.gate("import", *wrong, "run.json", expect=74))
+        self.assertEqual(self.count(), 0)
+        self.gate("import", "--commit", git["commit"], "--branch", git["branch"], "run.json")
+        self.assertEqual(self.count(), 1)
+
     def test_hostile_input(self):
         for text in ("", " \n\n", "[]", "null", "[" * 100000, '{"a":1,"a":2}', "{}",
                      '{"schema":"gate-run/2"}', "\0", "1e999", '"\\ud800"', "{}{}"):

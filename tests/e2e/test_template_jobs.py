@@ -217,10 +217,18 @@ class OnGitHub(Jobs):
         step = steps["Push to the tracking server"]
         # One for pull requests and the main branch: a red run's library may be accepted.
         self.assertEqual(step["env"]["GATE_TOKEN"], "${{ secrets.GATE_TOKEN }}")
+        event = "${{ github.event.workflow_run.head_%s }}"
+        self.assertEqual((step["env"]["HEAD"], step["env"]["BRANCH"]),
+                         (event % "sha", event % "branch"))
         tracker = self.tracker()
         self.outcome("report/")
-        env = {name: value for name, value in step["env"].items() if name != "GATE_TOKEN"}
-        self.shell(step["run"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        env = {**step["env"], "GATE_TOKEN": TRACKER_TOKEN, "HEAD": HEAD}
+        refused = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=self.folder, check=False,
+                                 env={**self.env, **env, "BRANCH": "faster"}, capture_output=True,
+                                 text=True)
+        self.assertIn("is of branch 'main', not of 'faster'", refused.stderr)
+        self.assertEqual(tracker.runs, {})
+        self.shell(step["run"], **{**env, "BRANCH": "main"})
         self.assert_sent(tracker)
 
     def test_the_comment_links_to_the_run(self):
@@ -319,7 +327,10 @@ class OnGitLab(Jobs):
         self.outcome(folder)
         job = pipeline["kernel-gate-comment"]
         env = {name: value for name, value in job["variables"].items() if name != "GATE"}
-        self.shell(job["script"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        env.update(GATE_TOKEN=TRACKER_TOKEN, CI_COMMIT_SHA=HEAD)
+        self.shell(job["script"], **env, CI_MERGE_REQUEST_SOURCE_BRANCH_NAME="faster")
+        self.assertEqual(tracker.runs, {})
+        self.shell(job["script"], **env, CI_COMMIT_BRANCH="main")
         self.assert_sent(tracker)
 
     def test_a_fork_s_merge_request_has_no_job(self):
