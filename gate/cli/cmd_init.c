@@ -318,6 +318,30 @@ static enum gate_status write_config(const struct init *i)
     return status;
 }
 
+/* Is the pipeline that is there the one that an earlier call wrote for this folder? */
+static bool is_own_pipeline(const struct init *i)
+{
+    char path[1100], line[1100];
+    struct buf text;
+    snprintf(path, sizeof path, "%s.gitlab-ci.yml", i->top);
+    snprintf(line, sizeof line, "    - cd \"./%s\" # the folder of gate.json", i->inside);
+    buf_init(&text, FILE_MAX_BYTES);
+    bool own = !file_read(path, &text, NULL) && has_line(&text, line, strlen(line));
+    buf_release(&text);
+    return own;
+}
+
+static enum gate_status write_gitlab(const struct init *i)
+{
+    if (!is_at_top(i, ".gitlab-ci.yml") || is_own_pipeline(i))
+        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
+    enum gate_status status = write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
+    if (!status)
+        printf("to do     add this line to .gitlab-ci.yml: "
+               "include: [{local: kernel-gate.gitlab-ci.yml}]\n");
+    return status;
+}
+
 static enum gate_status write_ci(const struct init *i)
 {
     if (!strcmp(i->ci, "github")) {
@@ -329,12 +353,8 @@ static enum gate_status write_ci(const struct init *i)
     }
     if (!strcmp(i->ci, "slurm"))
         return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
-    if (!strcmp(i->ci, "gitlab") && !is_at_top(i, ".gitlab-ci.yml"))
-        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
-    if (!strcmp(i->ci, "gitlab")) {
-        printf("include it in .gitlab-ci.yml by   include: [{local: kernel-gate.gitlab-ci.yml}]\n");
-        return write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
-    }
+    if (!strcmp(i->ci, "gitlab"))
+        return write_gitlab(i);
     printf("no CI file: --ci github, gitlab or slurm writes one\n");
     return GATE_OK;
 }

@@ -113,6 +113,14 @@ class Init(Repository):
                       self.gate("init", "--ci", "gitlab", folder="gpu").stdout)
         self.assertTrue(os.path.exists(self.file("kernel-gate.gitlab-ci.yml")))
 
+    def test_a_second_call_knows_its_own_pipeline(self):
+        self.gate("init", "--ci", "gitlab")
+        self.assertIn("kept      .gitlab-ci.yml", self.gate("init").stdout)
+        said = self.gate("init", "--library", "out/l.so", "--force").stdout
+        self.assertIn("replaced  .gitlab-ci.yml", said)
+        self.assertIn("out/l.so", self.read(".gitlab-ci.yml"))
+        self.assertFalse(os.path.exists(self.file("kernel-gate.gitlab-ci.yml")))
+
     def test_a_pipeline_that_is_there_stays(self):
         self.write(".gitlab-ci.yml", "mine: {}\n")
         self.assertIn("kernel-gate.gitlab-ci.yml", self.gate("init").stdout)
