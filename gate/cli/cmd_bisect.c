@@ -18,6 +18,7 @@
 #include "gate/bisect/measure.h"
 #include "gate/bisect/search.h"
 #include "gate/cli/run_request.h"
+#include "gate/cli/run_setup.h"
 #include "gate/library/machine_code.h"
 
 #define TRIES_MAX 3 /* of a commit that gets no verdict */
@@ -350,6 +351,21 @@ static int answer(const struct bisect_hunt *h, const struct search *s, const str
 
 /* ---- the command ---- */
 
+/* Builds take minutes: a case that is in no suite is known before them. */
+static enum gate_status check_case(const struct bisect_hunt *h, struct gate_error *err)
+{
+    struct run_setup setup = {0};
+    enum gate_status status = run_setup_suite(&h->request->run, h->how.device, &setup, err);
+    bool found = false;
+    for (size_t i = 0; i < setup.suite.n_cases && !found && !status; i++)
+        found = !strcmp(setup.suite.cases[i].id, h->how.case_id);
+    if (!status && !found)
+        status = gate_fail(err, GATE_USAGE, "suite '%.300s' has no case '%.200s'",
+                           setup.suite.file.name, h->how.case_id);
+    suite_free(&setup.suite);
+    return status;
+}
+
 /* What a journal's findings hold for. */
 static void describe(const struct bisect_hunt *h, struct buf *out)
 {
@@ -392,7 +408,9 @@ static int hunt(struct bisect_hunt *h, struct gate_error *err)
     struct revision good;
     struct search search = {0};
     struct comparison m = {0};
-    enum gate_status status = commits_between(r->good, r->bad, &h->commits, err);
+    enum gate_status status = check_case(h, err);
+    if (!status)
+        status = commits_between(r->good, r->bad, &h->commits, err);
     if (!status && !(h->findings = calloc(h->commits.n, sizeof *h->findings)))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!status)

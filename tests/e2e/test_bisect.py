@@ -185,7 +185,9 @@ class Bisect(FakeRuns):
         self.assertIn("nope", self.bisect("--good", "nope", status=64).stderr)
         self.assertIn("before", self.bisect("--good", "HEAD", "--bad", "HEAD~1", status=64).stderr)
         self.bisect("--good", "HEAD", status=64)
-        self.bisect("--case", "gemm/fp32/m9-n9-k9", status=64)
+        done = self.bisect("--case", "gemm/fp32/m9-n9-k9", status=64)
+        self.assertIn("has no case 'gemm/fp32/m9-n9-k9'", done.stderr)
+        self.assertNotIn("building", done.stderr)
         self.bisect("--filter", "x", status=64)
 
 
