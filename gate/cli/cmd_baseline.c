@@ -201,7 +201,9 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
         status = command_write(NULL, &l.objects, err);
     } else if (status == GATE_OK) {
         if (!l.n)
-            buf_puts(&l.text, "no baseline is stored; gate run --accept-new makes the first\n");
+            buf_printf(
+                &l.text, "no baseline%s%s is stored; gate run --accept-new makes the first\n",
+                a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
         else if (!log)
             table_write(l.table, &l.style, &l.text);
         status = command_write(NULL, &l.text, err);

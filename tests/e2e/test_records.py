@@ -653,6 +653,8 @@ class Baseline(Records):
             self.assertEqual(self.gate("baseline", command),
                              "no baseline is stored; gate run --accept-new makes the first\n")
             self.assertEqual(self.gate("baseline", command, "--json"), "[]\n")
+        self.assertIn("no baseline of device model nvidia-a100 is stored",
+                      self.gate("baseline", "show", "--device-model", "nvidia-a100"))
 
     def test_no_folder(self):
         self.import_runs(document(1))
