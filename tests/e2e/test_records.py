@@ -353,6 +353,7 @@ class History(Records):
         out = self.gate("history", CASE)
         self.assertLess(out.index("nvidia-a100"), out.index("nvidia-h200"))
         self.assertLess(out.index("23.98 us"), out.index("26.21 us"))
+        self.assertRegex(out, r" [0-9.]+ TFLOP/s +[0-9.]+ GB/s ")
         points = json.loads(self.gate("history", CASE, "--json", "--device-model", "nvidia-h200"))
         ours = [p["p50_ns"] for p in points if p["role"] == "candidate"]
         self.assertEqual(ours, [FAST, SLOW])
