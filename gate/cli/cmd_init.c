@@ -64,7 +64,7 @@ static const struct option_def options[] = {
      .fallback = "baselines"},
     {.name = "main-branch",
      .value = "BRANCH",
-     .help = "what others are merged into",
+     .help = "the branch that others are merged into",
      .type = OPTION_TEXT,
      AT(main_branch),
      .fallback = "what git says, else main"},
@@ -82,7 +82,7 @@ static const struct option_def options[] = {
      .type = OPTION_FLAG,
      AT(example)},
     {.name = "force",
-     .help = "replace files that are there; without it they are kept",
+     .help = "replace files that exist; without it they are kept",
      .type = OPTION_FLAG,
      AT(force)},
     {0},
@@ -93,8 +93,8 @@ const struct command command_init = {
     .summary = "write gate.json, a suite and a CI job into this repository",
     .about = "Writes gate.json, so that no command needs an option in this repository; a suite of "
              "a few problems, to be replaced by your own; and the job for the CI system that it "
-             "finds. Each file that is written or kept is named. A gate.json that is kept decides "
-             "what the others say.",
+             "finds. It prints the name of each file that it writes or keeps. A gate.json that is "
+             "there already is kept, and the other files are written for what it says.",
     .groups = {{options, 0}},
     .main = cmd_init,
 };
@@ -425,9 +425,10 @@ static void choose_build(struct init *i)
 static void print_next(const struct init *i)
 {
     if (i->is_guess)
-        printf("guessed   that '%s' makes the library %s: if not, give --library, --build and "
-               "--force, or --example to begin with a library that works\n",
-               i->build, i->library);
+        printf(
+            "guessed   that '%s' makes the library %s. If it does not, call gate init again with "
+            "--library, --build and --force, or with --example for a library that works\n",
+            i->build, i->library);
     printf("\nNext, on the machine that measures:\n"
            "  git add -A && git commit     # a baseline names the commit that makes it\n"
            "  %s\n"

@@ -541,7 +541,7 @@ class Baseline(Records):
             else:
                 case["processes"] = faulty
             self.import_runs(run)
-            self.assertIn("no time of the control", self.accept("--reason", "r", expect=74))
+            self.assertIn("did not time the control", self.accept("--reason", "r", expect=74))
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
     def test_measurements_that_do_not_count(self):
