@@ -166,8 +166,8 @@ static enum gate_status open_beside(struct file_writer *w, const struct stat *ol
     w->fd = open_temporary(w->folder, 0666, w->temporary, sizeof(w->temporary));
     if (w->fd < 0) {
         w->temporary[0] = '\0';
-        return gate_fail(err, GATE_IO, "cannot write '%s': no new file in '%s': %s", w->name,
-                         w->folder, strerror(errno));
+        return gate_fail(err, GATE_IO, "cannot write '%s': cannot create a file in '%s': %s",
+                         w->name, w->folder, strerror(errno));
     }
     if (old && fchmod(w->fd, old->st_mode & 07777) < 0)
         return writer_failed(w, errno, err);

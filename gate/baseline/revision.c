@@ -139,7 +139,7 @@ static void compare_code(const char *path, const char *code_sha256, char *why, s
     struct gate_error err = {0};
     why[0] = '\0';
     if (!code_sha256 || !code_sha256[0])
-        snprintf(why, why_size, "and of the stored one's machine code there is no record");
+        snprintf(why, why_size, "and the machine code of the stored one is not recorded");
     else if (machine_code_of_file(path, code, &err))
         utf8_print(why, why_size, "and %.200s", err.message);
     else if (strcmp(code, code_sha256) != 0)

@@ -254,8 +254,8 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     };
     if (!read_medians(c, &out->entry))
         return gate_fail(err, GATE_IO,
-                         "run %s has no time of the control beside '%s', and a baseline needs one: "
-                         "measure the case again",
+                         "run %s did not time the control kernel with '%s', and a baseline needs "
+                         "that: measure the case again",
                          d->uuid, c->id);
     /* Its processes may be others than those of the p50. */
     out->entry.p90_ns = out->entry.p50_ns * (arm->timing.p90_ns / arm->timing.p50_ns);

@@ -62,14 +62,12 @@ const struct command command_baseline = {
         "  show    lists them\n"
         "  log     lists their changes, oldest first, with reasons and authors\n"
         "  accept  makes the newest verified measurement of CASE in the database the "
-        "baseline, even when it is slower, and logs who did so and why. It refuses when the newest "
-        "run of the case does not count, because its verdict is wrong or environment: measure "
-        "again, or name a run with --run. CASE may be a pattern of several, such as 'gemm/*': all "
-        "that the newest run, or that of --run, measured, or none of them when one does not "
-        "count\n"
-        "  fetch   gets the libraries of the baselines that are not in the artifact cache "
-        "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
-        "there\n",
+        "baseline, even when it is slower, and logs the author and the reason. It refuses when the "
+        "verdict of the newest run of the case is wrong or environment: measure again, or name "
+        "another run with --run. CASE may be a pattern, such as 'gemm/*': it takes all matching "
+        "cases of the newest run, or of that of --run, or none of them when one is refused\n"
+        "  fetch   gets those libraries of the baselines that are not in the cache from the "
+        "tracking server, and checks their SHA-256. Exit code 3: some were not found\n",
     .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
     .main = cmd_baseline,
 };
@@ -201,7 +199,9 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
         status = command_write(NULL, &l.objects, err);
     } else if (status == GATE_OK) {
         if (!l.n)
-            buf_puts(&l.text, "no baseline is stored; gate run --accept-new makes the first\n");
+            buf_printf(
+                &l.text, "no baseline%s%s is stored; gate run --accept-new makes the first\n",
+                a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
         else if (!log)
             table_write(l.table, &l.style, &l.text);
         status = command_write(NULL, &l.text, err);

@@ -18,6 +18,7 @@
 #include "gate/bisect/measure.h"
 #include "gate/bisect/search.h"
 #include "gate/cli/run_request.h"
+#include "gate/cli/run_setup.h"
 #include "gate/library/machine_code.h"
 
 #define TRIES_MAX 3 /* of a commit that gets no verdict */
@@ -45,7 +46,7 @@ static const struct option_def options[] = {
      .fallback = "HEAD"},
     {.name = "pause",
      .value = "SECONDS",
-     .help = "before a suspicion is confirmed",
+     .help = "rest before a suspected change is measured again",
      .type = OPTION_NUMBER,
      AT(run.policy.pause_s),
      .most = 3600,
@@ -62,12 +63,12 @@ const struct command command_bisect = {
     .operands = "--case ID --good COMMIT [--bad COMMIT]",
     .summary = "find the commit that made a case slower or wrong",
     .about =
-        "Builds commits between two of them and compares each with the good one in the same "
-        "processes, until one is left: the first that is over half of the slowdown, or that is "
-        "wrong. A commit that does not build, or gets no verdict in three runs, is gone round; "
-        "commits of equal machine code are one. It goes along the first parents, so that a merge "
-        "is one commit. What is found is kept in the cache: the same command goes on after an "
-        "interruption, and the runs are in a database of their own.\n",
+        "Builds commits between a good and a bad one and compares each with the good one in the "
+        "same processes, until one is left: the first that has more than half of the slowdown, or "
+        "that is wrong. A commit that does not build, or gets no verdict in three runs, is "
+        "skipped. Commits of equal machine code are measured once. The search follows the first "
+        "parents, so that a merge counts as one commit. Results are kept in the cache: the same "
+        "command continues after an interruption. The runs go into a database of their own.\n",
     .groups = {{request_options, offsetof(struct bisect_request, run)},
                {request_measure_options, offsetof(struct bisect_request, run)},
                {request_library_options, offsetof(struct bisect_request, run)},
@@ -190,7 +191,7 @@ static enum gate_status look_at(struct bisect_hunt *h, size_t i, const struct re
     command_note(&command_bisect, "%.12s is %s%s%.300s", h->commits.id[i],
                  f->state == SEARCH_GOOD  ? "good"
                  : f->state == SEARCH_BAD ? "bad"
-                                          : "gone round",
+                                          : "skipped",
                  f->reason[0] ? ": " : "", f->reason);
     /* A build may fail for what is mended later, as a full disk: the next call tries it again. */
     return status ? GATE_OK : findings_put(&h->journal, h->commits.id[i], f, err);
@@ -350,6 +351,21 @@ static int answer(const struct bisect_hunt *h, const struct search *s, const str
 
 /* ---- the command ---- */
 
+/* Builds take minutes: a case that is in no suite is known before them. */
+static enum gate_status check_case(const struct bisect_hunt *h, struct gate_error *err)
+{
+    struct run_setup setup = {0};
+    enum gate_status status = run_setup_suite(&h->request->run, h->how.device, &setup, err);
+    bool found = false;
+    for (size_t i = 0; i < setup.suite.n_cases && !found && !status; i++)
+        found = !strcmp(setup.suite.cases[i].id, h->how.case_id);
+    if (!status && !found)
+        status = gate_fail(err, GATE_USAGE, "suite '%.300s' has no case '%.200s'",
+                           setup.suite.file.name, h->how.case_id);
+    suite_free(&setup.suite);
+    return status;
+}
+
 /* What a journal's findings hold for. */
 static void describe(const struct bisect_hunt *h, struct buf *out)
 {
@@ -392,7 +408,9 @@ static int hunt(struct bisect_hunt *h, struct gate_error *err)
     struct revision good;
     struct search search = {0};
     struct comparison m = {0};
-    enum gate_status status = commits_between(r->good, r->bad, &h->commits, err);
+    enum gate_status status = check_case(h, err);
+    if (!status)
+        status = commits_between(r->good, r->bad, &h->commits, err);
     if (!status && !(h->findings = calloc(h->commits.n, sizeof *h->findings)))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!status)
@@ -433,7 +451,7 @@ int cmd_bisect(int argc, char **argv)
                                     .budget_ms = r.run.policy.budget_ms,
                                     .pause_s = r.run.policy.pause_s,
                                     .wait_s = r.run.wait_s}};
-    interrupt_announce("bisect", "the same command goes on with what is found by now");
+    interrupt_announce("bisect", "the same command continues with what was found");
     code = hunt(&h, &err);
     journal_close(&h.journal);
     commits_release(&h.commits);

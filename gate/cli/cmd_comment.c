@@ -112,7 +112,7 @@ const struct command command_comment = {
         "a "
         "newer one.\n",
     .groups = {{options, 0}},
-    .ending = "Exit codes: 0 the comment is there, 3 the change has moved on and nothing was "
+    .ending = "Exit codes: 0 the comment is written, 3 the change has moved on and nothing was "
               "written, 4 no libcurl here or not the server that was meant, 64 usage, 74 a file or "
               "the service does not answer as it should.\n",
     .main = cmd_comment,
@@ -257,7 +257,7 @@ static enum gate_status prepare(struct work *w, struct gate_error *err)
     enum gate_status status = GATE_OK;
     if (!comment_marker(a->name, w->marker, sizeof w->marker))
         return gate_fail(err, GATE_USAGE,
-                         "--name '%.80s' is no name: letters, digits, '.', '_' and single '-'",
+                         "--name is '%.80s', expected letters, digits, '.', '_' and single '-'",
                          a->name);
     if (a->dry_run)
         w->target.service = a->target.service && !strcmp(a->target.service, "gitlab")

@@ -49,7 +49,7 @@ static const struct option_def options[] = {
     {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
     {.name = "output",
      .value = "FILE",
-     .help = "write there instead of to standard output; whole or not at all",
+     .help = "write to this file in place of standard output; complete or not at all",
      .type = OPTION_TEXT,
      AT(output)},
     DB_OPTION(struct export_arguments, db),

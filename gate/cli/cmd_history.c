@@ -107,10 +107,8 @@ static void add_row(struct history *h, const struct store_point *p)
     snprintf(text, sizeof(text), "%.2f %%", 50 * (p->p50_hi_ns - p->p50_lo_ns) / p->p50_ns);
     table_cell(h->table, TERM_DIM, text);
     table_cell(h->table, TERM_PLAIN, units_duration(p->p90_ns, text));
-    snprintf(text, sizeof(text), "%.4g", p->tflops);
-    table_cell(h->table, TERM_PLAIN, text);
-    snprintf(text, sizeof(text), "%.4g", p->gbps);
-    table_cell(h->table, TERM_PLAIN, text);
+    table_cell(h->table, TERM_PLAIN, units_flops(p->tflops, text));
+    table_cell(h->table, TERM_PLAIN, units_rate(p->gbps, "GB/s", text));
     bool compared = candidate && p->baseline_p50_ns > 0;
     table_cell(h->table, TERM_PLAIN,
                compared ? units_change(p->p50_ns / p->baseline_p50_ns, text) : "");
@@ -135,7 +133,7 @@ static enum gate_status add_points(struct history *h, const cJSON *track, struct
     static const struct table_column columns[] = {
         {"time (UTC)", false, 0}, {"commit", false, 0},  {"provider", false, 0},
         {"kernel", false, 2},     {"p50", true, 0},      {"\xc2\xb1", true, 5},
-        {"p90", true, 4},         {"TFLOP/s", true, 3},  {"GB/s", true, 3},
+        {"p90", true, 4},         {"compute", true, 3},  {"memory", true, 3},
         {"vs baseline", true, 0}, {"verdict", false, 0}, {"run", false, 1},
     };
     size_t before = h->n_points;

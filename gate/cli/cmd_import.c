@@ -19,7 +19,7 @@
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 
 struct import_arguments {
-    const char *db;
+    const char *db, *commit, *branch;
     bool json;
 };
 
@@ -28,6 +28,16 @@ static const struct option_def options[] = {
      .help = "print the counts as JSON",
      .type = OPTION_FLAG,
      .at = offsetof(struct import_arguments, json)},
+    {.name = "commit",
+     .value = "HASH",
+     .help = "refuse a run of another commit",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct import_arguments, commit)},
+    {.name = "branch",
+     .value = "NAME",
+     .help = "refuse a run of another branch",
+     .type = OPTION_TEXT,
+     .at = offsetof(struct import_arguments, branch)},
     DB_OPTION(struct import_arguments, db),
     {0},
 };
@@ -42,13 +52,16 @@ const struct command command_import = {
              "or not at all. A run that is there already is left alone, so an import can be "
              "repeated. A faulty document ends the import with exit code 74 and the line of the "
              "fault; the documents before it stay stored, those from it on are not. The database "
-             "is made when it is not there.",
+             "is made when it is not there. A job that imports what another job measured gives "
+             "--commit and --branch from its own variables, since the document is what the other "
+             "job says.",
     .groups = {{options, 0}},
     .main = cmd_import,
 };
 
 struct import {
     const char *name; /* of the input, for messages */
+    const struct import_arguments *arguments;
     FILE *in;
     struct store *store;
     size_t n_stored, n_existed;
@@ -88,6 +101,22 @@ static bool is_blank(const struct buf *text)
     return strspn(text->data, " \t\r\n") == text->len;
 }
 
+/* Is the run of the commit and the branch that it has to be of? */
+static enum gate_status check_origin(const struct import *im, unsigned line,
+                                     const struct document *d, struct gate_error *err)
+{
+    const struct import_arguments *a = im->arguments;
+    const char *commit = d->git.commit ? d->git.commit : "",
+               *branch = d->git.branch ? d->git.branch : "";
+    if (a->commit && strcmp(a->commit, commit) != 0)
+        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of commit '%s', not of '%s'", im->name,
+                         line, d->uuid, commit, a->commit);
+    if (a->branch && strcmp(a->branch, branch) != 0)
+        return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of branch '%s', not of '%s'", im->name,
+                         line, d->uuid, branch, a->branch);
+    return GATE_OK;
+}
+
 static enum gate_status store_document_text(struct import *im, unsigned line,
                                             const struct buf *text, struct gate_error *err)
 {
@@ -102,6 +131,11 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
         fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
         document_release(&d);
         return GATE_IO;
+    }
+    status = check_origin(im, line, &d, err);
+    if (status != GATE_OK) {
+        document_release(&d);
+        return status;
     }
     status = store_put_run(im->store, &d, text->data, text->len, &existed, err);
     document_release(&d);
@@ -168,15 +202,14 @@ static enum gate_status import_input(struct import *im, struct gate_error *err)
     return status;
 }
 
-static enum gate_status import_file(struct import *im, const char *db, const char *path,
-                                    struct gate_error *err)
+static enum gate_status import_file(struct import *im, const char *path, struct gate_error *err)
 {
     bool standard = strcmp(path, "-") == 0;
     im->name = standard ? "standard input" : path;
     im->in = standard ? stdin : fopen(path, "re");
     if (!im->in)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
-    enum gate_status status = store_open(db, STORE_READ_WRITE, &im->store, err);
+    enum gate_status status = store_open(im->arguments->db, STORE_READ_WRITE, &im->store, err);
     if (status == GATE_OK)
         status = import_input(im, err);
     store_close(im->store);
@@ -195,16 +228,16 @@ static int print_counts(const struct import *im, bool json)
 
 int cmd_import(int argc, char **argv)
 {
-    struct import im = {0};
     struct import_arguments a = {.db = DEFAULT_DB};
+    struct import im = {.arguments = &a};
     struct gate_error err;
     int exit_code;
 
     if (!options_read(&command_import, &a, 1, argc, argv, NULL, &exit_code))
         return exit_code;
     if (optind == argc)
-        return command_usage(&command_import, "which FILE?");
-    enum gate_status status = import_file(&im, a.db, argv[optind], &err);
+        return command_usage(&command_import, "name a FILE, or - for standard input");
+    enum gate_status status = import_file(&im, argv[optind], &err);
     if (status == GATE_OK)
         return print_counts(&im, a.json);
     if (im.n_stored + im.n_existed > 0)

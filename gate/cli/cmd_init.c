@@ -64,7 +64,7 @@ static const struct option_def options[] = {
      .fallback = "baselines"},
     {.name = "main-branch",
      .value = "BRANCH",
-     .help = "what others are merged into",
+     .help = "the branch that others are merged into",
      .type = OPTION_TEXT,
      AT(main_branch),
      .fallback = "what git says, else main"},
@@ -82,7 +82,7 @@ static const struct option_def options[] = {
      .type = OPTION_FLAG,
      AT(example)},
     {.name = "force",
-     .help = "replace files that are there; without it they are kept",
+     .help = "replace files that exist; without it they are kept",
      .type = OPTION_FLAG,
      AT(force)},
     {0},
@@ -93,8 +93,8 @@ const struct command command_init = {
     .summary = "write gate.json, a suite and a CI job into this repository",
     .about = "Writes gate.json, so that no command needs an option in this repository; a suite of "
              "a few problems, to be replaced by your own; and the job for the CI system that it "
-             "finds. Each file that is written or kept is named. A gate.json that is kept decides "
-             "what the others say.",
+             "finds. It prints the name of each file that it writes or keeps. A gate.json that is "
+             "there already is kept, and the other files are written for what it says.",
     .groups = {{options, 0}},
     .main = cmd_init,
 };
@@ -318,6 +318,30 @@ static enum gate_status write_config(const struct init *i)
     return status;
 }
 
+/* Is the pipeline that is there the one that an earlier call wrote for this folder? */
+static bool is_own_pipeline(const struct init *i)
+{
+    char path[1100], line[1100];
+    struct buf text;
+    snprintf(path, sizeof path, "%s.gitlab-ci.yml", i->top);
+    snprintf(line, sizeof line, "    - cd \"./%s\" # the folder of gate.json", i->inside);
+    buf_init(&text, FILE_MAX_BYTES);
+    bool own = !file_read(path, &text, NULL) && has_line(&text, line, strlen(line));
+    buf_release(&text);
+    return own;
+}
+
+static enum gate_status write_gitlab(const struct init *i)
+{
+    if (!is_at_top(i, ".gitlab-ci.yml") || is_own_pipeline(i))
+        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
+    enum gate_status status = write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
+    if (!status)
+        printf("to do     add this line to .gitlab-ci.yml: "
+               "include: [{local: kernel-gate.gitlab-ci.yml}]\n");
+    return status;
+}
+
 static enum gate_status write_ci(const struct init *i)
 {
     if (!strcmp(i->ci, "github")) {
@@ -329,12 +353,8 @@ static enum gate_status write_ci(const struct init *i)
     }
     if (!strcmp(i->ci, "slurm"))
         return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
-    if (!strcmp(i->ci, "gitlab") && !is_at_top(i, ".gitlab-ci.yml"))
-        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
-    if (!strcmp(i->ci, "gitlab")) {
-        printf("include it in .gitlab-ci.yml by   include: [{local: kernel-gate.gitlab-ci.yml}]\n");
-        return write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
-    }
+    if (!strcmp(i->ci, "gitlab"))
+        return write_gitlab(i);
     printf("no CI file: --ci github, gitlab or slurm writes one\n");
     return GATE_OK;
 }
@@ -405,9 +425,10 @@ static void choose_build(struct init *i)
 static void print_next(const struct init *i)
 {
     if (i->is_guess)
-        printf("guessed   that '%s' makes the library %s: if not, give --library, --build and "
-               "--force, or --example to begin with a library that works\n",
-               i->build, i->library);
+        printf(
+            "guessed   that '%s' makes the library %s. If it does not, call gate init again with "
+            "--library, --build and --force, or with --example for a library that works\n",
+            i->build, i->library);
     printf("\nNext, on the machine that measures:\n"
            "  git add -A && git commit     # a baseline names the commit that makes it\n"
            "  %s\n"

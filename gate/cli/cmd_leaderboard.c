@@ -73,10 +73,8 @@ static void add_row(struct leaderboard *b, const struct store_leader *l)
     table_cell(b->table, TERM_PLAIN, l->provider);
     table_cell(b->table, TERM_DIM, l->kernel);
     table_cell(b->table, TERM_PLAIN, units_duration(l->p50_ns, text));
-    snprintf(text, sizeof(text), "%.4g", l->tflops);
-    table_cell(b->table, TERM_PLAIN, text);
-    snprintf(text, sizeof(text), "%.4g", l->gbps);
-    table_cell(b->table, TERM_PLAIN, text);
+    table_cell(b->table, TERM_PLAIN, units_flops(l->tflops, text));
+    table_cell(b->table, TERM_PLAIN, units_rate(l->gbps, "GB/s", text));
     snprintf(text, sizeof(text), "%.12s%s", l->commit, l->dirty ? "+" : "");
     table_cell(b->table, TERM_PLAIN, text);
     table_cell(b->table, TERM_PLAIN, units_time(l->time_ms, text));
@@ -98,8 +96,8 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
 {
     static const struct table_column columns[] = {
         {"case", false, 0},   {"device", false, 0}, {"provider", false, 0},
-        {"kernel", false, 2}, {"p50", true, 0},     {"TFLOP/s", true, 3},
-        {"GB/s", true, 3},    {"commit", false, 0}, {"time (UTC)", false, 1},
+        {"kernel", false, 2}, {"p50", true, 0},     {"compute", true, 3},
+        {"memory", true, 3},  {"commit", false, 0}, {"time (UTC)", false, 1},
     };
     const struct report_style style = command_style();
     struct leaderboard b = {.json = json, .leaders = cJSON_CreateArray()};

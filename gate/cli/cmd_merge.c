@@ -23,7 +23,7 @@ const struct command command_merge = {
     .summary = "make one run of the parts that several runners measured",
     .about = "Takes the JSON reports of all parts of a suite (gate run --shard I/N --report "
              "json=FILE), checks that they belong together and that none is missing, and stores "
-             "and reports them as the one run that they are. The same parts give the same run.\n",
+             "and reports them as one run. The same parts give the same run.\n",
     .groups = {{request_report_options, 0}, {options, 0}},
     .ending = "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
               "missing, and 4 when the parts were measured under different conditions.\n",

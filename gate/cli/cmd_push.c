@@ -46,7 +46,7 @@ static const struct option_def options[] = {
     BASELINES_OPTION(struct push_arguments, baselines),
     {.name = "retry-for",
      .value = "SECONDS",
-     .help = "try again for so long while nothing can be sent; 0: once",
+     .help = "how long to try again when the server does not answer; 0: try once",
      .type = OPTION_INTEGER,
      AT(patience_s),
      .most = 86400,
@@ -62,17 +62,18 @@ const struct command command_push = {
     .name = "push",
     .operands = "[RUN]...",
     .summary = "send runs to the tracking server",
-    .about = "Sends runs to the tracking server: those named by uuid, by an unambiguous beginning "
-             "of it or as 'latest' (the default). The library of a run goes with it, out of the "
-             "artifact cache, if it is a stored baseline or may be accepted as one (a case is "
-             "slower, faster or new), so that others can be compared with it. The token needs the "
-             "scope 'artifact' for that, beside 'ingest'.",
+    .about =
+        "Sends runs to the tracking server. RUN is the uuid of a run, an unambiguous beginning "
+        "of it, or 'latest' (the default). The library of a run, from the cache, is sent with "
+        "it if it is a stored baseline or may be accepted as one (a case is slower, faster or "
+        "new), so that others can be compared with it. The token needs the scope 'ingest', "
+        "and 'artifact' for libraries.",
     .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
     .ending =
         "What is to be sent is first written to the spool ($GATE_SPOOL, else "
         "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool) and leaves it "
         "when the server has it. What could not be sent now is sent by the next push; what the "
-        "server refuses for good goes to refused/ in the spool, with the reason beside it.\n"
+        "server refuses for good goes to refused/ in the spool, with a file that has the reason.\n"
         "\n"
         "Exit codes: 0 everything is sent, 4 no libcurl here or not the server that was meant, 64 "
         "usage, 70 internal, 74 something is not sent. A run that stays in the spool is not "
@@ -290,7 +291,7 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
              : printf("runs: %zu sent, %zu were there already, %zu refused for good, %zu left in "
-                      "'%s'; libraries there: %zu\n%s%s%s",
+                      "'%s'; libraries on the server: %zu\n%s%s%s",
                       c->n_created, c->n_existed, c->n_refused, c->n_left, spool->path,
                       c->n_libraries, address[0] ? "the run: " : "", address,
                       address[0] ? "\n" : "");

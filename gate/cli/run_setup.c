@@ -95,6 +95,9 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.providers = r->providers.text;
     choice.n_providers = r->providers.n;
     choice.without_vendors |= r->providers.none;
+    if (!choice.library && !choice.worker)
+        fprintf(stderr, "gate: neither --library nor a gate.json names a library; measuring the "
+                        "kernels that come with the gate\n");
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = run_setup_suite(r, out->target.device, out, err);

@@ -60,7 +60,7 @@ static enum gate_status read_project(const char *text, struct comment_target *ou
                          out->service == COMMENT_GITLAB ? " or its number" : "");
     bool number = out->service == COMMENT_GITLAB && is_number(text);
     if (strlen(text) > 200 || (!number && !is_path(text)))
-        return gate_fail(err, GATE_USAGE, "--project '%.200s' is no OWNER/NAME", text);
+        return gate_fail(err, GATE_USAGE, "--project is '%.200s', expected OWNER/NAME", text);
     for (const char *at = text; *at && n + 4 < sizeof out->project; at++) {
         bool escaped = *at == '/' && out->service == COMMENT_GITLAB;
         n += (size_t)snprintf(out->project + n, sizeof out->project - n, escaped ? "%%2F" : "%c",
@@ -73,7 +73,8 @@ static enum gate_status read_change(const char *text, struct comment_target *out
                                     struct gate_error *err)
 {
     if (!is_number(text))
-        return gate_fail(err, GATE_USAGE, "--change '%.40s' is no number of a change", text);
+        return gate_fail(err, GATE_USAGE, "--change is '%.40s', expected the number of a change",
+                         text);
     snprintf(out->change, sizeof out->change, "%s", text);
     return GATE_OK;
 }
@@ -130,8 +131,9 @@ static enum gate_status read_service(const char *name, struct comment_target *ou
     else if (name ? !strcmp(name, "gitlab") : job.system == CI_GITLAB)
         out->service = COMMENT_GITLAB;
     else
-        return gate_fail(err, GATE_USAGE,
-                         "no service is known: give --service github or --service gitlab");
+        return gate_fail(
+            err, GATE_USAGE,
+            "this is not a job of GitHub or GitLab: give --service github or --service gitlab");
     return GATE_OK;
 }
 

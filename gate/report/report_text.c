@@ -41,18 +41,8 @@ static const char *rate(const struct document_case *c, const struct document_tim
                         char out[UNITS_MAX])
 {
     double tflops = timing->tflops, gbps = timing->gbps;
-    bool compute = 1000 * tflops > gbps * balance(c->dtype), small = compute && tflops < 0.1;
-    double value = small ? 1000 * tflops : compute ? tflops : gbps;
-    snprintf(out, UNITS_MAX, value < 1e6 ? "%.*f %s" : "%.*g %s",
-             value < 10    ? 2
-             : value < 100 ? 1
-             : value < 1e6 ? 0
-                           : 3,
-             value,
-             small     ? "GFLOP/s"
-             : compute ? "TFLOP/s"
-                       : "GB/s");
-    return out;
+    bool compute = 1000 * tflops > gbps * balance(c->dtype);
+    return compute ? units_flops(tflops, out) : units_rate(gbps, "GB/s", out);
 }
 
 static void candidate_cells(struct table *t, const struct document_case *c,

@@ -106,6 +106,23 @@ const char *units_factor(double factor, char out[UNITS_MAX])
     return out;
 }
 
+const char *units_rate(double value, const char *unit, char out[UNITS_MAX])
+{
+    snprintf(out, UNITS_MAX, value < 1e6 ? "%.*f %s" : "%.*g %s",
+             value < 10    ? 2
+             : value < 100 ? 1
+             : value < 1e6 ? 0
+                           : 3,
+             value, unit);
+    return out;
+}
+
+const char *units_flops(double tflops, char out[UNITS_MAX])
+{
+    return tflops < 0.1 ? units_rate(1000 * tflops, "GFLOP/s", out)
+                        : units_rate(tflops, "TFLOP/s", out);
+}
+
 const char *units_speed(double speed_up, char out[UNITS_MAX])
 {
     char factor[UNITS_MAX];

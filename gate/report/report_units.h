@@ -32,6 +32,12 @@ const char *units_percent(double share, char out[UNITS_MAX]);
 /* "61.3 %" of 0.613. */
 const char *units_share(double share, char out[UNITS_MAX]);
 
+/* "653 TFLOP/s": three significant digits. */
+const char *units_rate(double value, const char *unit, char out[UNITS_MAX]);
+
+/* "653 TFLOP/s"; of less than 0.1, "17.3 GFLOP/s". */
+const char *units_flops(double tflops, char out[UNITS_MAX]);
+
 /* "1.05x". */
 const char *units_factor(double factor, char out[UNITS_MAX]);
 

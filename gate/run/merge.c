@@ -29,7 +29,8 @@ static enum gate_status check_same(const struct document *first, const struct do
 {
     const char *what = NULL;
     if (!first->has_shard || !d->has_shard)
-        return gate_fail(err, GATE_USAGE, "run %.8s is of a whole suite, and no part: see --shard",
+        return gate_fail(err, GATE_USAGE,
+                         "run %.8s measured a whole suite, not a part: see --shard of gate run",
                          first->has_shard ? d->uuid : first->uuid);
     if (first->shard.count != d->shard.count || first->shard.cases != d->shard.cases ||
         differ(first->shard.suite_sha256, d->shard.suite_sha256))
@@ -64,7 +65,7 @@ static enum gate_status check_parts(const struct document *parts, size_t n, stru
     size_t used = 0, n_missing = 0;
     for (size_t i = 0; i < n; i++)
         if (seen[parts[i].shard.index]++)
-            return gate_fail(err, GATE_NO_VERDICT, "part %lld/%lld is there twice",
+            return gate_fail(err, GATE_NO_VERDICT, "part %lld/%lld was given twice",
                              (long long)parts[i].shard.index, (long long)parts[i].shard.count);
     for (int64_t i = 1; i <= parts[0].shard.count; i++)
         if (!seen[i] && n_missing++ < NAMED_MAX)
@@ -99,7 +100,8 @@ static enum gate_status place_cases(const struct document *parts, size_t n, stru
             whole->not_served[whole->n_not_served++] = d->not_served[k];
     }
     if (placed != n_places)
-        return gate_fail(err, GATE_NO_VERDICT, "%zu of %zu cases are there", placed, n_places);
+        return gate_fail(err, GATE_NO_VERDICT, "only %zu of %zu cases were measured", placed,
+                         n_places);
     for (size_t i = 0; i < n_places; i++)
         if (whole->cases[i].id)
             whole->cases[whole->n_cases++] = whole->cases[i];

@@ -3,8 +3,11 @@
 with their limits. What is asked for that they do not have ends in `strange`."""
 
 import json
+import os
 import re
+import tempfile
 import threading
+import unittest
 import urllib.parse
 
 from fake_tracker import Handler, QuietServer
@@ -12,6 +15,23 @@ from fake_tracker import Handler, QuietServer
 TOKEN = "ghs_16C7e42F292c6912E7.710c838347Ae178B4a"
 HEAD = "00112233445566778899aabbccddeeff00112233"
 PER_PAGE_MAX = 100
+
+
+class InJob(unittest.TestCase):
+    """A folder, and an environment without the variables of the CI that runs the test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, service):
+        self.addCleanup(service.stop)
+        return service
 
 
 class ServiceHandler(Handler):
@@ -104,6 +124,11 @@ class GitHub(Service):
         self.me = {"login": "github-actions[bot]", "type": "Bot"}
         self.pulls = []
 
+    def variables(self):
+        """Of a job of the project; what the job is about is in its event."""
+        return {"GITHUB_ACTIONS": "true", "GITHUB_API_URL": self.url, "GITHUB_TOKEN": TOKEN,
+                "GITHUB_REPOSITORY": "team/kernels"}
+
     def comment(self, number, body, author):
         return {"id": number, "body": body, "user": author,
                 "html_url": f"https://github.com/team/kernels/pull/12#issuecomment-{number}"}
@@ -138,6 +163,13 @@ class GitLab(Service):
         ("PUT", notes_of_12 + r"/(\d+)", lambda s, number, **more: s.update(number, **more)),
     )
     me = {"id": 41, "username": "project_7_bot"}
+
+    def variables(self):
+        """Of a job of merge request 12."""
+        return {"GITLAB_CI": "true", "CI_API_V4_URL": self.url, "CI_PROJECT_ID": "7",
+                "CI_MERGE_REQUEST_IID": "12", "CI_COMMIT_SHA": self.head, "GITLAB_TOKEN": TOKEN,
+                "CI_MERGE_REQUEST_PROJECT_PATH": "team/kernels",
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_PATH": "team/kernels"}
 
     def comment(self, number, body, author):
         return {"id": number, "body": body, "author": author}

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import unittest
 
-from fake_services import TOKEN, GitHub, GitLab
+from fake_services import GitHub, GitLab
 from harness import GATE, ROOT, SANITIZED, Gate
 
 CASE = "gemm/fp32/m33-n257-k65"
@@ -112,6 +112,14 @@ class Init(Repository):
         self.assertIn("kernel-gate.gitlab-ci.yml",
                       self.gate("init", "--ci", "gitlab", folder="gpu").stdout)
         self.assertTrue(os.path.exists(self.file("kernel-gate.gitlab-ci.yml")))
+
+    def test_a_second_call_knows_its_own_pipeline(self):
+        self.gate("init", "--ci", "gitlab")
+        self.assertIn("kept      .gitlab-ci.yml", self.gate("init").stdout)
+        said = self.gate("init", "--library", "out/l.so", "--force").stdout
+        self.assertIn("replaced  .gitlab-ci.yml", said)
+        self.assertIn("out/l.so", self.read(".gitlab-ci.yml"))
+        self.assertFalse(os.path.exists(self.file("kernel-gate.gitlab-ci.yml")))
 
     def test_a_pipeline_that_is_there_stays(self):
         self.write(".gitlab-ci.yml", "mine: {}\n")
@@ -259,13 +267,9 @@ class Story(Repository):
             json.dump({"pull_request": {
                 "number": 12, "base": {"ref": "trunk", "repo": repo},
                 "head": {"ref": "slower", "sha": head, "repo": repo}}}, file)
-        self.comment(github, GITHUB_ACTIONS="true", GITHUB_API_URL=github.url,
-                     GITHUB_REPOSITORY="team/kernels", GITHUB_TOKEN=TOKEN,
-                     GITHUB_EVENT_NAME="pull_request", GITHUB_EVENT_PATH=self.path("event.json"))
-        self.comment(gitlab, GITLAB_CI="true", CI_API_V4_URL=gitlab.url, CI_PROJECT_ID="7",
-                     CI_MERGE_REQUEST_IID="12", CI_COMMIT_SHA=head, GITLAB_TOKEN=TOKEN,
-                     CI_MERGE_REQUEST_PROJECT_PATH="team/kernels",
-                     CI_MERGE_REQUEST_SOURCE_PROJECT_PATH="team/kernels")
+        self.comment(github, GITHUB_EVENT_NAME="pull_request",
+                     GITHUB_EVENT_PATH=self.path("event.json"), **github.variables())
+        self.comment(gitlab, **gitlab.variables())
 
     def shards(self):
         """Each case is in one of two parts, whatever its verdict on a busy machine."""

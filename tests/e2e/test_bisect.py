@@ -114,7 +114,7 @@ class Bisect(FakeRuns):
         answer = self.answer()
         self.assertEqual((answer["commits"], answer["verdict"]), ([self.ids[6]], "wrong"))
 
-    def test_a_wrong_commit_on_the_way_to_a_slow_one_is_gone_round(self):
+    def test_a_wrong_commit_on_the_way_to_a_slow_one_is_skipped(self):
         for i in range(9):
             self.commit(f"time={105000 if i >= 6 else 100000}\n{i}\n{'wrong' if i == 4 else ''}")
         self.assertEqual(self.answer()["commits"], [self.ids[6]])
@@ -185,7 +185,9 @@ class Bisect(FakeRuns):
         self.assertIn("nope", self.bisect("--good", "nope", status=64).stderr)
         self.assertIn("before", self.bisect("--good", "HEAD", "--bad", "HEAD~1", status=64).stderr)
         self.bisect("--good", "HEAD", status=64)
-        self.bisect("--case", "gemm/fp32/m9-n9-k9", status=64)
+        done = self.bisect("--case", "gemm/fp32/m9-n9-k9", status=64)
+        self.assertIn("has no case 'gemm/fp32/m9-n9-k9'", done.stderr)
+        self.assertNotIn("building", done.stderr)
         self.bisect("--filter", "x", status=64)
 
 

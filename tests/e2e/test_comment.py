@@ -6,10 +6,9 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 import unittest
 
-from fake_services import HEAD, TOKEN, GitHub, GitLab
+from fake_services import HEAD, TOKEN, GitHub, GitLab, InJob
 from harness import GATE, PATIENCE, sample_run
 
 OTHER = "ffeeddccbbaa99887766554433221100ffeeddcc"
@@ -17,26 +16,15 @@ MARKER = "<!-- kernel-gate: gate -->"
 ALICE = {"login": "alice", "type": "User", "id": 5}
 
 
-class Commenting(unittest.TestCase):
+class Commenting(InJob):
     @classmethod
     def setUpClass(cls):
         cls.sample = sample_run(HEAD)
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-
-    def start(self, service):
-        self.addCleanup(service.stop)
-        return service
-
     def file(self, name, value):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(self.path(name), "w", encoding="utf-8") as file:
             json.dump(value, file)
-        return path
+        return self.path(name)
 
     def report(self, name="report.json", **git):
         return self.file(name, dict(self.sample, git=dict(self.sample["git"], **git)))
@@ -81,8 +69,7 @@ class OnGitHub(Commenting):
     def setUp(self):
         super().setUp()
         self.service = self.start(GitHub(HEAD))
-        self.env.update(GITHUB_ACTIONS="true", GITHUB_API_URL=self.service.url,
-                        GITHUB_REPOSITORY="team/kernels", GITHUB_TOKEN=TOKEN)
+        self.env.update(self.service.variables())
         self.pull_request()
 
     def pull_request(self):
@@ -281,11 +268,7 @@ class OnGitLab(Commenting):
     def setUp(self):
         super().setUp()
         self.service = self.start(GitLab(HEAD))
-        self.env.update(GITLAB_CI="true", CI_API_V4_URL=self.service.url, CI_PROJECT_ID="7",
-                        CI_MERGE_REQUEST_IID="12", CI_COMMIT_SHA=HEAD,
-                        CI_MERGE_REQUEST_PROJECT_PATH="team/kernels",
-                        CI_MERGE_REQUEST_SOURCE_PROJECT_PATH="team/kernels",
-                        GITLAB_TOKEN=TOKEN)
+        self.env.update(self.service.variables())
 
     def test_one_comment_is_updated_in_place(self):
         theirs = self.service.add(MARKER + "\nmine", ALICE)

@@ -196,6 +196,18 @@ class Import(Records):
         message = self.gate("import", "run.json", expect=74)
         self.assertIn(f"run.json:{line}:16: /policy/threshold: must be more than 0, is 0", message)
 
+    def test_a_run_of_another_commit_or_branch_is_refused(self):
+        """A job with a token imports what a job with the code of a change measured."""
+        git = document(1)["git"]
+        self.write("run.json", json.dumps(document(1)))
+        for wrong in (["--commit", "f" * 40], ["--branch", "other"],
+                      ["--commit", git["commit"], "--branch", "other"]):
+            self.assertIn(f", not of '{wrong[-1]}'",
+                          self.gate("import", *wrong, "run.json", expect=74))
+        self.assertEqual(self.count(), 0)
+        self.gate("import", "--commit", git["commit"], "--branch", git["branch"], "run.json")
+        self.assertEqual(self.count(), 1)
+
     def test_hostile_input(self):
         for text in ("", " \n\n", "[]", "null", "[" * 100000, '{"a":1,"a":2}', "{}",
                      '{"schema":"gate-run/2"}', "\0", "1e999", '"\\ud800"', "{}{}"):
@@ -341,6 +353,7 @@ class History(Records):
         out = self.gate("history", CASE)
         self.assertLess(out.index("nvidia-a100"), out.index("nvidia-h200"))
         self.assertLess(out.index("23.98 us"), out.index("26.21 us"))
+        self.assertRegex(out, r" [0-9.]+ TFLOP/s +[0-9.]+ GB/s ")
         points = json.loads(self.gate("history", CASE, "--json", "--device-model", "nvidia-h200"))
         ours = [p["p50_ns"] for p in points if p["role"] == "candidate"]
         self.assertEqual(ours, [FAST, SLOW])
@@ -528,7 +541,7 @@ class Baseline(Records):
             else:
                 case["processes"] = faulty
             self.import_runs(run)
-            self.assertIn("no time of the control", self.accept("--reason", "r", expect=74))
+            self.assertIn("did not time the control", self.accept("--reason", "r", expect=74))
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
     def test_measurements_that_do_not_count(self):
@@ -641,6 +654,8 @@ class Baseline(Records):
             self.assertEqual(self.gate("baseline", command),
                              "no baseline is stored; gate run --accept-new makes the first\n")
             self.assertEqual(self.gate("baseline", command, "--json"), "[]\n")
+        self.assertIn("no baseline of device model nvidia-a100 is stored",
+                      self.gate("baseline", "show", "--device-model", "nvidia-a100"))
 
     def test_no_folder(self):
         self.import_runs(document(1))

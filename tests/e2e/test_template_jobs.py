@@ -7,10 +7,9 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 import unittest
 
-from fake_services import HEAD, TOKEN, GitHub, GitLab
+from fake_services import HEAD, TOKEN, GitHub, GitLab, InJob
 from fake_tracker import TOKEN as TRACKER_TOKEN, Tracker
 from harness import GATE, PATIENCE, ROOT, sample_run
 
@@ -23,7 +22,7 @@ SERVER = "https://gate.example.org"
 reads_yaml = unittest.skipUnless(os.path.isfile(MODULES), "npm has not brought a reader of YAML")
 
 
-class Jobs(unittest.TestCase):
+class Jobs(InJob):
     @classmethod
     def setUpClass(cls):
         cls.run_document = sample_run(HEAD)
@@ -38,18 +37,12 @@ class Jobs(unittest.TestCase):
                           f"{cls.case}: slower by 12 %25\n")
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         subprocess.run(["git", "init", "-q", "-b", "main", self.folder], check=True)
-        self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         for name, value in (("user.name", "A"), ("user.email", "a@example")):
             subprocess.run(["git", "-C", self.folder, "config", name, value], check=True)
         self.env.update(GATE=GATE, GATE_SERVER=SERVER, GITHUB_STEP_SUMMARY=self.path("summary"),
                         GITHUB_OUTPUT=self.path("output"))
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def git(self, *arguments):
         return subprocess.run(["git", "-C", self.folder, *arguments], check=True,
@@ -95,8 +88,7 @@ class Jobs(unittest.TestCase):
 
     def tracker(self):
         """Of which the library of the run is wanted: it is slower, and may be accepted."""
-        tracker = Tracker()
-        self.addCleanup(tracker.stop)
+        tracker = self.start(Tracker())
         self.env.update(GATE_SERVER=tracker.url, HOME=self.path("home"))
         return tracker
 
@@ -217,23 +209,29 @@ class OnGitHub(Jobs):
         step = steps["Push to the tracking server"]
         # One for pull requests and the main branch: a red run's library may be accepted.
         self.assertEqual(step["env"]["GATE_TOKEN"], "${{ secrets.GATE_TOKEN }}")
+        event = "${{ github.event.workflow_run.head_%s }}"
+        self.assertEqual((step["env"]["HEAD"], step["env"]["BRANCH"]),
+                         (event % "sha", event % "branch"))
         tracker = self.tracker()
         self.outcome("report/")
-        env = {name: value for name, value in step["env"].items() if name != "GATE_TOKEN"}
-        self.shell(step["run"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        env = {**step["env"], "GATE_TOKEN": TRACKER_TOKEN, "HEAD": HEAD}
+        refused = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=self.folder, check=False,
+                                 env={**self.env, **env, "BRANCH": "faster"}, capture_output=True,
+                                 text=True)
+        self.assertIn("is of branch 'main', not of 'faster'", refused.stderr)
+        self.assertEqual(tracker.runs, {})
+        self.shell(step["run"], **{**env, "BRANCH": "main"})
         self.assert_sent(tracker)
 
     def test_the_comment_links_to_the_run(self):
         self.init("github")
         step = self.steps(".github/workflows/kernel-gate-comment.yml", "comment")["Comment"]
-        service = GitHub(HEAD)
-        self.addCleanup(service.stop)
+        service = self.start(GitHub(HEAD))
         service.open_pull(12, HEAD)
         self.write("report/gate-run.json", json.dumps(self.run_document))
         event = {"workflow_run": {"head_sha": HEAD, "head_branch": "faster",
                                   "head_repository": {"full_name": "alice/kernels"}}}
-        env = {"GITHUB_ACTIONS": "true", "GITHUB_API_URL": service.url, "GITHUB_TOKEN": TOKEN,
-               "GITHUB_REPOSITORY": "team/kernels", "GITHUB_EVENT_NAME": "workflow_run",
+        env = {**service.variables(), "GITHUB_EVENT_NAME": "workflow_run",
                "GITHUB_EVENT_PATH": self.write("event.json", json.dumps(event))}
         self.shell(step["run"], **env)
         self.assertIn(self.page, service.comments[0]["body"])
@@ -284,16 +282,12 @@ class OnGitLab(Jobs):
     def test_the_comment_links_to_the_run(self):
         for pipeline, folder in self.pipelines():
             self.write(folder + "gate-run.json", json.dumps(self.run_document))
-            service = GitLab(HEAD)
-            self.addCleanup(service.stop)
-            env = {"GITLAB_CI": "true", "CI_API_V4_URL": service.url, "CI_PROJECT_ID": "7",
-                   "CI_MERGE_REQUEST_IID": "12", "CI_COMMIT_SHA": HEAD, "GITLAB_TOKEN": TOKEN}
+            service = self.start(GitLab(HEAD))
             script = pipeline["kernel-gate-comment"]["script"]
-            self.shell(script, **env)
+            self.shell(script, **service.variables())
             self.assertIn(self.page, service.comments[0]["body"])
-            self.shell(script, **env, GATE_SERVER="")
+            self.shell(script, **service.variables(), GATE_SERVER="")
             self.assertNotIn("://", service.comments[0]["body"])
-
 
     def test_the_job_that_runs_the_change_refuses_to_have_a_secret(self):
         names = ["GITLAB_TOKEN", "GATE_TOKEN", "GATE_GIT_TOKEN"]
@@ -319,7 +313,10 @@ class OnGitLab(Jobs):
         self.outcome(folder)
         job = pipeline["kernel-gate-comment"]
         env = {name: value for name, value in job["variables"].items() if name != "GATE"}
-        self.shell(job["script"], **env, GATE_TOKEN=TRACKER_TOKEN)
+        env.update(GATE_TOKEN=TRACKER_TOKEN, CI_COMMIT_SHA=HEAD)
+        self.shell(job["script"], **env, CI_MERGE_REQUEST_SOURCE_BRANCH_NAME="faster")
+        self.assertEqual(tracker.runs, {})
+        self.shell(job["script"], **env, CI_COMMIT_BRANCH="main")
         self.assert_sent(tracker)
 
     def test_a_fork_s_merge_request_has_no_job(self):

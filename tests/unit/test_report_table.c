@@ -25,6 +25,8 @@ static void test_units(void **state)
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
         assert_string_equal(units_duration(durations[i].ns, text), durations[i].text);
     assert_string_equal(units_change(1.0129, text), "+1.29 %");
+    assert_string_equal(units_flops(0.01728, text), "17.3 GFLOP/s");
+    assert_string_equal(units_flops(653.2, text), "653 TFLOP/s");
     assert_string_equal(units_change(0.9, text), "-10.0 %");
     assert_string_equal(units_change(1, text), "+0.00 %");
     assert_string_equal(units_signed_percent(-0.00012, text), "-0.01");
