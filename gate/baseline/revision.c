@@ -114,22 +114,37 @@ static enum gate_status resolve_commit(const char *commit, const struct rebuild_
     return status;
 }
 
-enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
-                                  struct revision *out, struct gate_error *err)
+/* A file has no commit: "". */
+static enum gate_status find(const char *what, char commit[41], struct gate_error *err)
 {
     struct stat st;
-    char commit[41], why[200];
+    char why[200];
     enum gate_status status = check_text(what, err);
-    if (status)
+    commit[0] = '\0';
+    if (status || (!stat(what, &st) && S_ISREG(st.st_mode)))
         return status;
-    if (!stat(what, &st) && S_ISREG(st.st_mode))
-        return resolve_file(what, out, err);
     if (!ask_git(what, commit, why, sizeof why))
         return gate_fail(err, GATE_USAGE,
                          "'%s' is neither a regular file nor a revision that git knows here%s%s%s",
                          what, why[0] ? " (git: " : "", why,
                          why[0] ? ")" : "; a shallow clone lacks older commits");
-    return resolve_commit(commit, recipe, out, err);
+    return GATE_OK;
+}
+
+enum gate_status revision_check(const char *what, struct gate_error *err)
+{
+    char commit[41];
+    return find(what, commit, err);
+}
+
+enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
+                                  struct revision *out, struct gate_error *err)
+{
+    char commit[41];
+    enum gate_status status = find(what, commit, err);
+    if (status)
+        return status;
+    return commit[0] ? resolve_commit(commit, recipe, out, err) : resolve_file(what, out, err);
 }
 
 /* Why a file that was built anew is not the baseline's; "" when it is one of the same code. */

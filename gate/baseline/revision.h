@@ -29,6 +29,9 @@ struct revision {
 enum gate_status revision_resolve(const char *what, const struct rebuild_recipe *recipe,
                                   struct revision *out, struct gate_error *err);
 
+/* Whether revision_resolve() would know it, without a build. GATE_USAGE: it would not. */
+enum gate_status revision_check(const char *what, struct gate_error *err);
+
 /*
  * The commit at which the tree of the current folder left branch `base`, of origin where it is
  * fetched. GATE_USAGE: there is no such branch here, or no commit that both have.

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/file.h"
 #include "gate/base/utf8.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/comment/annotations.h"
 #include "gate/comment/post.h"
 
-#define REPORTS_MAX 32 /* each has 2,000 bytes of a comment on GitHub */
-#define EARLY_REPORT_MAX ((size_t)16 << 10)
+#define REPORTS_MAX 32       /* each has 2,000 bytes of a comment on GitHub */
 #define EARLY_HEADING_MAX 60 /* bytes beside the message, in Markdown */
 
 struct comment_arguments {
@@ -130,23 +128,12 @@ struct work {
 
 /* ---- the runs ---- */
 
-/* False: it is no report of a run that ended early. */
-static bool read_early(const char *path, struct report_early *out)
-{
-    struct buf text;
-    buf_init(&text, EARLY_REPORT_MAX);
-    bool good = !file_read(path, &text, NULL) && text.len > 0 &&
-                report_read_early(text.data, text.len, out);
-    buf_release(&text);
-    return good;
-}
-
 static enum gate_status read_report(struct work *w, const char *path, struct gate_error *err)
 {
     enum gate_status status = document_load(path, &w->documents[w->n], err);
     if (!status) {
         w->n++;
-    } else if (read_early(path, &w->early[w->n_early])) {
+    } else if (command_read_early(path, &w->early[w->n_early])) {
         w->n_early++;
         status = GATE_OK;
     }

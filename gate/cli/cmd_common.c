@@ -11,6 +11,8 @@
 #include "gate/base/term.h"
 #include "gate/tracker/remote.h"
 
+#define EARLY_REPORT_MAX ((size_t)16 << 10)
+
 const struct option_def remote_options[] = {
     {.name = "server",
      .value = "URL",
@@ -140,4 +142,14 @@ enum gate_status command_document_json(struct store *s, const char *uuid, bool i
                                        struct buf *out, struct gate_error *err)
 {
     return find_document(s, uuid, &(struct document_reader){.indented = indented, .out = out}, err);
+}
+
+bool command_read_early(const char *path, struct report_early *out)
+{
+    struct buf text;
+    buf_init(&text, EARLY_REPORT_MAX);
+    bool good = !file_read(path, &text, NULL) && text.len > 0 &&
+                report_read_early(text.data, text.len, out);
+    buf_release(&text);
+    return good;
 }

@@ -78,4 +78,7 @@ enum gate_status command_put_document(const char *name, const char *text, size_t
 enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
                                        struct buf *out, struct gate_error *err);
 
+/* The JSON report of a run that ended early. False: the file is not such a report. */
+bool command_read_early(const char *path, struct report_early *out);
+
 #endif

@@ -26,7 +26,10 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
                                           struct revision *out, struct gate_error *err)
 {
     struct target target = {0};
-    enum gate_status status = target_resolve(&r->target, &target, err);
+    /* Builds take minutes: a mistake in the other side is known before them. */
+    enum gate_status status = revision_check(r->policy.against, err);
+    if (!status)
+        status = target_resolve(&r->target, &target, err);
     if (status)
         return status;
     r->recipe = run_request_recipe(r, !strcmp(target.device, "host"));

@@ -25,8 +25,10 @@ const struct command command_merge = {
              "json=FILE), checks that they belong together and that none is missing, and stores "
              "and reports them as one run. The same parts give the same run.\n",
     .groups = {{request_report_options, 0}, {options, 0}},
-    .ending = "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
-              "missing, and 4 when the parts were measured under different conditions.\n",
+    .ending =
+        "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
+        "missing, and 4 when the parts were measured under different conditions. When the run "
+        "of a part ended early, its exit code.\n",
     .main = cmd_merge,
 };
 
@@ -38,7 +40,7 @@ int cmd_merge(int argc, char **argv)
     if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
         return run_reports_refuse(&r, argc, argv, code);
     if (argc == optind) {
-        code = command_usage(&command_merge, "which parts? Name their JSON reports");
+        code = command_usage(&command_merge, "name the JSON reports of the parts");
         return run_reports_refuse(&r, argc, argv, code);
     }
     return run_merge(&command_merge, &r, (size_t)(argc - optind), argv + optind);

@@ -11,6 +11,7 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/process.h"
+#include "gate/cli/cmd_common.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_setup.h"
 #include "gate/run/merge.h"
@@ -21,13 +22,24 @@
 
 /* ---- the parts as one run ---- */
 
+/* A part that ended early has no document but a reason. */
+static enum gate_status load_part(const char *path, struct document *out, struct gate_error *err)
+{
+    struct report_early early;
+    enum gate_status status = document_load(path, out, err);
+    if (status && command_read_early(path, &early))
+        status = gate_fail(err, (enum gate_status)early.exit_code,
+                           "the run of part '%.300s' ended early: %s", path, early.message);
+    return status;
+}
+
 static enum gate_status merge(size_t n, char *const *paths, struct buf *out, struct gate_error *err)
 {
     struct document *parts = calloc(n, sizeof *parts);
     enum gate_status status = parts ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
     size_t read = 0;
     for (; read < n && !status; read += !status)
-        status = document_load(paths[read], &parts[read], err);
+        status = load_part(paths[read], &parts[read], err);
     if (!status)
         status = merge_documents(parts, n, out, err);
     for (size_t i = 0; i < read; i++)

@@ -133,6 +133,10 @@ class Compare(Commits):
         self.assertEqual((self.builds(), len(self.artifacts())), (1, 1))
         self.assert_no_worktree()
 
+    def test_nothing_is_built_for_a_side_that_does_not_exist(self):
+        self.assert_refused(64, "neither a regular file", self.commit(MAKEFILE), "no-such-branch")
+        self.assertEqual(self.builds(), 0)
+
     def test_a_commit_that_does_not_build(self):
         broken = self.commit(BROKEN)
         for sides in ((HOST, broken), (broken, HOST)):

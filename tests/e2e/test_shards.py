@@ -98,6 +98,11 @@ class Shards(FakeRuns):
         self.assertIn("2/3", self.merge(parts[0], parts[2], status=3))
         self.assertIn("twice", self.merge(*parts, parts[1], status=3))
 
+        early = self.path("early.json")
+        with open(early, "w", encoding="utf-8") as file:
+            json.dump({"schema": "gate-error/1", "exit_code": 4, "message": "no GPU"}, file)
+        self.assertIn("early.json' ended early: no GPU", self.merge(parts[0], early, status=4))
+
         def lose_a_case(run):
             run["cases"].pop()
 
