@@ -2,7 +2,7 @@
 // evidence.js: what a verdict rests on: what each fresh process measured, drawn as SVG.
 
 import { h, s } from "./dom.js";
-import { change, duration, percent } from "./format.js";
+import { change, duration, percent, plural } from "./format.js";
 import { head, term } from "./glossary.js";
 import { detailWidth } from "./lists.js";
 import { tableBox } from "./parts.js";
@@ -127,10 +127,10 @@ function key() {
     const swatch = (p) => s("svg", { class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true" },
         mark({ number: 0, ratio: 1, p50_ns: 0, ...p }, 6, 6, 4));
     return h("p", { class: "quiet strip-key" },
-        swatch({ stage: "first" }), "a fresh process, ",
-        swatch({ stage: "first", swapped: true }), "with the baseline first, ",
-        swatch({ stage: "confirmation" }), "of the confirmation; a short line: in cycles. ",
-        "Shaded: the interval. Up is slower.");
+        swatch({ stage: "first" }), "a process, ",
+        swatch({ stage: "first", swapped: true }), "baseline first, ",
+        swatch({ stage: "confirmation" }), "confirmation. A short line is the change in cycles, ",
+        "the shaded range the interval. Up is slower.");
 }
 
 function table(item, processes) {
@@ -157,7 +157,8 @@ export function evidenceSection(item, threshold) {
     if (processes.length === 0) return null;
     return h("section", { class: "panel" },
         h("h3", {}, term("process", "Processes"), h("span", { class: "quiet" },
-            `${processes.length} of them, against ${percent(threshold)}`)),
+            `${plural(processes.length, "process", "processes")}, `,
+            `threshold ${percent(threshold)}`)),
         h("div", { class: "wide-chart" }, chart(processes, item, threshold)),
         key(),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the processes"),

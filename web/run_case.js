@@ -83,7 +83,7 @@ function armsTable(item) {
         return h("p", { class: "quiet" }, "The worker ended before there was a result.");
     const right = { class: "number" };
     return tableBox(`Arms of ${item.id}`,
-        h("thead", {}, h("tr", {}, head("side", "Whose"), head("kernel", "Kernel"),
+        h("thead", {}, h("tr", {}, head("side", "Side"), head("kernel", "Kernel"),
             head("verified", "Verified"), head("error", "Error, limit", right),
             head("p50", "p50", right), head("p90", "p90", right),
             head("change", "Ours against it", right), head("tflops", "TFLOP/s", right),

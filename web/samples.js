@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// samples.js: the raw samples of both sides, as the share of them that took at most so long.
+// samples.js: the raw samples of both sides, as the share that took at most a time.
 
 import { h, s } from "./dom.js";
 import { duration, unitOf } from "./format.js";
@@ -106,7 +106,7 @@ export function samplesSection(item) {
     const drawn = sides.length > 1 ? sides : curves;
     return h("section", { class: "panel" },
         h("h3", {}, term("ecdf", "Samples"),
-            h("span", { class: "quiet" }, "share that took at most so long")),
+            h("span", { class: "quiet" }, "share of samples that took at most this time")),
         h("div", { class: "wide-chart" }, picture(drawn)),
         key(drawn),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),

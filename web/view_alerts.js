@@ -111,7 +111,7 @@ function fact(name, label, ...value) {
 function acceptance({ kind, state, case: id, device, run }) {
     const isOpen = state === "new" || state === "acknowledged";
     return isOpen && ["regression", "improvement"].includes(kind) &&
-        command("If it is meant to be so, accept the new time as the baseline",
+        command("If the change is intended, accept the new time as the baseline",
             accept(run, device, [id]));
 }
 

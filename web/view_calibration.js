@@ -112,8 +112,8 @@ export async function calibrationView({ query, signal }) {
             await machineSection(machines, machine, all,
                 (name) => address("calibration", { device, machine: name }), signal),
             !one ? none(device) : [
-                h("p", { class: "quiet" }, "What the gate decided here when the truth was known: " +
-                    "on unchanged code, and with a delay of known length added to it. Measured ",
+                h("p", { class: "quiet" }, "How the gate decided here where the right answer was " +
+                    "known: on unchanged code, and with a known delay added. Measured ",
                 time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
                 calibrations.length > 1 && h("div", { class: "tools" }, picker("Calibration",
