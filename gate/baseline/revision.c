@@ -93,11 +93,14 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
                            base);
 }
 
-static enum gate_status resolve_file(const char *path, struct revision *out, struct gate_error *err)
+static enum gate_status resolve_file(const char *path, uintmax_t bytes, struct revision *out,
+                                     struct gate_error *err)
 {
     struct revision r = {0};
     snprintf(r.path, sizeof r.path, "%s%s", strchr(path, '/') ? "" : "./", path);
-    enum gate_status status = file_sha256(r.path, r.sha256, err);
+    enum gate_status status = artifact_check_size(path, bytes, err);
+    if (!status)
+        status = file_sha256(r.path, r.sha256, err);
     if (!status)
         *out = r;
     return status;
@@ -123,7 +126,7 @@ enum gate_status revision_resolve(const char *what, const struct rebuild_recipe 
     if (status)
         return status;
     if (!stat(what, &st) && S_ISREG(st.st_mode))
-        return resolve_file(what, out, err);
+        return resolve_file(what, (uintmax_t)st.st_size, out, err);
     if (!ask_git(what, commit, why, sizeof why))
         return gate_fail(err, GATE_USAGE,
                          "'%s' is neither a regular file nor a revision that git knows here%s%s%s",
