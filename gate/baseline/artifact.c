@@ -138,6 +138,14 @@ static bool move_aside(const char *path, char aside[PATHS_MAX])
     return !rename(path, aside);
 }
 
+enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err)
+{
+    if (bytes <= ARTIFACT_MAX_BYTES)
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have", path,
+                     ARTIFACT_MAX_BYTES >> 20);
+}
+
 /* Read once: what is hashed and what is written are the same bytes in memory, whatever happens to
  * the file meanwhile. */
 static enum gate_status read_library(const char *path, struct buf *bytes, struct gate_error *err)
@@ -151,10 +159,9 @@ static enum gate_status read_library(const char *path, struct buf *bytes, struct
         status = gate_fail(err, GATE_IO, "cannot look at '%s': %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
         status = gate_fail(err, GATE_USAGE, "'%s' is not a regular file", path);
-    else if ((uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
-        status = gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
-                           path, ARTIFACT_MAX_BYTES >> 20);
     else
+        status = artifact_check_size(path, (uintmax_t)st.st_size, err);
+    if (!status)
         status = file_read_fd(fd, path, bytes, err);
     close(fd);
     if (!status && !bytes->len)

@@ -16,6 +16,7 @@
 #define GATE_BASELINE_ARTIFACT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
@@ -30,6 +31,9 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
 /* The same of a folder of the cache ("worktrees"). */
 enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
                                        struct gate_error *err);
+
+/* GATE_USAGE: a file of so many bytes is no library, and need not be read to the end. */
+enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err);
 
 /*
  * Copies a library into the cache, whole or not at all; one that is there already stays, one that

@@ -96,8 +96,13 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
 static enum gate_status resolve_file(const char *path, struct revision *out, struct gate_error *err)
 {
     struct revision r = {0};
+    struct stat st;
+    enum gate_status status = GATE_OK;
     snprintf(r.path, sizeof r.path, "%s%s", strchr(path, '/') ? "" : "./", path);
-    enum gate_status status = file_sha256(r.path, r.sha256, err);
+    if (!stat(r.path, &st))
+        status = artifact_check_size(path, (uintmax_t)st.st_size, err);
+    if (!status)
+        status = file_sha256(r.path, r.sha256, err);
     if (!status)
         *out = r;
     return status;

@@ -131,3 +131,12 @@ double counter_moved(size_t counter, const struct counter_values *new,
     double least = floor_of(counter, new, old);
     return fabs(log((new->of[counter] + least) / (old->of[counter] + least)));
 }
+
+bool counter_worsened(size_t counter, const struct counter_values *new,
+                      const struct counter_values *old)
+{
+    const double to = new->of[counter], from = old->of[counter];
+    if (counter == COUNTER_MUFU)
+        return true;
+    return counters[counter].unit == COUNTER_PERCENT ? to < from : to > from;
+}

@@ -33,6 +33,7 @@ struct counter {
 enum {
     COUNTERS_N = 25,
     COUNTER_INSTRUCTIONS = 3, /* its place */
+    COUNTER_MUFU = 5,
 };
 
 extern const struct counter counters[COUNTERS_N];
@@ -46,5 +47,10 @@ struct counter_values {
 /* How much a counter moved, from 0; NAN: it is not known on both sides. */
 double counter_moved(size_t counter, const struct counter_values *new,
                      const struct counter_values *old);
+
+/* Did it move to where a kernel becomes slower: to more work or waiting, or to less of the GPU in
+ * use? Of the MUFU either can be. */
+bool counter_worsened(size_t counter, const struct counter_values *new,
+                      const struct counter_values *old);
 
 #endif

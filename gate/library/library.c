@@ -15,6 +15,7 @@
 #include "gate/base/file.h"
 
 #define MAX_KERNELS 1024
+#define FILE_MAX_BYTES ((off_t)1 << 30)
 
 /* [a-z0-9_.-]+ of at most `max` characters. */
 static bool valid_name(const char *name, size_t max)
@@ -126,10 +127,16 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     struct library lib = {.copy = -1};
     char copy[64];
     const char *from = path;
+    struct stat about;
     enum gate_status status = GATE_OK;
-    if (access(path, R_OK))
+    if (access(path, R_OK) || stat(path, &about))
         return gate_fail(err, GATE_IO, "cannot read kernel library '%s': %s%s", path,
                          strerror(errno), errno == ENOENT ? "; build it first" : "");
+    if (!S_ISREG(about.st_mode)) /* to open a pipe may wait for ever */
+        return gate_fail(err, GATE_WRONG, "kernel library '%s' is not a regular file", path);
+    if (about.st_size > FILE_MAX_BYTES)
+        return gate_fail(err, GATE_WRONG, "kernel library '%s' is larger than %d MiB", path,
+                         (int)(FILE_MAX_BYTES >> 20));
     if (own_copy) {
         status = copy_to_memory(path, &lib.copy, copy, sizeof copy, err);
         from = copy;

@@ -32,14 +32,17 @@ static const struct ncu_kernel *find_other(const struct ncu_table *new, size_t a
 }
 
 struct move {
+    bool worsened;
     double by;
     struct document_counter counter;
 };
 
 static int compare_moves(const void *a, const void *b)
 {
-    double x = ((const struct move *)a)->by, y = ((const struct move *)b)->by;
-    return (x < y) - (x > y);
+    const struct move *x = a, *y = b;
+    if (x->worsened != y->worsened) /* the others are what follows from it */
+        return x->worsened ? -1 : 1;
+    return (x->by < y->by) - (x->by > y->by);
 }
 
 static size_t list_moves(const struct ncu_kernel *new, const struct ncu_kernel *old, size_t kernel,
@@ -50,7 +53,8 @@ static size_t list_moves(const struct ncu_kernel *new, const struct ncu_kernel *
         double by = counter_moved(i, &new->values, &old->values);
         if (isnan(by))
             continue;
-        moves[n++] = (struct move){by * counters[i].weight,
+        moves[n++] = (struct move){counter_worsened(i, &new->values, &old->values),
+                                   by * counters[i].weight,
                                    {.kernel = (int64_t)kernel,
                                     .counter = (int)i,
                                     .candidate = new->values.of[i],

@@ -67,7 +67,8 @@ describe("case", { skip }, () => {
                 await route.fulfill({ json: answer });
             }).then(() => asked);
         };
-        const counters = (...moved) => ({ kernels: ["one", "two"], moved: moved.map(
+        const long = `_ZN20linear_relu_bwd_sm906kernelINS_${"9gradientsIfLi64ELi8E".repeat(8)}`;
+        const counters = (...moved) => ({ kernels: ["one", long], moved: moved.map(
             ([counter, candidate, baseline, by, kernel = 0]) => ({ kernel, counter, candidate,
                 baseline, moved: by })) });
         const summary = "summary:has-text('Hardware counters')";
@@ -107,7 +108,10 @@ describe("case", { skip }, () => {
             assert.equal(heads.length, 3);
             assert.ok(heads[1].endsWith(`run ${last[1].slice(0, 8)}`), heads[1]);
             assert.ok(heads[2].endsWith(`run ${last[4].slice(0, 8)}`), heads[2]);
-            assert.deepEqual(await texts(page, "tbody th"), ["bank conflictstwo", "occupancyone"]);
+            assert.deepEqual(await texts(page, "tbody th"), [`bank conflicts ${long}`,
+                "occupancy one"]);
+            assert.ok(await page.locator(box).evaluate((b) => b.scrollWidth <= b.clientWidth),
+                "all runs are to be seen");
             assert.deepEqual(await texts(page, "tbody td"),
                 ["–", "12.6 million from 0", "12.5 % from 62.5 %", "25.0 % from 62.5 %"]);
             await shoot(page, "case-counters");

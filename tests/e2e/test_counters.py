@@ -11,6 +11,9 @@ CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 DRAM = "dram__bytes_read.sum"
+L2 = "lts__t_bytes.sum"
+BARRIERS = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 SLOW = {"p50": {SECOND: 1100.0}}
 
 
@@ -60,6 +63,17 @@ class Counters(FakeRuns):
                           text)
             self.assertLess(text.index("bank conflicts"), text.index("occupancy 60.5 % -> 40.2 %"))
             self.assertNotIn("bytes of memory", text)  # 2 % is nothing
+
+    def test_what_became_better_comes_after_what_became_worse(self):
+        """As where a kernel lost its multicast, on an H200: it waits for its loads, and therefore
+        less at barriers."""
+        old = {BARRIERS: "1.87", L2: "47,120,000", TENSOR: "49.86", OCCUPANCY: "13.44"}
+        new = {BARRIERS: "0.7", L2: "64,150,000", TENSOR: "42.96", OCCUPANCY: "19.9"}
+        found, said = self.run_counters(ncu={"kernels": {"new": [["k", new]], "old": [["k", old]]}})
+        names = [m["counter"] for m in found["moved"] if m["moved"] > 0.05]
+        self.assertEqual(names, ["l2_bytes", "tensor", "stall_barrier", "occupancy"])
+        for text in said:
+            self.assertLess(text.index("bytes of the L2"), text.index("waiting at barriers"))
 
     def test_kernels_are_compared_with_those_of_their_name(self):
         found, said = self.run_counters(ncu={"kernels": {

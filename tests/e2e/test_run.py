@@ -243,6 +243,15 @@ class Refused(Smoke):
             file.write("not a shared object")
         self.assert_refused(2, "cannot be loaded", "--device", "host", "--library", "text.so")
 
+    def test_library_that_is_huge_or_no_file(self):
+        with open(self.path("huge.so"), "wb") as file:
+            file.truncate(6 << 30)
+        os.mkfifo(self.path("pipe.so"))
+        for name, why in (("huge.so", "is larger than 1024 MiB"),
+                          ("pipe.so", "is not a regular file"),
+                          ("/dev/zero", "is not a regular file")):
+            self.assert_refused(2, why, "--device", "host", "--library", name)
+
     def test_library_of_another_abi(self):
         self.assert_refused(2, "kernel ABI 2", "--device", "host", "--library",
                             mutant("wrong_abi"))
