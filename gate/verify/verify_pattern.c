@@ -154,6 +154,11 @@ int probe_integers(const struct kg_problem *p)
     return 1;
 }
 
+static double element(const struct kg_tensor *t, int64_t flat)
+{
+    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
+}
+
 static int largest_integer; /* of the problem that is filled: it takes long to find */
 
 /* Of a Y that masks a gradient the sign counts, and zeros are what must not pass. */
@@ -174,6 +179,38 @@ static double value_constant(const struct kg_problem *p, unsigned i, int64_t fla
         return pattern_normal(seed, flat);
     bool at_end = flat >= n - (n + CONSTANT_END - 1) / CONSTANT_END;
     return at_end ? pattern_integer(seed, flat, -4, 4) : i > 0;
+}
+
+/* ---- the end of fp16 ---- */
+
+#define BRINK 65512 /* past the largest number, and still nearer to it than to what is next */
+#define ROWS_LEFT 4 /* of an output of fewer rows none is given away */
+
+/* Makes a row of the first factor such that one of its sums is BRINK, which rounds to 65504. A
+ * kernel shows that makes an infinity of all that is larger. Other sums of the row are integers
+ * below 2^24. */
+static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
+{
+    const int64_t row = (int64_t)(seed % (uint64_t)p->m), columns = p->op == KG_OP_GEMV ? 1 : p->n,
+                  column = (int64_t)(seed / 7 % (uint64_t)columns);
+    double rest = BRINK - (p->op == KG_OP_LINEAR_RELU ? element(&in[2], column) : 0);
+    for (int64_t l = 0; l < p->k; l++) {
+        int64_t at = p->op == KG_OP_GEMM          ? l * p->n + column
+                     : p->op == KG_OP_LINEAR_RELU ? column * p->k + l
+                                                  : l;
+        double with = element(&in[1], at);
+        double value = with != 0 ? fmax(-2048, fmin(2048, trunc(rest / with))) : 0;
+        pattern_put(&in[0], row * p->k + l, value);
+        rest -= value * with;
+    }
+}
+
+static void fill_integers(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                          uint64_t seed)
+{
+    fill_by(value_integer, p, in, n_in, seed);
+    if (p->dtype == KG_F16 && p->op != KG_OP_LINEAR_RELU_BWD && p->m >= ROWS_LEFT)
+        put_brink(p, in, seed_at(seed, 11));
 }
 
 /* Step of the sum that an element of factor `i` (0 or 1) belongs to. */
@@ -299,8 +336,10 @@ static double gradient_exponents(const struct kg_problem *p, unsigned i, int64_t
         e.outer_most = -8;
     if (dy)
         return ldexp(value, unit);
-    if (i == 3)
-        return value > 2 ? 1 : value > -2 ? value : 0;
+    if (i == 3) /* Y: half of them positive, of any size */
+        return value > -2 ? ldexp(value, pattern_integer(own, ~flat, narrow ? -24 : -126,
+                                                         narrow ? 13 : 125))
+                          : 0;
     return ldexp(value, outer_exponent(&e, own, flat % p->k) - (w ? unit : 0));
 }
 
@@ -384,12 +423,14 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
                 unsigned n_in, uint64_t seed)
 {
     static const pattern_fn values[PROBES] = {
-        [PROBE_NORMAL] = value_normal,       [PROBE_UNIFORM] = value_uniform,
-        [PROBE_INTEGERS] = value_integer,    [PROBE_CANCELLATION] = value_cancelling,
-        [PROBE_EXPONENTS] = value_exponents, [PROBE_CONSTANT] = value_constant,
+        [PROBE_NORMAL] = value_normal,           [PROBE_UNIFORM] = value_uniform,
+        [PROBE_CANCELLATION] = value_cancelling, [PROBE_EXPONENTS] = value_exponents,
+        [PROBE_CONSTANT] = value_constant,
     };
     largest_integer = probe_integers(p);
-    if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND || probe == PROBE_NAN_SECOND)
+    if (probe == PROBE_INTEGERS)
+        fill_integers(p, in, n_in, seed);
+    else if (probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND || probe == PROBE_NAN_SECOND)
         fill_special(probe, p, in, n_in, seed);
     else if (probe == PROBE_RETRIEVAL)
         attention_pattern_retrieval(p, in, seed);
@@ -404,11 +445,6 @@ void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_te
 /* ---- one element ---- */
 
 #define TRIES 16
-
-static double element(const struct kg_tensor *t, int64_t flat)
-{
-    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
-}
 
 /* The largest of a few elements: its change shows most. */
 static int64_t large_element(const struct kg_tensor *t, uint64_t seed)

@@ -348,8 +348,9 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     return n + add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
 }
 
-/* Those with a tail behind a tile of 16, 32 or 64 first. */
-static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160};
+/* From both ends: those with a tail behind a tile of 16, 32 or 64, and those that are not of whole
+ * vectors. */
+static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160, 36, 33};
 
 _Static_assert(COUNT(head_dims) == SHAPES_HEAD_DIMS, "the header has their number");
 

@@ -33,9 +33,10 @@ struct shapes_plan {
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
                          struct shapes_plan plan, struct kg_problem out[SHAPES_MAX]);
 
-#define SHAPES_HEAD_DIMS 12
+#define SHAPES_HEAD_DIMS 14
 
-/* A small attention with the i-th of so many head_dims, drawn from the seed. */
+/* A small attention with the i-th of so many head_dims, drawn from the seed. The first and the last
+ * that a library serves show most. */
 struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed);
 
 /* The pairs of classes that met in n shapes of a design, of so many that there are. */

@@ -174,8 +174,9 @@ static void add_head_dim(struct round *r, const struct kg_problem *p, unsigned i
     r->shape[r->n++] = other;
 }
 
-/* Other head_dims that the library serves: the first one in every run, and one or all that are
- * drawn. In those that it does not serve nothing is asked of it, as with dtypes. */
+/* Other head_dims that the library serves: the first and the last one in every run, and beside them
+ * one that is drawn, or all. In those that it does not serve nothing is asked of it, as with
+ * dtypes. */
 static void add_head_dims(struct round *r, const struct kg_problem *p)
 {
     unsigned served[SHAPES_HEAD_DIMS], n = 0;
@@ -188,6 +189,8 @@ static void add_head_dims(struct round *r, const struct kg_problem *p)
     }
     if (n > 0)
         add_head_dim(r, p, served[0], HEAD_DIM_SEED);
+    if (n > 1)
+        add_head_dim(r, p, served[n - 1], HEAD_DIM_SEED);
     if (n > 0 && r->tier == VERIFY_COMMIT)
         add_head_dim(r, p, served[seed_at(r->seed, HEAD_DIM_SEED) % n], r->seed);
     for (unsigned i = 0; i < n && r->tier == VERIFY_NIGHTLY; i++)

@@ -15,6 +15,11 @@ static __device__ float in_two_halves(float value)
     return high + in_fp16(value - high);
 }
 
+static __device__ float infinite_over_fp16(float value)
+{
+    return fabsf(value) > 65504 ? copysignf(INFINITY, value) : value;
+}
+
 static __device__ float not_subnormal(float value)
 {
     return fabsf(value) < 0x1p-14f ? 0 : value;
@@ -115,6 +120,7 @@ static __device__ void store_rounded(const struct view *v, int64_t at, float sum
     HOOKED(name, products)
 STORED(fp16_cut, store_rounded(v, at, sum, 0))
 STORED(fp16_halves_away, store_rounded(v, at, sum, 0x1000))
+STORED(infinite_early, store(v, at, v->dtype == KG_F16 ? infinite_over_fp16(sum) : sum, 0))
 STORED(results_flushed, store(v, at, not_subnormal(sum), 0))
 STORED(overflow_clamped, store(v, at, isnan(sum) ? sum : in_range(sum), 0))
 STORED(relu_small, store(v, at, sum < 1e-4f ? 0 : sum, 0))
@@ -151,8 +157,9 @@ struct faint_left_out_how : usual {
 };
 HOOKED(faint_left_out, attentions)
 
-FAULTS(FAULT(through_fp16), FAULT(fp32_halves), FAULT(second_flushed), FAULT(second_nan),
-       FAULT(second_in_range), FAULT(bias_through_fp16), FAULT(bias_in_tf32), FAULT(zeros_skipped),
-       FAULT(nan_in_tail), FAULT(fp16_cut), FAULT(fp16_halves_away), FAULT(results_flushed),
-       FAULT(overflow_clamped), FAULT(relu_small), FAULT(scale_fixed), FAULT(scale_zero),
-       FAULT(scale_sign), FAULT(scores_clamped), FAULT(max_from_zero), FAULT(faint_left_out))
+FAULTS(FAULT(through_fp16), FAULT(fp32_halves), FAULT(infinite_early), FAULT(second_flushed),
+       FAULT(second_nan), FAULT(second_in_range), FAULT(bias_through_fp16), FAULT(bias_in_tf32),
+       FAULT(zeros_skipped), FAULT(nan_in_tail), FAULT(fp16_cut), FAULT(fp16_halves_away),
+       FAULT(results_flushed), FAULT(overflow_clamped), FAULT(relu_small), FAULT(scale_fixed),
+       FAULT(scale_zero), FAULT(scale_sign), FAULT(scores_clamped), FAULT(max_from_zero),
+       FAULT(faint_left_out))

@@ -134,13 +134,15 @@ FEWER(one_query_of_many_heads, p->seqlen_q == 1 && p->heads > 8, 1)
 OTHER_HEAD(groups_over_four, group > 4, q->h / 4)
 OTHER_HEAD(odd_kv_heads, p->kv_heads > 1 && p->kv_heads % 2, q->h / group + (q->h == p->heads - 1))
 
-/* Dimensions behind the last 16 are not read. */
+static int64_t step;
+
+/* Dimensions behind the last whole step are not read. */
 static void without_tail(struct query *q)
 {
     problem whole = *q->p;
     const problem *p = q->p;
     double max = -INFINITY, total = 0;
-    whole.head_dim = p->head_dim / 16 * 16;
+    whole.head_dim = p->head_dim / step * step;
     q->p = &whole;
     for (int64_t j = 0; j < q->visible; j++)
         max = fmax(max, q->scores[j] = score(q, j));
@@ -150,10 +152,21 @@ static void without_tail(struct query *q)
     weigh(q, q->scores, total);
 }
 
+static enum kg_status in_steps(const problem *p, const args_t *args, int64_t dims)
+{
+    step = dims;
+    return p->op == KG_OP_ATTENTION_FWD && p->head_dim % step ? attend(p, args, without_tail)
+                                                              : wrap_inner(p, args);
+}
+
 static enum kg_status tail_of_head(const problem *p, const args_t *args)
 {
-    return p->op == KG_OP_ATTENTION_FWD && p->head_dim % 16 ? attend(p, args, without_tail)
-                                                            : wrap_inner(p, args);
+    return in_steps(p, args, 16);
+}
+
+static enum kg_status head_of_no_vectors(const problem *p, const args_t *args)
+{
+    return in_steps(p, args, 8);
 }
 
 static void unmasked(struct query *q)
@@ -220,5 +233,5 @@ static enum kg_status batches_together(const problem *p, const args_t *args)
 FAULTS(F(five_k_tiles), F(odd_k_tiles), F(half_k_tile), F(long_k), F(long_sums), F(k_of_512),
        F(flat_and_wide), F(column_of_half_tile), F(wide), F(few_rows), F(tf32_last_term),
        F(many_kv_tiles), F(one_query_of_many_heads), F(groups_over_four), F(odd_kv_heads),
-       F(tail_of_head), F(always_full), F(fp32_scale), F(k_strides_for_v), F(k_strides_for_q),
-       F(y_padding_of_dy), F(batches_together), )
+       F(tail_of_head), F(head_of_no_vectors), F(always_full), F(fp32_scale), F(k_strides_for_v),
+       F(k_strides_for_q), F(y_padding_of_dy), F(batches_together), )

@@ -52,6 +52,11 @@ static float in_two_halves(float value)
     return high + in_fp16(value - high);
 }
 
+static float infinite_over_fp16(float value)
+{
+    return value > 65504 ? INFINITY : value < -65504 ? -INFINITY : value;
+}
+
 static float not_subnormal(float value)
 {
     return fabsf(value) < 0x1p-14f ? 0 : value;
@@ -97,6 +102,7 @@ static float halves_away_fp16(float value)
 CHANGED(through_fp16, in_fp16, in_fp16, same)
 CHANGED(second_through_fp16, same, in_fp16, same)
 CHANGED(fp32_halves, in_two_halves, in_two_halves, same)
+CHANGED(infinite_over_65504, same, same, infinite_over_fp16)
 CHANGED(results_flushed, same, same, not_subnormal)
 CHANGED(second_flushed, same, not_subnormal, same)
 CHANGED(second_nan, same, no_nan, same)
@@ -104,6 +110,11 @@ CHANGED(second_infinity, same, no_infinity, same)
 CHANGED(fp16_cut, same, same, cut_to_fp16)
 CHANGED(bf16_cut, same, same, cut_to_bf16)
 CHANGED(fp16_halves_away, same, same, halves_away_fp16)
+
+static enum kg_status infinite_early(const problem *p, const args_t *args)
+{
+    return p->dtype == KG_F16 ? infinite_over_65504(p, args) : wrap_inner(p, args);
+}
 
 /* Zeros are skipped, and what they meet. */
 static float without_zeros(const struct product *x, int64_t i, int64_t j)
@@ -210,6 +221,20 @@ static enum kg_status gradient_through_fp16(const problem *p, const args_t *args
 static enum kg_status bias_gradient_clamped(const problem *p, const args_t *args)
 {
     return gradients(p, args, in_range, 2);
+}
+
+/* What hardly passed the ReLU counts as masked. */
+static enum kg_status mask_small(const problem *p, const args_t *args)
+{
+    enum kg_status status = wrap_inner(p, args);
+    for (int64_t j = 0; j < p->n; j++) {
+        float sum = 0;
+        for (int64_t i = 0; i < p->m; i++)
+            if (get(&args->in[3], i, j) > 1e-6f)
+                sum += get(&args->in[0], i, j);
+        set(&args->out[2], j, 0, sum);
+    }
+    return status;
 }
 
 static enum kg_status gradient_cut(const problem *p, const args_t *args)
@@ -407,10 +432,11 @@ ATTEND(keys_in_fp16, narrow_keys)
     {                                                                                              \
 #name, name, 0, NULL                                                                       \
     }
-FAULTS(F(through_fp16), F(second_through_fp16), F(fp32_halves), F(results_flushed),
-       F(second_flushed), F(second_nan), F(second_infinity), F(fp16_cut), F(bf16_cut),
-       F(fp16_halves_away), F(zeros_skipped), F(nan_in_tail), F(bias_through_fp16), F(bias_flushed),
-       F(bias_in_tf32), F(relu_small), F(gradient_flushed), F(gradient_through_fp16),
-       F(bias_gradient_clamped), F(gradient_cut), F(max_from_zero), F(max_from_low), F(mask_low),
-       F(scores_clamped), F(scale_fixed), F(scale_zero), F(scale_sign), F(faint_left_out),
-       F(max_before_scale), F(weights_cut), F(output_cut), F(values_in_fp16), F(keys_in_fp16))
+FAULTS(F(through_fp16), F(second_through_fp16), F(fp32_halves), F(infinite_early),
+       F(results_flushed), F(second_flushed), F(second_nan), F(second_infinity), F(fp16_cut),
+       F(bf16_cut), F(fp16_halves_away), F(zeros_skipped), F(nan_in_tail), F(bias_through_fp16),
+       F(bias_flushed), F(bias_in_tf32), F(relu_small), F(gradient_flushed),
+       F(gradient_through_fp16), F(bias_gradient_clamped), F(gradient_cut), F(mask_small),
+       F(max_from_zero), F(max_from_low), F(mask_low), F(scores_clamped), F(scale_fixed),
+       F(scale_zero), F(scale_sign), F(faint_left_out), F(max_before_scale), F(weights_cut),
+       F(output_cut), F(values_in_fp16), F(keys_in_fp16))

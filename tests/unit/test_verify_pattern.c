@@ -241,6 +241,28 @@ static void test_a_bias_of_fp32_has_all_bits(void **state)
     image_release(&image);
 }
 
+/* Of fp16, whatever the seed: one sum in (65504, 65520). */
+static void test_integers_go_to_the_end_of_fp16(void **state)
+{
+    static const enum kg_op ops[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU};
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        const bool vector = ops[seed % 3] == KG_OP_GEMV;
+        const struct kg_problem p = gemm_like(ops[seed % 3], KG_F16, 9, vector ? 0 : 8, 50);
+        struct image image;
+        double reference[72];
+        double *const out[] = {reference};
+        int at_end = 0;
+        assert_int_equal(image_make(&p, &dense, 0, &image, NULL), GATE_OK);
+        probe_fill(PROBE_INTEGERS, &p, image.view, image.n_in, seed);
+        assert_int_equal(kg_reference_host(&p, image.view, image.n_in, out, 1), KG_OK);
+        for (int e = 0; e < (vector ? 9 : 72); e++)
+            at_end += reference[e] > 65504 && reference[e] < 65520;
+        assert_in_range(at_end, 1, 2);
+        image_release(&image);
+    }
+}
+
 /* A row's scores are exact, and below what kernel.h promises, whatever the scale. */
 static void test_scores_are_as_large_as_promised(void **state)
 {
@@ -610,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_long_sums_in_fp32_are_right),
         cmocka_unit_test(test_rounded_weights_are_right),
         cmocka_unit_test(test_faint_keys_count),
+        cmocka_unit_test(test_integers_go_to_the_end_of_fp16),
         cmocka_unit_test(test_a_bias_of_fp32_has_all_bits),
         cmocka_unit_test(test_shifted_values_are_none_of_fp16),
         cmocka_unit_test(test_of_two_heads_one_finds_the_last_key),
