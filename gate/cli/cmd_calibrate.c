@@ -20,15 +20,11 @@ struct calibrate_request {
     int64_t processes;
 };
 
+#define ARGUMENTS struct calibrate_request
+
 static const struct option_def options[] = {
-    {.name = "processes",
-     .value = "N",
-     .help = "fresh processes",
-     .type = OPTION_INTEGER,
-     .at = offsetof(struct calibrate_request, processes),
-     .least = DECIDE_FIRST_LOOK,
-     .most = CALIBRATE_PROCESSES_MAX,
-     .fallback = "10"},
+    OPTION(INTEGER, "processes", "N", processes, "fresh processes", .least = DECIDE_FIRST_LOOK,
+           .most = CALIBRATE_PROCESSES_MAX, .fallback = "10"),
     DB_OPTION(struct calibrate_request, run.db),
     BASELINES_OPTION(struct calibrate_request, run.baselines),
     {0},

@@ -29,29 +29,18 @@ static bool read_format(void *field, const char *name)
     return false;
 }
 
-#define AT(field) .at = offsetof(struct export_arguments, field)
+#define ARGUMENTS struct export_arguments
 
 static const struct option_def options[] = {
-    {.name = "run",
-     .value = "UUID|latest",
-     .help = "only this run, or an unambiguous beginning of its uuid",
-     .type = OPTION_TEXT,
-     AT(run)},
-    {.name = "format",
-     .value = "FORMAT",
-     .help = "ndjson, one run document a line; json, one indented run document, needs --run; csv, "
-             "one row an arm of a case of a run",
-     .type = OPTION_READ,
-     AT(format),
-     .form = "ndjson, json or csv",
-     .read = read_format,
-     .fallback = "ndjson"},
-    {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
-    {.name = "output",
-     .value = "FILE",
-     .help = "write there instead of to standard output; whole or not at all",
-     .type = OPTION_TEXT,
-     AT(output)},
+    OPTION(TEXT, "run", "UUID|latest", run,
+           "only this run, or an unambiguous beginning of its uuid"),
+    OPTION(READ, "format", "FORMAT", format,
+           "ndjson, one run document a line; json, one indented run document, needs --run; csv, "
+           "one row an arm of a case of a run",
+           .form = "ndjson, json or csv", .read = read_format, .fallback = "ndjson"),
+    FLAG("json", json, "the same as --format json"),
+    OPTION(TEXT, "output", "FILE", output,
+           "write there instead of to standard output; whole or not at all"),
     DB_OPTION(struct export_arguments, db),
     {0},
 };

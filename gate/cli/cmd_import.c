@@ -23,11 +23,10 @@ struct import_arguments {
     bool json;
 };
 
+#define ARGUMENTS struct import_arguments
+
 static const struct option_def options[] = {
-    {.name = "json",
-     .help = "print the counts as JSON",
-     .type = OPTION_FLAG,
-     .at = offsetof(struct import_arguments, json)},
+    FLAG("json", json, "print the counts as JSON"),
     DB_OPTION(struct import_arguments, db),
     {0},
 };
