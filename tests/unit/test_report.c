@@ -76,27 +76,17 @@ TEST(no_ratio_no_change)
 
 TEST(evidence)
 {
-    struct buf out;
+    struct buf text;
     cJSON *document = report_sample();
     struct document d = report_read(document);
     struct document_case *c = &d.cases[2];
-    buf_init(&out, 10000);
     c->processes[1].log_ratio = NAN;
     c->processes[6].log_ratio = 1e308;
-    assert_true(report_evidence(c, STAGE_FIRST, &out));
-    assert_string_equal(out.data, "+9.30 - +9.34 +9.29 +9.32 %");
-    buf_clear(&out);
-    assert_true(report_evidence(c, STAGE_CONFIRMATION, &out));
-    assert_string_equal(out.data, "+9.31 +inf +9.33 +9.26 +9.30 %");
-
-    /* Where nothing was compared there is no evidence. */
-    buf_clear(&out);
-    assert_false(report_evidence(&d.cases[4], STAGE_FIRST, &out));
-    assert_false(report_evidence(&d.cases[0], STAGE_CONFIRMATION, &out));
-    assert_false(report_evidence(&d.cases[9], STAGE_FIRST, &out));
-    assert_false(report_p90(&d.cases[5], &out));
-    assert_int_equal(out.len, 0);
-    buf_release(&out);
+    buf_init(&text, 1 << 20);
+    report_write(&d, REPORT_TEXT, &report_plain, &text);
+    assert_non_null(strstr(text.data, "  first         +9.30 - +9.34 +9.29 +9.32 %\n"));
+    assert_non_null(strstr(text.data, "  confirmation  +9.31 +inf +9.33 +9.26 +9.30 %\n"));
+    buf_release(&text);
     document_release(&d);
     cJSON_Delete(document);
 }
