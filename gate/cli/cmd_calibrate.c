@@ -109,7 +109,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct calibrated_case
     va_end(args);
 }
 
-static void take_result(struct calibrated_case *to, const struct case_result *result)
+static void keep_result(struct calibrated_case *to, const struct case_result *result)
 {
     if (result->outcome == CASE_WRONG)
         give_up(to, VERDICT_WRONG, "%s", result->message);
@@ -147,7 +147,7 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
     else if (status)
         give_up(to, VERDICT_ENVIRONMENT, "no worker could be started: %.900s", err.message);
     else
-        take_result(to, &result);
+        keep_result(to, &result);
     case_result_release(&result);
     return !status && !interrupt_signal();
 }
