@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from fake_services import HEAD, TOKEN, GitHub, GitLab
-from harness import GATE, PATIENCE, sample_run
+from harness import GATE, PATIENCE, read_file, sample_run, write_file
 
 OTHER = "ffeeddccbbaa99887766554433221100ffeeddcc"
 MARKER = "<!-- kernel-gate: gate -->"
@@ -34,8 +34,7 @@ class Commenting(unittest.TestCase):
 
     def file(self, name, value):
         path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(value, file)
+        write_file(path, json.dumps(value))
         return path
 
     def report(self, name="report.json", **git):
@@ -311,8 +310,8 @@ class OnGitLab(Commenting):
     def test_annotations(self):
         self.gate(self.red(60), "--annotations", "notes.json", status=64)
         self.gate(self.red(60), "--annotations", "notes.json", "--link", "https://gate.example.org")
-        with open(os.path.join(self.folder, "notes.json"), encoding="utf-8") as file:
-            links = [item["external_link"] for item in json.load(file)["Kernel Gate"]]
+        notes = json.loads(read_file(os.path.join(self.folder, "notes.json")))
+        links = [item["external_link"] for item in notes["Kernel Gate"]]
         self.assertEqual(len(links), 50)
         self.assertEqual(links[0]["url"], "https://gate.example.org/#/run/" + self.sample["uuid"])
         self.assertIn("case?id=gemm/fp16/m1-n256-k7&device=", links[1]["url"])
