@@ -37,7 +37,7 @@ static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
 }
 
 /* A name that holds an e-mail address is left out. */
-static void take_author(const char *name, struct origin *o)
+static void set_author(const char *name, struct origin *o)
 {
     size_t len = strlen(name);
     if (len < sizeof o->author && !strchr(name, '@'))
@@ -61,7 +61,7 @@ static bool read_commit(const char *revision, struct origin *o)
         memcpy(o->parent, parents, sizeof o->parent);
     line_of(log, 2, o->subject, sizeof o->subject);
     line_of(log, 3, author, sizeof author);
-    take_author(author, o);
+    set_author(author, o);
     return true;
 }
 
@@ -113,7 +113,7 @@ static void read_git(const struct origin_choice *choice, struct origin *o)
 }
 
 /* Of a shallow clone, git may not know the commit: then its hash is all there is. */
-static void take_commit(const char *commit, struct origin *o)
+static void set_commit(const char *commit, struct origin *o)
 {
     if (!strcmp(commit, o->commit))
         return;
@@ -123,26 +123,26 @@ static void take_commit(const char *commit, struct origin *o)
 
 /* The job's variables are about the commit that it checked out, and about no other tree in which
  * the gate is called. */
-static void take_job(const struct ci_job *job, struct origin *o)
+static void set_job(const struct ci_job *job, struct origin *o)
 {
     snprintf(o->job, sizeof o->job, "%s", job->job);
     bool known = o->commit[0] && job->checkout[0];
     if (known && strcmp(o->commit, job->checkout) != 0 && strcmp(o->commit, job->head) != 0)
         return;
     if (job->head[0])
-        take_commit(job->head, o);
+        set_commit(job->head, o);
     if (!o->author[0] && !strcmp(o->commit, job->checkout))
-        take_author(job->author, o);
+        set_author(job->author, o);
     if (job->branch[0])
         memcpy(o->branch, job->branch, sizeof o->branch);
     memcpy(o->base, job->base, sizeof o->base);
     memcpy(o->change, job->change, sizeof o->change);
 }
 
-static void take_choice(const struct origin_choice *choice, struct origin *o)
+static void set_choice(const struct origin_choice *choice, struct origin *o)
 {
     if (choice->commit)
-        take_commit(choice->commit, o);
+        set_commit(choice->commit, o);
     if (choice->branch)
         snprintf(o->branch, sizeof o->branch, "%s", choice->branch);
     if (choice->base)
@@ -205,9 +205,9 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
         memcpy(out->job, job.job, sizeof out->job);
     } else {
         read_git(choice, out);
-        take_job(&job, out);
+        set_job(&job, out);
     }
-    take_choice(choice, out);
+    set_choice(choice, out);
     read_who(out);
     make_uuid(out->uuid);
 }

@@ -22,31 +22,19 @@ struct baseline_arguments {
     bool json, allow_dirty;
 };
 
-#define AT(field) .at = offsetof(struct baseline_arguments, field)
+#define ARGUMENTS struct baseline_arguments
 
 static const struct option_def options[] = {
-    {.name = "device-model",
-     .value = "M",
-     .help = "only this device model, such as nvidia-h200; accept needs it when several device "
-             "models have measured CASE",
-     .type = OPTION_TEXT,
-     AT(device_model)},
+    OPTION(TEXT, "device-model", "M", device_model,
+           "only this device model, such as nvidia-h200; accept needs it when several device "
+           "models have measured CASE"),
     BASELINES_OPTION(struct baseline_arguments, baselines),
-    {.name = "reason",
-     .value = "TEXT",
-     .help = "of accept: why; goes into the log",
-     .type = OPTION_TEXT,
-     AT(reason)},
-    {.name = "run",
-     .value = "UUID",
-     .help = "of accept: the run to take it from, by the beginning of its uuid",
-     .type = OPTION_TEXT,
-     AT(run),
-     .fallback = "the newest that has the case"},
-    {.name = "allow-dirty",
-     .help = "of accept: also of a run with changes that were not committed",
-     .type = OPTION_FLAG,
-     AT(allow_dirty)},
+    OPTION(TEXT, "reason", "TEXT", reason, "of accept: why; goes into the log"),
+    OPTION(TEXT, "run", "UUID", run,
+           "of accept: the run to take it from, by the beginning of its uuid",
+           .fallback = "the newest that has the case"),
+    FLAG("allow-dirty", allow_dirty,
+         "of accept: also of a run with changes that were not committed"),
     DB_OPTION(struct baseline_arguments, db),
     JSON_OPTION(struct baseline_arguments, json),
     {0},

@@ -29,32 +29,15 @@ struct bisect_request {
     bool restart;
 };
 
-#define AT(field) .at = offsetof(struct bisect_request, field)
+#define ARGUMENTS struct bisect_request
 
 static const struct option_def options[] = {
-    {.name = "case", .value = "ID", .help = "the case", .type = OPTION_TEXT, AT(case_id)},
-    {.name = "good",
-     .value = "COMMIT",
-     .help = "one that was fast and right",
-     .type = OPTION_TEXT,
-     AT(good)},
-    {.name = "bad",
-     .value = "COMMIT",
-     .help = "a later one that is not",
-     .type = OPTION_TEXT,
-     AT(bad),
-     .fallback = "HEAD"},
-    {.name = "pause",
-     .value = "SECONDS",
-     .help = "rest before a suspected change is measured again",
-     .type = OPTION_NUMBER,
-     AT(run.policy.pause_s),
-     .most = 3600,
-     .fallback = "5"},
-    {.name = "restart",
-     .help = "forget what an earlier call found",
-     .type = OPTION_FLAG,
-     AT(restart)},
+    OPTION(TEXT, "case", "ID", case_id, "the case"),
+    OPTION(TEXT, "good", "COMMIT", good, "one that was fast and right"),
+    OPTION(TEXT, "bad", "COMMIT", bad, "a later one that is not", .fallback = "HEAD"),
+    OPTION(NUMBER, "pause", "SECONDS", run.policy.pause_s,
+           "rest before a suspected change is measured again", .most = 3600, .fallback = "5"),
+    FLAG("restart", restart, "forget what an earlier call found"),
     {0},
 };
 

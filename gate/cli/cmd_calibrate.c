@@ -20,15 +20,11 @@ struct calibrate_request {
     int64_t processes;
 };
 
+#define ARGUMENTS struct calibrate_request
+
 static const struct option_def options[] = {
-    {.name = "processes",
-     .value = "N",
-     .help = "fresh processes",
-     .type = OPTION_INTEGER,
-     .at = offsetof(struct calibrate_request, processes),
-     .least = DECIDE_FIRST_LOOK,
-     .most = CALIBRATE_PROCESSES_MAX,
-     .fallback = "10"},
+    OPTION(INTEGER, "processes", "N", processes, "fresh processes", .least = DECIDE_FIRST_LOOK,
+           .most = CALIBRATE_PROCESSES_MAX, .fallback = "10"),
     DB_OPTION(struct calibrate_request, run.db),
     BASELINES_OPTION(struct calibrate_request, run.baselines),
     {0},
@@ -113,7 +109,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct calibrated_case
     va_end(args);
 }
 
-static void take_result(struct calibrated_case *to, const struct case_result *result)
+static void keep_result(struct calibrated_case *to, const struct case_result *result)
 {
     if (result->outcome == CASE_WRONG)
         give_up(to, VERDICT_WRONG, "%s", result->message);
@@ -151,7 +147,7 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
     else if (status)
         give_up(to, VERDICT_ENVIRONMENT, "no worker could be started: %.900s", err.message);
     else
-        take_result(to, &result);
+        keep_result(to, &result);
     case_result_release(&result);
     return !status && !interrupt_signal();
 }

@@ -13,25 +13,15 @@
 
 #define EARLY_REPORT_MAX ((size_t)16 << 10)
 
+#define ARGUMENTS struct remote_choice
+
 const struct option_def remote_options[] = {
-    {.name = "server",
-     .value = "URL",
-     .help = "the tracking server",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct remote_choice, server),
-     .variable = "GATE_SERVER"},
-    {.name = "token-file",
-     .value = "FILE",
-     .help = "its token is in FILE (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); it goes "
-             "over https, or to this machine alone",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct remote_choice, token_file)},
-    {.name = "ca-file",
-     .value = "FILE",
-     .help = "certificates to trust in place of the system's",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct remote_choice, ca_file),
-     .variable = "GATE_CA_FILE"},
+    OPTION(TEXT, "server", "URL", server, "the tracking server", .variable = "GATE_SERVER"),
+    OPTION(TEXT, "token-file", "FILE", token_file,
+           "its token is in FILE (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); it goes "
+           "over https, or to this machine alone"),
+    OPTION(TEXT, "ca-file", "FILE", ca_file, "certificates to trust in place of the system's",
+           .variable = "GATE_CA_FILE"),
     {0},
 };
 

@@ -20,36 +20,22 @@ struct diff_request {
     bool all, instructions, json, markdown;
 };
 
-#define AT(field) .at = offsetof(struct diff_request, field)
+#define ARGUMENTS struct diff_request
 
 static const struct option_def options[] = {
-    {.name = "arch",
-     .value = "NUMBER",
-     .help = "only kernels for this architecture, such as 90 for sm_90",
-     .type = OPTION_INTEGER,
-     AT(architecture),
-     .least = 1,
-     .most = 255,
-     .fallback = "all"},
-    {.name = "all", .help = "list kernels of the same code too", .type = OPTION_FLAG, AT(all)},
-    {.name = "instructions",
-     .help = "show the changed instructions side by side",
-     .type = OPTION_FLAG,
-     AT(instructions)},
-    {.name = "markdown", .help = "print Markdown", .type = OPTION_FLAG, AT(markdown)},
-    {.name = "cases",
-     .value = "RUN.json",
-     .help = "a JSON report of gate run on a GPU: also list its cases that launch a kernel that is "
-             "not the same",
-     .type = OPTION_TEXT,
-     AT(run_file)},
-    {.name = "json", .help = "print JSON, of all kernels", .type = OPTION_FLAG, AT(json)},
+    OPTION(INTEGER, "arch", "NUMBER", architecture,
+           "only kernels for this architecture, such as 90 for sm_90", .least = 1, .most = 255,
+           .fallback = "all"),
+    FLAG("all", all, "list kernels of the same code too"),
+    FLAG("instructions", instructions, "show the changed instructions side by side"),
+    FLAG("markdown", markdown, "print Markdown"),
+    OPTION(TEXT, "cases", "RUN.json", run_file,
+           "a JSON report of gate run on a GPU: also list its cases that launch a kernel that is "
+           "not the same"),
+    FLAG("json", json, "print JSON, of all kernels"),
     BASELINES_OPTION(struct diff_request, run.baselines),
-    {.name = "device-model",
-     .value = "M",
-     .help = "the baseline of this device model, such as nvidia-h200",
-     .type = OPTION_TEXT,
-     AT(device_model)},
+    OPTION(TEXT, "device-model", "M", device_model,
+           "the baseline of this device model, such as nvidia-h200"),
     {0},
 };
 

@@ -18,35 +18,17 @@ struct doctor_arguments {
     bool json;
 };
 
+#define ARGUMENTS struct doctor_arguments
+
 static const struct option_def options[] = {
-    {.name = "device",
-     .value = "auto|host|cuda:N",
-     .help = "the device to open",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct doctor_arguments, device),
-     .fallback = "auto"},
+    OPTION(TEXT, "device", "auto|host|cuda:N", device, "the device to open", .fallback = "auto"),
     DB_OPTION(struct doctor_arguments, db),
     BASELINES_OPTION(struct doctor_arguments, baselines),
-    {.name = "library",
-     .value = "FILE",
-     .help = "the kernel library to judge",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct doctor_arguments, library),
-     .key = "library",
-     .is_path = true,
-     .fallback = "only the gate's own is opened"},
-    {.name = "suite",
-     .value = "NAME|FILE",
-     .help = "the cases that it is asked for",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct doctor_arguments, suite),
-     .key = "suite",
-     .is_path = true,
-     .fallback = "canonical on a GPU, host on the host"},
-    {.name = "json",
-     .help = "print a JSON document",
-     .type = OPTION_FLAG,
-     .at = offsetof(struct doctor_arguments, json)},
+    OPTION(TEXT, "library", "FILE", library, "the kernel library to judge", .key = "library",
+           .is_path = true, .fallback = "only the gate's own is opened"),
+    OPTION(TEXT, "suite", "NAME|FILE", suite, "the cases that it is asked for", .key = "suite",
+           .is_path = true, .fallback = "canonical on a GPU, host on the host"),
+    FLAG("json", json, "print a JSON document"),
     {0},
 };
 

@@ -7,59 +7,41 @@
 #include "gate/base/file.h"
 #include "gate/cli/cmd_common.h"
 
-enum export_format { EXPORT_NDJSON, EXPORT_JSON, EXPORT_CSV };
+enum export_format { EXPORT_NDJSON, EXPORT_CSV };
 
 struct export_arguments {
     const char *db, *run, *output;
     enum export_format format;
-    bool json;
 };
 
 static bool read_format(void *field, const char *name)
 {
-    static const char *const names[] = {
-        [EXPORT_NDJSON] = "ndjson", [EXPORT_JSON] = "json", [EXPORT_CSV] = "csv"};
-    enum export_format *out = field;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (enum export_format)i;
-            return true;
-        }
-    }
-    return false;
+    bool csv = !strcmp(name, "csv");
+    *(enum export_format *)field = csv ? EXPORT_CSV : EXPORT_NDJSON;
+    return csv || !strcmp(name, "ndjson");
 }
 
-#define AT(field) .at = offsetof(struct export_arguments, field)
+#define ARGUMENTS struct export_arguments
 
 static const struct option_def options[] = {
-    {.name = "run",
-     .value = "UUID|latest",
-     .help = "only this run, or an unambiguous beginning of its uuid",
-     .type = OPTION_TEXT,
-     AT(run)},
-    {.name = "format",
-     .value = "FORMAT",
-     .help = "ndjson, one run document a line; json, one indented run document, needs --run; csv, "
-             "one row an arm of a case of a run",
-     .type = OPTION_READ,
-     AT(format),
-     .form = "ndjson, json or csv",
-     .read = read_format,
-     .fallback = "ndjson"},
-    {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
-    {.name = "output",
-     .value = "FILE",
-     .help = "write to this file in place of standard output; complete or not at all",
-     .type = OPTION_TEXT,
-     AT(output)},
+    OPTION(TEXT, "run", "UUID|latest", run,
+           "only this run, or an unambiguous beginning of its uuid"),
+    OPTION(READ, "format", "FORMAT", format,
+           "ndjson, one run document a line; csv, "
+           "one row an arm of a case of a run",
+           .form = "ndjson or csv", .read = read_format, .fallback = "ndjson"),
+    OPTION(TEXT, "output", "FILE", output,
+           "write to this file in place of standard output; complete or not at all"),
     DB_OPTION(struct export_arguments, db),
     {0},
 };
 
 const struct command command_export = {
     .name = "export",
-    .summary = "write runs as JSON, NDJSON or CSV",
-    .about = "Writes stored runs, oldest first, for `gate import` or for other programs.",
+    .summary = "write runs as NDJSON or CSV",
+    .about =
+        "Writes stored runs, oldest first, for `gate import` or for other programs. 'gate report "
+        "--json' prints one run for people.",
     .groups = {{options, 0}},
     .main = cmd_export,
 };
@@ -120,7 +102,7 @@ static enum gate_status put_runs(struct exporter *e, struct store *store, const 
         return status == GATE_OK ? e->status : status;
     }
     if (e->format != EXPORT_CSV) {
-        status = command_document_json(store, run, e->format == EXPORT_JSON, &e->piece, e->err);
+        status = command_document_json(store, run, false, &e->piece, e->err);
         return status == GATE_OK ? flush(e) : status;
     }
     status = command_document(store, run, &document, e->err);
@@ -162,11 +144,6 @@ int cmd_export(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_export, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (a.json)
-        a.format = EXPORT_JSON;
-    if (a.format == EXPORT_JSON && !a.run)
-        return command_usage(&command_export,
-                             "--format json is for one run (--run); several go as ndjson");
     if (export_runs(a.db, a.run, a.format, a.output, &err) != GATE_OK)
         return command_failed(&command_export, &err);
     return GATE_OK;

@@ -17,22 +17,13 @@ struct history_arguments {
     bool json;
 };
 
-#define AT(field) .at = offsetof(struct history_arguments, field)
+#define ARGUMENTS struct history_arguments
 
 static const struct option_def options[] = {
-    {.name = "device-model",
-     .value = "MODEL",
-     .help = "only this device model, such as nvidia-h200",
-     .type = OPTION_TEXT,
-     AT(device_model)},
-    {.name = "limit",
-     .value = "N",
-     .help = "at most N measurements of a case and device model",
-     .type = OPTION_INTEGER,
-     AT(limit),
-     .least = 1,
-     .most = 1000000,
-     .fallback = "20"},
+    OPTION(TEXT, "device-model", "MODEL", device_model,
+           "only this device model, such as nvidia-h200"),
+    OPTION(INTEGER, "limit", "N", limit, "at most N measurements of a case and device model",
+           .least = 1, .most = 1000000, .fallback = "20"),
     JSON_OPTION(struct history_arguments, json),
     DB_OPTION(struct history_arguments, db),
     {0},

@@ -23,21 +23,12 @@ struct import_arguments {
     bool json;
 };
 
+#define ARGUMENTS struct import_arguments
+
 static const struct option_def options[] = {
-    {.name = "json",
-     .help = "print the counts as JSON",
-     .type = OPTION_FLAG,
-     .at = offsetof(struct import_arguments, json)},
-    {.name = "commit",
-     .value = "HASH",
-     .help = "refuse a run of another commit",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct import_arguments, commit)},
-    {.name = "branch",
-     .value = "NAME",
-     .help = "refuse a run of another branch",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct import_arguments, branch)},
+    FLAG("json", json, "print the counts as JSON"),
+    OPTION(TEXT, "commit", "HASH", commit, "refuse a run of another commit"),
+    OPTION(TEXT, "branch", "NAME", branch, "refuse a run of another branch"),
     DB_OPTION(struct import_arguments, db),
     {0},
 };

@@ -14,12 +14,11 @@ struct leaderboard_arguments {
     bool json;
 };
 
+#define ARGUMENTS struct leaderboard_arguments
+
 static const struct option_def options[] = {
-    {.name = "device-model",
-     .value = "MODEL",
-     .help = "only this device model, such as nvidia-h200",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct leaderboard_arguments, device_model)},
+    OPTION(TEXT, "device-model", "MODEL", device_model,
+           "only this device model, such as nvidia-h200"),
     JSON_OPTION(struct leaderboard_arguments, json),
     DB_OPTION(struct leaderboard_arguments, db),
     {0},

@@ -6,14 +6,11 @@
 
 #define PARTS_MAX SHARDS_MAX
 
-#define AT(field) .at = offsetof(struct run_request, field)
+#define ARGUMENTS struct run_request
 
 static const struct option_def options[] = {
     DB_OPTION(struct run_request, db),
-    {.name = "json",
-     .help = "print a JSON document in place of the table",
-     .type = OPTION_FLAG,
-     AT(json)},
+    FLAG("json", json, "print a JSON document in place of the table"),
     {0},
 };
 

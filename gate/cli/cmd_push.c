@@ -30,31 +30,17 @@ struct push_arguments {
     int n_runs;
 };
 
-#define AT(field) .at = offsetof(struct push_arguments, field)
+#define ARGUMENTS struct push_arguments
 
 static const struct option_def options[] = {
     DB_OPTION(struct push_arguments, db),
-    {.name = "all",
-     .help = "every run of the database; those that the server has cost one look",
-     .type = OPTION_FLAG,
-     AT(all)},
-    {.name = "library",
-     .value = "FILE",
-     .help = "send this library as well",
-     .type = OPTION_TEXT,
-     AT(library)},
+    FLAG("all", all, "every run of the database; those that the server has cost one look"),
+    OPTION(TEXT, "library", "FILE", library, "send this library as well"),
     BASELINES_OPTION(struct push_arguments, baselines),
-    {.name = "retry-for",
-     .value = "SECONDS",
-     .help = "how long to try again when the server does not answer; 0: try once",
-     .type = OPTION_INTEGER,
-     AT(patience_s),
-     .most = 86400,
-     .fallback = "60"},
-    {.name = "json",
-     .help = "print the counts and the address of the run as JSON",
-     .type = OPTION_FLAG,
-     AT(json)},
+    OPTION(INTEGER, "retry-for", "SECONDS", patience_s,
+           "how long to try again when the server does not answer; 0: try once", .most = 86400,
+           .fallback = "60"),
+    FLAG("json", json, "print the counts and the address of the run as JSON"),
     {0},
 };
 

@@ -16,29 +16,16 @@ static bool read_format(void *field, const char *text)
     return report_format_parse(text, field);
 }
 
-#define AT(field) .at = offsetof(struct report_arguments, field)
+#define ARGUMENTS struct report_arguments
 
 static const struct option_def options[] = {
-    {.name = "run",
-     .value = "UUID|latest",
-     .help = "the run, or an unambiguous beginning of its uuid",
-     .type = OPTION_TEXT,
-     AT(run),
-     .fallback = "latest"},
-    {.name = "format",
-     .value = "FORMAT",
-     .help = "text, markdown, json, csv or junit",
-     .type = OPTION_READ,
-     AT(format),
-     .form = "text, markdown, json, csv or junit",
-     .read = read_format,
-     .fallback = "text"},
-    {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
-    {.name = "output",
-     .value = "FILE",
-     .help = "write to this file in place of standard output; complete or not at all",
-     .type = OPTION_TEXT,
-     AT(output)},
+    OPTION(TEXT, "run", "UUID|latest", run, "the run, or an unambiguous beginning of its uuid",
+           .fallback = "latest"),
+    OPTION(READ, "format", "FORMAT", format, "text, markdown, json, csv or junit",
+           .form = "text, markdown, json, csv or junit", .read = read_format, .fallback = "text"),
+    FLAG("json", json, "the same as --format json"),
+    OPTION(TEXT, "output", "FILE", output,
+           "write to this file in place of standard output; complete or not at all"),
     LINK_OPTION(struct report_arguments, link),
     DB_OPTION(struct report_arguments, db),
     {0},

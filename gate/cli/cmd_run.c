@@ -6,7 +6,7 @@
 #include "gate/cli/run_execute.h"
 #include "gate/cli/run_reports.h"
 
-#define AT(field) .at = offsetof(struct run_request, field)
+#define ARGUMENTS struct run_request
 
 static bool read_shard(void *field, const char *text)
 {
@@ -14,57 +14,28 @@ static bool read_shard(void *field, const char *text)
 }
 
 static const struct option_def options[] = {
-    {.name = "shard",
-     .value = "I/N",
-     .help = "only part I of N of the suite; `gate merge` makes one run of the parts' JSON reports",
-     .type = OPTION_READ,
-     AT(shard),
-     .form = "I/N, such as 2/4",
-     .read = read_shard},
-    {.name = "against",
-     .value = "WHAT",
-     .help = "what to compare with: baseline, merge-base (where HEAD left its base branch), a file "
-             "or a commit",
-     .type = OPTION_TEXT,
-     AT(policy.against),
-     .fallback = "baseline"},
-    {.name = "warn-against",
-     .value = "WHAT",
-     .help = "a second thing to compare with; what that finds is reported and blocks nothing",
-     .type = OPTION_TEXT,
-     AT(policy.warn_against)},
-    {.name = "accept-new",
-     .help = "store a baseline for each case that has none",
-     .type = OPTION_FLAG,
-     AT(policy.accept_new)},
-    {.name = "ratchet",
-     .help = "make confirmed improvements the new baselines",
-     .type = OPTION_FLAG,
-     AT(policy.ratchet)},
-    {.name = "allow-dirty",
-     .help = "store baselines although there are changes that were not committed",
-     .type = OPTION_FLAG,
-     AT(policy.allow_dirty)},
-    {.name = "pause",
-     .value = "SECONDS",
-     .help = "rest before a suspected change is measured again",
-     .type = OPTION_NUMBER,
-     AT(policy.pause_s),
-     .most = 3600,
-     .fallback = "5"},
+    OPTION(READ, "shard", "I/N", shard,
+           "only part I of N of the suite; `gate merge` makes one run of the parts' JSON reports",
+           .form = "I/N, such as 2/4", .read = read_shard),
+    OPTION(TEXT, "against", "WHAT", policy.against,
+           "what to compare with: baseline, merge-base (where HEAD left its base branch), a file "
+           "or a commit",
+           .fallback = "baseline"),
+    OPTION(TEXT, "warn-against", "WHAT", policy.warn_against,
+           "a second thing to compare with; what that finds is reported and blocks nothing"),
+    FLAG("accept-new", policy.accept_new, "store a baseline for each case that has none"),
+    FLAG("ratchet", policy.ratchet, "make confirmed improvements the new baselines"),
+    FLAG("allow-dirty", policy.allow_dirty,
+         "store baselines although there are changes that were not committed"),
+    OPTION(NUMBER, "pause", "SECONDS", policy.pause_s,
+           "rest before a suspected change is measured again", .most = 3600, .fallback = "5"),
     DB_OPTION(struct run_request, db),
     BASELINES_OPTION(struct run_request, baselines),
-    {.name = "main-branch",
-     .value = "BRANCH",
-     .help = "the base branch of merge-base where neither the CI job nor --base names one",
-     .type = OPTION_TEXT,
-     AT(main_branch),
-     .key = "main",
-     .fallback = "main"},
-    {.name = "print-config",
-     .help = "print each option, its value and where the value came from; measure nothing",
-     .type = OPTION_FLAG,
-     AT(print_config)},
+    OPTION(TEXT, "main-branch", "BRANCH", main_branch,
+           "the base branch of merge-base where neither the CI job nor --base names one",
+           .key = "main", .fallback = "main"),
+    FLAG("print-config", print_config,
+         "print each option, its value and where the value came from; measure nothing"),
     {0},
 };
 

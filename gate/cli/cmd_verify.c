@@ -38,36 +38,19 @@ static bool read_tier(void *field, const char *text)
     return verify_tier_parse(text, field);
 }
 
+#define ARGUMENTS struct verify_run
+
 static const struct option_def options[] = {
-    {.name = "tier",
-     .value = "TIER",
-     .help = "how much is looked at: commit, nightly or small",
-     .type = OPTION_READ,
-     .at = offsetof(struct verify_run, tier),
-     .form = "commit, nightly or small",
-     .read = read_tier,
-     .fallback = "commit"},
-    {.name = "provider",
-     .value = "FILE",
-     .help = "a library whose error is shown beside, repeatable",
-     .type = OPTION_LIST,
-     .at = offsetof(struct verify_run, request.providers),
-     .key = "providers",
-     .is_path = true,
-     .fallback = "none"},
-    {.name = "vendors",
-     .help = "on a GPU show the error of cuBLAS or cuDNN beside, which takes seconds to prepare",
-     .type = OPTION_FLAG,
-     .at = offsetof(struct verify_run, vendors)},
-    {.name = "sanitize",
-     .help = "run small shapes under compute-sanitizer's four tools instead",
-     .type = OPTION_FLAG,
-     .at = offsetof(struct verify_run, sanitized)},
-    {.name = "allow",
-     .value = "FILE",
-     .help = "with --sanitize: patterns of reports that are none, one a line",
-     .type = OPTION_TEXT,
-     .at = offsetof(struct verify_run, allow)},
+    OPTION(READ, "tier", "TIER", tier, "how much is looked at: commit, nightly or small",
+           .form = "commit, nightly or small", .read = read_tier, .fallback = "commit"),
+    OPTION(LIST, "provider", "FILE", request.providers,
+           "a library whose error is shown beside, repeatable", .key = "providers", .is_path = true,
+           .fallback = "none"),
+    FLAG("vendors", vendors,
+         "on a GPU show the error of cuBLAS or cuDNN beside, which takes seconds to prepare"),
+    FLAG("sanitize", sanitized, "run small shapes under compute-sanitizer's four tools instead"),
+    OPTION(TEXT, "allow", "FILE", allow,
+           "with --sanitize: patterns of reports that are none, one a line"),
     {0},
 };
 

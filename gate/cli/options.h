@@ -48,6 +48,18 @@ struct option_def {
     const char *fallback; /* what --help and --print-config call the default; NULL: none */
 };
 
+/*
+ * Entries of a table, whose fields are those of the struct ARGUMENTS; what has no place of its own
+ * here follows the help: OPTION(TEXT, "db", "FILE", db, "the history", .variable = "GATE_DB")
+ */
+/* clang-format off */
+#define OPTION(type_, name_, value_, field, ...)                                              \
+    {.name = name_, .value = value_, .type = OPTION_##type_,                                  \
+     .at = offsetof(ARGUMENTS, field), .help = __VA_ARGS__}
+#define FLAG(name_, field, ...)                                                               \
+    {.name = name_, .type = OPTION_FLAG, .at = offsetof(ARGUMENTS, field), .help = __VA_ARGS__}
+/* clang-format on */
+
 /* Options that several commands share, or those of one; `base` is the offset of their arguments in
  * the command's. The table ends with a NULL name. */
 struct option_group {

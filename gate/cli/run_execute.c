@@ -75,7 +75,7 @@ static enum gate_status measure_warning(struct run_session *s, struct gate_error
     if (!status)
         status = run_measure(&s->warning, s->supervisor, show_case, NULL, err);
     if (!status)
-        run_take_warning(&s->run, &s->warning);
+        run_add_warning(&s->run, &s->warning);
     return status;
 }
 

@@ -5,11 +5,6 @@
  */
 #include "gate/document/document.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "gate/base/file.h"
-#include "gate/base/json.h"
 #include "gate/counters/counters.h"
 #include "gate/document/fields_table.h"
 
@@ -18,7 +13,6 @@
 #define CASES_MAX 10000
 #define KERNEL_NAME_MAX (DOCUMENT_KERNEL_NAME_SIZE - 1)
 #define SIZES_MAX 48 /* three whole numbers */
-#define FILE_MAX_BYTES ((size_t)256 << 20)
 
 static const char *const kinds[] = {"host", "cuda", NULL};
 const char *const document_roles[] = {"candidate", "baseline", "provider", NULL};
@@ -401,7 +395,7 @@ static const struct field one_case_fields[] = {
     LIST(processes, 0, 0, 64, process),
     LIST(arms, REQUIRED, 0, 8, document_arm_shape),
 };
-SHAPE(one_case);
+const struct shape document_case_shape = SHAPE_OF(one_case);
 #undef OF
 
 #define OF document_ceilings
@@ -430,7 +424,7 @@ static const struct field calibrated_fields[] = {
     BOOL(resolved),
     LIST(injected, REQUIRED, 0, 16, injected_share),
 };
-SHAPE(calibrated);
+const struct shape document_calibrated_shape = SHAPE_OF(calibrated);
 #undef OF
 
 #define OF document_incomplete
@@ -448,7 +442,7 @@ SHAPE(incomplete_case);
 #define OF document_calibration
 static const struct field calibration_fields[] = {
     SIZE(processes, REQUIRED),
-    LIST(cases, REQUIRED, 0, CASES_MAX, calibrated),
+    LIST(cases, REQUIRED, 0, CASES_MAX, document_calibrated_shape),
     LIST(incomplete, 0, 0, CASES_MAX, incomplete_case),
 };
 SHAPE(calibration);
@@ -499,124 +493,8 @@ static const struct field document_fields[] = {
     COUNT(exit_code, REQUIRED, 4),
     MAYBE(ceilings, 0, document_ceilings_shape),
     MAYBE(calibration, 0, calibration),
-    LIST(cases, REQUIRED, 0, CASES_MAX, one_case),
+    LIST(cases, REQUIRED, 0, CASES_MAX, document_case_shape),
     LIST(not_served, 0, 0, CASES_MAX, not_served),
 };
 const struct shape document_shape = SHAPE_OF(document);
 #undef OF
-
-bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault)
-{
-    return fields_read(&document_shape, tree, out, fault);
-}
-
-bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
-{
-    struct fields_taken taken;
-    bool good = fields_take(&document_shape, text, len, out, &taken, fault);
-    out->taken = taken;
-    return good;
-}
-
-enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
-                                enum gate_status status, struct document *out,
-                                struct gate_error *err)
-{
-    struct field_fault fault;
-    if (document_take(text, len, out, &fault))
-        return GATE_OK;
-    if (fault.no_memory)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    return fields_fault(name, first_line, text, len, &fault, status, err);
-}
-
-enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, FILE_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
-    buf_release(&text);
-    return status;
-}
-
-void document_release(struct document *d)
-{
-    fields_release(&document_shape, d);
-    free(d->taken.texts);
-    d->taken = (struct fields_taken){0};
-}
-
-const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
-                                             enum document_role role)
-{
-    for (size_t i = 0; i < n; i++)
-        if (arms[i].role == (int)role)
-            return &arms[i];
-    return NULL;
-}
-
-const struct document_arm *document_candidate(const struct document_case *c)
-{
-    return document_find_arm(c->arms, c->n_arms, ROLE_CANDIDATE);
-}
-
-const struct document_kernel *document_kernel_of(const struct document_timing *old,
-                                                 const struct document_timing *new, size_t i)
-{
-    for (size_t k = 0; k < old->n_kernels; k++)
-        if (!strcmp(old->kernels[k].name, new->kernels[i].name))
-            return &old->kernels[k];
-    return old->n_kernels == 1 && new->n_kernels == 1 ? &old->kernels[0] : NULL;
-}
-
-static bool is_same(const struct shape *s, const void *a, const void *b)
-{
-    struct buf x, y;
-    buf_init(&x, 1 << 16);
-    buf_init(&y, 1 << 16);
-    fields_write(s, a, &x);
-    fields_write(s, b, &y);
-    bool same = !x.failed && !y.failed && !strcmp(x.data, y.data);
-    buf_release(&x);
-    buf_release(&y);
-    return same;
-}
-
-bool document_same_device(const struct document_device *a, const struct document_device *b)
-{
-    return is_same(&document_device_shape, a, b);
-}
-
-bool document_same_library(const struct document_library *a, const struct document_library *b)
-{
-    return is_same(&document_library_shape, a, b);
-}
-
-/* `element` begins with its id. */
-static void keep_id(const struct shape *element, void *list, size_t *n, const char *id)
-{
-    char *from = list;
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++) {
-        char *item = from + i * element->bytes;
-        if (strcmp(*(const char **)(void *)item, id) != 0)
-            fields_release(element, item);
-        else
-            memmove(from + kept++ * element->bytes, item, element->bytes);
-    }
-    *n = kept;
-}
-
-void document_keep_case(struct document *d, const char *id)
-{
-    keep_id(&one_case, d->cases, &d->n_cases, id);
-    keep_id(&calibrated, d->calibration.cases, &d->calibration.n_cases, id);
-}
-
-void document_write(const struct document *d, struct buf *out)
-{
-    fields_write(&document_shape, d, out);
-    buf_putc(out, '\n');
-}

@@ -394,8 +394,8 @@ const struct document_kernel *document_kernel_of(const struct document_timing *o
 
 /* The document, and the parts that the messages of a worker consist of too. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
-    document_absent_shape, document_arm_shape, document_blame_shape, document_ceilings_shape,
-    document_covered_shape;
+    document_absent_shape, document_arm_shape, document_blame_shape, document_calibrated_shape,
+    document_case_shape, document_ceilings_shape, document_covered_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

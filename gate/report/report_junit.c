@@ -102,26 +102,19 @@ static void properties(const struct report_run *run, struct buf *out)
     buf_puts(out, "    </properties>\n");
 }
 
+static void put_evidence(void *context, const char *name, bool figures, const char *words)
+{
+    if (figures)
+        buf_printf(context, "%s: %s\n", name, words);
+}
+
 /* What the processes of the case found; nothing when they compared nothing. */
 static void evidence(const struct document_case *c, struct buf *out)
 {
     char text[UNITS_MAX];
-    struct buf line;
-    buf_init(&line, 64 * 1024);
-    for (size_t i = 0; i < 2; i++) {
-        buf_clear(&line);
-        if (report_evidence(c, (enum document_stage)i, &line))
-            buf_printf(out, "%s: %s\n", document_stages[i], line.data);
-    }
-    buf_clear(&line);
-    if (report_p90(c, &line))
-        buf_printf(out, "p90: %s\n", line.data);
-    buf_clear(&line);
-    if (report_calls(c, &line))
-        buf_printf(out, "launch() on the host: %s\n", line.data);
+    report_each_evidence(c, put_evidence, out);
     if (c->mde >= 0)
         buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
-    buf_release(&line);
 }
 
 /* Of the run on the tracking server; not all who show these reports show properties. */

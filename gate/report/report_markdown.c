@@ -292,48 +292,11 @@ static void commands(const struct document_case *const *cases, size_t n, struct 
     }
 }
 
-static void evidence_lines(const char *name, char *line, struct buf *out)
+static void put_evidence(void *context, const char *name, bool figures, const char *words)
 {
-    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        buf_printf(out, "  - %s ", name);
-        put_text(line, out);
-        buf_putc(out, '\n');
-    }
-}
-
-static void evidence(const struct document_case *c, struct buf *out)
-{
-    struct buf line;
-    buf_init(&line, 64 * 1024);
-    for (size_t i = 0; i < 2; i++) {
-        buf_clear(&line);
-        if (report_evidence(c, (enum document_stage)i, &line))
-            buf_printf(out, "  - %s: %s\n", document_stages[i], line.data);
-    }
-    buf_clear(&line);
-    if (report_p90(c, &line))
-        buf_printf(out, "  - p90: %s\n", line.data);
-    buf_clear(&line);
-    if (report_calls(c, &line))
-        buf_printf(out, "  - `launch()` on the host: %s\n", line.data);
-    buf_clear(&line);
-    if (report_kernels(c, &line))
-        evidence_lines("kernel", line.data, out);
-    buf_clear(&line);
-    if (report_blame(c, &line))
-        evidence_lines("blame", line.data, out);
-    buf_clear(&line);
-    if (report_counters(c, &line))
-        evidence_lines("counter", line.data, out);
-    buf_clear(&line);
-    if (report_instructions(c, &line))
-        evidence_lines("instructions", line.data, out);
-    if (c->same_library == YES)
-        buf_puts(out, "  - candidate and baseline are the same file\n");
-    else if (c->same_code == YES)
-        buf_puts(out, "  - candidate and baseline run the same machine code\n");
-    buf_release(&line);
+    buf_printf(context, "  - %s%s ", name, figures ? ":" : "");
+    put_text(words, context);
+    buf_putc(context, '\n');
 }
 
 static void warning(const struct report_run *run, const struct document_case *c, struct buf *out)
@@ -372,7 +335,7 @@ static void details(const struct report_run *run, const struct document_case *co
         buf_puts(out, ": ");
         put_reason(cases[i], out);
         buf_putc(out, '\n');
-        evidence(cases[i], out);
+        report_each_evidence(cases[i], put_evidence, out);
     }
     for (size_t i = 0; i < n; i++)
         if (report_warns(cases[i]))

@@ -330,7 +330,8 @@ static bool has_evidence(const struct document_case *c, enum document_stage stag
     return false;
 }
 
-bool report_evidence(const struct document_case *c, enum document_stage stage, struct buf *out)
+static bool stage_evidence(const struct document_case *c, enum document_stage stage,
+                           struct buf *out)
 {
     char text[UNITS_MAX];
     if (!has_evidence(c, stage))
@@ -353,14 +354,24 @@ static void put_change(struct estimate ratio, struct buf *out)
                units_signed_percent(ratio.lo - 1, lo), units_change(ratio.hi, hi));
 }
 
-bool report_p90(const struct document_case *c, struct buf *out)
+static bool first_evidence(const struct document_case *c, struct buf *out)
+{
+    return stage_evidence(c, STAGE_FIRST, out);
+}
+
+static bool confirmation_evidence(const struct document_case *c, struct buf *out)
+{
+    return stage_evidence(c, STAGE_CONFIRMATION, out);
+}
+
+static bool p90_evidence(const struct document_case *c, struct buf *out)
 {
     if (c->has_ratio_p90)
         put_change(c->ratio_p90, out);
     return c->has_ratio_p90;
 }
 
-bool report_calls(const struct document_case *c, struct buf *out)
+static bool calls_evidence(const struct document_case *c, struct buf *out)
 {
     char text[UNITS_MAX];
     const struct document_timing *timing = report_timing(document_candidate(c));
@@ -370,6 +381,44 @@ bool report_calls(const struct document_case *c, struct buf *out)
     if (timing && timing->call_ns > 0)
         buf_printf(out, ", %s a call", units_duration(timing->call_ns, text));
     return true;
+}
+
+static bool same_evidence(const struct document_case *c, struct buf *out)
+{
+    if (c->same_library == YES)
+        buf_puts(out, "candidate and baseline are the same file");
+    else if (c->same_code == YES)
+        buf_puts(out, "candidate and baseline run the same machine code");
+    return out->len > 0;
+}
+
+void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context)
+{
+    static const struct {
+        const char *name;
+        bool figures;
+        bool (*write)(const struct document_case *c, struct buf *out);
+    } parts[] = {
+        {"first", true, first_evidence},     {"confirmation", true, confirmation_evidence},
+        {"p90", true, p90_evidence},         {"launch()", true, calls_evidence},
+        {"kernel", false, report_kernels},   {"blame", false, report_blame},
+        {"counter", false, report_counters}, {"instructions", false, report_instructions},
+        {"code", true, same_evidence},
+    };
+    struct buf text;
+    buf_init(&text, 64 * 1024);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        buf_clear(&text);
+        if (!parts[i].write(c, &text))
+            continue;
+        for (char *line = text.data, *end; *line; line = end) {
+            end = line + strcspn(line, "\n");
+            if (*end)
+                *end++ = '\0';
+            put(context, parts[i].name, parts[i].figures, line);
+        }
+    }
+    buf_release(&text);
 }
 
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)

@@ -122,15 +122,13 @@ void report_conditions(const struct report_run *run, struct buf *out);
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
- * What each fresh process found, "+9.31 +9.28 +9.35 %", for one stage.
- * A process that compared nothing is "-". False, with nothing appended: none compared anything.
+ * What stands under a case's reason, in order: what each process of a stage found, "+9.31 +9.28
+ * +9.35 %" ('-': it compared nothing), p90 and calls of launch() over the baseline's, "+1.20 %
+ * (+0.85 to +1.55 %)", and the statements below, a line each. `figures` are plain ASCII.
  */
-bool report_evidence(const struct document_case *c, enum document_stage stage, struct buf *out);
-
-/* "+1.20 % (+0.85 to +1.55 %)": p90 over the baseline's. False: not measured. */
-bool report_p90(const struct document_case *c, struct buf *out);
-/* The same of a call of launch() on the host, and what it takes. */
-bool report_calls(const struct document_case *c, struct buf *out);
+typedef void (*report_evidence_fn)(void *context, const char *name, bool figures,
+                                   const char *words);
+void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context);
 
 /*
  * What of a regression's kernels differs from the baseline's, a line each: "NAME: registers 128 ->

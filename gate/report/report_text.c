@@ -220,48 +220,16 @@ static void evidence_line(const char *name, const char *words, const struct repo
     buf_putc(out, '\n');
 }
 
-static void evidence_lines(const char *name, char *line, const struct report_style *style,
-                           struct buf *out)
-{
-    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        evidence_line(name, line, style, out);
-    }
-}
+struct evidence_page {
+    const struct report_style *style;
+    struct buf *out;
+};
 
-static void evidence(const struct document_case *c, const struct report_style *style,
-                     struct buf *out)
+static void put_evidence(void *context, const char *name, bool figures, const char *words)
 {
-    struct buf text;
-    buf_init(&text, 64 * 1024);
-    if (report_evidence(c, STAGE_FIRST, &text))
-        evidence_line("first", text.data, style, out);
-    buf_clear(&text);
-    if (report_evidence(c, STAGE_CONFIRMATION, &text))
-        evidence_line("confirmation", text.data, style, out);
-    buf_clear(&text);
-    if (report_p90(c, &text))
-        evidence_line("p90", text.data, style, out);
-    buf_clear(&text);
-    if (report_calls(c, &text))
-        evidence_line("launch()", text.data, style, out);
-    buf_clear(&text);
-    if (report_kernels(c, &text))
-        evidence_lines("kernel", text.data, style, out);
-    buf_clear(&text);
-    if (report_blame(c, &text))
-        evidence_lines("blame", text.data, style, out);
-    buf_clear(&text);
-    if (report_counters(c, &text))
-        evidence_lines("counter", text.data, style, out);
-    buf_clear(&text);
-    if (report_instructions(c, &text))
-        evidence_lines("instructions", text.data, style, out);
-    if (c->same_library == YES)
-        evidence_line("library", "candidate and baseline are the same file", style, out);
-    else if (c->same_code == YES)
-        evidence_line("code", "candidate and baseline run the same machine code", style, out);
-    buf_release(&text);
+    const struct evidence_page *page = context;
+    (void)figures;
+    evidence_line(name, words, page->style, page->out);
 }
 
 static void reasons(const struct report_run *run, const struct report_style *style, struct buf *out)
@@ -289,7 +257,7 @@ static void reasons(const struct report_run *run, const struct report_style *sty
         buf_puts(out, ": ");
         term_puts(c->reason, out);
         buf_putc(out, '\n');
-        evidence(c, style, out);
+        report_each_evidence(c, put_evidence, &(struct evidence_page){style, out});
     }
 }
 

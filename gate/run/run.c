@@ -144,7 +144,7 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
 }
 
 /* Keeps the arms of the first process and the message of one that went wrong. */
-static void take_result(const struct run *run, struct run_case *c, enum run_stage stage,
+static void keep_result(const struct run *run, struct run_case *c, enum run_stage stage,
                         struct case_result *fresh, struct run_process p)
 {
     bool first = !c->has_result;
@@ -208,7 +208,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
                    why.message);
     }
     struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
-    take_result(run, c, stage, &fresh, p);
+    keep_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
         run_decide(run, c);
 }
@@ -284,7 +284,7 @@ void run_count_verdicts(struct run *run)
         run->counts[run->cases[i].verdict] += !run->cases[i].left_out;
 }
 
-void run_take_warning(struct run *run, const struct run *warning)
+void run_add_warning(struct run *run, const struct run *warning)
 {
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         struct run_case *c = &run->cases[i];

@@ -242,7 +242,7 @@ void run_count_verdicts(struct run *run);
 
 /* Puts a second comparison of the same cases beside the first. It decides nothing, but what one of
  * the two saw to be wrong is wrong, and what counts in one of them counts. */
-void run_take_warning(struct run *run, const struct run *warning);
+void run_add_warning(struct run *run, const struct run *warning);
 
 /*
  * Puts what all processes of a case found together into the arms that the first one reported, of

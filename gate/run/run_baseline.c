@@ -214,7 +214,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
     return GATE_OK;
 }
 
-static void take_greeting(struct run *run, const struct supervisor *s)
+static void copy_greeting(struct run *run, const struct supervisor *s)
 {
     run->greeting = supervisor_greeting(s);
     const struct document_device *device = &run->greeting->device;
@@ -231,7 +231,7 @@ static enum gate_status open_baselines(struct run *run, struct supervisor *s,
     enum gate_status status = supervisor_open_baselines(s, paths, l->n, err);
     if (status)
         return status;
-    take_greeting(run, s);
+    copy_greeting(run, s);
     return check_loaded(run, l, err);
 }
 
@@ -256,7 +256,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         snprintf(l->sha256[0], sizeof l->sha256[0], "%s", run->against_sha256);
         l->n = 1;
     }
-    take_greeting(run, s);
+    copy_greeting(run, s);
     if (!run->library || machine_code_of_file(run->library, run->candidate_code, NULL))
         run->candidate_code[0] = '\0';
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {

@@ -510,8 +510,7 @@ static bool read_blame(struct supervisor *s, struct attempt *a, const char *what
 }
 
 /* Reads a worker's last message; true: the task is to be tried again without a provider. */
-static bool take_answer(struct supervisor *s, struct attempt *a, cJSON *done,
-                        struct case_result *out)
+static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, struct case_result *out)
 {
     char message[900];
     bool again = false;
@@ -546,7 +545,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     bool again = false;
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
-        again = take_answer(s, a, done, out);
+        again = read_done(s, a, done, out);
         if (out->record == done)
             done = NULL;
     } else {

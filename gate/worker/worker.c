@@ -285,7 +285,7 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
 }
 
 /* No kernel library is loaded, so that nothing but the gate's own kernels runs. */
-static enum gate_status tell_ceilings(struct worker *w, struct gate_error *err)
+static enum gate_status send_ceilings(struct worker *w, struct gate_error *err)
 {
     struct message_ceilings message = {.ceilings = {.message = NULL}};
     enum gate_status status = ceilings_measure(w->device, &message.ceilings, err);
@@ -334,7 +334,7 @@ int cmd_worker(int argc, char **argv)
     if (status)
         refuse(&w, &err);
     else
-        status = o.ceilings ? tell_ceilings(&w, &err) : work(&w, &o, &err);
+        status = o.ceilings ? send_ceilings(&w, &err) : work(&w, &o, &err);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
         library_close(&w.second_copies[i]);

@@ -37,6 +37,19 @@ SUITE = {"schema": "gate-suite/1", "name": "two",
          "cases": [{"op": "gemm", "dtype": "fp32", "m": n, "n": n, "k": n} for n in (2, 3)]}
 
 
+def write_file(path, text):
+    """Makes its folders too; returns the path."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def read_file(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def mutant(name):
     return os.path.join(BUILD, "tests", "mutants", name + ".so")
 
@@ -82,14 +95,11 @@ class FakeRuns(Gate):
         self.setUp_suite()
 
     def setUp_suite(self):
-        with open(self.suite, "w", encoding="utf-8") as file:
-            json.dump(SUITE, file)
+        write_file(self.suite, json.dumps(SUITE))
 
     def run_gate(self, *args, library="new", **fake):
         """Runs the suite with a fake worker; returns exit code, run document and diagnostics."""
-        file = self.path(library + ".so")
-        with open(file, "w", encoding="utf-8") as out:
-            out.write(library)
+        file = write_file(self.path(library + ".so"), library)
         done = self.gate(
             "run", "--json", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
              "--library", file, "--provider", "x.so", "--db", self.path("gate.db"), "--pause", "0",
@@ -154,6 +164,13 @@ class Server:
             return response
         finally:
             connection.close()
+
+    def send(self, path, body, secret=None, method="POST", kind="application/json"):
+        """Sends a body with a token, if there is one."""
+        headers = {"Content-Type": kind, "Content-Length": str(len(body))}
+        if secret:
+            headers["Authorization"] = f"Bearer {secret}"
+        return self.get(path, method, headers, body)
 
     def changed(self, path, tag):
         """The answer that is no longer the one of this tag. What another process wrote may be

@@ -13,7 +13,7 @@ import subprocess
 import unittest
 
 from fake_services import GitHub, GitLab
-from harness import GATE, ROOT, SANITIZED, Gate
+from harness import GATE, ROOT, SANITIZED, Gate, read_file, write_file
 
 CASE = "gemm/fp32/m33-n257-k65"
 MARKS = re.compile(r"@[A-Z]+@")
@@ -32,13 +32,11 @@ class Repository(Gate):
         return os.path.join(self.repository, name)
 
     def read(self, name):
-        with open(self.file(name), encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.file(name))
 
     def write(self, name, text):
         os.makedirs(os.path.dirname(self.file(name)), exist_ok=True)
-        with open(self.file(name), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(self.file(name), text)
 
     def replace(self, name, old, new):
         self.assertIn(old, self.read(name))
@@ -186,8 +184,7 @@ class Init(Repository):
     def test_the_example_is_that_of_the_tree(self):
         self.gate("init", "--example")
         for path in glob.glob(os.path.join(ROOT, "examples/mykernels/*")):
-            with open(path, encoding="utf-8") as file:
-                self.assertEqual(file.read(), self.read(os.path.basename(path)))
+            self.assertEqual(read_file(path), self.read(os.path.basename(path)))
 
 
 @unittest.skipIf(SANITIZED, "it asks how fast code is; each command has tests of its own")
@@ -263,10 +260,9 @@ class Story(Repository):
         self.addCleanup(github.stop)
         self.addCleanup(gitlab.stop)
         repo = {"full_name": "team/kernels"}
-        with open(self.path("event.json"), "w", encoding="utf-8") as file:
-            json.dump({"pull_request": {
-                "number": 12, "base": {"ref": "trunk", "repo": repo},
-                "head": {"ref": "slower", "sha": head, "repo": repo}}}, file)
+        write_file(self.path("event.json"), json.dumps({"pull_request": {
+            "number": 12, "base": {"ref": "trunk", "repo": repo},
+            "head": {"ref": "slower", "sha": head, "repo": repo}}}))
         self.comment(github, GITHUB_EVENT_NAME="pull_request",
                      GITHUB_EVENT_PATH=self.path("event.json"), **github.variables())
         self.comment(gitlab, **gitlab.variables())

@@ -9,15 +9,13 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import unittest
 import uuid
 import xml.etree.ElementTree as ElementTree
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, seed, watched  # noqa: E402
+from harness import GEMV, GPU, PATIENCE, ROOT, SERVER, Server, read_file, seed, watched
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -62,10 +60,7 @@ class Case(unittest.TestCase):
     @classmethod
     def send(cls, path, body, scope="admin", server=None):
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        if scope:
-            headers["Authorization"] = f"Bearer {cls.tokens[scope]}"
-        return (server or cls.server).get(path, "POST", headers, body)
+        return (server or cls.server).send(path, body, scope and cls.tokens[scope])
 
     @classmethod
     def step(cls, number, state, reason=None, server=None):
@@ -176,8 +171,8 @@ class Grafana(Case):
 
     def panels(self):
         """(address, [(selector, type)]) of each."""
-        with open(os.path.join(ROOT, "docs", "server.md"), encoding="utf-8") as file:
-            section = file.read().split("\n## Grafana\n")[1].split("\n## ")[0]
+        page = read_file(os.path.join(ROOT, "docs", "server.md"))
+        section = page.split("\n## Grafana\n")[1].split("\n## ")[0]
         for part in section.split("\n    /api/v1/")[1:]:
             yield (part.split("\n")[0],
                    re.findall(r"^\| `(\w+)` \| \w+ \| (.+) \|$", part, re.MULTILINE))
@@ -408,8 +403,7 @@ class Feed(Case):
 
 class Badges(Case):
     def test_pictures(self):
-        with open(os.path.join(ROOT, "web", "style.css"), encoding="utf-8") as file:
-            style = file.read()
+        style = read_file(os.path.join(ROOT, "web", "style.css"))
         for path, words in ((GPU, "regression, 2 alerts"), (f"{GPU}/{GEMV}", "pass, "),
                             (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
             response = self.server.get(f"/badge/{path}.svg")

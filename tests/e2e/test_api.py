@@ -107,9 +107,7 @@ class Cases(History):
     def reopen(self, alert):
         """An accept that is taken back, so that a case passes and has an open alert."""
         body = json.dumps({"state": "new", "reason": "not wanted after all"}).encode()
-        response = self.server.get(f"/api/v1/alerts/{alert['id']}", "POST", {
-            "Authorization": f"Bearer {token(self.db, 'admin')}",
-            "Content-Type": "application/json", "Content-Length": str(len(body))}, body)
+        response = self.server.send(f"/api/v1/alerts/{alert['id']}", body, token(self.db, "admin"))
         self.assertEqual(response.status, 200, response.bytes)
 
     def test_orders_and_pages(self):

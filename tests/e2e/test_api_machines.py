@@ -4,7 +4,6 @@
 import copy
 import json
 import math
-import os
 import re
 import subprocess
 import unittest
@@ -46,9 +45,7 @@ class Machines(History):
             for process in case["processes"]:
                 process["control_ns"] *= factor
         body = json.dumps(run).encode()
-        response = cls.server.get("/api/v1/runs", "POST", {
-            "Authorization": f"Bearer {cls.token}", "Content-Type": "application/json",
-            "Content-Length": str(len(body))}, body)
+        response = cls.server.send("/api/v1/runs", body, cls.token)
         if response.status != 201:
             raise AssertionError(response.bytes)
 

@@ -5,13 +5,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token  # noqa: E402
+from harness import PATIENCE, SERVER, Server, documents, renamed, seed, token
 
 
 def run(*arguments):
@@ -42,12 +40,7 @@ class AuthCase(unittest.TestCase):
         return self.server.get(path, method, headers)
 
     def post(self, secret):
-        headers = {"Content-Type": "application/json"}
-        if secret:
-            headers["Authorization"] = f"Bearer {secret}"
-        _, body = renamed(self.documents[0])
-        headers["Content-Length"] = str(len(body))
-        return self.server.get("/api/v1/runs", "POST", headers, body)
+        return self.server.send("/api/v1/runs", renamed(self.documents[0])[1], secret)
 
 
 class Writing(AuthCase):

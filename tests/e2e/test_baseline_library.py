@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import unittest
 
-from harness import PATIENCE, SERVER, WORKER, Server
+from harness import PATIENCE, SERVER, WORKER, Server, write_file
 from test_push import PushCase, problem, reset
 
 OLD = hashlib.sha256(b"old").hexdigest()
@@ -27,8 +27,7 @@ class LibraryCase(PushCase):
         self.env["GATE_DB"] = self.path("gate.db")
         suite = {"schema": "gate-suite/1", "name": "one",
                  "cases": [{"op": "gemm", "dtype": "fp32", "m": 2, "n": 2, "k": 2}]}
-        with open(self.path("suite.json"), "w", encoding="utf-8") as file:
-            json.dump(suite, file)
+        write_file(self.path("suite.json"), json.dumps(suite))
         for name in ("old", "new"):
             with open(self.path(name + ".so"), "w", encoding="ascii") as file:
                 file.write(name)

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import unittest
 
-from harness import FIRST, FakeRuns, GATE, SECOND
+from harness import FIRST, GATE, SECOND, FakeRuns, read_file, write_file
 
 
 
@@ -71,8 +71,7 @@ class Baselines(FakeRuns):
         self.assertEqual(code, 0)
         self.assertTrue(self.cases(document)[SECOND]["baseline"]["off"])
         for name in ("r.txt", "r.md"):
-            with open(self.path(name), encoding="utf-8") as file:
-                self.assertIn("slower than its record", file.read())
+            self.assertIn("slower than its record", read_file(self.path(name)))
         self.assertEqual(self.baseline_log(), [])
 
     def test_a_baseline_of_another_device_model(self):
@@ -153,8 +152,7 @@ class Libraries(FakeRuns):
     def test_a_baseline_is_kept_with_its_library(self):
         self.accept()
         (name,) = self.artifacts()
-        with open(name, encoding="utf-8") as file:
-            self.assertEqual(file.read(), "old")
+        self.assertEqual(read_file(name), "old")
 
     def test_without_its_library_the_number_is_shown_and_no_verdict(self):
         self.accept()
@@ -222,8 +220,7 @@ class Libraries(FakeRuns):
         self.assertEqual(document["n_processes"], 4)
 
     def test_against_a_file(self):
-        with open(self.path("other.so"), "w", encoding="utf-8") as file:
-            file.write("other")
+        write_file(self.path("other.so"), "other")
         code, document, errors = self.run_gate("--against", self.path("other.so"),
                                                p50={SECOND: 1100.0})
         self.assertEqual(code, 1, errors)

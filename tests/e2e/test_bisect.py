@@ -10,7 +10,7 @@ import random
 import subprocess
 import unittest
 
-from harness import FIRST, PATIENCE, FakeRuns, WORKER, GATE
+from harness import FIRST, GATE, PATIENCE, WORKER, FakeRuns, write_file
 
 N = 30
 LIBRARY = "build/lib/kernel-gate/libours.so"
@@ -37,8 +37,7 @@ class Bisect(FakeRuns):
                               capture_output=True).stdout.strip()
 
     def write(self, name, text):
-        with open(os.path.join(self.repository, name), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(os.path.join(self.repository, name), text)
 
     def commit(self, library, builds=True):
         self.write("Makefile", RULE % ("true" if builds else self.broken))

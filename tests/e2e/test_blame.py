@@ -2,7 +2,7 @@
 """gate run: which node of a launch carries a regression."""
 import unittest
 
-from harness import FIRST, FakeRuns, SECOND
+from harness import FIRST, SECOND, FakeRuns, read_file
 
 
 def kernel(name, **figures):
@@ -37,8 +37,7 @@ class Blame(FakeRuns):
         self.assertNotIn("blame", self.cases(document)[FIRST])
         said = []
         for path in reports.values():
-            with open(path, encoding="utf-8") as file:
-                said.append(" ".join(file.read().replace("\\", "").split()))
+            said.append(" ".join(read_file(path).replace("\\", "").split()))
         case = self.cases(document)[SECOND]
         self.assertEqual(case["verdict"], "regression")
         return case, said
@@ -121,8 +120,7 @@ class Blame(FakeRuns):
     def test_the_one_who_was_asked_does_nothing_else(self):
         """Each process counts its first task; the last one is of the transplants alone."""
         self.run_red(blame=FOUND, count=self.path("count"))
-        with open(self.path("count"), encoding="utf-8") as file:
-            n = len(file.read())
+        n = len(read_file(self.path("count")))
         self.assertEqual(n, 11)  # five, five to confirm, and one
 
 

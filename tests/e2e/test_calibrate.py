@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BUILD, FIRST, FakeRuns, GATE, HOST, SECOND, WORKER
+from harness import BUILD, FIRST, GATE, HOST, SECOND, WORKER, FakeRuns, read_file, write_file
 
 
 SHARES = [0, 0.005, 0.01, 0.02, 0.025, 0.03, 0.05]
@@ -18,8 +18,7 @@ class Calibrate(FakeRuns):
     def start(self, *args, **fake):
         """With the fake worker, of which a process is as slow as the next one, nearly."""
         fake = {"count": self.path("count"), **fake}
-        with open(self.path("new.so"), "w", encoding="utf-8") as out:
-            out.write("new")
+        write_file(self.path("new.so"), "new")
         return self.launch("--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
                            "--library", self.path("new.so"), *args, FAKE=json.dumps(fake))
 
@@ -58,14 +57,12 @@ class Found(Calibrate):
             check=True, capture_output=True)
         os.mkdir(self.path("kept"))
         for name in ("kept/gpu.json", "code.cu"):
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                file.write("1")
+            write_file(self.path(name), "1")
         git("init", "-q")
         git("add", "kept", "code.cu")
         git("commit", "-qm", "one")
         for name, dirty in (("kept/gpu.json", False), ("code.cu", True)):
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                file.write("2")
+            write_file(self.path(name), "2")
             document = self.calibrate("--baselines", "kept")[1]
             self.assertEqual(document["git"]["dirty"], dirty, name)
 
@@ -85,8 +82,7 @@ class Found(Calibrate):
             self.assertEqual({len(s["log_ratio"]) for s in case["injected"]}, {7})
         self.assertEqual(self.stored(), [document])
         for name in ("r.txt", "r.md"):
-            with open(self.path(name), encoding="utf-8") as file:
-                text = file.read()
+            text = read_file(self.path(name))
             self.assertIn("2 of 2 cases resolve 2 %; red: unchanged 0 % (0 of 4000 decisions)",
                           text)
             self.assertNotIn("ncomplete", text)
@@ -96,8 +92,7 @@ class Found(Calibrate):
         self.assertEqual((code, document["verdict"]), (3, "no-verdict"), errors)
         figures = self.figures(document)
         self.assertEqual([figures[FIRST]["resolved"], figures[SECOND]["resolved"]], [True, False])
-        with open(self.path("r.txt"), encoding="utf-8") as file:
-            self.assertRegex(file.read(), SECOND + r" .* no ")
+        self.assertRegex(read_file(self.path("r.txt")), SECOND + r" .* no ")
 
     def test_on_the_host(self):
         """What a machine resolves is its own affair; the record of it is whole."""
@@ -143,8 +138,8 @@ class CutShort(Calibrate):
                 self.assertEqual(self.stored(), [document])
                 said = f"no-verdict, 4 of 20 processes: interrupted by signal {number:d}"
                 for report in ("r.txt", "r.md"):
-                    with open(self.path(report), encoding="utf-8") as file:
-                        self.assertRegex(file.read().replace("\\", ""), f"{SECOND}.*{said}.*{name}")
+                    text = read_file(self.path(report)).replace("\\", "")
+                    self.assertRegex(text, f"{SECOND}.*{said}.*{name}")
                 for file in ("marker", "count", "gate.db"):
                     os.remove(self.path(file))
 
@@ -161,8 +156,7 @@ class CutShort(Calibrate):
         self.assertEqual(list(self.figures(document)), [SECOND])
         self.assertEqual(self.incomplete(document), {FIRST: (5, 7, "wrong")})
         self.assertEqual(self.stored(), [document])
-        with open(self.path("r.txt"), encoding="utf-8") as file:
-            self.assertIn("killed by signal 6", file.read())
+        self.assertIn("killed by signal 6", read_file(self.path("r.txt")))
 
     def test_what_the_device_cannot_hold_costs_its_case(self):
         code, document, errors = self.calibrate(
@@ -217,8 +211,7 @@ class Refused(Calibrate):
 
     def test_a_history_that_cannot_be_written(self):
         """Known before anything is measured."""
-        with open(self.path("gate.db"), "w", encoding="utf-8") as file:
-            file.write("certainly not a database, but long enough to look at " * 50)
+        write_file(self.path("gate.db"), "certainly not a database, but a long text " * 50)
         code, document, errors = self.calibrate()
         self.assertEqual((code, document), (74, None), errors)
         self.assertIn("gate.db", errors)

@@ -8,15 +8,13 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (BUILD, PATIENCE, SERVER, Server, documents, renamed, seed, token,  # noqa: E402
-                     watched)
+from harness import (BUILD, PATIENCE, SERVER, Server, documents, renamed, seed, token, watched,
+                     write_file)
 
 
 def run(*arguments):
@@ -59,8 +57,7 @@ class Check(CareCase):
         seed(self.db, 1)
         os.chmod(self.db, 0o600)
         key = self.path("key.pem")
-        with open(key, "w", encoding="utf-8") as file:
-            file.write("key")
+        write_file(key, "key")
         os.chmod(key, 0o640)
         done = self.check("--listen", "0.0.0.0:80", "--max-connections", "100000")
         for words in ("without TLS", "without --private", "there is none that lets runs in",
@@ -128,10 +125,8 @@ class Check(CareCase):
         names = []
         for body in (b"one", b"two", b"three"):
             names.append(hashlib.sha256(body).hexdigest())
-            self.assertEqual(server.get(
-                f"/api/v1/artifacts/{names[-1]}", "PUT",
-                {"Authorization": f"Bearer {secret}", "Content-Length": str(len(body)),
-                 "Content-Type": "application/octet-stream"}, body).status, 201)
+            self.assertEqual(server.send(f"/api/v1/artifacts/{names[-1]}", body, secret, "PUT",
+                                         "application/octet-stream").status, 201)
         # Beside the server, whose half written files are left alone.
         half = self.db + "-artifacts/incoming/half"
         with open(half, "wb") as file:
@@ -172,10 +167,7 @@ class Backup(CareCase):
         def send():
             while not stop.is_set():
                 name, body = renamed(templates[0])
-                response = server.get("/api/v1/runs", "POST", {
-                    "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
-                    "Content-Length": str(len(body))}, body)
-                if response.status == 201:
+                if server.send("/api/v1/runs", body, secret).status == 201:
                     stored.append(name)
 
         thread = threading.Thread(target=send)

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import FIRST, FakeRuns, SECOND
+from harness import FIRST, SECOND, FakeRuns, read_file
 
 RATES = {"read_gbps": 4000, "copy_gbps": 3500, "fp16_tflops": 800, "bf16_tflops": 810,
          "tf32_tflops": 400, "fp32_tflops": 60}
@@ -20,8 +20,7 @@ class Ceilings(FakeRuns):
         self.assertEqual(code, 0, errors)
         said = []
         for path in reports.values():
-            with open(path, encoding="utf-8") as file:
-                said.append(" ".join(file.read().replace("\\", "").replace("*", "").split()))
+            said.append(" ".join(read_file(path).replace("\\", "").replace("*", "").split()))
         return document, said
 
     def shares(self, document):

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from fake_services import HEAD, TOKEN, GitHub, GitLab, InJob
-from harness import GATE, PATIENCE, sample_run
+from harness import GATE, PATIENCE, read_file, sample_run, write_file
 
 OTHER = "ffeeddccbbaa99887766554433221100ffeeddcc"
 MARKER = "<!-- kernel-gate: gate -->"
@@ -22,8 +22,7 @@ class Commenting(InJob):
         cls.sample = sample_run(HEAD)
 
     def file(self, name, value):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            json.dump(value, file)
+        write_file(self.path(name), json.dumps(value))
         return self.path(name)
 
     def report(self, name="report.json", **git):
@@ -294,8 +293,8 @@ class OnGitLab(Commenting):
     def test_annotations(self):
         self.gate(self.red(60), "--annotations", "notes.json", status=64)
         self.gate(self.red(60), "--annotations", "notes.json", "--link", "https://gate.example.org")
-        with open(os.path.join(self.folder, "notes.json"), encoding="utf-8") as file:
-            links = [item["external_link"] for item in json.load(file)["Kernel Gate"]]
+        notes = json.loads(read_file(os.path.join(self.folder, "notes.json")))
+        links = [item["external_link"] for item in notes["Kernel Gate"]]
         self.assertEqual(len(links), 50)
         self.assertEqual(links[0]["url"], "https://gate.example.org/#/run/" + self.sample["uuid"])
         self.assertIn("case?id=gemm/fp16/m1-n256-k7&device=", links[1]["url"])

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import FIRST, FakeRuns, GATE, HOST, SECOND, mutant
+from harness import FIRST, GATE, HOST, SECOND, FakeRuns, mutant, read_file, write_file
 
 
 HOST_CASE = "gemm/fp32/m4-n1-k3"
@@ -39,15 +39,13 @@ class Commits(FakeRuns):
                               stdin=subprocess.DEVNULL, capture_output=True).stdout
 
     def commit(self, makefile):
-        with open(self.path("Makefile"), "w", encoding="utf-8") as file:
-            file.write(makefile.format(folder=self.folder))
+        write_file(self.path("Makefile"), makefile.format(folder=self.folder))
         self.git("add", "Makefile")
         self.git("commit", "-q", "-m", "how it is built")
         return self.git("rev-parse", "HEAD").strip()
 
     def makes(self, library):
-        with open(self.path("product"), "w", encoding="utf-8") as file:
-            file.write(library)
+        write_file(self.path("product"), library)
 
     def builds(self):
         if not os.path.exists(self.path("builds")):
@@ -94,8 +92,7 @@ class Compare(Commits):
         self.assertGreaterEqual(len(case["processes"]), 5)
         for file in ("gate.db", "baselines"):
             self.assertFalse(os.path.exists(self.path(file)), file)
-        with open(self.path("r.txt"), encoding="utf-8") as file:
-            text = file.read()
+        text = read_file(self.path("r.txt"))
         self.assertIn("against " + HOST, text)
         self.assertRegex(text, "(?m)^commit +not known$")
         self.assertEqual([document["git"][name] for name in ("commit", "branch", "subject")],
@@ -202,8 +199,7 @@ class Baselines(Commits):
         self.assertEqual(self.builds(), 1)
         self.assert_no_worktree()
         log, = glob.glob(self.path(f"cache/logs/{commit}-build-*.log"))
-        with open(log, encoding="utf-8") as file:
-            self.assertIn("error: identifier is undefined", file.read())
+        self.assertIn("error: identifier is undefined", read_file(log))
 
         code, document, _ = self.run_gate(greeting={"device": {"driver": "2"}})
         self.assertEqual((code, document["cases"][0]["mode"]), (3, "none"))

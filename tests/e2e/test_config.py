@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import GATE, HOST, ROOT, Gate, mutant
+from harness import GATE, HOST, ROOT, Gate, mutant, read_file, write_file
 
 
 class Config(Gate):
@@ -18,8 +18,7 @@ class Config(Gate):
         subprocess.run(["git", "init", "-q", self.folder], check=True)
 
     def config(self, text=None, name="gate.json", **keys):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text or json.dumps({"schema": "gate-config/1", **keys}))
+        write_file(self.path(name), text or json.dumps({"schema": "gate-config/1", **keys}))
 
     def shown(self, *arguments, folder="", **env):
         env = {**{k: v for k, v in os.environ.items() if not k.startswith("GATE_")}, **env}
@@ -55,15 +54,13 @@ class Config(Gate):
         self.assertEqual(self.shown()["provider"], ("none", "gate.json"))
         self.assertEqual(self.shown("--provider", "c.so")["provider"], ("c.so", "command line"))
         worker = self.path("worker.sh")
-        with open(worker, "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\necho "$@" > {self.path("asked")}\nexit 1\n')
+        write_file(worker, f'#!/bin/sh\necho "$@" > {self.path("asked")}\nexit 1\n')
         os.chmod(worker, 0o755)
         for keys, options, vendors in (({}, [], True), ({"providers": []}, [], False),
                                        ({}, ["--no-vendors"], False)):
             self.config(**keys)
             self.gate("run", "--device", "cuda:0", "--library", HOST, "--worker", worker, *options)
-            with open(self.path("asked"), encoding="utf-8") as file:
-                self.assertEqual("libcublas_provider.so" in file.read(), vendors)
+            self.assertEqual("libcublas_provider.so" in read_file(self.path("asked")), vendors)
 
     def test_paths_are_relative_to_the_file(self):
         self.config(library="l.so", baselines="/absolute", suite="own/suite.json")
@@ -115,8 +112,8 @@ class Config(Gate):
 
 class Environment(Gate):
     def test_doctor_and_documentation_have_one_table(self):
-        with open(os.path.join(ROOT, "docs", "ci.md"), encoding="utf-8") as file:
-            documented = re.findall(r"^\| `([A-Z_]+)` \| (.*) \|$", file.read(), re.MULTILINE)
+        page = read_file(os.path.join(ROOT, "docs", "ci.md"))
+        documented = re.findall(r"^\| `([A-Z_]+)` \| (.*) \|$", page, re.MULTILINE)
         done = subprocess.run([GATE, "doctor", "--device", "host"], env={}, check=True,
                               stdout=subprocess.PIPE, text=True)
         printed = re.findall(r"^  (\w+) +(.*)$", done.stdout.split("\nenvironment\n")[1],
@@ -150,8 +147,7 @@ class Environment(Gate):
             dict(attention, d=64), dict(attention, d=1024)]}
         for name, content in (("suite.json", suite), ("gate.json", {
                 "schema": "gate-config/1", "library": "l.so", "suite": "suite.json"})):
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                json.dump(content, file)
+            write_file(self.path(name), json.dumps(content))
         self.assertIn("cannot read kernel library 'l.so'", self.judged())
         absent = self.judged_json()
         self.assertIn("cannot read kernel library 'l.so'", absent["message"])

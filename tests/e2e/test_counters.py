@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from harness import FIRST, FakeRuns, ROOT, SECOND
+from harness import FIRST, ROOT, SECOND, FakeRuns, read_file
 
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
@@ -41,8 +41,7 @@ class Counters(FakeRuns):
         self.assertEqual(code, 1, errors)
         said = []
         for path in reports.values():
-            with open(path, encoding="utf-8") as file:
-                said.append(" ".join(file.read().replace("\\", "").replace("&gt;", ">").split()))
+            said.append(" ".join(read_file(path).replace("\\", "").replace("&gt;", ">").split()))
         red = {name for name, case in self.cases(document).items() if "counters" in case}
         self.assertEqual(red, set((fake or SLOW)["p50"]))
         return self.cases(document)[SECOND]["counters"], said
@@ -154,20 +153,17 @@ class Counters(FakeRuns):
 class Words(unittest.TestCase):
 
     def test_the_page_knows_each_counter_by_the_same_words(self):
-        with open(os.path.join(ROOT, "gate", "counters", "counters.c"), encoding="utf-8") as file:
-            entries = re.sub(r'" \\\n *"', "", file.read()).split("    X(")[1:]
+        table = read_file(os.path.join(ROOT, "gate", "counters", "counters.c"))
+        entries = re.sub(r'" \\\n *"', "", table).split("    X(")[1:]
         texts = {entry.split(",")[0]: re.findall(r'"([^"]*)"', entry.split("#define X")[0])
                  for entry in entries}
         known = {name: (found[0], found[-1]) for name, found in texts.items()}
-        with open(os.path.join(ROOT, "web", "run_counters.js"), encoding="utf-8") as file:
-            page = re.sub(r'" \+\s*"', "", file.read())
+        page = re.sub(r'" \+\s*"', "", read_file(os.path.join(ROOT, "web", "run_counters.js")))
         shown = {name: (label, meaning) for name, label, meaning in re.findall(
             r'^    (\w+): \["([^"]+)", \w+,\s*"([^"]+)"\]', page, re.M)}
         self.assertEqual(len(known), 25)
         self.assertEqual(known, shown)
-        with open(os.path.join(ROOT, "gate", "formats", "run.schema.json"),
-                  encoding="utf-8") as file:
-            schema = json.load(file)
+        schema = json.loads(read_file(os.path.join(ROOT, "gate", "formats", "run.schema.json")))
         words = schema["$defs"]["counter"]["properties"]["counter"]["enum"]
         self.assertEqual(list(known), words)
 

@@ -9,7 +9,7 @@ import re
 import sys
 import unittest
 
-from harness import HOST, ROOT, SANITIZED
+from harness import HOST, ROOT, SANITIZED, read_file
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import crosscheck  # noqa: E402
@@ -54,8 +54,8 @@ class Binding(unittest.TestCase):
 
     def test_sizes_are_those_of_the_header(self):
         """Names of the members of each struct, in the order of kernel.h."""
-        with open(os.path.join(ROOT, "kernels", "kernel.h"), encoding="utf-8") as file:
-            header = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+        header = read_file(os.path.join(ROOT, "kernels", "kernel.h"))
+        header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
         other = {"inputs": "in", "outputs": "out"}
         for struct, name in ((crosscheck.Problem, "kg_problem"), (crosscheck.Device, "kg_device"),
                              (crosscheck.Tensor, "kg_tensor"), (crosscheck.Args, "kg_args"),
@@ -72,8 +72,7 @@ class Binding(unittest.TestCase):
 
 class Judgement(unittest.TestCase):
     def test_wins_of_a_run(self):
-        with open(os.path.join(ROOT, "tests/data/run-h200.json"), encoding="utf-8") as file:
-            document = json.load(file)
+        document = json.loads(read_file(os.path.join(ROOT, "tests/data/run-h200.json")))
         found = crosscheck.wins(document)
         self.assertNotIn("attention_fwd/fp16/b1-h8-s512-d64", found)  # 10.42 us, cuDNN 9.05
         for name, (ours, theirs) in found.items():

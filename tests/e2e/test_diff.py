@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import Gate, HOST
+from harness import HOST, Gate, write_file
 
 # `spill` has more values than registers, `array` an index that is known to no compiler.
 SOURCE = """
@@ -82,8 +82,7 @@ class Diff(Gate):
     @unittest.skipUnless(shutil.which("nvcc"), "no nvcc")
     def test_figures_are_those_of_ptxas(self):
         source, logs = self.path("k.cu"), []
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(SOURCE)
+        write_file(source, SOURCE)
         for factor in (2, 3):
             logs.append(subprocess.run(
                 ["nvcc", "-shared", "-Xcompiler", "-fPIC", "-Xptxas", "-v", f"-DFACTOR={factor}",
@@ -130,16 +129,14 @@ class Diff(Gate):
         """A run of the host, in which two of three cases are said to launch the kernels."""
         suite = {"schema": "gate-suite/1", "name": "three", "description": "x", "cases": [
             {"op": "gemm", "dtype": "fp32", "m": 4, "n": n, "k": 4} for n in (1, 2, 3)]}
-        with open(self.path("three.json"), "w", encoding="utf-8") as file:
-            json.dump(suite, file)
+        write_file(self.path("three.json"), json.dumps(suite))
         ran = self.gate("run", "--suite", "three.json", "--accept-new", "--allow-dirty", "--json")
         document = json.loads(ran.stdout)
         for case, name in zip(document["cases"], sorted(names)):
             case["arms"][0]["timing"]["kernels"] = [
                 {"name": name, "grid": "1 x 1 x 1", "block": "1 x 1 x 1", "shared_bytes": 0,
                  "registers": 8}]
-        with open(self.path("run.json"), "w", encoding="utf-8") as file:
-            json.dump(document, file)
+        write_file(self.path("run.json"), json.dumps(document))
         shown = self.gate("diff", new, old, "--cases", "run.json")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         touched = [c["id"] for c, name in zip(document["cases"], sorted(names)) if "sum" in name]
@@ -155,8 +152,7 @@ class Diff(Gate):
         self.assertIn("Instructions: absent, nvdisasm is neither on PATH nor in " +
                       self.path("bin"), shown.stdout, shown.stderr)
         os.mkdir(self.path("bin"))
-        with open(self.path("bin/nvdisasm"), "w", encoding="utf-8") as file:
-            file.write(DISASSEMBLER % {"count": self.path("count")})
+        write_file(self.path("bin/nvdisasm"), DISASSEMBLER % {"count": self.path("count")})
         os.chmod(self.path("bin/nvdisasm"), 0o755)
         shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
                           **here).stdout

@@ -12,14 +12,13 @@ try:
 except ImportError:
     jsonschema = None
 
-from harness import BUILD, FakeRuns, ROOT, SECOND
+from harness import BUILD, ROOT, SECOND, FakeRuns, read_file
 
 
 
 def validator(name):
     path = os.path.join(ROOT, "gate", "formats", f"{name}.schema.json")
-    with open(path, encoding="utf-8") as file:
-        schema = json.load(file)
+    schema = json.loads(read_file(path))
     del schema["$id"]  # against which older versions would resolve "#/..."
     return jsonschema.Draft202012Validator(schema)
 
@@ -58,8 +57,7 @@ OTHERS = (None, True, -1, 0.5, 2e9, 1e16, 1e-9, "", "X y", [1], {}, COMMIT, "no-
 
 def full_run():
     """A run that has every member that there is."""
-    with open(os.path.join(ROOT, "tests", "data", "run-h200.json"), encoding="utf-8") as file:
-        run = json.load(file)
+    run = json.loads(read_file(os.path.join(ROOT, "tests", "data", "run-h200.json")))
     run["cases"] = [run["cases"][2]]
     case = run["cases"][0]
     case["processes"] = case["processes"][:1]

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import GATE, ROOT, SERVER
+from harness import GATE, ROOT, SERVER, read_file
 
 
 def gate(*args):
@@ -76,8 +76,7 @@ class Generated(unittest.TestCase):
         everything, = re.findall(r"(?m)^    \*\) words='([^']*)' ;;", script)
         tables = set()
         for path in glob.glob(os.path.join(ROOT, "server", "**", "*.c"), recursive=True):
-            with open(path, encoding="utf-8") as file:
-                tables.update(re.findall(r'\{"([a-z-]+)", (?:no|required)_argument', file.read()))
+            tables.update(re.findall(r'\{"([a-z-]+)", (?:no|required)_argument', read_file(path)))
         offered = " ".join([everything, *found.values()]).split()
         self.assertEqual({word[2:] for word in offered if word[0] == "-"},
                          tables | {"version"})

@@ -18,7 +18,6 @@ import resource
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -26,8 +25,7 @@ import unittest
 import uuid
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, ROOT, SANITIZED, Server, documents, renamed, seed, token  # noqa: E402
+from harness import PATIENCE, ROOT, SANITIZED, Server, documents, read_file, renamed, seed, token
 
 KILLS = int(os.environ.get("KERNEL_GATE_KILLS", "25" if "KERNEL_GATE_LONG" in os.environ else "3"))
 
@@ -197,13 +195,11 @@ class Runs(IngestCase):
         self.assertIn("too many values", problem["detail"])
 
     def test_a_run_of_5000_cases(self):
-        with open(os.path.join(ROOT, "tests", "data", "run-h200.json"), encoding="utf-8") as file:
-            run = json.load(file)
+        run = json.loads(read_file(os.path.join(ROOT, "tests", "data", "run-h200.json")))
         case = max((c for c in run["cases"] if c["verdict"] == "pass"),
                    key=lambda c: len(json.dumps(c)))
-        with open(os.path.join(ROOT, "gate", "formats", "run.schema.json"),
-                  encoding="utf-8") as file:
-            classes = json.load(file)["$defs"]["covered"]["properties"]
+        schema = json.loads(read_file(os.path.join(ROOT, "gate", "formats", "run.schema.json")))
+        classes = schema["$defs"]["covered"]["properties"]
         # As a run has it that needed twenty processes, and whose verification had all there is.
         case["processes"] = (case["processes"] * 20)[:20]
         case["arms"][0]["verify"]["covered"] = {
@@ -350,9 +346,7 @@ class Full(unittest.TestCase):
 
             def send():
                 _, body = renamed(template)
-                response = server.get("/api/v1/runs", "POST", {
-                    "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
-                    "Content-Length": str(len(body))}, body)
+                response = server.send("/api/v1/runs", body, secret)
                 answers.append((response.status, response.getheader("Retry-After")))
 
             threads = [threading.Thread(target=send) for _ in range(80)]

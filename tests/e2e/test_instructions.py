@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import BUILD, FIRST, FakeRuns, SECOND
+from harness import BUILD, FIRST, SECOND, FakeRuns, read_file, write_file
 
 KERNELS = [{"name": name, "grid": "132 x 1 x 1", "block": "128 x 1 x 1", "launches": 1,
             "shared_bytes": 0, "registers": 96} for name in ("one", "two")]
@@ -34,8 +34,7 @@ class Instructions(FakeRuns):
     def setUp(self):
         super().setUp()
         os.mkdir(self.path("bin"))
-        with open(self.path("bin/nvdisasm"), "w", encoding="utf-8") as file:
-            file.write(DISASSEMBLER)
+        write_file(self.path("bin/nvdisasm"), DISASSEMBLER)
         self.make_findable(True)
         before = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
@@ -62,8 +61,7 @@ class Instructions(FakeRuns):
         self.assertNotIn("instructions", self.cases(document)[FIRST])
         said = []
         for path in reports.values():
-            with open(path, encoding="utf-8") as file:
-                said.append(" ".join(file.read().replace("\\", "").replace("&gt;", ">").split()))
+            said.append(" ".join(read_file(path).replace("\\", "").replace("&gt;", ">").split()))
         return self.cases(document)[SECOND].get("instructions"), said
 
     def test_what_changed_stands_under_the_regression(self):

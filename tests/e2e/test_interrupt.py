@@ -9,7 +9,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import FakeRuns, GATE, SECOND, WORKER
+from harness import GATE, SECOND, WORKER, FakeRuns, read_file, write_file
 
 
 class Interrupted(FakeRuns):
@@ -55,8 +55,7 @@ class Interrupted(FakeRuns):
                 self.assertEqual((code, out), (-number, ""), errors)
                 said = rf"interrupted by signal {number:d} \({name}\) when [01] of 2 cases were "
                 self.assertRegex(errors, "(?m)^gate run: " + said)
-                with open(self.path("r.json"), encoding="utf-8") as file:
-                    report = json.load(file)
+                report = json.loads(read_file(self.path("r.json")))
                 self.assertEqual(report["exit_code"], 128 + number)
                 self.assertRegex(report["message"], said)
                 self.assertEqual(len(ElementTree.parse(self.path("r.xml")).findall(".//error")), 1)
@@ -67,11 +66,9 @@ class Interrupted(FakeRuns):
     def test_while_counters_are_read(self):
         """The verdict is known by then, and still nothing is stored."""
         self.accept()
-        with open(self.path("new.so"), "w", encoding="utf-8") as file:
-            file.write("new")
+        write_file(self.path("new.so"), "new")
         before = self.kept()
-        with open(self.path("ncu"), "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n: >'{self.path('marker')}'\nexec sleep 600\n")
+        write_file(self.path("ncu"), f"#!/bin/sh\n: >'{self.path('marker')}'\nexec sleep 600\n")
         os.chmod(self.path("ncu"), 0o755)
         path = os.environ["PATH"]
         os.environ["PATH"] = self.folder + ":" + path
@@ -91,8 +88,7 @@ class Interrupted(FakeRuns):
         self.accept()
         before = self.kept()
         silent = self.path("silent")
-        with open(silent, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n: >'{self.path('marker')}'\nexec cat\n")
+        write_file(silent, f"#!/bin/sh\n: >'{self.path('marker')}'\nexec cat\n")
         os.chmod(silent, 0o755)
         for command, said in (("run", "nothing was measured, nothing is stored, and no baseline"),
                               ("verify", "it has no result")):

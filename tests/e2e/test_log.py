@@ -5,12 +5,10 @@ import copy
 import json
 import os
 import re
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Server, documents, renamed, seed, token, watched  # noqa: E402
+from harness import Server, documents, renamed, seed, token, watched
 
 SENTENCE = "The token is not known, has expired or was revoked."
 
@@ -33,9 +31,7 @@ class LogCase(unittest.TestCase):
         self.addCleanup(self.server.stop)
 
     def send(self, path, body, secret):
-        return self.server.get(path, "POST", {
-            "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
-            "Content-Length": str(len(body))}, body).status
+        return self.server.send(path, body, secret).status
 
     def said(self):
         """What was logged between the first line and the last, without times."""

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import FIRST, GATE, SECOND, WORKER, FakeRuns
+from harness import FIRST, GATE, SECOND, WORKER, FakeRuns, read_file, write_file
 
 
 class Sides(FakeRuns):
@@ -39,8 +39,7 @@ class Sides(FakeRuns):
                               capture_output=True).stdout.strip()
 
     def write(self, name, text):
-        with open(os.path.join(self.repository, name), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(os.path.join(self.repository, name), text)
 
     def commit(self, library):
         self.write("library", library)
@@ -84,8 +83,7 @@ class Sides(FakeRuns):
                         for word in ("--report", f"{kind}={self.path(name)}")])
         said = {}
         for kind, name in names.items():
-            with open(self.path(name), encoding="utf-8") as file:
-                said[kind] = file.read()
+            said[kind] = read_file(self.path(name))
         head, = (line for line in said["text"].splitlines() if line.startswith("case "))
         self.assertTrue(head.endswith("verdict  vs baseline"), head)
         self.assertRegex(said["text"], rf"{FIRST} .* pass +\+[45]\.\d+ % regression\n")

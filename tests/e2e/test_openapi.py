@@ -12,7 +12,7 @@ import subprocess
 import unittest
 import urllib.parse
 
-from harness import GEMV, GPU, HERE, N_CASES, PATIENCE, ROOT, SERVER, SeededCase, watched
+from harness import GEMV, GPU, HERE, N_CASES, PATIENCE, ROOT, SERVER, SeededCase, read_file, watched
 
 try:
     import jsonschema
@@ -54,9 +54,8 @@ class Described(SeededCase):
         super().setUpClass()
         cls.document = cls.server.json("/api/v1/openapi.json")
         cls.tokens = {scope: cls.token(scope) for scope in ("read", "ingest", "artifact", "admin")}
-        cls.server.get(f"/api/v1/artifacts/{SHA256}", "PUT", body=LIBRARY, headers={
-            "Authorization": f"Bearer {cls.tokens['artifact']}",
-            "Content-Type": "application/octet-stream", "Content-Length": str(len(LIBRARY))})
+        cls.server.send(f"/api/v1/artifacts/{SHA256}", LIBRARY, cls.tokens["artifact"], "PUT",
+                        "application/octet-stream")
         watched(cls.db)
         run = cls.server.json(f"/api/v1/runs/{cls.uuids[-1]}")
         alerts = cls.server.json("/api/v1/alerts?state=new")["alerts"]
@@ -160,8 +159,7 @@ class Document(Described):
     def test_it_describes_the_routes_and_so_does_the_readme(self):
         table = subprocess.run([SERVER, "routes"], check=True, capture_output=True,
                                text=True).stdout
-        with open(os.path.join(ROOT, "docs", "server.md"), encoding="utf-8") as file:
-            self.assertIn("\n\n" + table + "\n", file.read())
+        self.assertIn("\n\n" + table + "\n", read_file(os.path.join(ROOT, "docs", "server.md")))
         served = {tuple(re.match(r"\| (\w+) \| `([^`]+)` \| (\w+) \|", line).groups())
                   for line in table.splitlines()[2:]}
         served.remove(("GET", "/FILE", "none"))
@@ -336,8 +334,7 @@ class Reading(Described):
                     self.assertEqual(n, 5)
 
     def test_documents_fit_the_schema_of_runs(self):
-        with open(RUN_SCHEMA, encoding="utf-8") as file:
-            schema = json.load(file)
+        schema = json.loads(read_file(RUN_SCHEMA))
         del schema["$id"]  # against which older versions would resolve "#/..."
         validator = jsonschema.Draft202012Validator(schema)
         operation = self.document["paths"]["/api/v1/runs/{uuid}"]["get"]

@@ -9,13 +9,11 @@ import re
 import socket
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, SERVER, SeededCase, Server, seed, token, until  # noqa: E402
+from harness import PATIENCE, SERVER, SeededCase, Server, seed, token, until
 
 
 class Shapes(SeededCase):

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import FakeRuns, WORKER
+from harness import WORKER, FakeRuns, write_file
 
 OTHER = "0123456789abcdef0123456789abcdef01234567"
 CI = ("GITHUB_", "GITLAB_CI", "CI_", "JENKINS_", "GIT_", "BRANCH_NAME", "CHANGE_", "BUILD",
@@ -51,8 +51,7 @@ class Origin(FakeRuns):
 
     def event(self, **change):
         path = self.path("change.json" if change else "push.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"pull_request": change} if change else {}, file)
+        write_file(path, json.dumps({"pull_request": change} if change else {}))
         return path
 
     def github(self, fork=False, **more):
@@ -192,8 +191,7 @@ class Origin(FakeRuns):
 
     def test_the_worker_has_no_tokens(self):
         seen, worker = self.path("seen"), self.path("worker.sh")
-        with open(worker, "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nenv > "{seen}"\nexec "{WORKER}" "$@"\n')
+        write_file(worker, f'#!/bin/sh\nenv > "{seen}"\nexec "{WORKER}" "$@"\n')
         os.chmod(worker, os.stat(worker).st_mode | stat.S_IXUSR)
         hidden = ("GATE_TOKEN", "GATE_TOKEN_FILE", "GITHUB_ENV", "GITHUB_TOKEN",
                   "ACTIONS_RUNTIME_TOKEN", "CI_JOB_TOKEN", "MY_API_KEY", "db_password",

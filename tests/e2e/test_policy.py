@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import FIRST, FakeRuns, GATE, SECOND, WORKER
+from harness import FIRST, GATE, SECOND, WORKER, FakeRuns, read_file, write_file
 
 
 class Reports(FakeRuns):
@@ -18,13 +18,11 @@ class Reports(FakeRuns):
         return [word for f in self.FORMATS for word in ("--report", f"{f}={self.path(f)}")]
 
     def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.path(name))
 
     def test_a_run_that_ends_early_leaves_its_reason_in_place_of_old_reports(self):
         for name in self.FORMATS:
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                file.write("all passed, yesterday")
+            write_file(self.path(name), "all passed, yesterday")
         code, document, errors = self.run_gate("--suite", "none.json", *self.reports())
         self.assertEqual((code, document), (74, None))
         reason = errors.splitlines()[-1].removeprefix("gate run: ")
@@ -41,8 +39,7 @@ class Reports(FakeRuns):
     def test_what_is_refused_leaves_its_reason_too(self):
         for wrong in (["--threshold", "much"], ["--against", self.suite, "--ratchet"]):
             with self.subTest(wrong):
-                with open(self.path("text"), "w", encoding="utf-8") as file:
-                    file.write("all passed, yesterday")
+                write_file(self.path("text"), "all passed, yesterday")
                 code, _, _ = self.run_gate("--report", f"text={self.path('text')}", *wrong)
                 self.assertEqual(code, 64)
                 self.assertNotIn("yesterday", self.read("text"))
@@ -58,16 +55,14 @@ class Reports(FakeRuns):
                         ["compare", "a", *report], ["compare", "no.so", "no.so", *report],
                         ["merge", *report], ["calibrate", "--budget", "x", *report]):
             with self.subTest(command):
-                with open(self.path("text"), "w", encoding="utf-8") as file:
-                    file.write("all passed, yesterday")
+                write_file(self.path("text"), "all passed, yesterday")
                 self.assertEqual(self.gate(*command).returncode, 64)
                 self.assertNotIn("yesterday", self.read("text"))
                 self.assertIn("64", self.read("text"))
                 self.assertFalse(os.path.exists(self.path("foo")))
 
     def test_while_a_run_goes_on_no_old_report_is_left(self):
-        with open(self.path("text"), "w", encoding="utf-8") as file:
-            file.write("all passed, yesterday")
+        write_file(self.path("text"), "all passed, yesterday")
         self.run_gate("--report", f"text={self.path('text')}", "--worker", self.worker(
             f"cp {self.path('text')} {self.path('seen')}; exec {WORKER} \"$@\""))
         self.assertIn("the run has not ended", self.read("seen"))
@@ -75,8 +70,7 @@ class Reports(FakeRuns):
 
     def worker(self, script):
         path = self.path("worker.sh")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
+        write_file(path, f"#!/bin/sh\n{script}\n")
         os.chmod(path, 0o755)
         return path
 
@@ -144,9 +138,8 @@ class NotServed(FakeRuns):
         self.assertEqual(code, 0, errors)
         self.assertEqual(document["not_served"], [{"id": served[0]}])
         self.assertEqual(sorted(c["id"] for c in document["cases"]), served[1:])
-        with open(report, encoding="utf-8") as file:
-            self.assertIn(f"not served, and not counted: 1 of the suite's {len(served)} cases: "
-                          f"{served[0]}\n", file.read())
+        self.assertIn(f"not served, and not counted: 1 of the suite's {len(served)} cases: "
+                      f"{served[0]}\n", read_file(report))
 
     def test_what_was_served_once_counts(self):
         arguments = ("--suite", "smoke", "--filter", "gemm/fp32/*")
@@ -162,8 +155,7 @@ class DirtyTree(FakeRuns):
         self.git("init", "-q")
         self.git("config", "user.email", "a@example")
         self.git("config", "user.name", "A")
-        with open(self.path("source"), "w", encoding="utf-8") as file:
-            file.write("1")
+        write_file(self.path("source"), "1")
         self.git("add", "source")
         self.git("commit", "-qm", "one")
 
@@ -172,8 +164,7 @@ class DirtyTree(FakeRuns):
 
     def test_it_gives_no_baseline_unless_that_is_meant(self):
         self.accept()
-        with open(self.path("source"), "w", encoding="utf-8") as file:
-            file.write("2")
+        write_file(self.path("source"), "2")
         for option in ("--accept-new", "--ratchet"):
             code, document, errors = self.run_gate(option)
             self.assertEqual((code, document), (64, None))
@@ -202,8 +193,7 @@ class DirtyTree(FakeRuns):
         self.assertTrue(self.is_dirty("--baselines", self.path("others")))
         self.assertTrue(self.is_dirty("--baselines", self.folder))
         self.assertTrue(self.is_dirty("--baselines", os.path.dirname(self.folder)))
-        with open(self.path("source"), "w", encoding="utf-8") as file:
-            file.write("2")
+        write_file(self.path("source"), "2")
         self.assertTrue(self.is_dirty())
 
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import FIRST, FakeRuns, GATE, SECOND
+from harness import FIRST, GATE, SECOND, FakeRuns, read_file
 
 
 
@@ -156,8 +156,7 @@ class Neighbours(FakeRuns):
                                                        greeting={key: checked})
                 self.assertEqual(code, 0, errors)
                 self.assertIs(document[key], checked)
-                with open(self.path("r.txt"), encoding="utf-8") as file:
-                    self.assertEqual(said in file.read(), not checked)
+                self.assertEqual(said in read_file(self.path("r.txt")), not checked)
             self.assertNotIn(key, self.run_gate()[1])
 
 

@@ -13,7 +13,7 @@ import threading
 import unittest
 
 from fake_tracker import TOKEN, Tracker
-from harness import GATE, PATIENCE, SEED
+from harness import GATE, PATIENCE, SEED, read_file
 
 SPOOL_MAX_ENTRIES = 1000  # of spool.h
 
@@ -267,8 +267,7 @@ class Refused(PushCase):
         self.assertIn(self.uuids[0], document)
         self.assertEqual(reason, document + ".reason")
         path, = glob.glob(os.path.join(self.spool, "*", "refused", reason))
-        with open(path, encoding="utf-8") as file:
-            self.assertIn("/cases/0/p50_ns: must be over 0", file.read())
+        self.assertIn("/cases/0/p50_ns: must be over 0", read_file(path))
         tracker.seen.clear()
         self.assert_counts(self.push(self.uuids[1]), existed=1)
         self.assertEqual(len(tracker.seen), 1)

@@ -8,15 +8,12 @@ import os
 import re
 import socket
 import sqlite3
-import sys
 import tempfile
 import unittest
 import uuid
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (PATIENCE, SANITIZED, SeededCase, Server, documents, token,  # noqa: E402
-                     until)
+from harness import PATIENCE, SANITIZED, SeededCase, Server, documents, read_file, token, until
 
 READERS = 64
 MOST_KIB = 200 << 10
@@ -33,8 +30,7 @@ def bytes_read(server):
     read = {True: [], False: []}
     tasks = f"/proc/{server.process.pid}/task"
     for thread in os.listdir(tasks):
-        with open(f"{tasks}/{thread}/comm", encoding="utf-8") as file:
-            serves = file.read().startswith("MHD-")  # as libmicrohttpd names them
+        serves = read_file(f"{tasks}/{thread}/comm").startswith("MHD-")  # libmicrohttpd's
         with open(f"{tasks}/{thread}/io", encoding="ascii") as file:
             read[serves].append(int(re.search(r"rchar: (\d+)", file.read()).group(1)))
     if not read[True]:
@@ -86,9 +82,7 @@ class Readers(SeededCase):
                 if isinstance(arm.get("timing", {}).get("samples_ns"), str):
                     arm["timing"]["samples_ns"] = os.urandom(1500).hex()
         body = json.dumps(run).encode()
-        response = self.server.get("/api/v1/runs", "POST", {
-            "Content-Type": "application/json", "Content-Length": str(len(body)),
-            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        response = self.server.send("/api/v1/runs", body, ingest_token(self.db))
         self.assertEqual(response.status, 201, response.bytes[:300])
         return run["uuid"], body
 
@@ -158,9 +152,8 @@ class Told(SeededCase):
         self.assertEqual(names[0][:2], names[1][:2])  # what little is kept of each may not collide
         secret = token(self.db, "--scope", "artifact")
         for name, body in zip(names, pair):
-            self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}", "PUT", {
-                "Content-Type": "application/octet-stream", "Content-Length": str(n),
-                "Authorization": f"Bearer {secret}"}, body).status, 201)
+            self.assertEqual(self.server.send(f"/api/v1/artifacts/{name}", body, secret, "PUT",
+                                              "application/octet-stream").status, 201)
         before = bytes_read(self.server)
         for name in names * 3:
             self.assertEqual(self.server.get(f"/api/v1/artifacts/{name}", "HEAD").status, 200)
@@ -175,9 +168,7 @@ class Told(SeededCase):
         for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
             timing[key] = 1e-4
         body = json.dumps(run).encode()
-        response = self.server.get("/api/v1/runs", "POST", {
-            "Content-Type": "application/json", "Content-Length": str(len(body)),
-            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        response = self.server.send("/api/v1/runs", body, ingest_token(self.db))
         self.assertEqual(response.status, 400)
         for word in (self.db, "CHECK", "constraint"):
             self.assertNotIn(word, response.bytes.decode())
@@ -186,9 +177,7 @@ class Told(SeededCase):
         run = newest(self.folder.name)
         run["time_ms"] += 20 * 365 * 86400 * 1000
         body = json.dumps(run).encode()
-        response = self.server.get("/api/v1/runs", "POST", {
-            "Content-Type": "application/json", "Content-Length": str(len(body)),
-            "Authorization": f"Bearer {ingest_token(self.db)}"}, body)
+        response = self.server.send("/api/v1/runs", body, ingest_token(self.db))
         self.assertEqual(response.status, 503, response.bytes)
 
     def test_a_database_that_was_removed_takes_no_runs(self):

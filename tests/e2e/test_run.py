@@ -10,7 +10,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import GATE, HOST, Smoke, mutant
+from harness import GATE, HOST, Smoke, mutant, read_file, write_file
 
 class Accuracy(Smoke):
     """A kernel within the limits, but thirty times less accurate than the baseline."""
@@ -82,8 +82,7 @@ class Accepted(Smoke):
     def setUp(self):
         self.folder = self.kept
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        with open(self.path("r.json"), encoding="utf-8") as file:
-            self.document = json.load(file)
+        self.document = json.loads(read_file(self.path("r.json")))
 
     def test_every_smoke_case_is_verified_timed_and_accepted(self):
         self.assertEqual(self.document["device"]["kind"], "host")
@@ -99,9 +98,9 @@ class Accepted(Smoke):
             self.assertLessEqual(arm["timing"]["p50_lo_ns"], arm["timing"]["p50_ns"])
             self.assertLessEqual(arm["timing"]["p50_ns"], arm["timing"]["p50_hi_ns"])
             self.assertEqual(case["verdict"], "pass")
-        with open(self.path(f"baselines/{self.document['device']['model']}.json"),
-                  encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["cases"]), len(self.document["cases"]))
+        model = self.document["device"]["model"]
+        stored = json.loads(read_file(self.path(f"baselines/{model}.json")))
+        self.assertEqual(len(stored["cases"]), len(self.document["cases"]))
 
     def test_the_matmul_whose_answer_is_1_2_3_6(self):
         verdicts = [c["verdict"] for c in self.document["cases"] if "/m4-n1-k3" in c["id"]]
@@ -115,8 +114,7 @@ class Accepted(Smoke):
         with open(self.path("r.csv"), encoding="utf-8", newline="") as file:
             self.assertEqual(len(list(csv.DictReader(file))), n)
         for name in ("r.md", "r.txt"):
-            with open(self.path(name), encoding="utf-8") as file:
-                self.assertIn(case, file.read())
+            self.assertIn(case, read_file(self.path(name)))
 
     def test_the_history_keeps_every_run(self):
         case = "gemm/fp32/m96-n80-k72"
@@ -239,8 +237,7 @@ class Refused(Smoke):
         self.assert_refused(64, "both of provider 'host'", "--device", "host", "--provider", copy)
 
     def test_library_that_is_no_library(self):
-        with open(self.path("text.so"), "w", encoding="utf-8") as file:
-            file.write("not a shared object")
+        write_file(self.path("text.so"), "not a shared object")
         self.assert_refused(2, "cannot be loaded", "--device", "host", "--library", "text.so")
 
     def test_library_that_is_huge_or_no_file(self):
@@ -269,8 +266,7 @@ class Refused(Smoke):
         self.assert_refused(74, name, "--device", "host", "--suite", "smoke")
 
     def test_database_that_is_none(self):
-        with open(self.path("gate.db"), "w", encoding="utf-8") as file:
-            file.write("certainly not a database, but long enough to look at " * 50)
+        write_file(self.path("gate.db"), "certainly not a database, but a long text " * 50)
         self.assert_refused(74, "gate.db", "--device", "host", "--suite", "smoke")
 
     def test_database_in_a_folder_that_is_not_there(self):
@@ -311,8 +307,7 @@ class FullDisk(Smoke):
         self.assertIn("nowhere", done.stderr)
 
     def test_baselines_that_could_not_be_kept_are_refused_before_anything_runs(self):
-        with open(self.path("file"), "w", encoding="utf-8") as file:
-            file.write("not a folder")
+        write_file(self.path("file"), "not a folder")
         for bad in ("file", "nowhere/below"):
             done = self.gate("run", "--device", "host", "--suite", "smoke", "--accept-new",
                              "--baselines", bad)
@@ -335,8 +330,8 @@ class Together(Smoke):
             self.assertEqual(run.communicate()[1].count(b"gate run:"), 0)
             self.assertEqual(run.returncode, 0)
         (name,) = os.listdir(self.path("baselines"))
-        with open(self.path(f"baselines/{name}"), encoding="utf-8") as file:
-            ops = {case.split("/")[0] for case in json.load(file)["cases"]}
+        stored = json.loads(read_file(self.path(f"baselines/{name}")))
+        ops = {case.split("/")[0] for case in stored["cases"]}
         self.assertEqual(ops, {"gemm", "gemv"})
 
     def test_a_worker_does_not_outlive_its_gate(self):
@@ -350,8 +345,7 @@ class Together(Smoke):
         while not os.path.exists(pid_file):
             self.assertIsNone(gate.poll())
             time.sleep(0.01)
-        with open(pid_file, encoding="utf-8") as file:
-            worker = int(file.read())
+        worker = int(read_file(pid_file))
         gate.kill()
         gate.wait()
         while self.is_running(worker):
@@ -360,8 +354,7 @@ class Together(Smoke):
     @staticmethod
     def is_running(pid):
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+            return read_file(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] != "Z"
         except FileNotFoundError:
             return False
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import FIRST, FakeRuns, ROOT, WORKER
+from harness import FIRST, ROOT, WORKER, FakeRuns, read_file, write_file
 
 # Proposes what its list holds, as text, and leaves what it has seen behind.
 PROPOSER = """
@@ -33,8 +33,7 @@ class Search(FakeRuns):
     def write(self, name, text):
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(path, text)
         return path
 
     def libraries(self, times, **more):
@@ -194,13 +193,12 @@ class Search(FakeRuns):
             self.assertRegex(done.stderr, f"{name}: failed: .*{re.escape(why)}\n")
         for name in ("TILE=5", "TILE=6"):
             self.assertRegex(by_name[name]["reason"], " ended with 1: x?ä+$")
-        with open(self.path("left"), encoding="utf-8") as file:
-            self.assertFalse(os.path.exists(f"/proc/{int(file.read())}"), "a process is left")
+        left = int(read_file(self.path("left")))
+        self.assertFalse(os.path.exists(f"/proc/{left}"), "a process is left")
         processes = self.processes()
         self.assertEqual(self.answer(*options, "--patience", "0.1")["winner"], answer["winner"])
         self.assertEqual(self.processes(), processes, "what was found was measured again")
-        with open(self.path("log"), encoding="utf-8") as log:
-            self.assertEqual(sorted(log.read().split()), ["80", "95"])
+        self.assertEqual(sorted(read_file(self.path("log")).split()), ["80", "95"])
 
     # ---- proposals ----
 
@@ -224,8 +222,7 @@ class Search(FakeRuns):
         for word in ("the proposal:1:1", "printed too much", "proposed before", "no idea",
                      "neither a"):
             self.assertIn(word, done.stderr)
-        with open(self.path("seen.json"), encoding="utf-8") as file:
-            seen = json.load(file)
+        seen = json.loads(read_file(self.path("seen.json")))
         self.assertEqual(len(seen["candidates"]), 4)
         self.assertLess(abs(seen["candidates"][0]["ratio"] - 0.97), 0.005)
         again = self.answer("--propose", command)
@@ -262,8 +259,7 @@ class Search(FakeRuns):
     # ---- on the host ----
 
     def test_real_kernels_of_the_host(self):
-        with open(os.path.join(ROOT, "examples/mykernels/mykernels.c"), encoding="utf-8") as file:
-            text = file.read()
+        text = read_file(os.path.join(ROOT, "examples/mykernels/mykernels.c"))
         call = "    multiply(&args->in[0], &args->in[1], &args->out[0]);"
         self.assertIn(call, text)
         source = self.write("k.c", text.replace(

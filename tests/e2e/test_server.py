@@ -14,7 +14,7 @@ import time
 import threading
 import unittest
 
-from harness import GEMV, GPU, N_CASES, PATIENCE, SEED, SERVER, SeededCase, Server, seed
+from harness import GEMV, GPU, N_CASES, PATIENCE, SEED, SERVER, SeededCase, Server, seed, write_file
 
 class Endpoints(SeededCase):
     def test_runs_in_pages(self):
@@ -456,8 +456,7 @@ class Life(unittest.TestCase):
         os.makedirs(outside)
 
         def write(path, text):
-            with open(os.path.join(self.folder.name, path), "w", encoding="utf-8") as file:
-                file.write(text)
+            write_file(os.path.join(self.folder.name, path), text)
 
         write("outside/secret.js", "secret")
         write("web/index.html", "one")

@@ -5,12 +5,10 @@ import gzip
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, ROOT, SeededCase, Server  # noqa: E402
+from harness import PATIENCE, ROOT, SeededCase, Server, write_file
 
 FOREVER = "public, max-age=31536000, immutable"
 FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w.]+))"')
@@ -77,8 +75,7 @@ class Page(SeededCase):
 
     def test_web_root_has_what_npm_brings(self):
         with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:
-                file.write("mine")
+            write_file(os.path.join(folder, "index.html"), "mine")
             server = Server(self.db, "--web-root", folder)
             self.assertEqual(server.get("/").bytes, b"mine")
             self.assertEqual(server.get("/uplot.js").status, 200)
@@ -101,8 +98,7 @@ class Embed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             def write(name, text):
                 path = os.path.join(folder, name)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text)
+                write_file(path, text)
                 return path
             page = write("index.html", '<script src="a.js"></script><a href="b.js">"a.js</a>')
             module = write("a.js", 'import "./b.js";')

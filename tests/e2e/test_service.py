@@ -10,14 +10,13 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 import warnings
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PATIENCE, ROOT, SERVER, Server, documents, renamed, token, until  # noqa: E402
+from harness import (PATIENCE, ROOT, SERVER, Server, documents, read_file, renamed, token, until,
+                     write_file)
 
 MAX_THREADS = 8  # that serve
 
@@ -113,10 +112,9 @@ class Systemd(unittest.TestCase):
         if not shutil.which("systemd-analyze"):
             self.skipTest("no systemd-analyze")
         for name in ("gate-server.service", "gate-server.socket"):
-            with open(os.path.join(ROOT, "ci", name), encoding="utf-8") as file:
-                text = file.read()
-            with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
-                file.write(text.replace("/usr/local/bin/gate-server", SERVER))
+            text = read_file(os.path.join(ROOT, "ci", name))
+            write_file(os.path.join(self.folder.name, name),
+                       text.replace("/usr/local/bin/gate-server", SERVER))
         done = subprocess.run(["systemd-analyze", "verify", "--man=no",
                                *(os.path.join(self.folder.name, n) for n in
                                  ("gate-server.service", "gate-server.socket"))],
@@ -294,9 +292,7 @@ class Stop(unittest.TestCase):
             answers = []
 
             def send():
-                answers.append(server.get("/api/v1/runs", "POST", {
-                    "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
-                    "Content-Length": str(len(body))}, body).status)
+                answers.append(server.send("/api/v1/runs", body, secret).status)
 
             thread = threading.Thread(target=send)
             thread.start()

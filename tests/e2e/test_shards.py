@@ -6,7 +6,7 @@ import os
 import subprocess
 import unittest
 
-from harness import GATE, FakeRuns
+from harness import GATE, FakeRuns, read_file, write_file
 
 SIZES = (2, 3, 4, 5, 6, 7, 8)
 IDS = [f"gemm/fp32/m{n}-n{n}-k{n}" for n in SIZES]
@@ -17,9 +17,8 @@ class Shards(FakeRuns):
         self.write_suite(SIZES)
 
     def write_suite(self, sizes):
-        with open(self.suite, "w", encoding="utf-8") as file:
-            json.dump({"schema": "gate-suite/1", "name": "seven", "cases": [
-                {"op": "gemm", "dtype": "fp32", "m": n, "n": n, "k": n} for n in sizes]}, file)
+        write_file(self.suite, json.dumps({"schema": "gate-suite/1", "name": "seven", "cases": [
+            {"op": "gemm", "dtype": "fp32", "m": n, "n": n, "k": n} for n in sizes]}))
 
     def part(self, i, n, *args, expect=None, **fake):
         """Measures one; the path of its report."""
@@ -35,12 +34,10 @@ class Shards(FakeRuns):
         return json.loads(done.stdout) if done.stdout else done.stderr
 
     def edit(self, path, change):
-        with open(path, encoding="utf-8") as file:
-            run = json.load(file)
+        run = json.loads(read_file(path))
         change(run)
         other = path + ".other"
-        with open(other, "w", encoding="utf-8") as file:
-            json.dump(run, file)
+        write_file(other, json.dumps(run))
         return other
 
     def runs_in(self, db):
@@ -65,8 +62,7 @@ class Shards(FakeRuns):
         self.assertNotIn("shard", merged)
         sizes = []
         for path in parts:
-            with open(path, encoding="utf-8") as file:
-                sizes.append(len(json.load(file)["cases"]))
+            sizes.append(len(json.loads(read_file(path))["cases"]))
         self.assertEqual(sorted(sizes), [2, 2, 3])
         self.assertEqual(merged["uuid"], self.merge(*parts, status=1)["uuid"])
         self.assertEqual([r["uuid"] for r in self.runs_in("merged.db")], [merged["uuid"]])
@@ -160,8 +156,7 @@ class Shards(FakeRuns):
         self.assertEqual(self.verdicts(document), self.verdicts(whole))
         self.assertEqual(document["device"]["uuid"], "")
         self.assertEqual(len(self.runs_in("gate.db")), 3)
-        with open(markdown, encoding="utf-8") as file:
-            self.assertEqual(file.read().count("| `gemm/"), len(IDS))
+        self.assertEqual(read_file(markdown).count("| `gemm/"), len(IDS))
         commands = {c["reason"].split("--device ")[1].split()[0] for c in document["cases"]
                     if "--device " in c["reason"]}
         self.assertNotIn("all", commands)
@@ -198,8 +193,7 @@ class Shards(FakeRuns):
             code, _, errors = self.run_all(n, "--report", "json=" + report)
             self.assertEqual(code, 4)
             self.assertIn(f"there are {n} GPUs here", errors)
-            with open(report, encoding="utf-8") as file:
-                self.assertEqual(json.load(file)["exit_code"], 4)
+            self.assertEqual(json.loads(read_file(report))["exit_code"], 4)
         self.assertEqual(subprocess.run([GATE, "run", "--device", "all", "--shard", "1/2"],
                                         capture_output=True, check=False).returncode, 64)
 

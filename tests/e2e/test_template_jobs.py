@@ -11,7 +11,7 @@ import unittest
 
 from fake_services import HEAD, TOKEN, GitHub, GitLab, InJob
 from fake_tracker import TOKEN as TRACKER_TOKEN, Tracker
-from harness import GATE, PATIENCE, ROOT, sample_run
+from harness import GATE, PATIENCE, ROOT, read_file, sample_run, write_file
 
 CHECK = os.path.join(ROOT, "tests", "templates", "check.mjs")
 MODULES = os.path.join(ROOT, "tests", "templates", "node_modules", ".package-lock.json")
@@ -50,13 +50,11 @@ class Jobs(InJob):
 
     def write(self, name, text):
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(self.path(name), text)
         return self.path(name)
 
     def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.path(name))
 
     def init(self, system, folder=""):
         os.makedirs(self.path(folder), exist_ok=True)
@@ -70,9 +68,7 @@ class Jobs(InJob):
 
     def component(self):
         """With its inputs filled in."""
-        with open(os.path.join(TEMPLATES, "gitlab-component", "kernel-gate.yml"),
-                  encoding="utf-8") as file:
-            text = file.read()
+        text = read_file(os.path.join(TEMPLATES, "gitlab-component", "kernel-gate.yml"))
         for name, value in (("gate", GATE), ("args", ""), ("build", "true"), ("stage", "test"),
                             ("tag", "gpu")):
             text = text.replace(f"$[[ inputs.{name} ]]", value)

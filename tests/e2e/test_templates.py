@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import GATE, PATIENCE, ROOT
+from harness import GATE, PATIENCE, ROOT, read_file, write_file
 
 CHECK = os.path.join(ROOT, "tests", "templates", "check.mjs")
 MODULES = os.path.join(ROOT, "tests", "templates", "node_modules", ".package-lock.json")
@@ -30,12 +30,10 @@ class Templates(unittest.TestCase):
         """By the schema; and without that key it would not be."""
         done = self.check(kind, path)
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = read_file(path)
         self.assertIn(key, text)
         broken = os.path.join(self.folder, "broken.yml")
-        with open(broken, "w", encoding="utf-8") as file:
-            file.write(text.replace(key, "no-such-key:"))
+        write_file(broken, text.replace(key, "no-such-key:"))
         self.assertEqual(self.check(kind, broken).returncode, 1)
 
     def init(self, system, name, folder=""):
@@ -60,8 +58,7 @@ class Templates(unittest.TestCase):
         """GitLab refuses a pipeline in which a job needs one that is not there."""
         component = os.path.join(ROOT, "ci", "templates", "gitlab-component", "kernel-gate.yml")
         for path in (component, self.init("gitlab", ".gitlab-ci.yml")):
-            with open(path, encoding="utf-8") as file:
-                jobs = file.read().split("\nkernel-gate")
+            jobs = read_file(path).split("\nkernel-gate")
             for job in jobs[1:3]:
                 self.assertIn('- if: $CI_PIPELINE_SOURCE == "merge_request_event"', job)
             self.assertIn("needs: [kernel-gate]", jobs[2])

@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from harness import FIRST, FakeRuns, SECOND, SUITE
+from harness import FIRST, SECOND, SUITE, FakeRuns, read_file, write_file
 
 
 
@@ -74,8 +74,7 @@ class Verdicts(FakeRuns):
         arms = {arm["role"]: arm for arm in self.cases(document)[SECOND]["arms"]}
         self.assertEqual(len(arms["candidate"]["timing"]["kernels"]), 5)
         for path in reports.values():
-            with open(path, encoding="utf-8") as file:
-                said = " ".join(file.read().split())
+            said = " ".join(read_file(path).split())
             for line in ("spills: registers 96 -> 128, bytes of local stores 0 -> 64",
                          "moved: other machine code, the same figures",
                          "again: launches 1 -> 8",
@@ -129,8 +128,7 @@ class Verdicts(FakeRuns):
         case = self.cases(document)[SECOND]
         self.assertAlmostEqual(case["ratio_calls"]["value"], 1.5)
         self.assertNotIn("host_threshold", document["policy"])
-        with open(text, encoding="utf-8") as file:
-            self.assertIn("launch()      +50.0 % ", file.read())
+        self.assertIn("launch()      +50.0 % ", read_file(text))
         code, document, _ = self.run_gate("--host-threshold", "20%", calls=calls)
         case = self.cases(document)[SECOND]
         self.assertEqual((code, case["verdict"], len(case["processes"])), (1, "regression", 10))
@@ -309,9 +307,8 @@ class Adjudication(FakeRuns):
 
     def same_code(self, n, *args, **fake):
         """Runs n cases that all run the same machine code; their documents."""
-        with open(self.suite, "w", encoding="utf-8") as file:
-            json.dump(dict(SUITE, cases=[{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k}
-                                         for k in range(2, n + 2)]), file)
+        cases = [{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k} for k in range(2, n + 2)]
+        write_file(self.suite, json.dumps(dict(SUITE, cases=cases)))
         self.accept()
         names = [f"gemm/fp32/m{k}-n{k}-k{k}" for k in range(2, n + 2)]
         code, document, errors = self.run_gate(*args, same_code=names, **fake)
@@ -347,8 +344,7 @@ class Adjudication(FakeRuns):
         self.assertEqual([len(c["processes"]) for c in cases], [1] * n)
 
         def stored():
-            with open(self.path("baselines/fake-gpu.json"), encoding="utf-8") as file:
-                return file.read()
+            return read_file(self.path("baselines/fake-gpu.json"))
         before = stored()
 
         def processes(**fake):
@@ -367,9 +363,8 @@ class Adjudication(FakeRuns):
 
     def test_the_same_file_on_a_noisy_host(self):
         """It has no machine code to compare and no cycles, but the file has a hash."""
-        with open(self.suite, "w", encoding="utf-8") as file:
-            json.dump(dict(SUITE, cases=[{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k}
-                                         for k in range(2, 102)]), file)
+        cases = [{"op": "gemm", "dtype": "fp32", "m": k, "n": k, "k": k} for k in range(2, 102)]
+        write_file(self.suite, json.dumps(dict(SUITE, cases=cases)))
         host = {"greeting": {"device": {"kind": "host"}}}
         code, document, errors = self.run_gate("--accept-new", library="old", **host)
         self.assertEqual(code, 0, errors)

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import GATE, Gate, HOST, SANITIZED, mutant
+from harness import GATE, HOST, SANITIZED, Gate, mutant, write_file
 
 CASE = "gemm/fp32/m96-n80-k72"
 
@@ -72,9 +72,7 @@ class Right(Verify):
         suite = os.path.join(self.folder, "single.json")
         cases = [{"op": "gemm", "dtype": "fp32", "m": 1, "n": 1, "k": 4096},
                  {"op": "linear_relu", "dtype": "fp32", "m": 1, "n": 1, "k": 4096}]
-        with open(suite, "w", encoding="utf-8") as file:
-            json.dump({"schema": "gate-suite/1", "name": "single", "description": "one element",
-                       "cases": cases}, file)
+        write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "single", "cases": cases}))
         for seed in ("c", "10", "18", "2c", "36"):
             done = self.gate("verify", "--device", "host", "--suite", suite, "--seed", seed)
             self.assertEqual(done.returncode, 0, done.stdout)
@@ -98,8 +96,7 @@ class Right(Verify):
     def test_vendors_come_when_asked_for(self):
         """To a worker that only says what it is called with."""
         worker = os.path.join(self.folder, "worker")
-        with open(worker, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\necho "$@" >&2\nexit 1\n')
+        write_file(worker, '#!/bin/sh\necho "$@" >&2\nexit 1\n')
         os.chmod(worker, 0o755)
         command = ("verify", "--device", "cuda:0", "--suite", "smoke", "--worker", worker,
                    "--library", HOST)
@@ -262,9 +259,8 @@ class Refused(Verify):
 
     def test_a_case_that_no_kernel_serves(self):
         suite = os.path.join(self.folder, "s.json")
-        with open(suite, "w", encoding="utf-8") as file:
-            json.dump({"schema": "gate-suite/1", "name": "s", "cases": [
-                {"op": "gemm", "dtype": "fp16", "m": 3, "n": 3, "k": 3}]}, file)
+        write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "s", "cases": [
+            {"op": "gemm", "dtype": "fp16", "m": 3, "n": 3, "k": 3}]}))
         done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
                          mutant("host_unusual"), GATE_MUTANT="multiples_of_8")
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -315,8 +311,7 @@ class Sanitized(Verify):
 
     def install(self):
         path = os.path.join(self.bin, "compute-sanitizer")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(FAKE_SANITIZER)
+        write_file(path, FAKE_SANITIZER)
         os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
     def sanitize(self, *args, log="", case="gemm/fp32/*", **env):
@@ -375,8 +370,7 @@ class Sanitized(Verify):
     def assert_is_no_pass(self, fault, says, log=""):
         self.install()
         allow = os.path.join(self.folder, "allow")
-        with open(allow, "w", encoding="utf-8") as file:
-            file.write("Invalid\nRace\n")
+        write_file(allow, "Invalid\nRace\n")
         code, tools = self.sanitize("--allow", allow, log=log, FAULT=fault)
         self.assertEqual((code, tools["memcheck"]["errors"]), (2, 1))
         self.assertIn(says, tools["memcheck"]["texts"][0]["text"])
@@ -394,8 +388,7 @@ class Sanitized(Verify):
     def test_an_exit_code_that_allowed_reports_explain_is_none(self):
         self.install()
         allow = os.path.join(self.folder, "allow")
-        with open(allow, "w", encoding="utf-8") as file:
-            file.write("Invalid\nRace\n")
+        write_file(allow, "Invalid\nRace\n")
         code, tools = self.sanitize("--allow", allow, log=TWO_REPORTS, FAULT="99")
         self.assertEqual((code, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
                          (0, 0, 2))
@@ -405,8 +398,7 @@ class Sanitized(Verify):
         allow = os.path.join(self.folder, "allow")
         for patterns, code, errors, allowed in (("# wgmma\nwgmma_store+0x?0\n", 2, 1, 1),
                                                 ("wgmma_store\ngemm_mma_*\n", 0, 0, 2)):
-            with open(allow, "w", encoding="utf-8") as file:
-                file.write(patterns)
+            write_file(allow, patterns)
             got, tools = self.sanitize("--allow", allow, log=TWO_REPORTS)
             self.assertEqual((got, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
                              (code, errors, allowed))

@@ -15,9 +15,7 @@
 #define RECIPE(file) (&(const struct rebuild_recipe){.library = (file)})
 #define NO_COMMIT "0123456789abcdef0123456789abcdef01234567"
 
-/* For a table of tests: each has a scene of its own. */
-#define SCENE_TEST(function)                                                                       \
-    cmocka_unit_test_setup_teardown(function, scene_enter, unit_leave_folder)
+/* Of a test: it has a scene of its own. */
 int scene_enter(void **state);
 
 /* What a commit's build does: makes the library; writes an error and asks standard input. */

@@ -103,7 +103,7 @@ static const bool allowed[ALERT_STATES][ALERT_STATES] = {
     {true, false, false, false, false},
 };
 
-static void only_steps_that_there_are_are_taken(void **state)
+TEST_WITHIN(only_steps_that_there_are_are_taken, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -141,7 +141,7 @@ static bool log_row(void *context, const struct store_alert_event *row)
     return true;
 }
 
-static void each_step_is_logged(void **state)
+TEST_WITHIN(each_step_is_logged, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -168,7 +168,7 @@ static void each_step_is_logged(void **state)
     store_close(s);
 }
 
-static void an_assignee_is_set_cleared_and_logged(void **state)
+TEST_WITHIN(an_assignee_is_set_cleared_and_logged, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -198,7 +198,7 @@ static void an_assignee_is_set_cleared_and_logged(void **state)
     assert_sound(f->path);
 }
 
-static void a_selection_takes_its_step_whole_or_not(void **state)
+TEST_WITHIN(a_selection_takes_its_step_whole_or_not, store_set_up, store_tear_down)
 {
     static const int64_t ids[] = {3, 1, 3}, more[] = {1, 2, 9};
     struct store_fixture *f = *state;
@@ -234,7 +234,7 @@ static void assert_ids(const struct seen *seen, size_t n, const int64_t *ids)
 }
 
 /* Two ranges of commits that end in one, and one that begins where another ends. */
-static void a_group_is_a_range_of_commits(void **state)
+TEST_WITHIN(a_group_is_a_range_of_commits, store_set_up, store_tear_down)
 {
     static const int64_t between[][2] = {{1, 3}, {2, 3}, {1, 3}, {3, 4}, {2, 3}, {1, 3}};
     struct store_fixture *f = *state;
@@ -264,7 +264,7 @@ static void a_group_is_a_range_of_commits(void **state)
     store_close(s);
 }
 
-static void lists_are_filtered_paged_and_counted(void **state)
+TEST_WITHIN(lists_are_filtered_paged_and_counted, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -302,7 +302,7 @@ static void lists_are_filtered_paged_and_counted(void **state)
     store_close(s);
 }
 
-static void the_open_alert_of_a_track_is_its_newest(void **state)
+TEST_WITHIN(the_open_alert_of_a_track_is_its_newest, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -320,7 +320,7 @@ static void the_open_alert_of_a_track_is_its_newest(void **state)
 }
 
 /* Whoever keeps an answer by its tag has to see that a step was taken. */
-static void a_step_is_another_state_of_the_store(void **state)
+TEST_WITHIN(a_step_is_another_state_of_the_store, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -338,7 +338,7 @@ static void a_step_is_another_state_of_the_store(void **state)
     store_close(s);
 }
 
-static void marks_of_webhooks_are_kept_by_target(void **state)
+TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -368,7 +368,7 @@ static struct badge_facts badge(struct store_fixture *f, struct store *s, const 
     return facts;
 }
 
-static void badges_tell_the_newest_run_and_open_alerts(void **state)
+TEST_WITHIN(badges_tell_the_newest_run_and_open_alerts, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -399,7 +399,7 @@ static void put_spoilt(struct store_fixture *f, struct store *s, const char *bra
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
 }
 
-static void badges_are_of_one_branch(void **state)
+TEST_WITHIN(badges_are_of_one_branch, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -422,24 +422,4 @@ static void badges_are_of_one_branch(void **state)
     assert_string_equal(badge(f, s, "no-such", NULL).verdict, "");
     assert_string_equal(badge(f, s, "no-such", id).verdict, "");
     store_close(s);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(only_steps_that_there_are_are_taken),
-        TEST(each_step_is_logged),
-        TEST(an_assignee_is_set_cleared_and_logged),
-        TEST(a_selection_takes_its_step_whole_or_not),
-        TEST(a_group_is_a_range_of_commits),
-        TEST(lists_are_filtered_paged_and_counted),
-        TEST(the_open_alert_of_a_track_is_its_newest),
-        TEST(a_step_is_another_state_of_the_store),
-        TEST(marks_of_webhooks_are_kept_by_target),
-        TEST(badges_tell_the_newest_run_and_open_alerts),
-        TEST(badges_are_of_one_branch),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);
 }

@@ -70,9 +70,8 @@ static void assert_cache(const char *expected)
     assert_int_equal(st.st_mode & 07777, 0700);
 }
 
-static void test_place(void **state)
+TEST_WITHIN(place, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX], text[sizeof unit_folder + 16];
     struct gate_error err = {0};
     assert_cache("cache");
@@ -93,9 +92,8 @@ static void test_place(void **state)
     assert_non_null(strstr(err.message, "set GATE_CACHE"));
 }
 
-static void test_unusable_places(void **state)
+TEST_WITHIN(unusable_places, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX], name[PATHS_MAX + 100];
     struct gate_error err = {0};
     write_text("file", "x");
@@ -116,9 +114,8 @@ static void test_unusable_places(void **state)
 
 /* ---- put and get ---- */
 
-static void test_put_then_get(void **state)
+TEST_WITHIN(put_then_get, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX];
     struct gate_error err = {0};
     put_abc();
@@ -129,9 +126,8 @@ static void test_put_then_get(void **state)
     assert_int_equal(count_entries("cache/artifacts"), 1);
 }
 
-static void test_put_again_changes_nothing(void **state)
+TEST_WITHIN(put_again_changes_nothing, enter_cache, unit_leave_folder)
 {
-    (void)state;
     struct stat before, after;
     put_abc();
     assert_int_equal(stat("cache/artifacts/" ABC ".so", &before), 0);
@@ -141,9 +137,8 @@ static void test_put_again_changes_nothing(void **state)
     assert_int_equal(count_entries("cache/artifacts"), 1);
 }
 
-static void test_put_refuses(void **state)
+TEST_WITHIN(put_refuses, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char sha256[65] = "as it was";
     struct gate_error err = {0};
     assert_int_equal(artifact_put("none", sha256, &err), GATE_IO);
@@ -162,9 +157,8 @@ static void test_put_refuses(void **state)
     assert_int_equal(access("cache", F_OK), -1);
 }
 
-static void test_absent(void **state)
+TEST_WITHIN(absent, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX];
     struct gate_error err = {0};
     assert_int_equal(artifact_get(ABC, path, &err), GATE_NO_VERDICT);
@@ -175,9 +169,8 @@ static void test_absent(void **state)
     assert_int_equal(artifact_get(ABC, path, &err), GATE_NO_VERDICT);
 }
 
-static void test_corrupted_is_moved_aside(void **state)
+TEST_WITHIN(corrupted_is_moved_aside, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX];
     struct gate_error err = {0};
     put_abc();
@@ -194,9 +187,8 @@ static void test_corrupted_is_moved_aside(void **state)
     assert_content(path, "abc");
 }
 
-static void test_truncated_or_odd_is_refused(void **state)
+TEST_WITHIN(truncated_or_odd_is_refused, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX];
     struct gate_error err = {0};
     put_abc();
@@ -211,9 +203,8 @@ static void test_truncated_or_odd_is_refused(void **state)
     assert_int_equal(artifact_get(ABC, path, &err), GATE_ENVIRONMENT);
 }
 
-static void test_put_replaces_corrupted(void **state)
+TEST_WITHIN(put_replaces_corrupted, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX];
     struct gate_error err = {0};
     put_abc();
@@ -224,9 +215,8 @@ static void test_put_replaces_corrupted(void **state)
     assert_content("cache/artifacts/" ABC ".so.refused", "a");
 }
 
-static void test_hostile_hashes(void **state)
+TEST_WITHIN(hostile_hashes, enter_cache, unit_leave_folder)
 {
-    (void)state;
     static const char *const hostile[] = {
         "",
         "../x",
@@ -250,9 +240,8 @@ static void test_hostile_hashes(void **state)
 
 /* ---- the index of commits ---- */
 
-static void test_commit_note(void **state)
+TEST_WITHIN(commit_note, enter_cache, unit_leave_folder)
 {
-    (void)state;
     char sha256[65] = "", path[PATHS_MAX];
     struct gate_error err = {0};
     assert_int_equal(artifact_find_commit(COMMIT, "libours.so", sha256, &err), GATE_NO_VERDICT);
@@ -273,9 +262,8 @@ static void test_commit_note(void **state)
     assert_string_equal(sha256, other);
 }
 
-static void test_damaged_notes(void **state)
+TEST_WITHIN(damaged_notes, enter_cache, unit_leave_folder)
 {
-    (void)state;
     static const char not_hex[] =
         "../../../../../../../../../../../../../../../../../../etc/passwd\n";
     static const char *const damaged[] = {
@@ -298,9 +286,8 @@ static void test_damaged_notes(void **state)
     assert_string_equal(sha256, "as it was");
 }
 
-static void test_hostile_commits_and_names(void **state)
+TEST_WITHIN(hostile_commits_and_names, enter_cache, unit_leave_folder)
 {
-    (void)state;
     static const char *const commits[] = {"",
                                           "..",
                                           "HEAD",
@@ -325,9 +312,8 @@ static void test_hostile_commits_and_names(void **state)
 /* ---- trouble ---- */
 
 /* Eight processes put two libraries over and over; whoever looks finds them whole or not at all. */
-static void test_concurrent_puts(void **state)
+TEST_WITHIN(concurrent_puts, enter_cache, unit_leave_folder)
 {
-    (void)state;
     enum { PROCESSES = 8, ROUNDS = 20 };
     static char big[256 * 1024];
     char sha256[2][65], path[PATHS_MAX];
@@ -380,9 +366,8 @@ static bool full_disk(void)
            strstr(err.message, "cannot write") && !strcmp(sha256, "as it was");
 }
 
-static void test_full_disk_leaves_nothing(void **state)
+TEST_WITHIN(full_disk_leaves_nothing, enter_cache, unit_leave_folder)
 {
-    (void)state;
     static char big[65536];
     char sha256[65], path[PATHS_MAX];
     struct gate_error err = {0};
@@ -422,9 +407,8 @@ static bool read_only_and_damaged(void)
            strstr(err.message, "could not be renamed, remove");
 }
 
-static void test_read_only_cache(void **state)
+TEST_WITHIN(read_only_cache, enter_cache, unit_leave_folder)
 {
-    (void)state;
     write_text("other.so", "other");
     put_abc();
     assert_int_equal(chmod("cache/artifacts", 0555), 0);
@@ -434,29 +418,4 @@ static void test_read_only_cache(void **state)
     assert_in_child(read_only_and_damaged);
     assert_int_equal(chmod("cache", 0700), 0);
     assert_int_equal(chmod("cache/artifacts", 0700), 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, enter_cache, unit_leave_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_place),
-        TEST(test_unusable_places),
-        TEST(test_put_then_get),
-        TEST(test_put_again_changes_nothing),
-        TEST(test_put_refuses),
-        TEST(test_absent),
-        TEST(test_corrupted_is_moved_aside),
-        TEST(test_truncated_or_odd_is_refused),
-        TEST(test_put_replaces_corrupted),
-        TEST(test_hostile_hashes),
-        TEST(test_commit_note),
-        TEST(test_damaged_notes),
-        TEST(test_hostile_commits_and_names),
-        TEST(test_concurrent_puts),
-        TEST(test_full_disk_leaves_nothing),
-        TEST(test_read_only_cache),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

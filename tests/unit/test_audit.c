@@ -293,21 +293,21 @@ static enum gate_status audit(struct trial *t, void **state)
     return status;
 }
 
-static void one_that_works_passes_unseen(void **state)
+TEST_WITHIN(one_that_works_passes_unseen, open_device, close_device)
 {
     struct trial t = {.device = NULL};
     assert_int_equal(audit(&t, state), GATE_OK);
     assert_int_equal(t.looks, 0);
 }
 
-static void every_output_of_a_non_deterministic_one_is_looked_at(void **state)
+TEST_WITHIN(every_output_of_a_non_deterministic_one_is_looked_at, open_device, close_device)
 {
     struct trial t = {.k.flags = KG_KERNEL_NONDETERMINISTIC};
     assert_int_equal(audit(&t, state), GATE_OK);
     assert_true(t.looks > 2 * VERIFY_SEEDS);
 }
 
-static void one_that_changes_its_ways_is_wrong(void **state)
+TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, close_device)
 {
     static const enum deed deeds[] = {SKIPS, ONE_SET, BY_POINTER, PREVIOUS, OTHER_BITS, SINGLES};
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
@@ -322,7 +322,7 @@ static void one_that_changes_its_ways_is_wrong(void **state)
 }
 
 /* Its results are right whenever they are looked at. */
-static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
+TEST_WITHIN(one_that_is_idle_where_its_result_is_there_is_wrong, open_device, close_device)
 {
     struct trial t = {.device = NULL};
     kernel.deed = IF_STALE;
@@ -334,7 +334,7 @@ static void one_that_is_idle_where_its_result_is_there_is_wrong(void **state)
 
 /* Each is told by its own time, and by the baseline's where that is not clear; on a device a
  * recording that idles late is told by the samples. */
-static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
+TEST_WITHIN(one_that_does_less_where_its_result_is_there_is_wrong, open_device, close_device)
 {
     static const enum deed deeds[] = {IF_STALE, LATE_STALE, HALF_STALE};
     ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
@@ -350,7 +350,7 @@ static void one_that_does_less_where_its_result_is_there_is_wrong(void **state)
 }
 
 /* An eighth is too little for that, but not to be called faster. */
-static void what_is_faster_is_timed_on_fresh_inputs(void **state)
+TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
 {
     static const struct {
         enum deed deed;
@@ -371,13 +371,13 @@ static void what_is_faster_is_timed_on_fresh_inputs(void **state)
     }
 }
 
-static void one_that_works_passes_beside_a_baseline(void **state)
+TEST_WITHIN(one_that_works_passes_beside_a_baseline, open_device, close_device)
 {
     struct trial t = {.beside_baseline = true};
     assert_int_equal(audit(&t, state), GATE_OK);
 }
 
-static void who_writes_elsewhere_is_found(void **state)
+TEST_WITHIN(who_writes_elsewhere_is_found, open_device, close_device)
 {
     for (unsigned baseline = 0; baseline < 2; baseline++) {
         struct trial t = {.beside_baseline = true, .baseline_writes = baseline};
@@ -391,7 +391,7 @@ static void who_writes_elsewhere_is_found(void **state)
     }
 }
 
-static void an_input_that_was_changed_once_is_seen(void **state)
+TEST_WITHIN(an_input_that_was_changed_once_is_seen, open_device, close_device)
 {
     struct trial t = {.beside_baseline = true};
     kernel.deed = INPUT;
@@ -402,37 +402,18 @@ static void an_input_that_was_changed_once_is_seen(void **state)
 }
 
 /* No kernel is called wrong for what a clock says that cannot be. */
-static void a_clock_that_stops_is_no_fault_of_the_kernel(void **state)
+TEST_WITHIN(a_clock_that_stops_is_no_fault_of_the_kernel, open_device, close_device)
 {
     struct trial t = {.clock_stops = true};
     assert_int_equal(audit(&t, state), GATE_ENVIRONMENT);
     assert_non_null(strstr(t.err.message, "the clock stopped or jumped: a replay of the audit "));
 }
 
-static void without_fingerprints_there_is_no_audit(void **state)
+TEST_WITHIN(without_fingerprints_there_is_no_audit, open_device, close_device)
 {
     struct session s = {.device = *state, .n_arms = 1};
     struct arm arm = {.verification.fingerprints.known = false};
     const struct audit a = {.session = &s};
     s.arms = &arm;
     assert_int_equal(audit_arms(&a, NULL), GATE_OK);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
-    const struct CMUnitTest tests[] = {
-        TEST(one_that_works_passes_unseen),
-        TEST(every_output_of_a_non_deterministic_one_is_looked_at),
-        TEST(one_that_changes_its_ways_is_wrong),
-        TEST(one_that_is_idle_where_its_result_is_there_is_wrong),
-        TEST(one_that_does_less_where_its_result_is_there_is_wrong),
-        TEST(what_is_faster_is_timed_on_fresh_inputs),
-        TEST(one_that_works_passes_beside_a_baseline),
-        TEST(who_writes_elsewhere_is_found),
-        TEST(an_input_that_was_changed_once_is_seen),
-        TEST(a_clock_that_stops_is_no_fault_of_the_kernel),
-        TEST(without_fingerprints_there_is_no_audit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

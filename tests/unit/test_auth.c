@@ -60,9 +60,8 @@ static enum auth_result ask(struct fixture *f, const char *header, int64_t now_m
 
 /* Each single difference, at each place, is one; a comparison that stops early would still pass
  * this, but one that leaves a byte out does not. */
-static void test_equal_looks_at_every_byte(void **state)
+TEST(equal_looks_at_every_byte)
 {
-    (void)state;
     unsigned char a[32];
     unsigned char b[32];
     for (size_t i = 0; i < sizeof(a); i++)
@@ -83,7 +82,7 @@ static void test_equal_looks_at_every_byte(void **state)
     assert_false(auth_equal(a, b, sizeof(a)));
 }
 
-static void test_a_good_token(void **state)
+TEST_WITHIN(a_good_token, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct identity who;
@@ -101,7 +100,7 @@ static void test_a_good_token(void **state)
     assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
 }
 
-static void test_what_is_refused(void **state)
+TEST_WITHIN(what_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     char header[sizeof(f->header) + 8];
@@ -124,7 +123,7 @@ static void test_what_is_refused(void **state)
     assert_int_equal(ask(f, f->header, 5000), AUTH_GOOD);
 }
 
-static void test_expiry(void **state)
+TEST_WITHIN(expiry, set_up, tear_down)
 {
     struct fixture *f = *state;
     f->token.expires_ms = 9000;
@@ -133,7 +132,7 @@ static void test_expiry(void **state)
     assert_int_equal(ask(f, f->header, 9000), AUTH_REFUSED);
 }
 
-static void test_revoke(void **state)
+TEST_WITHIN(revoke, set_up, tear_down)
 {
     struct fixture *f = *state;
     bool found;
@@ -148,7 +147,7 @@ static void test_revoke(void **state)
     assert_false(found);
 }
 
-static void test_last_use(void **state)
+TEST_WITHIN(last_use, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct identity who;
@@ -167,7 +166,7 @@ static void test_last_use(void **state)
     assert_int_equal(row.last_used_ms, now_ms); /* never goes back */
 }
 
-static void test_the_secret_is_not_stored(void **state)
+TEST_WITHIN(the_secret_is_not_stored, set_up, tear_down)
 {
     struct fixture *f = *state;
     static char bytes[1 << 20];
@@ -182,7 +181,7 @@ static void test_the_secret_is_not_stored(void **state)
     assert_null(memmem(bytes, n, f->text + 3 + TOKEN_ID_LENGTH + 1, 16));
 }
 
-static void test_tokens_differ(void **state)
+TEST_WITHIN(tokens_differ, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct store_token other = {0};
@@ -194,9 +193,8 @@ static void test_tokens_differ(void **state)
     assert_string_not_equal(text + 16, f->text + 16);
 }
 
-static void test_scopes(void **state)
+TEST(scopes)
 {
-    (void)state;
     char text[AUTH_MAX_SCOPES];
     assert_int_equal(auth_parse_scopes("ingest"), TOKEN_INGEST);
     assert_int_equal(auth_parse_scopes("artifact,ingest"), TOKEN_INGEST | TOKEN_ARTIFACT);
@@ -207,22 +205,4 @@ static void test_scopes(void **state)
     auth_scope_text(15, text);
     assert_string_equal(text, "read,ingest,artifact,admin");
     assert_int_equal(auth_parse_scopes(text), 15);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_looks_at_every_byte),
-        TEST(test_a_good_token),
-        TEST(test_what_is_refused),
-        TEST(test_expiry),
-        TEST(test_revoke),
-        TEST(test_last_use),
-        TEST(test_the_secret_is_not_stored),
-        TEST(test_tokens_differ),
-        cmocka_unit_test(test_scopes),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static void assert_within(unsigned n, double least, double most)
     assert_true(highest - lowest > (most - least) / 3);
 }
 
-static void test_delays_double_up_to_a_limit(void **state)
+TEST(delays_double_up_to_a_limit)
 {
-    (void)state;
     assert_within(1, 0.25, 0.5);
     assert_within(2, 0.5, 1);
     assert_within(5, 4, 8);
@@ -28,29 +27,17 @@ static void test_delays_double_up_to_a_limit(void **state)
     assert_within(5000, 15, 30);
 }
 
-static void test_the_server_is_obeyed(void **state)
+TEST(the_server_is_obeyed)
 {
     const struct backoff b = backoff_start(1000);
-    (void)state;
     assert_true(backoff_delay(&b, 1, 100) == 100);
     assert_true(backoff_delay(&b, 7, 3) >= 15);
 }
 
-static void test_patience_ends(void **state)
+TEST(patience_ends)
 {
     const struct backoff none = backoff_start(0), some = backoff_start(500);
-    (void)state;
     assert_true(backoff_delay(&none, 1, 0) < 0);
     assert_true(backoff_delay(&some, 1, 501) < 0);
     assert_true(backoff_delay(&some, 1, 0) > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delays_double_up_to_a_limit),
-        cmocka_unit_test(test_the_server_is_obeyed),
-        cmocka_unit_test(test_patience_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

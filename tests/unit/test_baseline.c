@@ -72,9 +72,8 @@ static void save(const struct baseline *b)
         fail_msg("%s", err.message);
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
-    (void)state;
     struct baseline_entry e;
     struct baseline *b = load();
     assert_string_equal(baseline_contract(b), "");
@@ -105,9 +104,8 @@ static void test_round_trip(void **state)
     baseline_free(b);
 }
 
-static void test_file_is_reviewable(void **state)
+TEST(file_is_reviewable)
 {
-    (void)state;
     struct buf text;
     struct gate_error err = {0};
     buf_init(&text, 1 << 20);
@@ -155,9 +153,8 @@ static void collect_change(void *context, const struct baseline_change *c)
                c->to_ns);
 }
 
-static void test_each(void **state)
+TEST(each)
 {
-    (void)state;
     struct buf seen;
     struct baseline *b = load();
     buf_init(&seen, 1000);
@@ -195,9 +192,8 @@ static void assert_set_refused(const char *case_id, const char *contract,
     baseline_free(b);
 }
 
-static void test_set_refused(void **state)
+TEST(set_refused)
 {
-    (void)state;
     const struct baseline_entry good = entry(1000);
     struct baseline_entry bad = good;
     struct baseline_note no_reason = note, no_author = note;
@@ -228,9 +224,8 @@ static void test_set_refused(void **state)
 }
 
 /* gemm/a stands at 1100 here. */
-static void test_actions_keep_their_word(void **state)
+TEST(actions_keep_their_word)
 {
-    (void)state;
     const struct baseline_entry same = entry(1100), slower = entry(1100.5), faster = entry(1000);
     assert_set_refused("gemm/a", CONTRACT, &faster, &first, GATE_INTERNAL,
                        "has a baseline of 1100 ns");
@@ -239,9 +234,8 @@ static void test_actions_keep_their_word(void **state)
     assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "has no baseline");
 }
 
-static void test_ratchet(void **state)
+TEST(ratchet)
 {
-    (void)state;
     struct buf seen;
     struct baseline_entry e;
     struct baseline *b = load();
@@ -258,9 +252,8 @@ static void test_ratchet(void **state)
     baseline_free(b);
 }
 
-static void test_control(void **state)
+TEST(control)
 {
-    (void)state;
     struct baseline_entry e = {0};
     /* ln(p50 / control) is ln 2, 0 and -ln 2: a standard deviation of ln 2. */
     const double p50_ns[] = {200, 300, 200}, control_ns[] = {100, 300, 400};
@@ -280,9 +273,8 @@ static void test_control(void **state)
     assert_true(e.control_ns == 7);
 }
 
-static void test_empty_set_is_not_saved(void **state)
+TEST(empty_set_is_not_saved)
 {
-    (void)state;
     struct gate_error err = {0};
     struct baseline *b = NULL;
     assert_int_equal(baseline_load("none.json", "nvidia-h200", &b, &err), GATE_OK);
@@ -305,9 +297,8 @@ static void assert_load_refused(const char *text, const char *message)
     assert_load_fails(text, GATE_IO, message);
 }
 
-static void test_load_refused(void **state)
+TEST(load_refused)
 {
-    (void)state;
     assert_load_refused("", "b.json:1:1: the text is empty");
     assert_load_refused("{\"schema\": \"gate-baseline/1\",\n",
                         "b.json:2:1: the text ends too early");
@@ -329,9 +320,8 @@ static void test_load_refused(void **state)
     assert_string_equal(err.message, "cannot read '.': Is a directory");
 }
 
-static void test_order_of_a_file_edited_by_hand(void **state)
+TEST(order_of_a_file_edited_by_hand)
 {
-    (void)state;
     static const char text[] =
         "{\"log\": [], \"cases\": {"
         "\"z\": {\"library_sha256\": \"" SHA
@@ -358,19 +348,4 @@ static void test_order_of_a_file_edited_by_hand(void **state)
     baseline_free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_file_is_reviewable),
-        cmocka_unit_test(test_each),
-        cmocka_unit_test(test_set_refused),
-        cmocka_unit_test(test_actions_keep_their_word),
-        cmocka_unit_test(test_ratchet),
-        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_empty_set_is_not_saved),
-        cmocka_unit_test(test_load_refused),
-        cmocka_unit_test(test_order_of_a_file_edited_by_hand),
-    };
-    return cmocka_run_group_tests(tests, unit_enter_folder, unit_leave_folder);
-}
+TESTS_WITHIN(unit_enter_folder, unit_leave_folder)

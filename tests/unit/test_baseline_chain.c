@@ -26,13 +26,12 @@ static void assert_link(const struct baseline_chain *c, int64_t ms, double over_
 }
 
 /* Commit 7 took 0.8 of the first baseline's time, 8 then 0.5 of its own. */
-static void levels_are_those_of_the_runs_that_became_baselines(void **state)
+TEST(levels_are_those_of_the_runs_that_became_baselines)
 {
     static const struct chain_point p[] = {
         {100, 5, 50, 1, 0.99}, {200, 7, 50, 1, 0.7}, {300, 7, 50, 1, 0.8}, /* stored at 310 */
         {400, 7, 50, 1, 0.9},  {500, 7, 310, 7, 1},  {600, 8, 310, 7, 0.5}, {700, 9, 650, 8, 1.01},
     };
-    (void)state;
     struct baseline_chain c = linked(p, 7);
     assert_link(&c, 650, 1, 0);
     assert_link(&c, 310, 2, 0);
@@ -40,14 +39,13 @@ static void levels_are_those_of_the_runs_that_became_baselines(void **state)
     assert_null(chain_find(&c, 51));
 }
 
-static void a_link_that_is_not_known_is_not_invented(void **state)
+TEST(a_link_that_is_not_known_is_not_invented)
 {
     static const struct chain_point p[] = {
         {100, 5, 50, 1, 1},  {200, 6, 50, 1, 0.8},
         {300, 6, 250, 6, 1}, {400, 9, 350, 3, 1}, /* of a commit that no run was of */
         {500, 0, 450, 0, 1},                      /* of none that is known */
     };
-    (void)state;
     struct baseline_chain c = linked(p, 5);
     assert_link(&c, 450, 1, 0);
     assert_link(&c, 350, 1, 1);
@@ -55,23 +53,21 @@ static void a_link_that_is_not_known_is_not_invented(void **state)
     assert_link(&c, 50, 1.25, 2);
 }
 
-static void the_same_library_measured_anew_has_the_same_level(void **state)
+TEST(the_same_library_measured_anew_has_the_same_level)
 {
     static const struct chain_point p[] = {
         {100, 5, 50, 4, 1},
         {200, 6, 150, 4, 1.1},
     };
-    (void)state;
     struct baseline_chain c = linked(p, 2);
     assert_link(&c, 150, 1, 0);
     assert_link(&c, 50, 1, 0);
 }
 
 /* Of more than there is room for the oldest are left out. */
-static void the_newest_baselines_are_kept(void **state)
+TEST(the_newest_baselines_are_kept)
 {
     struct baseline_chain c = {.n = 0};
-    (void)state;
     for (int64_t i = 1; i <= CHAIN_MAX + 10; i++)
         chain_add(&c, &(struct chain_point){i, i, i, i, 1});
     chain_add(&c, &(struct chain_point){1, 1, 1, 1, 1});
@@ -80,15 +76,4 @@ static void the_newest_baselines_are_kept(void **state)
     assert_null(chain_find(&c, 10));
     assert_link(&c, 11, 1, CHAIN_MAX - 1);
     assert_link(&c, CHAIN_MAX + 10, 1, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_are_those_of_the_runs_that_became_baselines),
-        cmocka_unit_test(a_link_that_is_not_known_is_not_invented),
-        cmocka_unit_test(the_same_library_measured_anew_has_the_same_level),
-        cmocka_unit_test(the_newest_baselines_are_kept),
-    };
-    return cmocka_run_group_tests_name("baseline chain", tests, NULL, NULL);
 }

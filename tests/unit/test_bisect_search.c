@@ -21,9 +21,8 @@ static size_t search(size_t n, size_t culprit, const bool *broken, struct search
     return looked_at;
 }
 
-static void test_every_place_in_every_line(void **state)
+TEST(every_place_in_every_line)
 {
-    (void)state;
     const bool broken[N_MAX] = {false};
     for (size_t n = 2; n <= N_MAX; n++)
         for (size_t culprit = 1; culprit < n; culprit++) {
@@ -39,9 +38,8 @@ static void test_every_place_in_every_line(void **state)
 }
 
 /* What cannot be judged costs steps, and precision only where it is beside the change. */
-static void test_broken_commits(void **state)
+TEST(broken_commits)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20000; seed++) {
         bool broken[N_MAX] = {false};
         size_t n = 2 + seed_at(seed, 0) % (N_MAX - 1), culprit = 1 + seed_at(seed, 1) % (n - 1);
@@ -58,9 +56,8 @@ static void test_broken_commits(void **state)
     }
 }
 
-static void test_states_that_contradict_each_other(void **state)
+TEST(states_that_contradict_each_other)
 {
-    (void)state;
     const enum search_state states[] = {SEARCH_GOOD, SEARCH_UNKNOWN, SEARCH_BAD,
                                         SEARCH_GOOD, SEARCH_UNKNOWN, SEARCH_BAD};
     size_t next;
@@ -69,14 +66,4 @@ static void test_states_that_contradict_each_other(void **state)
     assert_int_equal(s.bad, 2);
     assert_true(search_next(states, 6, &next));
     assert_int_equal(next, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_place_in_every_line),
-        cmocka_unit_test(test_broken_commits),
-        cmocka_unit_test(test_states_that_contradict_each_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

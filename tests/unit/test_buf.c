@@ -9,9 +9,8 @@
 #include "gate/base/utf8.h"
 #include "tests/unit/unit.h"
 
-static void test_grows_and_terminates(void **state)
+TEST(grows_and_terminates)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 100000);
     assert_string_equal(b.data, "");
@@ -25,9 +24,8 @@ static void test_grows_and_terminates(void **state)
     assert_string_equal(b.data, "");
 }
 
-static void test_maximum_is_exact(void **state)
+TEST(maximum_is_exact)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 8);
     buf_puts(&b, "12345678");
@@ -38,9 +36,8 @@ static void test_maximum_is_exact(void **state)
     buf_release(&b);
 }
 
-static void test_written_in_place(void **state)
+TEST(written_in_place)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 300);
     buf_puts(&b, "ab");
@@ -56,9 +53,8 @@ static void test_written_in_place(void **state)
     buf_release(&b);
 }
 
-static void test_failure_sticks_until_cleared(void **state)
+TEST(failure_sticks_until_cleared)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 4);
     buf_puts(&b, "ab");
@@ -73,9 +69,8 @@ static void test_failure_sticks_until_cleared(void **state)
     buf_release(&b);
 }
 
-static void test_binary(void **state)
+TEST(binary)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 16);
     buf_append(&b, "a\0b", 3);
@@ -84,9 +79,8 @@ static void test_binary(void **state)
     buf_release(&b);
 }
 
-static void test_detach(void **state)
+TEST(detach)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 4);
     char *s = buf_detach(&b);
@@ -101,9 +95,8 @@ static void test_detach(void **state)
     assert_null(buf_detach(&b));
 }
 
-static void test_huge_maximum(void **state)
+TEST(huge_maximum)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, SIZE_MAX);
     buf_puts(&b, "x");
@@ -113,9 +106,8 @@ static void test_huge_maximum(void **state)
     buf_release(&b);
 }
 
-static void test_error_text(void **state)
+TEST(error_text)
 {
-    (void)state;
     struct gate_error err = {0};
     assert_int_equal(gate_fail(&err, GATE_IO, "cannot open '%s'", "a"), GATE_IO);
     assert_int_equal(gate_fail_context(&err, "suite %d", 3), GATE_IO);
@@ -124,9 +116,8 @@ static void test_error_text(void **state)
     assert_int_equal(gate_fail(NULL, GATE_USAGE, "x"), GATE_USAGE);
 }
 
-static void test_error_is_cut_behind_a_character(void **state)
+TEST(error_is_cut_behind_a_character)
 {
-    (void)state;
     struct gate_error err;
     char text[3001];
     for (size_t i = 0; i + 1 < sizeof(text); i += 3)
@@ -141,18 +132,16 @@ static void test_error_is_cut_behind_a_character(void **state)
     assert_memory_equal(err.message, "context: ", 9);
 }
 
-static void test_error_may_quote_itself(void **state)
+TEST(error_may_quote_itself)
 {
-    (void)state;
     struct gate_error err;
     gate_fail(&err, GATE_IO, "inner");
     gate_fail(&err, GATE_USAGE, "outer (%s)", err.message);
     assert_string_equal(err.message, "outer (inner)");
 }
 
-static void test_utf8(void **state)
+TEST(utf8)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         uint32_t code;
@@ -187,11 +176,10 @@ static void test_utf8(void **state)
     assert_int_equal(utf8_length("a\xe2\x82\xac"), 2);
 }
 
-static void test_utf8_trim(void **state)
+TEST(utf8_trim)
 {
     static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
     static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
-    (void)state;
     for (size_t n = 0; n < sizeof text; n++) {
         char cut[sizeof text];
         snprintf(cut, sizeof cut, "%.*s", (int)n, text);
@@ -202,23 +190,4 @@ static void test_utf8_trim(void **state)
         utf8_print(cut, n, "%s", text);
         assert_int_equal(n ? strlen(cut) : 0, n ? kept[n - 1] : 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows_and_terminates),
-        cmocka_unit_test(test_maximum_is_exact),
-        cmocka_unit_test(test_written_in_place),
-        cmocka_unit_test(test_failure_sticks_until_cleared),
-        cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_detach),
-        cmocka_unit_test(test_huge_maximum),
-        cmocka_unit_test(test_error_text),
-        cmocka_unit_test(test_error_is_cut_behind_a_character),
-        cmocka_unit_test(test_error_may_quote_itself),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_utf8_trim),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

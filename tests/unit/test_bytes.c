@@ -38,29 +38,18 @@ static bool is_plain(int c)
     return c >= ' ' && c < 0x7f && c != '%';
 }
 
-static void test_kinds(void **state)
+TEST(kinds)
 {
-    (void)state;
     assert_kind(BYTE_OF_NAME, is_of_name);
     assert_kind(BYTE_OF_VALUE, is_of_value);
     assert_kind(BYTE_OF_HOST, is_of_host);
     assert_kind(BYTE_PLAIN, is_plain);
 }
 
-static void test_span(void **state)
+TEST(span)
 {
-    (void)state;
     assert_int_equal(bytes_span("", BYTE_OF_VALUE), 0);
     assert_int_equal(bytes_span("a b", BYTE_OF_NAME), 1);
     assert_int_equal(bytes_span("a b", BYTE_OF_VALUE), 3);
     assert_int_equal(bytes_span("a/b%2Fc", BYTE_PLAIN), 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_span),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static int close_scripted(void **state)
     return 0;
 }
 
-static void the_median_of_samples_of_a_millisecond_is_found(void **state)
+TEST_WITHIN(the_median_of_samples_of_a_millisecond_is_found, open_scripted, close_scripted)
 {
     struct document_ceilings c = {.message = NULL};
     struct gate_error err = {0};
@@ -79,7 +79,7 @@ static void the_median_of_samples_of_a_millisecond_is_found(void **state)
     }
 }
 
-static void what_is_faster_than_the_datasheet_by_more_than_5_percent_is_refused(void **state)
+TEST_WITHIN(what_is_5_percent_faster_than_the_datasheet_is_refused, open_scripted, close_scripted)
 {
     struct device *d = *state;
     struct document_ceilings c;
@@ -98,7 +98,7 @@ static void what_is_faster_than_the_datasheet_by_more_than_5_percent_is_refused(
     assert_non_null(strstr(err.message, "TF32 product"));
 }
 
-static void one_that_fails_leaves_none(void **state)
+TEST_WITHIN(one_that_fails_leaves_none, open_scripted, close_scripted)
 {
     struct document_ceilings c;
     struct gate_error err = {0};
@@ -107,7 +107,7 @@ static void one_that_fails_leaves_none(void **state)
     assert_string_equal(err.message, "is broken");
 }
 
-static void a_clock_that_stands_is_no_ceiling(void **state)
+TEST_WITHIN(a_clock_that_stands_is_no_ceiling, open_scripted, close_scripted)
 {
     struct document_ceilings c;
     struct gate_error err = {0};
@@ -116,9 +116,8 @@ static void a_clock_that_stands_is_no_ceiling(void **state)
     assert_string_equal(err.message, "the ceiling's read kernel took 0 ns");
 }
 
-static void the_host_has_none(void **state)
+TEST(the_host_has_none)
 {
-    (void)state;
     struct device *d = NULL;
     struct document_ceilings c;
     struct gate_error err = {0};
@@ -128,9 +127,8 @@ static void the_host_has_none(void **state)
     device_close(d);
 }
 
-static void a_share_is_of_the_memory_or_of_the_arithmetic(void **state)
+TEST(a_share_is_of_the_memory_or_of_the_arithmetic)
 {
-    (void)state;
     struct document_ceilings c = {.read_gbps = 4000,
                                   .copy_gbps = 3000,
                                   .fp16_tflops = 800,
@@ -152,21 +150,4 @@ static void a_share_is_of_the_memory_or_of_the_arithmetic(void **state)
     assert_true(isnan(run_ceilings_share(&c, "fp16", &memory)));
     c.copy_gbps = c.read_gbps = 0;
     assert_true(isnan(run_ceilings_share(&c, "bf16", &memory)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_median_of_samples_of_a_millisecond_is_found,
-                                        open_scripted, close_scripted),
-        cmocka_unit_test_setup_teardown(
-            what_is_faster_than_the_datasheet_by_more_than_5_percent_is_refused, open_scripted,
-            close_scripted),
-        cmocka_unit_test_setup_teardown(one_that_fails_leaves_none, open_scripted, close_scripted),
-        cmocka_unit_test_setup_teardown(a_clock_that_stands_is_no_ceiling, open_scripted,
-                                        close_scripted),
-        cmocka_unit_test(the_host_has_none),
-        cmocka_unit_test(a_share_is_of_the_memory_or_of_the_arithmetic),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

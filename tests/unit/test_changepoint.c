@@ -49,11 +49,10 @@ static void assert_step(const struct changepoint *c, size_t at, double change, d
     assert_true(fabs(expm1(c->after - c->before) - change) < within);
 }
 
-static void nothing_is_found_in_noise(void **state)
+TEST(nothing_is_found_in_noise)
 {
     static const double sds[] = {0, 0.001, 0.005, 0.02};
     struct play p;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         begin(&p, i + 1);
         add_quiet(&p, 300, 0, sds[i]);
@@ -61,10 +60,9 @@ static void nothing_is_found_in_noise(void **state)
 }
 
 /* Any number of values before it, three of them or more, and three behind it. */
-static void a_clear_step_is_found_after_three_values(void **state)
+TEST(a_clear_step_is_found_after_three_values)
 {
     struct play p;
-    (void)state;
     for (int before = 3; before < 150; before += before < 12 ? 1 : 27) {
         for (int down = 0; down < 2; down++) {
             begin(&p, 3);
@@ -78,19 +76,17 @@ static void a_clear_step_is_found_after_three_values(void **state)
     }
 }
 
-static void a_step_below_the_least_is_nothing(void **state)
+TEST(a_step_below_the_least_is_nothing)
 {
     struct play p;
-    (void)state;
     begin(&p, 4);
     add_quiet(&p, 60, 0, 0.0005);
     add_quiet(&p, 60, 0.007, 0.0005);
 }
 
-static void a_step_under_noise_is_found_in_time(void **state)
+TEST(a_step_under_noise_is_found_in_time)
 {
     struct play p;
-    (void)state;
     begin(&p, 5);
     add_quiet(&p, 80, 0, 0.01);
     add(&p, 25, 0.02, 0.01);
@@ -99,10 +95,9 @@ static void a_step_under_noise_is_found_in_time(void **state)
 }
 
 /* Wherever it is: one value that lies far out is no step, and does not hide one. */
-static void an_outlier_is_nothing_and_hides_nothing(void **state)
+TEST(an_outlier_is_nothing_and_hides_nothing)
 {
     struct play p;
-    (void)state;
     for (int ago = 1; ago <= 40; ago += 3) {
         begin(&p, 6);
         add_quiet(&p, 60 - ago, 0, 0.003);
@@ -114,10 +109,9 @@ static void an_outlier_is_nothing_and_hides_nothing(void **state)
     }
 }
 
-static void an_outlier_does_not_delay_a_clear_step(void **state)
+TEST(an_outlier_does_not_delay_a_clear_step)
 {
     struct play p;
-    (void)state;
     for (int ago = 1; ago <= 19; ago++) {
         begin(&p, 13);
         add_quiet(&p, 60 - ago, 0, 0.003);
@@ -130,20 +124,18 @@ static void an_outlier_does_not_delay_a_clear_step(void **state)
 }
 
 /* A quarter of the values belong to a slower mode: no level changes. */
-static void modes_are_no_levels(void **state)
+TEST(modes_are_no_levels)
 {
     struct play p;
-    (void)state;
     begin(&p, 7);
     for (int i = 0; i < 300; i++)
         add_quiet(&p, 1, rng_below(&p.rng, 4) == 0 ? 0.02 : 0, 0.002);
 }
 
-static void autocorrelated_noise_is_no_level(void **state)
+TEST(autocorrelated_noise_is_no_level)
 {
     struct play p;
     double level = 0;
-    (void)state;
     begin(&p, 8);
     for (int i = 0; i < 300; i++) {
         level = 0.5 * level + 0.004 * rng_normal(&p.rng);
@@ -152,10 +144,9 @@ static void autocorrelated_noise_is_no_level(void **state)
 }
 
 /* Levels as a coarse clock gives them, which do not scatter at all. */
-static void steps_between_equal_values_are_found(void **state)
+TEST(steps_between_equal_values_are_found)
 {
     struct play p;
-    (void)state;
     begin(&p, 9);
     add_quiet(&p, 12, 0, 0);
     add(&p, 12, 0.3, 0);
@@ -163,11 +154,10 @@ static void steps_between_equal_values_are_found(void **state)
     assert_step(&p.found[0], 12, 0.3, 1e-9);
 }
 
-static void many_levels_are_found_in_their_order(void **state)
+TEST(many_levels_are_found_in_their_order)
 {
     static const double levels[] = {0, 0.09, 0.05, -0.04, 0.14, 0.18, 0.23};
     struct play p;
-    (void)state;
     begin(&p, 10);
     for (size_t i = 0; i < 7; i++)
         add(&p, 12, levels[i], 0.002);
@@ -176,10 +166,9 @@ static void many_levels_are_found_in_their_order(void **state)
         assert_step(&p.found[i], 12 * (i + 1), (1 + levels[i + 1]) / (1 + levels[i]) - 1, 0.004);
 }
 
-static void a_return_ends_the_change(void **state)
+TEST(a_return_ends_the_change)
 {
     struct play p;
-    (void)state;
     begin(&p, 11);
     add(&p, 30, 0, 0.002);
     add(&p, 4, 0.05, 0.002);
@@ -199,33 +188,13 @@ static void a_return_ends_the_change(void **state)
 }
 
 /* The start of a full window is no judge of what came before it. */
-static void the_edge_of_a_full_window_is_not_judged(void **state)
+TEST(the_edge_of_a_full_window_is_not_judged)
 {
     struct play p;
-    (void)state;
     begin(&p, 12);
     add(&p, 60, 0, 0.002);
     add(&p, CHANGEPOINT_WINDOW - CHANGEPOINT_EDGE, 0.05, 0.002);
     assert_int_equal(p.n_found, 1);
     assert_int_equal(p.found[0].at, CHANGEPOINT_EDGE);
     add_quiet(&p, 40, 0.05, 0.002);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_found_in_noise),
-        cmocka_unit_test(a_clear_step_is_found_after_three_values),
-        cmocka_unit_test(a_step_below_the_least_is_nothing),
-        cmocka_unit_test(a_step_under_noise_is_found_in_time),
-        cmocka_unit_test(an_outlier_is_nothing_and_hides_nothing),
-        cmocka_unit_test(an_outlier_does_not_delay_a_clear_step),
-        cmocka_unit_test(modes_are_no_levels),
-        cmocka_unit_test(autocorrelated_noise_is_no_level),
-        cmocka_unit_test(steps_between_equal_values_are_found),
-        cmocka_unit_test(many_levels_are_found_in_their_order),
-        cmocka_unit_test(a_return_ends_the_change),
-        cmocka_unit_test(the_edge_of_a_full_window_is_not_judged),
-    };
-    return cmocka_run_group_tests_name("changepoint", tests, NULL, NULL);
 }

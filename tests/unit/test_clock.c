@@ -20,28 +20,17 @@ int clock_gettime(clockid_t clock, struct timespec *out)
     return 0;
 }
 
-static void the_systems_clock_is_true(void **state)
+TEST(the_systems_clock_is_true)
 {
-    (void)state;
     behind_ns = 0;
     for (int i = 0; i < 1000; i++)
         assert_true(clock_is_true());
 }
 
-static void another_clock_is_not(void **state)
+TEST(another_clock_is_not)
 {
-    (void)state;
     behind_ns = 1000000000;
     assert_false(clock_is_true());
     behind_ns = -1000000000;
     assert_false(clock_is_true());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_systems_clock_is_true),
-        cmocka_unit_test(another_clock_is_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

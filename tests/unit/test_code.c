@@ -24,17 +24,15 @@ static struct code code_in(const struct cubin *cubin, const struct device_kernel
     return code;
 }
 
-static void test_the_same_twice(void **state)
+TEST(the_same_twice)
 {
-    (void)state;
     struct code a = code_in(&cubin_plain, &both), b = code_in(&cubin_plain, &both);
     assert_int_equal(strlen(a.sha256), 64);
     assert_true(code_is_same(&a, &b));
 }
 
-static void test_what_makes_another(void **state)
+TEST(what_makes_another)
 {
-    (void)state;
     struct code was = code_in(&cubin_plain, &both), is;
     struct cubin changed = cubin_plain;
     changed.second = "another code";
@@ -53,9 +51,8 @@ static void test_what_makes_another(void **state)
 }
 
 /* A kernel that changed does not concern a replay that does without it. */
-static void test_other_kernels_do_not_count(void **state)
+TEST(other_kernels_do_not_count)
 {
-    (void)state;
     struct cubin changed = cubin_plain;
     changed.second = "another code";
     const struct device_kernels first = {two, 1, 5};
@@ -63,9 +60,8 @@ static void test_other_kernels_do_not_count(void **state)
     assert_true(code_is_same(&a, &b));
 }
 
-static void test_not_known_is_not_the_same(void **state)
+TEST(not_known_is_not_the_same)
 {
-    (void)state;
     const struct device_kernel foreign[] = {{"vendor_kernel", {1, 1, 1}, {1, 1, 1}, 8, 0, 0, 1}};
     const struct device_kernels cases[] = {
         {foreign, 1, 77}, /* in another file */
@@ -82,9 +78,8 @@ static void test_not_known_is_not_the_same(void **state)
     assert_false(code_is_same(&code, &code));
 }
 
-static void test_resources_are_the_most(void **state)
+TEST(resources_are_the_most)
 {
-    (void)state;
     struct code code = code_of(&both, 4, NULL, 90);
     assert_true(code.has_resources);
     assert_int_equal(code.registers, 96);
@@ -98,16 +93,4 @@ static void test_resources_are_the_most(void **state)
     assert_int_equal(code.kernels[1].resources.of[RESOURCE_CODE], -1);
     code = code_of(&(struct device_kernels){NULL, 0, 0}, 4, NULL, 90);
     assert_false(code.has_resources);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_twice),
-        cmocka_unit_test(test_what_makes_another),
-        cmocka_unit_test(test_other_kernels_do_not_count),
-        cmocka_unit_test(test_not_known_is_not_the_same),
-        cmocka_unit_test(test_resources_are_the_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

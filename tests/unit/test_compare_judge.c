@@ -28,9 +28,8 @@ static struct store_result result_of(double ratio, double half)
     };
 }
 
-static void of_one_baseline(void **state)
+TEST(of_one_baseline)
 {
-    (void)state;
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     a.p50_ns = 1100; /* the machine was slower: pairs do not mind */
     struct case_change c = compare_results(&a, &b, unknown);
@@ -43,9 +42,8 @@ static void of_one_baseline(void **state)
     assert_string_equal(compare_results(&a, &b, unknown).judged, "unclear");
 }
 
-static void of_other_baselines(void **state)
+TEST(of_other_baselines)
 {
-    (void)state;
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     b.baseline_ms = 8;
     b.p50_ns = 1000; /* and so it took as long */
@@ -64,10 +62,9 @@ static void of_other_baselines(void **state)
 }
 
 /* b's baseline is a run that took 0.9 of a's. */
-static void of_linked_baselines(void **state)
+TEST(of_linked_baselines)
 {
     static const struct estimate link = {.value = 0.9, .lo = 0.899, .hi = 0.901};
-    (void)state;
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     b.baseline_ms = 8;
     assert_false(compare_needs_link(&a, &b)); /* of no series that is known */
@@ -100,13 +97,12 @@ static size_t runs_of(const struct pairs *p, struct pair_group g, struct store_r
 }
 
 /* Every pair of runs of unchanged code, and every one with a slowdown of 2.5 %. */
-static void of_recorded_runs(void **state)
+TEST(of_recorded_runs)
 {
     struct pairs p;
     char why[200];
     size_t n_false = 0, n_missed = 0, n_same = 0, n_slowed = 0;
     FILE *file = fopen("tests/data/pairs-h200.csv", "r");
-    (void)state;
     assert_non_null(file);
     if (pairs_read(&p, file, why, sizeof why) < 0)
         fail_msg("%s", why);
@@ -142,12 +138,4 @@ static void of_recorded_runs(void **state)
     assert_true(n_same > 20000 && n_slowed > 0);
     assert_int_equal(n_false, 0);
     assert_int_equal(n_missed, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_one_baseline), cmocka_unit_test(of_other_baselines),
-        cmocka_unit_test(of_linked_baselines), cmocka_unit_test(of_recorded_runs)};
-    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "gate/base/csv.h"
 #include "tests/unit/unit.h"
 
-static void fields(void **state)
+TEST(fields)
 {
     static const char *const cases[][2] = {
         {"a b", "a b"},          {"", ""},
@@ -13,7 +13,6 @@ static void fields(void **state)
         {"\uff1d1", "'\uff1d1"}, {";=1", ";'=1"},
         {"a;b", "a;b"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf out;
         buf_init(&out, 100);
@@ -21,10 +20,4 @@ static void fields(void **state)
         assert_string_equal(out.data ? out.data : "", cases[i][1]);
         buf_release(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fields)};
-    return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }

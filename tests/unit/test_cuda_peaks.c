@@ -3,9 +3,8 @@
 #include "gate/device/cuda_peaks.h"
 #include "tests/unit/unit.h"
 
-static void test_every_chip_by_its_driver_name(void **state)
+TEST(every_chip_by_its_driver_name)
 {
-    (void)state;
     static const struct {
         const char *name;
         int gb_per_s, fp16_tflops;
@@ -31,9 +30,8 @@ static void test_every_chip_by_its_driver_name(void **state)
 }
 
 /* No guess for a chip whose name merely begins or ends like a known one. */
-static void test_other_chips_are_not_known(void **state)
+TEST(other_chips_are_not_known)
 {
-    (void)state;
     static const char *const names[] = {
         "NVIDIA L40",
         "NVIDIA H800",
@@ -46,13 +44,4 @@ static void test_other_chips_are_not_known(void **state)
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_true(cuda_peaks(names[i]).bytes_per_s == 0.0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_chip_by_its_driver_name),
-        cmocka_unit_test(test_other_chips_are_not_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

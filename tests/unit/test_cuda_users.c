@@ -45,9 +45,8 @@ static void add_open_file(int pid, int fd, const char *target)
     assert_int_equal(symlink(target, path_of(pid, leaf)), 0);
 }
 
-static void test_user_holds_a_device_file(void **state)
+TEST_WITHIN(user_holds_a_device_file, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     add_process(10, "python3", 'R');
     add_open_file(10, 0, "/dev/null");
     add_open_file(10, 1, "socket:[4711]");
@@ -55,17 +54,15 @@ static void test_user_holds_a_device_file(void **state)
     assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
-static void test_any_numbered_device_counts(void **state)
+TEST_WITHIN(any_numbered_device_counts, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     add_process(10, "train", 'S');
     add_open_file(10, 3, "/dev/nvidia3");
     assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
-static void test_other_files_do_not_count(void **state)
+TEST_WITHIN(other_files_do_not_count, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     add_process(10, "bash", 'S');
     add_open_file(10, 0, "/dev/null");
     add_open_file(10, 1, "/srv/dev/nvidia0");
@@ -73,17 +70,15 @@ static void test_other_files_do_not_count(void **state)
     assert_false(cuda_user_is_alive(unit_folder, 10));
 }
 
-static void test_number_of_nobody_does_not_count(void **state)
+TEST_WITHIN(number_of_nobody_does_not_count, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     assert_false(cuda_user_is_alive(unit_folder, 10));
     assert_false(cuda_user_is_alive(unit_folder, 0));
     assert_false(cuda_user_is_alive(unit_folder, -1));
 }
 
-static void test_zombie_does_not_count(void **state)
+TEST_WITHIN(zombie_does_not_count, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     add_process(10, "a) S (b", 'Z');
     add_open_file(10, 3, "/dev/nvidia0");
     assert_false(cuda_user_is_alive(unit_folder, 10));
@@ -93,18 +88,16 @@ static void test_zombie_does_not_count(void **state)
 }
 
 /* A loop of links stands for a folder that may not be read: unlike a mode it also stops root. */
-static void test_unreadable_process_counts(void **state)
+TEST_WITHIN(unreadable_process_counts, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     add_process(10, "root-only", 'S');
     assert_int_equal(rmdir(path_of(10, "fd")), 0);
     assert_int_equal(symlink("fd", path_of(10, "fd")), 0);
     assert_true(cuda_user_is_alive(unit_folder, 10));
 }
 
-static void test_find_skips_self_and_the_dead(void **state)
+TEST_WITHIN(find_skips_self_and_the_dead, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     const pid_t pids[] = {5, 6, 7, 8};
     struct cuda_user user = {0};
     add_process(5, "gate", 'R');
@@ -124,9 +117,8 @@ static void test_find_skips_self_and_the_dead(void **state)
     assert_false(cuda_users_find(unit_folder, pids, 0, 99, &user));
 }
 
-static void test_name_is_optional(void **state)
+TEST_WITHIN(name_is_optional, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     const pid_t pid = 12;
     struct cuda_user user;
     add_process(12, "short-lived", 'S');
@@ -137,49 +129,26 @@ static void test_name_is_optional(void **state)
 }
 
 /* The real one: this process holds no GPU. */
-static void test_real_proc(void **state)
+TEST_WITHIN(real_proc, unit_enter_folder, unit_leave_folder)
 {
-    (void)state;
     assert_false(cuda_user_is_alive("/proc", getpid()));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, unit_enter_folder, unit_leave_folder)
-
-static void list_is_known_by_oneself(void **state)
+TEST(list_is_known_by_oneself)
 {
     static const pid_t pids[] = {7, 8, 9};
-    (void)state;
     assert_true(cuda_users_are_known(pids, 3, 9));
     assert_false(cuda_users_are_known(pids, 2, 9));
     assert_false(cuda_users_are_known(NULL, 0, 9));
     assert_false(cuda_users_checked("GPU-00000000-0000-0000-0000-000000000000"));
 }
 
-static void the_new_one_is_oneself(void **state)
+TEST(the_new_one_is_oneself)
 {
     static const pid_t before[] = {7, 8}, now[] = {8, 9, 7}, two[] = {7, 9, 10};
-    (void)state;
     assert_int_equal(cuda_users_self(before, 2, now, 3, 8), 8);
     assert_int_equal(cuda_users_self(before, 2, now, 3, 30), 9);
     assert_int_equal(cuda_users_self(before, 2, two, 3, 30), 0);
     assert_int_equal(cuda_users_self(before, 2, before, 2, 30), 0);
     assert_int_equal(cuda_users_self(before, 0, NULL, 0, 30), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_is_known_by_oneself),
-        cmocka_unit_test(the_new_one_is_oneself),
-        TEST(test_user_holds_a_device_file),
-        TEST(test_any_numbered_device_counts),
-        TEST(test_other_files_do_not_count),
-        TEST(test_number_of_nobody_does_not_count),
-        TEST(test_zombie_does_not_count),
-        TEST(test_unreadable_process_counts),
-        TEST(test_find_skips_self_and_the_dead),
-        TEST(test_name_is_optional),
-        TEST(test_real_proc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static struct decision decide_on_five(const double percent[5], double floor_ns)
     return decide(&in);
 }
 
-static void the_borders_of_the_rule(void **state)
+TEST(the_borders_of_the_rule)
 {
     enum { PASS, OPEN, SUSPECTED, FASTER };
     static const struct {
@@ -45,7 +45,6 @@ static void the_borders_of_the_rule(void **state)
         {{-2.5, -2.5, -1.97, -1.5, -1.5}, FASTER},
         {{-2.2, -2.2, -1.95, -1.5, -1.5}, PASS},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct decision d = decide_on_five(rows[i].percent, 0);
         if (rows[i].end == PASS)
@@ -60,11 +59,10 @@ static void the_borders_of_the_rule(void **state)
 }
 
 /* The same at the median and at the bounds of a faster case, by the logarithms themselves. */
-static void faster_mirrors_slower_in_logarithms(void **state)
+TEST(faster_mirrors_slower_in_logarithms)
 {
     double limit = log1p(0.02), margin = log1p(0.01), step = 1e-9;
     struct decide_input in = made_policy;
-    (void)state;
     const double at_limit[5] = {-limit - step, -limit - step, -limit, -0.013, -0.013};
     /* Its spread resolves no 2 %, so it goes on instead of passing. */
     const double at_margin[5] = {-0.03, -0.03, -0.03, -0.03, -margin};
@@ -78,10 +76,9 @@ static void faster_mirrors_slower_in_logarithms(void **state)
 }
 
 /* 3 % of 100 us are 3000 ns. */
-static void an_excess_up_to_the_floor_is_not_told_from_nothing(void **state)
+TEST(an_excess_up_to_the_floor_is_not_told_from_nothing)
 {
     static const double slower[5] = {2.9, 2.9, 3, 3.1, 3.1}, faster[5] = {-3, -3, -3, -3, -3};
-    (void)state;
     struct decision d = decide_on_five(slower, 2999);
     assert_asks(&d, DECIDE_CONFIRM, 5);
     d = decide_on_five(slower, 3000.001);
@@ -93,13 +90,12 @@ static void an_excess_up_to_the_floor_is_not_told_from_nothing(void **state)
     assert_decided(&d, VERDICT_PASS);
 }
 
-static void an_open_sequence_goes_from_look_to_look(void **state)
+TEST(an_open_sequence_goes_from_look_to_look)
 {
     static const struct {
         size_t n, next;
     } rows[] = {{1, 5},   {4, 5},   {5, 8},   {6, 8},   {7, 8},  {8, 12}, {9, 12},
                 {12, 16}, {15, 16}, {16, 20}, {19, 20}, {20, 0}, {21, 0}, {64, 0}};
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct made m;
         struct decide_input in = made_policy;
@@ -114,11 +110,10 @@ static void an_open_sequence_goes_from_look_to_look(void **state)
 }
 
 /* A process was lost: twelve were asked for and eleven came. They are clear or not as they are. */
-static void a_sequence_between_two_looks_is_looked_at(void **state)
+TEST(a_sequence_between_two_looks_is_looked_at)
 {
     struct made m;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&m, 11, 0.1, 0.1);
     struct decision d = decide(&in);
     assert_decided(&d, VERDICT_PASS);
@@ -127,11 +122,10 @@ static void a_sequence_between_two_looks_is_looked_at(void **state)
     assert_asks(&d, DECIDE_CONFIRM, 5);
 }
 
-static void too_few_processes_decide_nothing(void **state)
+TEST(too_few_processes_decide_nothing)
 {
     struct made m;
     struct decide_input in = made_policy;
-    (void)state;
     for (size_t n = 1; n < DECIDE_FIRST_LOOK; n++) {
         in.first = make_sequence(&m, n, 30, 0);
         struct decision d = decide(&in);
@@ -141,11 +135,10 @@ static void too_few_processes_decide_nothing(void **state)
     assert_near(decide(&in).ratio.value, 1.3);
 }
 
-static void one_outlier_is_outvoted_at_twelve(void **state)
+TEST(one_outlier_is_outvoted_at_twelve)
 {
     struct made m;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&m, 12, 0, 0.1);
     m.d[3] = 0.5;
     struct decision d = decide(&in);
@@ -155,11 +148,10 @@ static void one_outlier_is_outvoted_at_twelve(void **state)
     assert_asks(&d, DECIDE_MORE_FIRST, 16);
 }
 
-static void the_threshold_is_that_of_the_policy(void **state)
+TEST(the_threshold_is_that_of_the_policy)
 {
     struct made m;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&m, 5, 1, 0.05);
     struct decision d = decide(&in);
     assert_decided(&d, VERDICT_PASS);
@@ -183,9 +175,8 @@ static struct decision decide_confirmed(size_t n, double centre, double half)
     return decide(&in);
 }
 
-static void a_suspicion_waits_for_its_confirmation(void **state)
+TEST(a_suspicion_waits_for_its_confirmation)
 {
-    (void)state;
     for (size_t n = 0; n < DECIDE_FIRST_LOOK; n++) {
         struct decision d = decide_confirmed(n, 3, 0.1);
         assert_asks(&d, DECIDE_CONFIRM, 5);
@@ -195,9 +186,8 @@ static void a_suspicion_waits_for_its_confirmation(void **state)
     }
 }
 
-static void both_sequences_must_agree(void **state)
+TEST(both_sequences_must_agree)
 {
-    (void)state;
     struct decision d = decide_confirmed(5, 2.5, 0.2);
     assert_decided(&d, VERDICT_REGRESSION);
     assert_near(d.ratio.value, 1.025);
@@ -209,12 +199,11 @@ static void both_sequences_must_agree(void **state)
     assert_decided(&d, VERDICT_PASS);
 }
 
-static void an_open_confirmation_goes_on_to_no_verdict(void **state)
+TEST(an_open_confirmation_goes_on_to_no_verdict)
 {
     static const struct {
         size_t n, next;
     } rows[] = {{5, 8}, {6, 8}, {8, 12}, {12, 16}, {16, 20}, {20, 0}, {33, 0}};
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct decision d = decide_confirmed(rows[i].n, 1.5, 3);
         assert_int_equal(d.verdict, VERDICT_NO_VERDICT);
@@ -225,11 +214,10 @@ static void an_open_confirmation_goes_on_to_no_verdict(void **state)
     }
 }
 
-static void a_confirmation_nobody_asked_for_is_not_looked_at(void **state)
+TEST(a_confirmation_nobody_asked_for_is_not_looked_at)
 {
     struct made first, second;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&first, 5, 0, 0.1);
     in.confirmation = make_sequence(&second, 5, 3, 0.1);
     struct decision d = decide(&in);
@@ -238,23 +226,4 @@ static void a_confirmation_nobody_asked_for_is_not_looked_at(void **state)
     in.first = make_sequence(&first, 5, 1.5, 3);
     d = decide(&in);
     assert_asks(&d, DECIDE_MORE_FIRST, 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_borders_of_the_rule),
-        cmocka_unit_test(faster_mirrors_slower_in_logarithms),
-        cmocka_unit_test(an_excess_up_to_the_floor_is_not_told_from_nothing),
-        cmocka_unit_test(an_open_sequence_goes_from_look_to_look),
-        cmocka_unit_test(a_sequence_between_two_looks_is_looked_at),
-        cmocka_unit_test(too_few_processes_decide_nothing),
-        cmocka_unit_test(one_outlier_is_outvoted_at_twelve),
-        cmocka_unit_test(the_threshold_is_that_of_the_policy),
-        cmocka_unit_test(a_suspicion_waits_for_its_confirmation),
-        cmocka_unit_test(both_sequences_must_agree),
-        cmocka_unit_test(an_open_confirmation_goes_on_to_no_verdict),
-        cmocka_unit_test(a_confirmation_nobody_asked_for_is_not_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static struct decision adjudicated(double change, double drift, bool same, const
     return decide(&in);
 }
 
-static void a_regression_is_adjudicated(void **state)
+TEST(a_regression_is_adjudicated)
 {
     static const struct {
         double drift;
@@ -44,7 +44,6 @@ static void a_regression_is_adjudicated(void **state)
         {0, false, {2.1, 0}, VERDICT_REGRESSION},
         {0, false, {0, 1.9}, VERDICT_ENVIRONMENT},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct decision d = adjudicated(3, rows[i].drift, rows[i].same, rows[i].cycles);
         assert_decided(&d, rows[i].verdict);
@@ -52,10 +51,9 @@ static void a_regression_is_adjudicated(void **state)
 }
 
 /* ln(1.6) = 0.47: a tenth of it is what the control may move then. */
-static void a_large_difference_is_not_put_down_to_a_small_drift(void **state)
+TEST(a_large_difference_is_not_put_down_to_a_small_drift)
 {
     static const double cycles[2] = {60, 60};
-    (void)state;
     struct decision d = adjudicated(60, 0.046, false, cycles);
     assert_decided(&d, VERDICT_REGRESSION);
     d = adjudicated(60, 0.048, false, cycles);
@@ -63,20 +61,18 @@ static void a_large_difference_is_not_put_down_to_a_small_drift(void **state)
 }
 
 /* A host has no cycles to ask; what else is asked stays. */
-static void without_cycles_their_rule_is_skipped(void **state)
+TEST(without_cycles_their_rule_is_skipped)
 {
-    (void)state;
     struct decision d = adjudicated(3, 0, false, NULL);
     assert_decided(&d, VERDICT_REGRESSION);
     d = adjudicated(3, 0.01, false, NULL);
     assert_decided(&d, VERDICT_ENVIRONMENT);
 }
 
-static void cycles_of_one_sequence_are_asked_alone(void **state)
+TEST(cycles_of_one_sequence_are_asked_alone)
 {
     struct made first, second;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&first, 5, 3, 0.1);
     make_sequence(&second, 5, 3, 0.1);
     in.confirmation = with_cycles(&second, 0);
@@ -88,12 +84,11 @@ static void cycles_of_one_sequence_are_asked_alone(void **state)
 }
 
 /* What was not measured does not speak for the code. */
-static void a_control_that_was_not_timed_is_an_objection(void **state)
+TEST(a_control_that_was_not_timed_is_an_objection)
 {
     static const double cycles[2] = {3, 3}, faster[2] = {-3, -3};
     struct made m;
     struct decide_input in = made_policy;
-    (void)state;
     struct decision d = adjudicated(3, NAN, false, cycles);
     assert_decided(&d, VERDICT_ENVIRONMENT);
     assert_non_null(strstr(d.reason, "the control kernel was not timed"));
@@ -107,11 +102,10 @@ static void a_control_that_was_not_timed_is_an_objection(void **state)
     assert_decided(&d, VERDICT_IMPROVEMENT);
 }
 
-static void a_device_with_cycles_must_give_them(void **state)
+TEST(a_device_with_cycles_must_give_them)
 {
     struct made first, second;
     struct decide_input in = made_policy;
-    (void)state;
     in.counts_cycles = true;
     in.first = make_sequence(&first, 5, 3, 0.1);
     in.confirmation = make_sequence(&second, 5, 3, 0.1);
@@ -144,10 +138,9 @@ static void a_device_with_cycles_must_give_them(void **state)
 }
 
 /* A machine that is off does not make red of a case that nobody suspects. */
-static void only_what_is_confirmed_is_adjudicated(void **state)
+TEST(only_what_is_confirmed_is_adjudicated)
 {
     static const double cycles[2] = {3, 3};
-    (void)state;
     struct decision d = adjudicated(0, 0.02, true, cycles);
     assert_decided(&d, VERDICT_PASS);
 }
@@ -165,9 +158,8 @@ static struct decision decide_faster(bool confirm, bool same, size_t n, double c
     return decide(&in);
 }
 
-static void an_improvement_that_moves_nothing_is_final_at_once(void **state)
+TEST(an_improvement_that_moves_nothing_is_final_at_once)
 {
-    (void)state;
     struct decision d = decide_faster(false, false, 0, 0, 0);
     assert_decided(&d, VERDICT_IMPROVEMENT);
     assert_true(d.confirmed_ratio == 0);
@@ -175,9 +167,8 @@ static void an_improvement_that_moves_nothing_is_final_at_once(void **state)
     assert_true(d.ratio.lo < d.ratio.value && d.ratio.value < d.ratio.hi);
 }
 
-static void an_improvement_that_moves_the_baseline_is_confirmed(void **state)
+TEST(an_improvement_that_moves_the_baseline_is_confirmed)
 {
-    (void)state;
     struct decision d = decide_faster(true, false, 0, 0, 0);
     assert_asks(&d, DECIDE_CONFIRM, 5);
     assert_int_equal(d.verdict, VERDICT_PASS);
@@ -194,9 +185,8 @@ static void an_improvement_that_moves_the_baseline_is_confirmed(void **state)
     assert_decided(&d, VERDICT_NO_VERDICT);
 }
 
-static void the_same_file_is_never_an_improvement(void **state)
+TEST(the_same_file_is_never_an_improvement)
 {
-    (void)state;
     struct decision d = decide_faster(false, true, 0, 0, 0);
     assert_asks(&d, DECIDE_CONFIRM, 5);
     d = decide_faster(false, true, 5, -3, 0.1);
@@ -205,11 +195,10 @@ static void the_same_file_is_never_an_improvement(void **state)
     assert_decided(&d, VERDICT_PASS);
 }
 
-static void an_improvement_of_the_machine_is_a_pass(void **state)
+TEST(an_improvement_of_the_machine_is_a_pass)
 {
     static const double same[2] = {0, 0}, faster[2] = {-3, -3}, at_margin[2] = {-0.98, -0.98},
                         slower[2] = {3, 3};
-    (void)state;
     struct decision d = adjudicated(-3, 0, false, faster);
     assert_decided(&d, VERDICT_IMPROVEMENT);
     d = adjudicated(-3, 0.01, false, faster);
@@ -220,22 +209,4 @@ static void an_improvement_of_the_machine_is_a_pass(void **state)
     assert_decided(&d, VERDICT_PASS);
     d = adjudicated(-3, 0, false, slower);
     assert_decided(&d, VERDICT_PASS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_regression_is_adjudicated),
-        cmocka_unit_test(a_large_difference_is_not_put_down_to_a_small_drift),
-        cmocka_unit_test(without_cycles_their_rule_is_skipped),
-        cmocka_unit_test(cycles_of_one_sequence_are_asked_alone),
-        cmocka_unit_test(a_control_that_was_not_timed_is_an_objection),
-        cmocka_unit_test(a_device_with_cycles_must_give_them),
-        cmocka_unit_test(only_what_is_confirmed_is_adjudicated),
-        cmocka_unit_test(an_improvement_that_moves_nothing_is_final_at_once),
-        cmocka_unit_test(an_improvement_that_moves_the_baseline_is_confirmed),
-        cmocka_unit_test(the_same_file_is_never_an_improvement),
-        cmocka_unit_test(an_improvement_of_the_machine_is_a_pass),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

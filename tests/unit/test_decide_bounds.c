@@ -5,13 +5,12 @@
 #include "tests/unit/decide_made.h"
 #include "tests/unit/unit.h"
 
-static void bounds_have_the_ranks_of_the_looks(void **state)
+TEST(bounds_have_the_ranks_of_the_looks)
 {
     static const struct {
         size_t n, rank;
     } rows[] = {{1, 1},  {4, 1},  {5, 1},  {7, 1},  {8, 1},  {11, 1}, {12, 2},
                 {15, 2}, {16, 3}, {19, 3}, {20, 4}, {21, 4}, {64, 4}};
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         double d[DECIDE_MAX_PROCESSES];
         size_t n = rows[i].n;
@@ -25,10 +24,9 @@ static void bounds_have_the_ranks_of_the_looks(void **state)
     }
 }
 
-static void bounds_of_no_sequence_are_zero(void **state)
+TEST(bounds_of_no_sequence_are_zero)
 {
     double d[ROOM];
-    (void)state;
     fill_changes(d, ROOM, 1, 1);
     const size_t n[] = {0, ROOM};
     for (size_t i = 0; i < COUNT(n); i++) {
@@ -39,14 +37,13 @@ static void bounds_of_no_sequence_are_zero(void **state)
 
 /* Up to 11 processes d2 of the tables of control charts: a range of d2(n) means a deviation of one.
  */
-static void deviation_follows_the_bounds(void **state)
+TEST(deviation_follows_the_bounds)
 {
     static const struct {
         size_t n;
         double width;
     } rows[] = {{2, 1.128},  {3, 1.693},  {5, 2.326},  {8, 2.847},  {11, 3.173}, {12, 2.231},
                 {16, 1.981}, {19, 2.199}, {20, 1.842}, {21, 1.842}, {64, 1.842}};
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         double d[DECIDE_MAX_PROCESSES] = {0};
         size_t n = rows[i].n, rank = n < 12 ? 1 : n < 16 ? 2 : n < 20 ? 3 : 4;
@@ -58,23 +55,11 @@ static void deviation_follows_the_bounds(void **state)
     assert_true(decide_mde(&one, 1) == 0 && decide_mde(&one, 0) == 0);
 }
 
-static void more_processes_resolve_more(void **state)
+TEST(more_processes_resolve_more)
 {
-    (void)state;
     assert_near(decide_mde_of(0.001, 5), 2 * 2.877 * 0.001);
     assert_near(decide_mde_of(0.001, 20), 2 * 1.710 * 0.001);
     assert_near(decide_mde_of(0.001, 64), decide_mde_of(0.001, 20));
     assert_true(decide_mde_of(0.001, 12) < decide_mde_of(0.001, 8));
     assert_true(decide_mde_of(0.001, 1) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_have_the_ranks_of_the_looks),
-        cmocka_unit_test(bounds_of_no_sequence_are_zero),
-        cmocka_unit_test(deviation_follows_the_bounds),
-        cmocka_unit_test(more_processes_resolve_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,11 @@ static void assert_fault(const struct decide_input *in, const char *reason)
     assert_true(d.confirmed_ratio == 0);
 }
 
-static void absurd_policies_are_no_verdict(void **state)
+TEST(absurd_policies_are_no_verdict)
 {
     static const double bad[] = {-1, -INFINITY, INFINITY, NAN};
     struct made m;
     struct decide_input in;
-    (void)state;
     make_sequence(&m, 5, 0, 0.1);
     struct decide_input good = made_policy;
     good.first = m.s;
@@ -48,11 +47,10 @@ static void absurd_policies_are_no_verdict(void **state)
     assert_fault(&in, "the threshold is not between 0 and 1000 %");
 }
 
-static void absurd_sequences_are_no_verdict(void **state)
+TEST(absurd_sequences_are_no_verdict)
 {
     struct made m, again;
     struct decide_input in = made_policy;
-    (void)state;
     assert_fault(&in, "no process measured this case");
     in.first = make_sequence(&m, DECIDE_MAX_PROCESSES + 1, 0, 0.1);
     assert_fault(&in, "there are more than 64 processes in a sequence");
@@ -65,12 +63,11 @@ static void absurd_sequences_are_no_verdict(void **state)
     assert_fault(&in, "there are more than 64 processes in a sequence");
 }
 
-static void absurd_figures_are_no_verdict(void **state)
+TEST(absurd_figures_are_no_verdict)
 {
     static const double bad[] = {INFINITY, -INFINITY, 14, -14, 1e300, NAN};
     struct made m, again;
     struct decide_input in = made_policy;
-    (void)state;
     in.first = make_sequence(&m, 5, 3, 0.1);
     in.first = with_cycles(&m, 3);
     in.confirmation = make_sequence(&again, 5, 3, 0.1);
@@ -94,14 +91,4 @@ static void absurd_figures_are_no_verdict(void **state)
     m.d[0] = m.d[1] = m.d[2] = m.d[3] = m.d[4] = 13; /* half a million times slower is slower */
     struct decision d = decide(&in);
     assert_decided(&d, VERDICT_REGRESSION);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absurd_policies_are_no_verdict),
-        cmocka_unit_test(absurd_sequences_are_no_verdict),
-        cmocka_unit_test(absurd_figures_are_no_verdict),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

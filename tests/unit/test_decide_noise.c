@@ -100,7 +100,7 @@ static void assert_row(const struct row *r, double threshold)
                  r->change * 100, red, r->red_min, r->red_max, pass, r->pass_min, r->pass_max);
 }
 
-static void unchanged_code_is_never_red(void **state)
+TEST(unchanged_code_is_never_red)
 {
     static const struct row rows[] = {
         {&quiet, 0, 0, 0, 1, 1},
@@ -115,12 +115,11 @@ static void unchanged_code_is_never_red(void **state)
         {&bimodal10, 0, 0, 0.0001, 0.85, 1},
         {&bimodal25, 0, 0, 0.0003, 0.3, 0.5},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.02);
 }
 
-static void half_the_threshold_is_never_red(void **state)
+TEST(half_the_threshold_is_never_red)
 {
     static const struct row rows[] = {
         {&quiet, 0.01, 0, 0, 1, 1},          {&typical, 0.01, 0, 0, 1, 1},
@@ -128,14 +127,13 @@ static void half_the_threshold_is_never_red(void **state)
         {&drifting, 0.01, 0, 0, 1, 1},       {&slots, 0.01, 0, 0, 1, 1},
         {&remembers, 0.01, 0, 0, 0.9999, 1},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.02);
 }
 
 /* A real change below the threshold, and noise that now and then carries it over, in both
  * sequences: rare, unless the machine drifts and remembers from the one to the other. */
-static void half_the_threshold_is_rarely_red_on_a_noisy_machine(void **state)
+TEST(half_the_threshold_is_rarely_red_on_a_noisy_machine)
 {
     static const struct row rows[] = {
         {&noisy, 0.01, 0, 0.0001, 0.65, 1},
@@ -143,12 +141,11 @@ static void half_the_threshold_is_rarely_red_on_a_noisy_machine(void **state)
         {&bimodal25, 0.01, 0, 0.004, 0.3, 0.5},
         {&everything, 0.01, 0, 0.04, 0.48, 1},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.02);
 }
 
-static void slowdowns_are_caught(void **state)
+TEST(slowdowns_are_caught)
 {
     static const struct row rows[] = {
         {&quiet, 0.025, 1, 1, 0, 0},
@@ -175,13 +172,12 @@ static void slowdowns_are_caught(void **state)
         {&slots, 0.05, 1, 1, 0, 0},
         {&remembers, 0.05, 1, 1, 0, 0},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.02);
 }
 
 /* What is missed there is no verdict, hardly ever a pass. */
-static void a_noisy_machine_is_not_silently_green(void **state)
+TEST(a_noisy_machine_is_not_silently_green)
 {
     static const struct row rows[] = {
         {&noisy, 0.025, 0.85, 1, 0, 0.01},        {&noisy, 0.03, 0.97, 1, 0, 0.001},
@@ -190,12 +186,11 @@ static void a_noisy_machine_is_not_silently_green(void **state)
         {&bimodal10, 0.03, 0.999, 1, 0, 0.0001},  {&bimodal25, 0.03, 0.999, 1, 0, 0.0001},
         {&bimodal10, 0.05, 0.9999, 1, 0, 0.0001}, {&bimodal25, 0.05, 0.9999, 1, 0, 0.0001},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.02);
 }
 
-static void half_a_percent_is_resolved_on_a_quiet_machine(void **state)
+TEST(half_a_percent_is_resolved_on_a_quiet_machine)
 {
     static const struct row rows[] = {
         {&quiet, 0, 0, 0, 1, 1},
@@ -203,16 +198,14 @@ static void half_a_percent_is_resolved_on_a_quiet_machine(void **state)
         {&quiet, 0.00625, 0.99, 1, 0, 0.001},
         {&quiet, 0.01, 1, 1, 0, 0},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_row(&rows[i], 0.005);
 }
 
 /* Without the baseline's library GPUs of one model differ by 7 %, which a quarter holds. */
-static void a_stored_number_is_red_for_a_quarter_alone(void **state)
+TEST(a_stored_number_is_red_for_a_quarter_alone)
 {
     const struct decide_input policy = {.threshold = 0.25, .baseline_p50_ns = 1e5};
-    (void)state;
     struct play_tally t = rates(&stored, &policy, 0.07, one_figure);
     assert_int_equal(t.verdicts[VERDICT_REGRESSION], 0);
     t = rates(&stored, &policy, 0.3, one_figure);
@@ -251,12 +244,11 @@ static struct first_looks look_often(const struct noise_model *m, double thresho
     return l;
 }
 
-static void the_minimum_detectable_effect_is_detected(void **state)
+TEST(the_minimum_detectable_effect_is_detected)
 {
     static const struct noise_model *const models[] = {&quiet, &typical, &loud};
     size_t trials = play_trials(TRIALS);
     double n = (double)trials;
-    (void)state;
     for (size_t i = 0; i < COUNT(models); i++) {
         double mde = 2 * 2.877 * models[i]->sd;
         struct first_looks same = look_often(models[i], mde, 0, trials),
@@ -305,13 +297,12 @@ static struct moments moments_of(const struct noise_model *m, size_t n)
                             beyond / count};
 }
 
-static void the_noise_is_what_it_says(void **state)
+TEST(the_noise_is_what_it_says)
 {
     static const struct noise_model normal = {.sd = 1}, t4 = {.sd = 1, .heavy = true},
                                     ar = {.sd = 1, .memory = 0.5}, modes = {.slow_share = 0.25},
                                     slot = {.first_slot = 0.1};
     const size_t n = 200000;
-    (void)state;
     struct moments m = moments_of(&normal, n);
     assert_true(fabs(m.mean) < 0.01 && fabs(m.sd - 1) < 0.01 && fabs(m.correlation) < 0.01);
     assert_true(fabs(m.beyond - 0.0055) < 0.001);
@@ -324,20 +315,4 @@ static void the_noise_is_what_it_says(void **state)
     assert_true(fabs(m.mean - 0.25 * log1p(0.04)) < 0.001);
     m = moments_of(&slot, n);
     assert_true(fabs(m.mean) < 1e-12 && fabs(m.sd - 0.1) < 1e-6 && m.correlation < -0.99);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_noise_is_what_it_says),
-        cmocka_unit_test(unchanged_code_is_never_red),
-        cmocka_unit_test(half_the_threshold_is_never_red),
-        cmocka_unit_test(half_the_threshold_is_rarely_red_on_a_noisy_machine),
-        cmocka_unit_test(slowdowns_are_caught),
-        cmocka_unit_test(a_noisy_machine_is_not_silently_green),
-        cmocka_unit_test(half_a_percent_is_resolved_on_a_quiet_machine),
-        cmocka_unit_test(a_stored_number_is_red_for_a_quarter_alone),
-        cmocka_unit_test(the_minimum_detectable_effect_is_detected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,9 +98,8 @@ static const struct sentence sentences[] = {
                "the clock changed, not the code"},
 };
 
-static void every_reason_is_a_sentence_with_its_figures(void **state)
+TEST(every_reason_is_a_sentence_with_its_figures)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sentences); i++) {
         const struct sentence *s = &sentences[i];
         struct made first, second;
@@ -116,12 +115,4 @@ static void every_reason_is_a_sentence_with_its_figures(void **state)
         struct decision d = decide(&in);
         assert_string_equal(d.reason, s->reason);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_reason_is_a_sentence_with_its_figures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,10 +171,9 @@ static struct outcome judge_pairs(const struct pairs *p)
 /* ---- the recording ----------------------------------------------------------------------------
  */
 
-static void recorded_cases_keep_the_promises(void **state)
+TEST(recorded_cases_keep_the_promises)
 {
     struct pairs p;
-    (void)state;
     pairs_read_recording(&p);
     struct outcome o = judge_pairs(&p);
     pairs_free(&p);
@@ -209,7 +208,7 @@ static struct play_tally play_unchanged(const struct pairs *p, double threshold,
 
 /* What the spread of all 54 cases comes to at a threshold: never red, or red in 99 % of the plays
  * of each case. */
-static void the_whole_suite_is_quiet_and_sharp(void **state)
+TEST(the_whole_suite_is_quiet_and_sharp)
 {
     static const struct {
         double threshold, slower;
@@ -219,7 +218,6 @@ static void the_whole_suite_is_quiet_and_sharp(void **state)
         {0.02, 0.01, false}, {0.02, 0.025, true}, {0.02, 0.05, true},
     };
     struct pairs p;
-    (void)state;
     pairs_read_recording(&p);
     for (size_t i = 0; i < COUNT(rows); i++) {
         double least_red;
@@ -255,11 +253,10 @@ static int read_text(struct pairs *p, const char *text, char *why, size_t why_si
     return status;
 }
 
-static void columns_are_found_by_name(void **state)
+TEST(columns_are_found_by_name)
 {
     struct pairs p;
     char why[256];
-    (void)state;
     assert_int_equal(read_text(&p,
                                "injected,note,d,process,case,p50_ns,log_ratio_cycles\r\n"
                                "0.025,x,0.0246,2,gemm/a,1000.5,0.0247\r\n"
@@ -283,7 +280,7 @@ static void columns_are_found_by_name(void **state)
     pairs_free(&p);
 }
 
-static void faults_name_the_line(void **state)
+TEST(faults_name_the_line)
 {
     static const struct {
         const char *text, *why;
@@ -301,7 +298,6 @@ static void faults_name_the_line(void **state)
         {"case,process,d,injected\na,1,0,0\n\n", "line 3: 1 fields instead of 4"},
         {",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,case\n", "line 1: more than 32 columns"},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct pairs p;
         char why[256] = "";
@@ -343,9 +339,8 @@ static struct outcome judge_sample(double sd, double bias)
     return o;
 }
 
-static void a_sharp_recording_keeps_the_promises(void **state)
+TEST(a_sharp_recording_keeps_the_promises)
 {
-    (void)state;
     struct outcome o = judge_sample(0.0003, 0);
     assert_int_equal(o.groups, 5);
     assert_int_equal(o.unchanged, 1);
@@ -357,23 +352,9 @@ static void a_sharp_recording_keeps_the_promises(void **state)
 
 /* It is promised that they can be broken: by a bias of 2.6 % that makes unchanged code look slow,
  * by one of -2 % that hides slowdowns, and by noise. */
-static void a_recording_that_breaks_promises_is_found_out(void **state)
+TEST(a_recording_that_breaks_promises_is_found_out)
 {
-    (void)state;
     assert_int_equal(judge_sample(0.0003, 0.026).broken, 4); /* 0, 0.5 and 1 %; 0 at 0.5 % */
     assert_int_equal(judge_sample(0.0003, -0.02).broken, 3); /* 2.5 % at both, 1 % at 0.5 % */
     assert_true(judge_sample(0.03, 0).broken > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_found_by_name),
-        cmocka_unit_test(faults_name_the_line),
-        cmocka_unit_test(a_sharp_recording_keeps_the_promises),
-        cmocka_unit_test(a_recording_that_breaks_promises_is_found_out),
-        cmocka_unit_test(recorded_cases_keep_the_promises),
-        cmocka_unit_test(the_whole_suite_is_quiet_and_sharp),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

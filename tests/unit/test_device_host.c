@@ -72,7 +72,7 @@ static struct device_replay *record(struct device *d, struct launches *l, unsign
     return r;
 }
 
-static void test_replay_runs_launches_in_order(void **state)
+TEST(replay_runs_launches_in_order)
 {
     enum { N = 5, RUNS = 3 };
     struct device *d = *state;
@@ -92,7 +92,7 @@ static void test_replay_runs_launches_in_order(void **state)
     device_replay_free(d, r);
 }
 
-static void test_delay_adds_at_least_its_time(void **state)
+TEST(delay_adds_at_least_its_time)
 {
     static const double delays[] = {0, 1, 20000.5, 3e6, 0};
     struct device *d = *state;
@@ -110,7 +110,7 @@ static void test_delay_adds_at_least_its_time(void **state)
     device_replay_free(d, r);
 }
 
-static void test_delay_is_refused_where_it_has_no_meaning(void **state)
+TEST(delay_is_refused_where_it_has_no_meaning)
 {
     static const double senseless[] = {-1, 1e10, INFINITY, NAN};
     struct device *d = *state;
@@ -126,7 +126,7 @@ static void test_delay_is_refused_where_it_has_no_meaning(void **state)
     device_replay_free(d, r);
 }
 
-static void test_refused_launch_is_wrong(void **state)
+TEST(refused_launch_is_wrong)
 {
     struct device *d = *state;
     struct launches l = no_launches();
@@ -146,7 +146,7 @@ static void test_refused_launch_is_wrong(void **state)
     device_replay_free(d, r);
 }
 
-static void test_single_run(void **state)
+TEST(single_run)
 {
     struct device *d = *state;
     struct launches l = no_launches();
@@ -160,7 +160,7 @@ static void test_single_run(void **state)
     }
 }
 
-static void test_control_takes_time(void **state)
+TEST(control_takes_time)
 {
     struct device *d = *state;
     struct gate_error err;
@@ -174,7 +174,7 @@ static void test_control_takes_time(void **state)
 
 /* ---- memory ---- */
 
-static void test_memory_is_aligned_and_copied(void **state)
+TEST(memory_is_aligned_and_copied)
 {
     struct device *d = *state;
     struct device_memory m = {0};
@@ -194,7 +194,7 @@ static void test_memory_is_aligned_and_copied(void **state)
 }
 
 /* The last one is so large that rounding it up to the alignment overflows. */
-static void test_memory_shortage_is_the_environment(void **state)
+TEST(memory_shortage_is_the_environment)
 {
     static const size_t absurd[] = {SIZE_MAX / 16, SIZE_MAX / 2, SIZE_MAX - 1};
     struct device *d = *state;
@@ -223,7 +223,7 @@ static float *filled(struct device *d, enum kg_dtype dtype, int64_t count, uint6
 }
 
 /* The seed is fixed, so this either always holds or never; the bounds are six standard errors. */
-static void test_fill_has_the_moments_of_a_normal(void **state)
+TEST(fill_has_the_moments_of_a_normal)
 {
     enum { N = 1 << 20 };
     double sum[5] = {0}, neighbours = 0, largest = 0;
@@ -253,7 +253,7 @@ static int below(const float *x, int n, double edge)
 }
 
 /* The far edges lie in the tail, which is drawn in another way; 6 standard errors here too. */
-static void test_fill_has_the_distribution_of_a_normal(void **state)
+TEST(fill_has_the_distribution_of_a_normal)
 {
     enum { N = 1 << 22, EDGES = 41 };
     float *x = filled(*state, KG_F32, N, 2026);
@@ -266,7 +266,7 @@ static void test_fill_has_the_distribution_of_a_normal(void **state)
     free(x);
 }
 
-static void test_fill_depends_on_seed_and_index_alone(void **state)
+TEST(fill_depends_on_seed_and_index_alone)
 {
     enum { SHORT = 1001, LONG = 5003 };
     float *first = filled(*state, KG_F32, SHORT, 7), *again = filled(*state, KG_F32, LONG, 7);
@@ -281,7 +281,7 @@ static void test_fill_depends_on_seed_and_index_alone(void **state)
     free(upper);
 }
 
-static void test_fill_rounds_to_the_dtype(void **state)
+TEST(fill_rounds_to_the_dtype)
 {
     enum { N = 999 };
     float *wide = filled(*state, KG_F32, N, 99);
@@ -314,7 +314,7 @@ static struct device_comparison compared(struct device *d, enum kg_dtype dtype, 
     return c;
 }
 
-static void test_compare_equal(void **state)
+TEST(compare_equal)
 {
     const float values[COMPARED] = {1, -2, 3, 0, 0.5f, -4, 2, 8};
     const double reference[COMPARED] = {1, -2, 3, 0, 0.5, -4, 2, 8};
@@ -330,7 +330,7 @@ static void test_compare_equal(void **state)
 }
 
 /* The tolerance of 1e-2 is 0.03 at 2 and 0.01 at 0, that of 1e-3 a tenth of it. */
-static void test_compare_counts_by_tolerance(void **state)
+TEST(compare_counts_by_tolerance)
 {
     const double reference[COMPARED] = {2, 2, 2, 2, 0, 0, 0, 0};
     const float values[COMPARED] = {2.0029f, 2.0031f, 2.029f, 1.96875f,
@@ -345,7 +345,7 @@ static void test_compare_counts_by_tolerance(void **state)
     assert_true(c.error_sq > 0.03125 * 0.03125 && c.error_sq < 0.0022);
 }
 
-static void test_compare_output_not_finite(void **state)
+TEST(compare_output_not_finite)
 {
     const double reference[COMPARED] = {1, 1, 1, 1, 1, 1, 1, 1};
     const float values[COMPARED] = {1, INFINITY, 1.5f, NAN, 1, -INFINITY, 1, 1};
@@ -362,7 +362,7 @@ static void test_compare_output_not_finite(void **state)
 }
 
 /* Where a NaN or an infinity is due only the same will do, and neither enters a sum. */
-static void test_compare_reference_not_finite(void **state)
+TEST(compare_reference_not_finite)
 {
     const double reference[COMPARED] = {NAN, INFINITY, -INFINITY, 2, NAN, INFINITY, INFINITY, NAN};
     const float values[COMPARED] = {NAN, INFINITY, -INFINITY, 2, 1, -INFINITY, 1, INFINITY};
@@ -377,7 +377,7 @@ static void test_compare_reference_not_finite(void **state)
 
 /* ---- bytes ---- */
 
-static void test_copy(void **state)
+TEST(copy)
 {
     unsigned char from[300], to[302];
     struct gate_error err;
@@ -418,7 +418,7 @@ static void last_words(struct device *d, char *at, char *text, size_t size)
     assert_true(n > 0 ? WIFSIGNALED(how) && WTERMSIG(how) == SIGSEGV : how == 0);
 }
 
-static void test_guarded_memory(void **state)
+TEST(guarded_memory)
 {
     struct device_memory a, b;
     struct sigaction before, after;
@@ -456,7 +456,7 @@ static uint64_t hash_of(struct device *d, const void *data, size_t bytes)
     return hash;
 }
 
-static void test_hashes_of_several_are_those_of_each(void **state)
+TEST(hashes_of_several_are_those_of_each)
 {
     struct device *d = *state;
     _Alignas(8) static const unsigned char bytes[96] = {1, 2, 3};
@@ -468,7 +468,7 @@ static void test_hashes_of_several_are_those_of_each(void **state)
     assert_true(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
 }
 
-static void test_hash_sees_every_byte_and_its_place(void **state)
+TEST(hash_sees_every_byte_and_its_place)
 {
     _Alignas(8) unsigned char data[77];
     for (size_t i = 0; i < sizeof data; i++)
@@ -492,9 +492,8 @@ static void test_hash_sees_every_byte_and_its_place(void **state)
 
 /* ---- the rest ---- */
 
-static void test_open(void **state)
+TEST(open)
 {
-    (void)state;
     struct device *d = NULL;
     struct gate_error err = {0};
     assert_int_equal(device_open("host", &d, &err), GATE_OK);
@@ -515,7 +514,7 @@ static void test_open(void **state)
     }
 }
 
-static void test_rest_and_throttle(void **state)
+TEST(rest_and_throttle)
 {
     struct device *d = *state;
     struct device_throttle throttle = {-1, -1};
@@ -529,31 +528,4 @@ static void test_rest_and_throttle(void **state)
     assert_true(isnan(sensors.power_w) && isnan(sensors.temperature_c));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay_runs_launches_in_order),
-        cmocka_unit_test(test_delay_adds_at_least_its_time),
-        cmocka_unit_test(test_delay_is_refused_where_it_has_no_meaning),
-        cmocka_unit_test(test_refused_launch_is_wrong),
-        cmocka_unit_test(test_single_run),
-        cmocka_unit_test(test_control_takes_time),
-        cmocka_unit_test(test_memory_is_aligned_and_copied),
-        cmocka_unit_test(test_memory_shortage_is_the_environment),
-        cmocka_unit_test(test_fill_has_the_moments_of_a_normal),
-        cmocka_unit_test(test_fill_has_the_distribution_of_a_normal),
-        cmocka_unit_test(test_fill_depends_on_seed_and_index_alone),
-        cmocka_unit_test(test_fill_rounds_to_the_dtype),
-        cmocka_unit_test(test_compare_equal),
-        cmocka_unit_test(test_compare_counts_by_tolerance),
-        cmocka_unit_test(test_compare_output_not_finite),
-        cmocka_unit_test(test_compare_reference_not_finite),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_guarded_memory),
-        cmocka_unit_test(test_hash_sees_every_byte_and_its_place),
-        cmocka_unit_test(test_hashes_of_several_are_those_of_each),
-        cmocka_unit_test(test_open),
-        cmocka_unit_test(test_rest_and_throttle),
-    };
-    return cmocka_run_group_tests(tests, open_host, close_host);
-}
+TESTS_WITHIN(open_host, close_host)

@@ -20,12 +20,11 @@ static int enter_folder(void **state)
     return unit_enter_folder(state) || setenv("TMPDIR", unit_folder, 1);
 }
 
-static void second_is_refused_and_told_who(void **state)
+TEST(second_is_refused_and_told_who)
 {
     struct device_lock one = {0}, two = {0}, other = {0};
     struct gate_error err = {0};
     char pid[64];
-    (void)state;
     assert_int_equal(device_lock_take(DEVICE, &one, &err), GATE_OK);
     assert_int_equal(access(FILE_NAME, F_OK), 0);
     assert_int_equal(device_lock_take(DEVICE, &two, &err), GATE_ENVIRONMENT);
@@ -42,11 +41,10 @@ static void second_is_refused_and_told_who(void **state)
 }
 
 /* It is not held by what a holder leaves behind. */
-static void a_holder_that_dies_lets_go(void **state)
+TEST(a_holder_that_dies_lets_go)
 {
     struct device_lock l = {0};
     struct gate_error err = {0};
-    (void)state;
     pid_t child = fork();
     if (child == 0)
         _exit(device_lock_take(DEVICE, &l, &err));
@@ -57,11 +55,10 @@ static void a_holder_that_dies_lets_go(void **state)
     device_lock_release(&l);
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+TEST(what_is_no_plain_file_is_refused)
 {
     struct device_lock l = {0};
     struct gate_error err = {0};
-    (void)state;
     unlink(FILE_NAME);
     assert_int_equal(symlink("victim", FILE_NAME), 0);
     assert_int_equal(device_lock_take(DEVICE, &l, &err), GATE_IO);
@@ -81,12 +78,4 @@ static void what_is_no_plain_file_is_refused(void **state)
     assert_false(l.held);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(second_is_refused_and_told_who),
-        cmocka_unit_test(a_holder_that_dies_lets_go),
-        cmocka_unit_test(what_is_no_plain_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, unit_leave_folder);
-}
+TESTS_WITHIN(enter_folder, unit_leave_folder)

@@ -54,7 +54,7 @@ static struct device_parts parts_of(struct output *o, enum kg_dtype dtype,
     return found;
 }
 
-static void test_equal_has_no_worst(void **state)
+TEST_WITHIN(equal_has_no_worst, set_up, tear_down)
 {
     for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++) {
         struct device_parts found = parts_of(*state, dtype, &rule);
@@ -66,7 +66,7 @@ static void test_equal_has_no_worst(void **state)
 }
 
 /* One wrong element in each corner of each tile, the partial ones too. */
-static void test_an_element_in_a_corner_is_told(void **state)
+TEST_WITHIN(an_element_in_a_corner_is_told, set_up, tear_down)
 {
     struct output *o = *state;
     for (int corner = 0; corner < 36; corner++) {
@@ -90,7 +90,7 @@ static void test_an_element_in_a_corner_is_told(void **state)
     }
 }
 
-static void test_the_first_of_equals_is_told(void **state)
+TEST_WITHIN(the_first_of_equals_is_told, set_up, tear_down)
 {
     struct output *o = *state;
     o->value[7 * COLUMNS + T] += 0.5f;
@@ -102,7 +102,7 @@ static void test_the_first_of_equals_is_told(void **state)
 }
 
 /* A small error is nobody's fault as an element, and yet it is the worst row's. */
-static void test_a_small_error_is_not_bad(void **state)
+TEST_WITHIN(a_small_error_is_not_bad, set_up, tear_down)
 {
     struct output *o = *state;
     o->value[ELEMENTS - 1] += 0.019f;
@@ -112,7 +112,7 @@ static void test_a_small_error_is_not_bad(void **state)
     assert_int_equal(parts_of(o, KG_F32, &rule).bad, 1);
 }
 
-static void test_what_is_not_finite_has_no_distance(void **state)
+TEST_WITHIN(what_is_not_finite_has_no_distance, set_up, tear_down)
 {
     struct output *o = *state;
     o->value[9] = NAN;
@@ -126,7 +126,7 @@ static void test_what_is_not_finite_has_no_distance(void **state)
 }
 
 /* Where a NaN or an infinity is due, or what rounds to one, only the same will do. */
-static void test_what_must_not_be_finite(void **state)
+TEST_WITHIN(what_must_not_be_finite, set_up, tear_down)
 {
     struct output *o = *state;
     o->reference[0] = NAN;
@@ -143,7 +143,7 @@ static void test_what_must_not_be_finite(void **state)
                 found.error_sq == 0);
 }
 
-static void test_a_reference_of_zeros_is_measured_by_what_is_least(void **state)
+TEST_WITHIN(a_reference_of_zeros_is_measured_by_what_is_least, set_up, tear_down)
 {
     struct output *o = *state;
     memset(o->reference, 0, sizeof o->reference);
@@ -156,7 +156,7 @@ static void test_a_reference_of_zeros_is_measured_by_what_is_least(void **state)
 }
 
 /* The reference rounded once: one bit more is wrong, one that rounding takes is not. */
-static void test_exact_is_to_the_bit(void **state)
+TEST_WITHIN(exact_is_to_the_bit, set_up, tear_down)
 {
     struct output *o = *state;
     const struct device_part_rule exact = {.exact = true};
@@ -169,7 +169,7 @@ static void test_exact_is_to_the_bit(void **state)
     assert_true(found.worst_row == 0 && found.reference_sq == 0);
 }
 
-static void test_integers_are_a_hash_of_seed_and_index(void **state)
+TEST_WITHIN(integers_are_a_hash_of_seed_and_index, set_up, tear_down)
 {
     struct output *o = *state;
     enum { LARGEST = 3, COUNT = 7000 };
@@ -191,22 +191,4 @@ static void test_integers_are_a_hash_of_seed_and_index(void **state)
     assert_int_equal(device_fill_integers(o->device, other, KG_F32, COUNT / 2, LARGEST, 5, &err),
                      GATE_OK);
     assert_memory_equal(one, other, COUNT / 2 * sizeof *one);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_equal_has_no_worst),
-        TEST(test_an_element_in_a_corner_is_told),
-        TEST(test_the_first_of_equals_is_told),
-        TEST(test_a_small_error_is_not_bad),
-        TEST(test_what_is_not_finite_has_no_distance),
-        TEST(test_what_must_not_be_finite),
-        TEST(test_a_reference_of_zeros_is_measured_by_what_is_least),
-        TEST(test_exact_is_to_the_bit),
-        TEST(test_integers_are_a_hash_of_seed_and_index),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

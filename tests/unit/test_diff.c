@@ -73,9 +73,8 @@ static void check_figures(const struct diff *d)
     assert_int_equal(find(d, "two")->new.resources.of[RESOURCE_STACK], -1);
 }
 
-static void test_figures(void **state)
+TEST(figures)
 {
-    (void)state;
     struct cubin c = full();
     assert_int_equal(compare(&c, &cubin_plain, 0, check_figures), GATE_OK);
     assert_int_equal(compare(&c, &cubin_plain, 90, check_figures), GATE_OK);
@@ -97,9 +96,8 @@ static void check_same(const struct diff *d)
 }
 
 /* What the path of the source makes of a name is no difference, anything else is. */
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     struct cubin a = cubin_plain, b = cubin_plain;
     a.names = "\0uno\0two";
     assert_int_equal(compare(&a, &cubin_plain, 0, check_added), GATE_OK);
@@ -123,9 +121,8 @@ static void write_all(const struct diff *d)
     buf_release(&text);
 }
 
-static void test_broken_files(void **state)
+TEST(broken_files)
 {
-    (void)state;
     struct cubin c = full();
     struct buf file;
     cubin_put_library(&file, &c, 1);
@@ -165,9 +162,8 @@ static void check_texts(const struct diff *d)
     buf_release(&text);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
-    (void)state;
     struct cubin c = full();
     assert_int_equal(compare(&c, &cubin_plain, 0, check_texts), GATE_OK);
 }
@@ -182,9 +178,8 @@ static void compare_lines(char **old, size_t n, char **new, size_t m, struct buf
 }
 
 /* What is left of both without what is shown has the same length. */
-static void test_listings(void **state)
+TEST(listings)
 {
-    (void)state;
     static char *const words[] = {(char *)"ADD", (char *)"MUL", (char *)"LDG"};
     char *old[12], *new[12], opcode[8];
     struct buf out;
@@ -269,9 +264,8 @@ static void expect_loops(const char *text, const char *loops)
     "@!P1 BRA `(.L_x_2)\n.L_x_1:\nSTS [R0], R5\nBAR.SYNC 0x0\n@!P0 BRA `(.L_x_3)\n.L_x_0:\n"       \
     "STG.E [R2.64], R5\nEXIT\n.L_x_4:\nBRA `(.L_x_4)\nNOP\n"
 
-static void test_loops(void **state)
+TEST(loops)
 {
-    (void)state;
     expect_loops(NESTED, "001112221110000");
     /* A wait that is entered from the loop and left into it is none, and closes none. */
     expect_loops(".L_x_0:\nSYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R4], R5\n@!P0 BRA `(.L_x_2)\n"
@@ -302,11 +296,10 @@ static void expect_row(const struct mix *m, size_t loop, const char *opcode, siz
     fail_msg("no row of %s in loop %zu", opcode, loop);
 }
 
-static void test_mix(void **state)
+TEST(mix)
 {
     struct code a, b;
     struct mix m;
-    (void)state;
     read_code(NESTED, &a);
     read_code(NESTED "NOP\nIADD3 R1, R1, R1, R1\nMOV R1, R1\nMOV R1, R1\nMUFU.EX2 R1, R1\n", &b);
     mix_count(&b.l, &a.l, &m);
@@ -325,15 +318,4 @@ static void test_mix(void **state)
     assert_int_equal(m.rows[m.n - 1].loop, 0);
     release_code(&a);
     release_code(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_broken_files), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_listings),     cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_mix),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,12 +76,11 @@ static cJSON *full_run(void)
 
 /* ---- the reader ---- */
 
-static void a_fault_in_a_text_has_its_line(void **state)
+TEST(a_fault_in_a_text_has_its_line)
 {
     static const char text[] = "{\"schema\": \"gate-run/1\",\n \"uuid\": \"x\"}";
     struct document d;
     struct gate_error err = {0};
-    (void)state;
     assert_int_equal(document_parse("run.json", 7, text, strlen(text), GATE_IO, &d, &err), GATE_IO);
     assert_string_equal(err.message, "run.json:8:10: /uuid: must be a uuid, is 'x'");
     assert_int_equal(document_parse("run.json", 1, "{", 1, GATE_IO, &d, &err), GATE_IO);
@@ -149,13 +148,12 @@ static bool check_text(const char *text, size_t len)
     return good;
 }
 
-static void a_text_is_read_as_its_tree_is(void **state)
+TEST(a_text_is_read_as_its_tree_is)
 {
     static const char bytes[] = "\"\\{}[],:0-.eu \x80";
     cJSON *run = full_run();
     struct buf text;
     size_t n_good = 0, n_bad = 0;
-    (void)state;
     buf_init(&text, 1 << 24);
     json_write(run, false, &text);
     assert_true(check_text(text.data, text.len));
@@ -188,7 +186,7 @@ static void replace(struct buf *text, const char *from, const char *to)
     *text = out;
 }
 
-static void a_text_may_be_odd_and_is_read_as_its_tree_is(void **state)
+TEST(a_text_may_be_odd_and_is_read_as_its_tree_is)
 {
     static const struct {
         const char *from, *to;
@@ -212,7 +210,6 @@ static void a_text_may_be_odd_and_is_read_as_its_tree_is(void **state)
         {"\"log_ratio\":[", "\"log_ratio\":[1e999,5,", false},
         {"\"log_ratio\":[", "\"log_ratio\":[01,{\"a\":1},", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
         cJSON *run = full_run();
         struct buf text;
@@ -227,11 +224,10 @@ static void a_text_may_be_odd_and_is_read_as_its_tree_is(void **state)
 }
 
 /* A list that is too long is passed over to its end, whatever is in it. */
-static void a_list_has_a_longest_length(void **state)
+TEST(a_list_has_a_longest_length)
 {
     struct buf text;
     cJSON *run = full_run();
-    (void)state;
     buf_init(&text, 1 << 24);
     json_write(run, false, &text);
     for (int i = 0; i < 17; i++)
@@ -288,10 +284,9 @@ static void assert_round_trip(const cJSON *run)
     buf_release(&again);
 }
 
-static void what_is_read_is_written_again(void **state)
+TEST(what_is_read_is_written_again)
 {
     cJSON *run = full_run();
-    (void)state;
     assert_round_trip(run);
     cJSON_Delete(run);
     for (int i = 0; i < 8; i++) {
@@ -302,11 +297,10 @@ static void what_is_read_is_written_again(void **state)
     }
 }
 
-static void a_recorded_run_is_written_again(void **state)
+TEST(a_recorded_run_is_written_again)
 {
     struct gate_error err = {0};
     struct buf text;
-    (void)state;
     buf_init(&text, 1 << 24);
     if (file_read("tests/data/run-h200.json", &text, &err))
         fail_msg("%s", err.message);
@@ -314,17 +308,4 @@ static void a_recorded_run_is_written_again(void **state)
     assert_round_trip(run);
     cJSON_Delete(run);
     buf_release(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_in_a_text_has_its_line),
-        cmocka_unit_test(a_text_is_read_as_its_tree_is),
-        cmocka_unit_test(a_text_may_be_odd_and_is_read_as_its_tree_is),
-        cmocka_unit_test(a_list_has_a_longest_length),
-        cmocka_unit_test(what_is_read_is_written_again),
-        cmocka_unit_test(a_recorded_run_is_written_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static void assert_accepted(const cJSON *document, int64_t now_ms)
         fail_msg("%s: %s", fault.pointer, fault.message);
 }
 
-static void a_run_is_of_no_time_before_2015(void **state)
+TEST(a_run_is_of_no_time_before_2015)
 {
-    (void)state;
     cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     set(document, "time_ms", 0);
@@ -64,9 +63,8 @@ static void a_run_is_of_no_time_before_2015(void **state)
     cJSON_Delete(document);
 }
 
-static void a_run_is_not_of_the_future(void **state)
+TEST(a_run_is_not_of_the_future)
 {
-    (void)state;
     cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     assert_accepted(document, now_ms - 24 * HOUR_MS);
@@ -75,9 +73,8 @@ static void a_run_is_not_of_the_future(void **state)
     cJSON_Delete(document);
 }
 
-static void a_baseline_is_not_of_the_future(void **state)
+TEST(a_baseline_is_not_of_the_future)
 {
-    (void)state;
     cJSON *document = sample_run(&plan, 1);
     int64_t now_ms = json_integer(document, "time_ms", 0);
     cJSON *item = cJSON_GetArrayItem(json_member(document, "cases"), 2);
@@ -94,7 +91,7 @@ static void a_baseline_is_not_of_the_future(void **state)
 
 /* Its cases give the verdict: what does not resolve, and what was not measured as often as wanted.
  */
-static void a_calibration_says_what_its_cases_give(void **state)
+TEST(a_calibration_says_what_its_cases_give)
 {
     static const struct {
         bool resolved;
@@ -106,7 +103,6 @@ static void a_calibration_says_what_its_cases_give(void **state)
                 {true, "no-verdict", "no-verdict", 3},
                 {true, "environment", "environment", 4},
                 {false, "wrong", "wrong", 2}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cJSON *document = sample_run(&plan, 1);
         char text[400];
@@ -149,9 +145,8 @@ static void check_history(const struct sample_plan *p)
     }
 }
 
-static void a_made_up_history_is_accepted(void **state)
+TEST(a_made_up_history_is_accepted)
 {
-    (void)state;
     for (int seed = 1; seed <= 4; seed++) {
         for (int n_devices = 1; n_devices <= SAMPLE_MAX_DEVICES; n_devices++)
             check_history(&(struct sample_plan){
@@ -163,14 +158,13 @@ static void a_made_up_history_is_accepted(void **state)
 
 /* ---- causes ---- */
 
-static void a_cause_is_of_a_kernel_that_is_there(void **state)
+TEST(a_cause_is_of_a_kernel_that_is_there)
 {
     static const char *const causes[] = {
         "{\"instructions\": {\"kernels\": [\"k\"], \"changed\": [{\"kernel\": 1, \"loop\": 0, "
         "\"opcode\": \"LDS\", \"candidate\": 2, \"baseline\": 1}]}}",
         "{\"counters\": {\"kernels\": [\"k\"], \"moved\": [{\"kernel\": 1, \"counter\": \"issue\", "
         "\"candidate\": 2, \"baseline\": 1, \"moved\": 1}]}}"};
-    (void)state;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         cJSON *document = sample_run(&plan, 1), *cause = cJSON_Parse(causes[i]);
         cJSON *one = cJSON_DetachItemFromArray(cause, 0);
@@ -185,17 +179,4 @@ static void a_cause_is_of_a_kernel_that_is_there(void **state)
         cJSON_Delete(cause);
         cJSON_Delete(document);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cause_is_of_a_kernel_that_is_there),
-        cmocka_unit_test(a_run_is_of_no_time_before_2015),
-        cmocka_unit_test(a_run_is_not_of_the_future),
-        cmocka_unit_test(a_baseline_is_not_of_the_future),
-        cmocka_unit_test(a_calibration_says_what_its_cases_give),
-        cmocka_unit_test(a_made_up_history_is_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@ static void assert_cut(const char *text, const char *expected)
     buf_release(&out);
 }
 
-static void other_cases_are_left_out(void **state)
+TEST(other_cases_are_left_out)
 {
-    (void)state;
     assert_cut(
         "{\"x\":1,\"cases\":[{\"id\":\"a\"},{\"id\":\"a/b\",\"n\":[1,{}]},{\"id\":\"a/bc\"}],"
         "\"y\":{\"z\":\"]}\"}}",
@@ -32,9 +31,8 @@ static void other_cases_are_left_out(void **state)
         " {\n \"cases\" : [{\"v\" : true , \"id\" : \"a/b\"}] , \"n\":1 }\n");
 }
 
-static void only_the_members_of_the_right_object_count(void **state)
+TEST(only_the_members_of_the_right_object_count)
 {
-    (void)state;
     assert_cut("{\"k\":{\"cases\":[{\"id\":\"c\"}]},\"t\":\"\\\"cases\\\":[1]\",\"cases\":["
                "{\"arms\":[{\"id\":\"c\"}],\"t\":\"}]\\\\\",\"id\":\"a/b\"},"
                "{\"arms\":[{\"id\":\"a/b\"}],\"id\":\"c\"}]}",
@@ -43,9 +41,8 @@ static void only_the_members_of_the_right_object_count(void **state)
 }
 
 /* The reader of the document finds out. */
-static void what_cannot_be_told_stays(void **state)
+TEST(what_cannot_be_told_stays)
 {
-    (void)state;
     assert_cut("{\"cases\":[{\"id\":\"a\\/b\"},{\"i\\u0064\":\"c\"},{\"id\":1},{},7]}",
                "{\"cases\":[{\"id\":\"a\\/b\"},{\"i\\u0064\":\"c\"},{\"id\":1},{},7]}");
     assert_cut("{\"c\\u0061ses\":[]}", NULL);
@@ -54,10 +51,9 @@ static void what_cannot_be_told_stays(void **state)
 }
 
 /* No cut of it is read beyond its end; the sanitizers would tell. */
-static void no_beginning_of_a_document_breaks_it(void **state)
+TEST(no_beginning_of_a_document_breaks_it)
 {
     static const char text[] = "{\"x\":[1,\"\\\"\"],\"cases\":[{\"id\":\"a\"},{\"id\":\"a/b\"}]}";
-    (void)state;
     for (size_t n = 0; n < sizeof text; n++) {
         struct buf out, copy;
         buf_init(&copy, MAX_BYTES);
@@ -67,15 +63,4 @@ static void no_beginning_of_a_document_breaks_it(void **state)
         buf_release(&out);
         buf_release(&copy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_cases_are_left_out),
-        cmocka_unit_test(only_the_members_of_the_right_object_count),
-        cmocka_unit_test(what_cannot_be_told_stays),
-        cmocka_unit_test(no_beginning_of_a_document_breaks_it),
-    };
-    return cmocka_run_group_tests_name("document cut", tests, NULL, NULL);
 }

@@ -39,10 +39,9 @@ static const char *said_of(struct device_state now)
     return err.message;
 }
 
-static void limits_of_the_device_are_seen(void **state)
+TEST(limits_of_the_device_are_seen)
 {
     struct device_state now = usual;
-    (void)state;
     assert_string_equal(said_of(now), "");
     assert_int_equal(last_status, GATE_OK);
     now.persisting_l2_bytes = (size_t)4 << 20;
@@ -62,10 +61,9 @@ static void limits_of_the_device_are_seen(void **state)
 }
 
 /* A library may have memory of its own, and no more of it than the gate. */
-static void most_of_the_memory_is_too_much(void **state)
+TEST(most_of_the_memory_is_too_much)
 {
     struct device_state now = usual;
-    (void)state;
     now.memory_free_bytes /= 2;
     assert_string_equal(said_of(now), "");
     now.memory_free_bytes--;
@@ -76,10 +74,9 @@ static void most_of_the_memory_is_too_much(void **state)
 }
 
 /* No kernel is blamed for what another process took, or may have taken. */
-static void what_others_take_is_the_environment(void **state)
+TEST(what_others_take_is_the_environment)
 {
     struct device_state now = usual;
-    (void)state;
     now.memory_free_bytes = 1;
     now.memory_own_bytes += (size_t)1 << 29;
     assert_non_null(strstr(said_of(now), "by another process"));
@@ -92,11 +89,10 @@ static void what_others_take_is_the_environment(void **state)
     assert_int_equal(last_status, GATE_WRONG);
 }
 
-static void the_process_is_looked_at_too(void **state)
+TEST(the_process_is_looked_at_too)
 {
     struct gate_error err = {0};
     struct load_effects before;
-    (void)state;
     assert_int_equal(load_effects_read(&device, &before, &err), GATE_OK);
     mode_t usual_mask = umask(0123);
     enum gate_status status = load_effects_compare(&device, &before, "when opened", &err);
@@ -104,15 +100,4 @@ static void the_process_is_looked_at_too(void **state)
     assert_int_equal(status, GATE_WRONG);
     assert_non_null(strstr(err.message, "when opened: the kernel changed the state of the process: "
                                         "the file mode mask"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_of_the_device_are_seen),
-        cmocka_unit_test(most_of_the_memory_is_too_much),
-        cmocka_unit_test(what_others_take_is_the_environment),
-        cmocka_unit_test(the_process_is_looked_at_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void assert_near(double a, double b)
 }
 
 /* Eight rounds of 1 ms are 32 samples; with a fifth for rests 38.4 ms. */
-static void only_what_is_wide_wants_more(void **state)
+TEST(only_what_is_wide_wants_more)
 {
     static const struct {
         double half_width, samples, wanted_ms;
@@ -26,7 +26,6 @@ static void only_what_is_wide_wants_more(void **state)
         {0.01, 16, EFFORT_CASE_MS}, /* it would take 800 rounds */
         {INFINITY, 16, EFFORT_CASE_MS},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct effort e = {rows[i].half_width, rows[i].samples, 1e6};
         assert_near(effort_wanted_ms(&e, MEASURE_HALF_WIDTH), rows[i].wanted_ms);
@@ -44,19 +43,17 @@ static double sum_ms(const struct effort *efforts, size_t n, double level)
     return sum;
 }
 
-static void few_wishes_are_all_met(void **state)
+TEST(few_wishes_are_all_met)
 {
     const struct effort few[] = {{0.0012, 16, 1e6}, {0.0005, 16, 1e6}};
-    (void)state;
     assert_near(effort_level(few, 0), MEASURE_HALF_WIDTH);
     assert_near(effort_level(few, 2), MEASURE_HALF_WIDTH);
 }
 
 /* One wide case among many that are a little over: it gets nearly all. */
-static void the_widest_come_first(void **state)
+TEST(the_widest_come_first)
 {
     struct effort efforts[54];
-    (void)state;
     for (size_t i = 0; i < 54; i++)
         efforts[i] = (struct effort){0.0015, 16, 1e6};
     efforts[17] = (struct effort){0.0045, 16, 1e6};
@@ -66,11 +63,10 @@ static void the_widest_come_first(void **state)
     assert_true(effort_wanted_ms(&efforts[17], level) > 0.6 * sum);
 }
 
-static void the_pot_is_never_exceeded(void **state)
+TEST(the_pot_is_never_exceeded)
 {
     struct effort efforts[54];
     uint32_t random = 1;
-    (void)state;
     for (int trial = 0; trial < 1000; trial++) {
         for (size_t i = 0; i < 54; i++) {
             random = random * 1664525u + 1013904223u; /* Numerical Recipes */
@@ -83,15 +79,4 @@ static void the_pot_is_never_exceeded(void **state)
     for (size_t i = 0; i < 54; i++)
         efforts[i] = (struct effort){i % 2 ? INFINITY : NAN, 16, 1e6};
     assert_near(sum_ms(efforts, 54, effort_level(efforts, 54)), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_is_wide_wants_more),
-        cmocka_unit_test(few_wishes_are_all_met),
-        cmocka_unit_test(the_widest_come_first),
-        cmocka_unit_test(the_pot_is_never_exceeded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

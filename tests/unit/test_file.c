@@ -22,9 +22,8 @@ static int leave_folder(void **state)
     return chdir("/") == 0 && rmdir(unit_folder) == 0 ? 0 : -1;
 }
 
-static void test_write_and_replace(void **state)
+TEST(write_and_replace)
 {
-    (void)state;
     write_text("target", "one");
     assert_content("target", "one");
     assert_int_equal(chmod("target", 0640), 0);
@@ -36,9 +35,8 @@ static void test_write_and_replace(void **state)
     assert_int_equal(count_entries("."), 1);
 }
 
-static void test_link_stays(void **state)
+TEST(link_stays)
 {
-    (void)state;
     write_text("target", "old");
     assert_int_equal(symlink("target", "link"), 0);
     write_text("link", "new");
@@ -49,9 +47,8 @@ static void test_link_stays(void **state)
     assert_int_equal(unlink("link"), 0);
 }
 
-static void test_refused_targets(void **state)
+TEST(refused_targets)
 {
-    (void)state;
     struct gate_error err = {0};
     char name[NAME_MAX + 2];
     memset(name, 'n', sizeof(name) - 1);
@@ -67,9 +64,8 @@ static void test_refused_targets(void **state)
 }
 
 /* A write that fails in the middle: the size limit stands in for a full disk. */
-static void test_full_disk_leaves_target(void **state)
+TEST(full_disk_leaves_target)
 {
-    (void)state;
     write_text("target", "as it was");
     pid_t child = fork();
     assert_true(child >= 0);
@@ -92,9 +88,8 @@ static void test_full_disk_leaves_target(void **state)
     assert_int_equal(count_entries("."), 1);
 }
 
-static void test_pipe_is_written_directly(void **state)
+TEST(pipe_is_written_directly)
 {
-    (void)state;
     int ends[2];
     char path[64], got[8] = "";
     assert_int_equal(pipe(ends), 0);
@@ -106,9 +101,8 @@ static void test_pipe_is_written_directly(void **state)
     close(ends[1]);
 }
 
-static void test_writer_in_pieces(void **state)
+TEST(writer_in_pieces)
 {
-    (void)state;
     struct gate_error err = {0};
     struct file_writer *w;
     write_text("target", "before");
@@ -125,9 +119,8 @@ static void test_writer_in_pieces(void **state)
     assert_int_equal(count_entries("."), 1);
 }
 
-static void test_read_faults(void **state)
+TEST(read_faults)
 {
-    (void)state;
     struct buf b;
     struct gate_error err = {0};
     buf_init(&b, 4);
@@ -141,9 +134,8 @@ static void test_read_faults(void **state)
     buf_release(&b);
 }
 
-static void test_sha256(void **state)
+TEST(sha256)
 {
-    (void)state;
     char hex[65];
     struct gate_error err = {0};
     write_text("target", "abc");
@@ -155,17 +147,4 @@ static void test_sha256(void **state)
     assert_int_equal(file_sha256("none", hex, &err), GATE_IO);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_replace),
-        cmocka_unit_test(test_link_stays),
-        cmocka_unit_test(test_refused_targets),
-        cmocka_unit_test(test_full_disk_leaves_target),
-        cmocka_unit_test(test_pipe_is_written_directly),
-        cmocka_unit_test(test_writer_in_pieces),
-        cmocka_unit_test(test_read_faults),
-        cmocka_unit_test(test_sha256),
-    };
-    return cmocka_run_group_tests(tests, unit_enter_folder, leave_folder);
-}
+TESTS_WITHIN(unit_enter_folder, leave_folder)

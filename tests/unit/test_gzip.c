@@ -35,7 +35,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_round_trip(void **state)
+TEST_WITHIN(round_trip, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_true(f->small.len < LENGTH / 2);
@@ -51,7 +51,7 @@ static void test_round_trip(void **state)
     buf_release(&again);
 }
 
-static void test_nothing(void **state)
+TEST_WITHIN(nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     buf_clear(&f->small);
@@ -61,7 +61,7 @@ static void test_nothing(void **state)
     assert_int_equal(gzip_inflate("", 0, &f->out), GZIP_BAD);
 }
 
-static void test_too_long(void **state)
+TEST_WITHIN(too_long, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct buf out;
@@ -74,7 +74,7 @@ static void test_too_long(void **state)
     buf_release(&out);
 }
 
-static void test_cut(void **state)
+TEST_WITHIN(cut, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (size_t n = 0; n < f->small.len; n += n < 40 || n > f->small.len - 40 ? 1 : 997) {
@@ -83,14 +83,14 @@ static void test_cut(void **state)
     }
 }
 
-static void test_something_behind(void **state)
+TEST_WITHIN(something_behind, set_up, tear_down)
 {
     struct fixture *f = *state;
     buf_putc(&f->small, '\0');
     assert_int_equal(gzip_inflate(f->small.data, f->small.len, &f->out), GZIP_BAD);
 }
 
-static void test_damaged(void **state)
+TEST_WITHIN(damaged, set_up, tear_down)
 {
     struct fixture *f = *state;
     /* The head's time, flags of its origin and file system carry nothing. */
@@ -101,15 +101,4 @@ static void test_damaged(void **state)
         f->small.data[at] ^= 0x20;
     }
     assert_int_equal(gzip_inflate(f->plain.data, f->plain.len, &f->out), GZIP_BAD);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_round_trip), TEST(test_nothing),          TEST(test_too_long),
-        TEST(test_cut),        TEST(test_something_behind), TEST(test_damaged),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,28 +82,24 @@ static void check_overflow(const struct format *f)
     assert_int_equal(f->encode(-INFINITY), f->infinity | 0x8000);
 }
 
-static void test_f16_decodes_all_codes(void **state)
+TEST(f16_decodes_all_codes)
 {
-    (void)state;
     check_decoding(&f16);
 }
 
-static void test_f16_round_trips_all_codes(void **state)
+TEST(f16_round_trips_all_codes)
 {
-    (void)state;
     check_round_trip(&f16);
 }
 
-static void test_f16_rounds_to_nearest_even(void **state)
+TEST(f16_rounds_to_nearest_even)
 {
-    (void)state;
     check_rounding(&f16);
     check_overflow(&f16);
 }
 
-static void test_f16_known_values(void **state)
+TEST(f16_known_values)
 {
-    (void)state;
     assert_int_equal(kg_float_to_f16(1.0f), 0x3c00);
     assert_int_equal(kg_float_to_f16(-2.0f), 0xc000);
     assert_int_equal(kg_float_to_f16(65504.0f), 0x7bff);
@@ -117,28 +113,24 @@ static void test_f16_known_values(void **state)
     assert_int_equal(kg_float_to_f16(-0.0f), 0x8000);
 }
 
-static void test_bf16_decodes_all_codes(void **state)
+TEST(bf16_decodes_all_codes)
 {
-    (void)state;
     check_decoding(&bf16);
 }
 
-static void test_bf16_round_trips_all_codes(void **state)
+TEST(bf16_round_trips_all_codes)
 {
-    (void)state;
     check_round_trip(&bf16);
 }
 
-static void test_bf16_rounds_to_nearest_even(void **state)
+TEST(bf16_rounds_to_nearest_even)
 {
-    (void)state;
     check_rounding(&bf16);
     check_overflow(&bf16);
 }
 
-static void test_bf16_known_values(void **state)
+TEST(bf16_known_values)
 {
-    (void)state;
     assert_int_equal(kg_float_to_bf16(1.0f), 0x3f80);
     assert_int_equal(kg_float_to_bf16(-2.0f), 0xc000);
     assert_int_equal(kg_float_to_bf16(3.14159265f), 0x4049);
@@ -148,9 +140,8 @@ static void test_bf16_known_values(void **state)
 }
 
 /* A NaN whose payload lies in the bits that are cut off must not become infinity. */
-static void test_nan_stays_nan(void **state)
+TEST(nan_stays_nan)
 {
-    (void)state;
     float low_payload = kg_float_from_bits(0x7f800001u);
     assert_int_equal(kg_float_to_f16(low_payload), 0x7e00);
     assert_int_equal(kg_float_to_bf16(low_payload), 0x7fc0);
@@ -159,9 +150,8 @@ static void test_nan_stays_nan(void **state)
     assert_int_equal(kg_float_to_bf16(kg_float_from_bits(0x7fffffffu)), 0x7fff);
 }
 
-static void test_elements_by_dtype(void **state)
+TEST(elements_by_dtype)
 {
-    (void)state;
     uint16_t halves[2] = {0xdead, 0xdead};
     float floats[2] = {0.0f, 0.0f};
 
@@ -178,21 +168,4 @@ static void test_elements_by_dtype(void **state)
     assert_int_equal(kg_dtype_bytes(KG_BF16), 2);
     assert_int_equal(kg_dtype_bytes(KG_F32), 4);
     assert_int_equal(kg_dtype_bytes(0), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16_decodes_all_codes),
-        cmocka_unit_test(test_f16_round_trips_all_codes),
-        cmocka_unit_test(test_f16_rounds_to_nearest_even),
-        cmocka_unit_test(test_f16_known_values),
-        cmocka_unit_test(test_bf16_decodes_all_codes),
-        cmocka_unit_test(test_bf16_round_trips_all_codes),
-        cmocka_unit_test(test_bf16_rounds_to_nearest_even),
-        cmocka_unit_test(test_bf16_known_values),
-        cmocka_unit_test(test_nan_stays_nan),
-        cmocka_unit_test(test_elements_by_dtype),
-    };
-    return cmocka_run_group_tests_name("half", tests, NULL, NULL);
 }

@@ -212,33 +212,28 @@ static void check_sizes(enum kg_op op)
         }
 }
 
-static void test_gemm(void **state)
+TEST(gemm)
 {
-    (void)state;
     check_sizes(KG_OP_GEMM);
 }
 
-static void test_gemv(void **state)
+TEST(gemv)
 {
-    (void)state;
     check_sizes(KG_OP_GEMV);
 }
 
-static void test_linear_relu(void **state)
+TEST(linear_relu)
 {
-    (void)state;
     check_sizes(KG_OP_LINEAR_RELU);
 }
 
-static void test_linear_relu_bwd(void **state)
+TEST(linear_relu_bwd)
 {
-    (void)state;
     check_sizes(KG_OP_LINEAR_RELU_BWD);
 }
 
-static void test_tf32_is_served_by_fp32(void **state)
+TEST(tf32_is_served_by_fp32)
 {
-    (void)state;
     for (int op = KG_OP_GEMM; op <= KG_OP_LINEAR_RELU_BWD; op++) {
         struct kg_problem p = gemm_like((enum kg_op)op, KG_F32, 17, 19, 23);
         p.flags = KG_FLAG_TF32;
@@ -246,9 +241,8 @@ static void test_tf32_is_served_by_fp32(void **state)
     }
 }
 
-static void test_attention(void **state)
+TEST(attention)
 {
-    (void)state;
     static const struct {
         int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv, head_dim;
     } shapes[] = {
@@ -274,9 +268,8 @@ static void test_attention(void **state)
 
 /* Scores in the hundreds, of both signs: most weights vanish, and maxima jump between blocks. The
  * fp32 rounding of such scores is seen in the weights, hence bf16, whose limit covers it. */
-static void test_attention_steep_softmax(void **state)
+TEST(attention_steep_softmax)
 {
-    (void)state;
     for (int sign = -1; sign <= 1; sign++) {
         struct kg_problem p = attention(KG_BF16, KG_FLAG_CAUSAL, 2, 2, 70, 140, 16);
         p.scale = 50.0 * sign;
@@ -285,9 +278,8 @@ static void test_attention_steep_softmax(void **state)
 }
 
 /* A row that sees no key is zero, bit by bit. */
-static void test_fully_masked_rows_are_zero(void **state)
+TEST(fully_masked_rows_are_zero)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 1, 1, 9, 4, 8);
     struct trial t;
     struct kg_device device = host_device(2);
@@ -310,9 +302,8 @@ static void test_fully_masked_rows_are_zero(void **state)
     end(&t);
 }
 
-static void test_nan_is_not_hidden(void **state)
+TEST(nan_is_not_hidden)
 {
-    (void)state;
     struct kg_device device = host_device(1);
     unsetenv("KG_HOST_ISA");
     assert_int_equal(kg_library()->open(&device), KG_OK);
@@ -346,9 +337,8 @@ static void test_nan_is_not_hidden(void **state)
 
 /* ---- the inner loops ---- */
 
-static void test_conversions_match_half(void **state)
+TEST(conversions_match_half)
 {
-    (void)state;
     enum { N = 65536 };
     static uint16_t codes[N], encoded[N];
     static float decoded[N], between[N];
@@ -377,9 +367,8 @@ static void test_conversions_match_half(void **state)
 }
 
 /* The weights of two keys with scores 0 and x are 1 and 2^x. */
-static void test_exponential(void **state)
+TEST(exponential)
 {
-    (void)state;
     enum { WIDTH = 16, HEAD_DIM = 1 };
     for (int isa = 0; isa < N_ISAS; isa++) {
         const struct simd *simd = simd_select(isas[isa]);
@@ -410,9 +399,8 @@ static void test_exponential(void **state)
 
 /* ---- the rules of the ABI ---- */
 
-static void test_library_table(void **state)
+TEST(library_table)
 {
-    (void)state;
     const struct kg_library *library = kg_library();
     assert_int_equal(library->struct_bytes, sizeof(*library));
     assert_int_equal(library->abi_version, KG_ABI_VERSION);
@@ -428,9 +416,8 @@ static void test_library_table(void **state)
     }
 }
 
-static void test_supports(void **state)
+TEST(supports)
 {
-    (void)state;
     const struct kg_library *library = kg_library();
     struct kg_problem gemm = gemm_like(KG_OP_GEMM, KG_F16, 4, 4, 4), wide, bad;
     struct kg_device device = host_device(1), cuda = device, none = device;
@@ -458,9 +445,8 @@ static void test_supports(void **state)
     assert_null(kernel_for(&wide));
 }
 
-static void test_open(void **state)
+TEST(open)
 {
-    (void)state;
     struct kg_device device = host_device(2), bad = device;
     bad.sm_count = 0;
     unsetenv("KG_HOST_ISA");
@@ -482,9 +468,8 @@ static void test_open(void **state)
     kg_library()->close();
 }
 
-static void test_launch_refuses(void **state)
+TEST(launch_refuses)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 4, 5, 6), other;
     struct kg_device device = host_device(2);
     struct trial t;
@@ -531,26 +516,4 @@ static void test_launch_refuses(void **state)
     free(good.workspace);
     free(good.out[0].data);
     end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_gemv),
-        cmocka_unit_test(test_linear_relu),
-        cmocka_unit_test(test_linear_relu_bwd),
-        cmocka_unit_test(test_tf32_is_served_by_fp32),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_attention_steep_softmax),
-        cmocka_unit_test(test_fully_masked_rows_are_zero),
-        cmocka_unit_test(test_nan_is_not_hidden),
-        cmocka_unit_test(test_conversions_match_half),
-        cmocka_unit_test(test_exponential),
-        cmocka_unit_test(test_library_table),
-        cmocka_unit_test(test_supports),
-        cmocka_unit_test(test_open),
-        cmocka_unit_test(test_launch_refuses),
-    };
-    return cmocka_run_group_tests_name("host_kernels", tests, NULL, NULL);
 }

@@ -40,10 +40,9 @@ static struct caller caller_of(struct http *h)
     return c;
 }
 
-static void one_kind_does_not_hide_the_other(void **state)
+TEST(one_kind_does_not_hide_the_other)
 {
     struct http *h = calloc(1, sizeof *h);
-    (void)state;
     assert_non_null(h);
     struct caller c = caller_of(h);
     c.n_messages = MANY;
@@ -54,10 +53,4 @@ static void one_kind_does_not_hide_the_other(void **state)
     int n = count_said(knock, &c, "refused ");
     assert_true(n > 0 && n < MANY); /* a second may end meanwhile */
     free(h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_kind_does_not_hide_the_other)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static enum idle_answer ask(double timed, double stale, double fresh)
     return idle_ask(&(struct idle_check){timed, stale, fresh}, &beside);
 }
 
-static void fresh_may_take_as_long_as_stale(void **state)
+TEST(fresh_may_take_as_long_as_stale)
 {
-    (void)state;
     assert_int_equal(ask(1e6, 1e6, 1e6), IDLE_NO);
     assert_int_equal(ask(1e6, 1e6, 1.14e6), IDLE_NO);
     assert_int_equal(ask(1e6, 1e6, 1.16e6), IDLE_ASK_BASELINE);
@@ -23,39 +22,34 @@ static void fresh_may_take_as_long_as_stale(void **state)
 }
 
 /* Whatever a busy machine did to the samples. */
-static void samples_that_took_longer_hide_nothing(void **state)
+TEST(samples_that_took_longer_hide_nothing)
 {
-    (void)state;
     assert_int_equal(ask(5e6, 1e6, 1.16e6), IDLE_ASK_BASELINE);
 }
 
 /* What idles late, or was recorded otherwise, shows in the samples alone. */
-static void what_the_samples_took_is_expected_of_stale_too(void **state)
+TEST(what_the_samples_took_is_expected_of_stale_too)
 {
-    (void)state;
     assert_int_equal(ask(0.5e6, 1e6, 1e6), IDLE_ASK_BASELINE);
     assert_int_equal(ask(0.1e6, 1e6, 1e6), IDLE_YES);
 }
 
-static void a_replay_by_itself_has_a_cost(void **state)
+TEST(a_replay_by_itself_has_a_cost)
 {
-    (void)state;
     assert_int_equal(ask(2e3, 8e3, 8e3), IDLE_NO);
     assert_int_equal(ask(2e3, 22e3, 23e3), IDLE_NO);
     assert_true(idle_rule(true, true).fixed_ns > idle_rule(false, true).fixed_ns);
 }
 
-static void a_microsecond_or_two_are_nothing(void **state)
+TEST(a_microsecond_or_two_are_nothing)
 {
-    (void)state;
     assert_int_equal(ask(2e3, 2e3, 3.9e3), IDLE_NO);
     assert_int_equal(ask(2e3, 2e3, 4.7e3), IDLE_YES);
 }
 
-static void a_baseline_excuses_what_it_has_too(void **state)
+TEST(a_baseline_excuses_what_it_has_too)
 {
     const struct idle_check own = {1e6, 1e6, 1.6e6};
-    (void)state;
     assert_int_equal(idle_ask_baseline(&own, &(struct idle_check){1e6, 1e6, 1e6}, &beside),
                      IDLE_YES);
     assert_int_equal(idle_ask_baseline(&own, &(struct idle_check){2e6, 2e6, 1e6}, &beside),
@@ -65,18 +59,16 @@ static void a_baseline_excuses_what_it_has_too(void **state)
 }
 
 /* One that idles as well. */
-static void a_baseline_does_not_excuse_everything(void **state)
+TEST(a_baseline_does_not_excuse_everything)
 {
     const struct idle_check own = {1e6, 1e6, 2.4e6}, idle = {1e3, 1e3, 1e6};
-    (void)state;
     assert_int_equal(idle_ask_baseline(&own, &idle, &beside), IDLE_YES);
     assert_int_equal(idle_ask(&(struct idle_check){1e6, 1e6, 1.9e6}, &alone), IDLE_NO);
     assert_int_not_equal(idle_ask(&(struct idle_check){1e6, 1e6, 2.1e6}, &alone), IDLE_NO);
 }
 
-static void rules_are_wider_where_there_is_more_noise(void **state)
+TEST(rules_are_wider_where_there_is_more_noise)
 {
-    (void)state;
     assert_true(idle_rule(false, true).limit < idle_rule(true, true).limit);
     assert_true(idle_rule(true, true).limit < idle_rule(true, false).limit);
     assert_true(idle_rule(false, false).limit == idle_rule(true, false).limit);
@@ -90,27 +82,10 @@ static int looks_until_sure(unsigned one_in)
     return score >= IDLE_SCORE_SURE ? looks : -looks;
 }
 
-static void a_score_needs_many_suspicions_and_few_others(void **state)
+TEST(a_score_needs_many_suspicions_and_few_others)
 {
-    (void)state;
     assert_int_equal(looks_until_sure(1), -2);  /* none is suspicious */
     assert_int_equal(looks_until_sure(2), -8);  /* one in two */
     assert_int_equal(looks_until_sure(10), 15); /* nine in ten */
     assert_int_equal(looks_until_sure(100), 12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fresh_may_take_as_long_as_stale),
-        cmocka_unit_test(samples_that_took_longer_hide_nothing),
-        cmocka_unit_test(what_the_samples_took_is_expected_of_stale_too),
-        cmocka_unit_test(a_replay_by_itself_has_a_cost),
-        cmocka_unit_test(a_microsecond_or_two_are_nothing),
-        cmocka_unit_test(a_baseline_excuses_what_it_has_too),
-        cmocka_unit_test(a_baseline_does_not_excuse_everything),
-        cmocka_unit_test(rules_are_wider_where_there_is_more_noise),
-        cmocka_unit_test(a_score_needs_many_suspicions_and_few_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,11 +36,10 @@ static size_t counted(const char *body, size_t len, bool gzipped, unsigned statu
     return w.state_bytes;
 }
 
-static void what_is_refused_late_counts_all_that_was_read(void **state)
+TEST(what_is_refused_late_counts_all_that_was_read)
 {
     static const char *const last[] = {"\"unknown\":1", "\"who\":\"nobody\"", "1"};
     const size_t structs = N_CASES * (sizeof(struct document_case) + sizeof(struct document_arm));
-    (void)state;
     for (size_t i = 0; i < sizeof last / sizeof last[0]; i++) {
         struct buf body, packed;
         buf_init(&body, 1 << 24);
@@ -54,10 +53,9 @@ static void what_is_refused_late_counts_all_that_was_read(void **state)
     }
 }
 
-static void what_is_broken_gzip_counts_what_came_out(void **state)
+TEST(what_is_broken_gzip_counts_what_came_out)
 {
     struct buf body, packed;
-    (void)state;
     buf_init(&body, 1 << 24);
     buf_init(&packed, 1 << 24);
     put_run(&body, "1");
@@ -65,13 +63,4 @@ static void what_is_broken_gzip_counts_what_came_out(void **state)
     assert_true(counted(packed.data, packed.len - 1, true, 400) >= body.len);
     buf_release(&body);
     buf_release(&packed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused_late_counts_all_that_was_read),
-        cmocka_unit_test(what_is_broken_gzip_counts_what_came_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static cJSON *parse(const char *text)
     return value;
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -83,17 +82,15 @@ static void test_refused(void **state)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].message);
 }
 
-static void test_nul_bytes(void **state)
+TEST(nul_bytes)
 {
-    (void)state;
     assert_refused("{}\0", 3, "t:1:3: NUL byte");
     assert_refused("\0", 1, "t:1:1: NUL byte");
     assert_refused("\"a\0b\"", 5, "t:1:3: NUL byte");
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
-    (void)state;
     enum { HUGE_DEPTH = 200000 };
     char *text = malloc(2 * HUGE_DEPTH);
     assert_non_null(text);
@@ -107,9 +104,8 @@ static void test_depth(void **state)
     free(text);
 }
 
-static void test_long_number(void **state)
+TEST(long_number)
 {
-    (void)state;
     char text[100];
     memset(text, '1', 63);
     text[63] = '\0';
@@ -119,9 +115,8 @@ static void test_long_number(void **state)
 }
 
 /* Every prefix of a valid object is refused, and none reads past its end (run with a sanitizer). */
-static void test_truncated(void **state)
+TEST(truncated)
 {
-    (void)state;
     static const char text[] = "{\"a\\u00e9\\ud83d\\ude00\": [1.5e-3, true, null, "
                                "\"\xe2\x82\xac\"], \"b\": {\"c\": -0.25}}";
     size_t len = strlen(text);
@@ -138,9 +133,8 @@ static void test_truncated(void **state)
     }
 }
 
-static void test_many_keys(void **state)
+TEST(many_keys)
 {
-    (void)state;
     struct buf b;
     struct gate_error err = {0};
     cJSON *value = NULL;
@@ -159,9 +153,8 @@ static void test_many_keys(void **state)
 
 /* Few keys and many are looked at in different ways; the fault is the first key that comes again.
  */
-static void test_keys_that_come_again(void **state)
+TEST(keys_that_come_again)
 {
-    (void)state;
     for (int n = 1; n < 80; n++) {
         for (int again = 0; again < n; again++) {
             struct buf b;
@@ -180,9 +173,8 @@ static void test_keys_that_come_again(void **state)
     }
 }
 
-static void test_too_many_values(void **state)
+TEST(too_many_values)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 4 * JSON_MAX_VALUES);
     buf_putc(&b, '[');
@@ -200,9 +192,8 @@ static void test_too_many_values(void **state)
 }
 
 /* A tree on the heap is one that cJSON made, also for who adds to it. */
-static void test_tree_that_grows(void **state)
+TEST(tree_that_grows)
 {
-    (void)state;
     cJSON *v = parse("[1,{\"a\":1}]");
     cJSON_AddNumberToObject(cJSON_GetArrayItem(v, 1), "b", 2);
     cJSON_AddItemToArray(v, cJSON_CreateNumber(3));
@@ -236,9 +227,8 @@ static void draw_number(uint64_t r, char *out, size_t size)
 }
 
 /* Most are not read by strtod(), but are the same to the last bit. */
-static void test_numbers_are_strtods(void **state)
+TEST(numbers_are_strtods)
 {
-    (void)state;
     static const char *const texts[] = {"0",
                                         "-0",
                                         "-0.0",
@@ -268,9 +258,8 @@ static void test_numbers_are_strtods(void **state)
     }
 }
 
-static void test_accepted(void **state)
+TEST(accepted)
 {
-    (void)state;
     cJSON *v =
         parse(" {\"a\": [0, -0.5, 1E+2], \"b\": \"\\u20ac\\ud83d\\ude00\\/\", \"A\": {}} \n");
     assert_string_equal(json_string(v, "b", ""), "\xe2\x82\xac\xf0\x9f\x98\x80/");
@@ -279,18 +268,16 @@ static void test_accepted(void **state)
     cJSON_Delete(v);
 }
 
-static void test_first_line(void **state)
+TEST(first_line)
 {
-    (void)state;
     struct gate_error err = {0};
     cJSON *value = NULL;
     assert_int_equal(json_parse_at("f", 17, "{\"a\":}", 6, GATE_IO, &value, &err), GATE_IO);
     assert_string_equal(err.message, "f:17:6: expected a value");
 }
 
-static void test_look_ups(void **state)
+TEST(look_ups)
 {
-    (void)state;
     cJSON *v =
         parse("{\"i\": 12, \"f\": 1.5, \"big\": 9007199254740992, \"t\": true, \"n\": null}");
     assert_int_equal(json_integer(v, "i", -1), 12);
@@ -305,9 +292,8 @@ static void test_look_ups(void **state)
     cJSON_Delete(v);
 }
 
-static void test_numbers_round_trip(void **state)
+TEST(numbers_round_trip)
 {
-    (void)state;
     static const struct {
         double value;
         const char *text;
@@ -365,9 +351,8 @@ static void put_by_printf(double value, char out[48])
     }
 }
 
-static void test_numbers_are_as_printf_writes_them(void **state)
+TEST(numbers_are_as_printf_writes_them)
 {
-    (void)state;
     uint64_t r = 88172645463325252u;
     struct buf b;
     buf_init(&b, 100);
@@ -390,9 +375,8 @@ static void test_numbers_are_as_printf_writes_them(void **state)
     buf_release(&b);
 }
 
-static void test_no_json_for_nan(void **state)
+TEST(no_json_for_nan)
 {
-    (void)state;
     struct buf b;
     cJSON *v = cJSON_CreateArray();
     cJSON_AddItemToArray(v, cJSON_CreateNumber(NAN));
@@ -403,9 +387,8 @@ static void test_no_json_for_nan(void **state)
     cJSON_Delete(v);
 }
 
-static void test_write(void **state)
+TEST(write)
 {
-    (void)state;
     struct buf b;
     cJSON *v = parse("{\"a\":[1,\"x\\n\\u0001\\\"\"],\"b\":{},\"c\":[],\"d\":null}");
     buf_init(&b, 1000);
@@ -434,9 +417,8 @@ static void assert_located(const char *text, const char *pointer, bool of_key, u
     assert_int_equal(c, column);
 }
 
-static void test_locate(void **state)
+TEST(locate)
 {
-    (void)state;
     static const char text[] =
         "{\n  \"cases\": [\n    {\"m\": 1}, {\"\xe2\x82\xac\": 2, \"m\": -3}\n"
         "  ],\n  \"a/b~\": {\"\\u0078\": [ ]}\n}\n";
@@ -460,9 +442,8 @@ static void test_locate(void **state)
 }
 
 /* Each byte at each place of a word, and behind words. */
-static void test_plain_text(void **state)
+TEST(plain_text)
 {
-    (void)state;
     for (size_t len = 0; len < 20; len++) {
         char text[20];
         memset(text, 'a', sizeof(text));
@@ -479,30 +460,4 @@ static void test_plain_text(void **state)
             text[at] = 'a';
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_nul_bytes),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_long_number),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_first_line),
-        cmocka_unit_test(test_look_ups),
-        cmocka_unit_test(test_numbers_round_trip),
-        cmocka_unit_test(test_numbers_are_as_printf_writes_them),
-        cmocka_unit_test(test_no_json_for_nan),
-        cmocka_unit_test(test_write),
-        cmocka_unit_test(test_keys_that_come_again),
-        cmocka_unit_test(test_too_many_values),
-        cmocka_unit_test(test_tree_that_grows),
-        cmocka_unit_test(test_numbers_are_strtods),
-        cmocka_unit_test(test_locate),
-        cmocka_unit_test(test_plain_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

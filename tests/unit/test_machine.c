@@ -14,14 +14,13 @@ static struct store_machine machine(const char *model, double control_ns, double
     return m;
 }
 
-static void the_one_that_is_far_is_named(void **state)
+TEST(the_one_that_is_far_is_named)
 {
     struct store_machine list[] = {
         machine("h200", 1000, 0.002, 20), machine("h200", 1003, 0.002, 20),
         machine("h200", 998, 0.002, 20),  machine("h200", 1030, 0.002, 20),
         machine("h100", 1500, 0.002, 20), /* another model, alone */
     };
-    (void)state;
     machines_compare(list, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(list[i].is_off, i == 3);
@@ -30,14 +29,13 @@ static void the_one_that_is_far_is_named(void **state)
     assert_true(list[4].spread == 0);
 }
 
-static void what_scatters_as_much_is_not(void **state)
+TEST(what_scatters_as_much_is_not)
 {
     struct store_machine list[] = {
         machine("h200", 1000, 0.02, 20),
         machine("h200", 1003, 0.02, 20),
         machine("h200", 1030, 0.02, 20),
     };
-    (void)state;
     machines_compare(list, 3);
     for (size_t i = 0; i < 3; i++)
         assert_false(list[i].is_off);
@@ -51,25 +49,14 @@ static void what_scatters_as_much_is_not(void **state)
     assert_true(list[2].is_off);
 }
 
-static void too_few_runs_or_machines_say_nothing(void **state)
+TEST(too_few_runs_or_machines_say_nothing)
 {
     struct store_machine list[] = {
         machine("h200", 1000, 0, 20),
         machine("h200", 1000, 0, 20),
         machine("h200", 1100, 0, MACHINE_LEAST - 1),
     };
-    (void)state;
     machines_compare(list, 3);
     for (size_t i = 0; i < 3; i++)
         assert_true(list[i].spread == 0 && !list[i].is_off);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_one_that_is_far_is_named),
-        cmocka_unit_test(what_scatters_as_much_is_not),
-        cmocka_unit_test(too_few_runs_or_machines_say_nothing),
-    };
-    return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
 }

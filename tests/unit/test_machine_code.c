@@ -40,9 +40,8 @@ static void assert_nothing_known(const struct machine_code *m)
 
 /* ---- tests ---- */
 
-static void test_kernels_are_found(void **state)
+TEST(kernels_are_found)
 {
-    (void)state;
     char one[65], two[65], none[65];
     struct cubin two_chips[] = {cubin_plain, cubin_plain};
     two_chips[1].architecture = 80;
@@ -54,9 +53,8 @@ static void test_kernels_are_found(void **state)
     machine_code_free(m);
 }
 
-static void test_what_changes_a_kernel(void **state)
+TEST(what_changes_a_kernel)
 {
-    (void)state;
     struct cubin c = cubin_plain;
     assert_kernel(&c, "one", true);
     c.first = "load sub store";
@@ -78,9 +76,8 @@ static void test_what_changes_a_kernel(void **state)
     assert_kernel(&c, "one", false);
 }
 
-static void test_names_are_no_code(void **state)
+TEST(names_are_no_code)
 {
-    (void)state;
     char was[65], is[65];
     struct cubin c = cubin_plain;
     c.names = "\0one_of_another_path\0two";
@@ -89,9 +86,8 @@ static void test_names_are_no_code(void **state)
     assert_string_equal(was, is);
 }
 
-static void test_each_architecture_counts(void **state)
+TEST(each_architecture_counts)
 {
-    (void)state;
     char was[65], is[65];
     struct cubin chips[] = {cubin_plain, cubin_plain};
     chips[1].architecture = 80;
@@ -103,9 +99,8 @@ static void test_each_architecture_counts(void **state)
     assert_string_not_equal(was, is);
 }
 
-static void test_compressed_code_is_the_same_code(void **state)
+TEST(compressed_code_is_the_same_code)
 {
-    (void)state;
     struct cubin c = cubin_plain;
     c.compressed = true;
     assert_kernel(&c, "one", true);
@@ -115,9 +110,8 @@ static void test_compressed_code_is_the_same_code(void **state)
 }
 
 /* A part that cannot be read may hold a kernel of the same name: then nothing is known. */
-static void test_what_cannot_be_unpacked_is_not_known(void **state)
+TEST(what_cannot_be_unpacked_is_not_known)
 {
-    (void)state;
     static const struct {
         int offset; /* from the entry's header, which is 64 bytes */
         uint32_t value;
@@ -139,9 +133,8 @@ static void test_what_cannot_be_unpacked_is_not_known(void **state)
 }
 
 /* Whatever a file says of itself, nothing outside of it is read: the sanitizers watch. */
-static void test_broken_files(void **state)
+TEST(broken_files)
 {
-    (void)state;
     struct buf file;
     char hex[65];
     cubin_put_library(&file, &cubin_plain, 1);
@@ -158,9 +151,8 @@ static void test_broken_files(void **state)
     buf_release(&file);
 }
 
-static void test_other_files(void **state)
+TEST(other_files)
 {
-    (void)state;
     struct machine_code *m;
     struct gate_error err;
     assert_int_equal(machine_code_read("/nowhere/x.so", &m, &err), GATE_IO);
@@ -190,9 +182,8 @@ static size_t count_known(const struct machine_code *m, const char *path)
     return n;
 }
 
-static void test_what_nvcc_makes(void **state)
+TEST(what_nvcc_makes)
 {
-    (void)state;
     char path[512];
     struct machine_code *m;
     struct gate_error err;
@@ -202,20 +193,4 @@ static void test_what_nvcc_makes(void **state)
     assert_int_equal(machine_code_read(path, &m, &err), GATE_OK);
     assert_true(count_known(m, path) >= 50);
     machine_code_free(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_are_found),
-        cmocka_unit_test(test_what_changes_a_kernel),
-        cmocka_unit_test(test_names_are_no_code),
-        cmocka_unit_test(test_each_architecture_counts),
-        cmocka_unit_test(test_compressed_code_is_the_same_code),
-        cmocka_unit_test(test_what_cannot_be_unpacked_is_not_known),
-        cmocka_unit_test(test_broken_files),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_what_nvcc_makes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,7 +196,7 @@ static void release(struct pair *p)
     arm_release(&p->arm[1]);
 }
 
-static void a_known_ratio_is_found(void **state)
+TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
@@ -212,7 +212,7 @@ static void a_known_ratio_is_found(void **state)
 }
 
 /* Of 1000 a millisecond. The candidate has as many as the baseline, whichever of them is short. */
-static void a_replay_holds_what_there_is_room_for(void **state)
+TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     for (unsigned i = 0; i < 2; i++) {
@@ -229,7 +229,7 @@ static void a_replay_holds_what_there_is_room_for(void **state)
 }
 
 /* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
-static void noise_takes_more_rounds(void **state)
+TEST_WITHIN(noise_takes_more_rounds, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
@@ -240,7 +240,7 @@ static void noise_takes_more_rounds(void **state)
 }
 
 /* 0: it stopped; less: it jumped back; NaN and years: it is broken. */
-static void a_clock_that_stops_or_jumps_is_told(void **state)
+TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, close_scripted)
 {
     static const double bad[] = {0, -5, NAN, INFINITY, 1e16};
     const struct measure_policy policy = {.budget_ns = 0};
@@ -258,7 +258,7 @@ static void a_clock_that_stops_or_jumps_is_told(void **state)
 }
 
 /* From the first estimate on: without a time, nobody could say how many launches make a sample. */
-static void a_clock_that_never_ran_is_told_at_once(void **state)
+TEST_WITHIN(a_clock_that_never_ran_is_told_at_once, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
@@ -270,7 +270,7 @@ static void a_clock_that_never_ran_is_told_at_once(void **state)
     release(&p);
 }
 
-static void a_single_launch_of_no_time_is_told(void **state)
+TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.single_budget_ns = 1};
     struct pair p;
@@ -285,7 +285,7 @@ static void a_single_launch_of_no_time_is_told(void **state)
 }
 
 /* A replay of a thousand launches averages over what one in ten takes longer. */
-static void a_tail_shows_in_single_launches(void **state)
+TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.single_budget_ns = 60e9};
     struct pair p;
@@ -304,7 +304,7 @@ static void a_tail_shows_in_single_launches(void **state)
 }
 
 /* The device takes as long, so that its time says nothing of it. */
-static void what_a_call_takes_on_the_host_is_measured(void **state)
+TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0, .swap = true};
     struct pair p;
@@ -324,7 +324,7 @@ static void what_a_call_takes_on_the_host_is_measured(void **state)
 }
 
 /* A calibration has no summary; a stopped clock must not pass for "no difference" there. */
-static void a_calibration_tells_it_too(void **state)
+TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
 {
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
@@ -352,7 +352,7 @@ static void a_calibration_tells_it_too(void **state)
 
 /* 128 operations take this device 1000 ns; a tenth is left to a chip that is better than its
  * datasheet. */
-static void who_is_faster_than_the_device_is_wrong(void **state)
+TEST_WITHIN(who_is_faster_than_the_device_is_wrong, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     struct device *d = *state;
@@ -378,7 +378,7 @@ static void who_is_faster_than_the_device_is_wrong(void **state)
     d->info.peaks.tf32_flops = 0;
 }
 
-static void without_the_counter_there_are_no_cycles(void **state)
+TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, close_scripted)
 {
     const struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
@@ -388,7 +388,7 @@ static void without_the_counter_there_are_no_cycles(void **state)
     release(&p);
 }
 
-static void sensors_are_read_around_the_rounds_when_asked(void **state)
+TEST_WITHIN(sensors_are_read_around_the_rounds_when_asked, open_scripted, close_scripted)
 {
     struct measure_policy policy = {.budget_ns = 0};
     struct pair p;
@@ -404,24 +404,4 @@ static void sensors_are_read_around_the_rounds_when_asked(void **state)
     assert_true(m->after.power_w - m->before.power_w == (double)(2 * m->n_samples));
     assert_false(p.arm[1].measurement.has_sensors);
     release(&p);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_scripted, close_scripted)
-    const struct CMUnitTest tests[] = {
-        TEST(a_known_ratio_is_found),
-        TEST(a_replay_holds_what_there_is_room_for),
-        TEST(noise_takes_more_rounds),
-        TEST(a_clock_that_stops_or_jumps_is_told),
-        TEST(a_clock_that_never_ran_is_told_at_once),
-        TEST(a_single_launch_of_no_time_is_told),
-        TEST(a_tail_shows_in_single_launches),
-        TEST(what_a_call_takes_on_the_host_is_measured),
-        TEST(a_calibration_tells_it_too),
-        TEST(who_is_faster_than_the_device_is_wrong),
-        TEST(without_the_counter_there_are_no_cycles),
-        TEST(sensors_are_read_around_the_rounds_when_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

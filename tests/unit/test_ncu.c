@@ -28,9 +28,8 @@ static enum gate_status read_text(const char *text, struct ncu_table *out)
     return ncu_read(text, strlen(text), out, 1, &err);
 }
 
-static void test_a_table(void **state)
+TEST(a_table)
 {
-    (void)state;
     static struct ncu_table t;
     assert_int_equal(read_text(TABLE, &t), GATE_OK);
     assert_int_equal(t.n, 2);
@@ -47,9 +46,8 @@ static void test_a_table(void **state)
 
 /* Two cases of cuda_pathologies_sm90 as ncu 2025.3.1 wrote them: a product with bank conflicts, and
  * a matrix times a vector with loads that are not coalesced. */
-static void test_a_table_of_an_h200(void **state)
+TEST(a_table_of_an_h200)
 {
-    (void)state;
     static struct ncu_table t[3];
     struct gate_error err;
     struct buf text;
@@ -68,9 +66,8 @@ static void test_a_table_of_an_h200(void **state)
     buf_release(&text);
 }
 
-static void test_what_is_no_table(void **state)
+TEST(what_is_no_table)
 {
-    (void)state;
     static struct ncu_table t;
     static const char *const bad[] = {
         "",
@@ -98,9 +95,8 @@ static void test_what_is_no_table(void **state)
 }
 
 /* Whatever is cut off, it ends, and within its memory; a sanitizer build looks. */
-static void test_every_part_of_a_table(void **state)
+TEST(every_part_of_a_table)
 {
-    (void)state;
     static struct ncu_table t;
     struct gate_error err;
     for (size_t n = 0; n < sizeof TABLE; n++) {
@@ -113,9 +109,8 @@ static void test_every_part_of_a_table(void **state)
     }
 }
 
-static void test_more_than_is_kept(void **state)
+TEST(more_than_is_kept)
 {
-    (void)state;
     static struct ncu_table t;
     struct buf text;
     buf_init(&text, 1 << 20);
@@ -138,9 +133,8 @@ static void test_more_than_is_kept(void **state)
     buf_release(&text);
 }
 
-static void test_how_much_a_counter_moved(void **state)
+TEST(how_much_a_counter_moved)
 {
-    (void)state;
     struct counter_values a, b;
     for (size_t i = 0; i < COUNTERS_N; i++)
         a.of[i] = b.of[i] = NAN;
@@ -152,14 +146,4 @@ static void test_how_much_a_counter_moved(void **state)
     a.of[BY_BYTES] = 0;
     b.of[BY_BYTES] = 1000; /* far below what matters */
     assert_true(counter_moved(BY_BYTES, &a, &b) < 0.01);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_table),           cmocka_unit_test(test_a_table_of_an_h200),
-        cmocka_unit_test(test_what_is_no_table),  cmocka_unit_test(test_every_part_of_a_table),
-        cmocka_unit_test(test_more_than_is_kept), cmocka_unit_test(test_how_much_a_counter_moved),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

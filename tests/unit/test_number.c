@@ -16,9 +16,8 @@ static void assert_integer(int64_t value)
     assert_memory_equal(text, expected, n);
 }
 
-static void test_integers(void **state)
+TEST(integers)
 {
-    (void)state;
     assert_integer(0);
     assert_integer(INT64_MIN);
     assert_integer(INT64_MAX);
@@ -38,7 +37,7 @@ static void test_integers(void **state)
     }
 }
 
-static void test_thousandths(void **state)
+TEST(thousandths)
 {
     static const struct {
         int64_t value;
@@ -58,7 +57,6 @@ static void test_thousandths(void **state)
         {INT64_MAX, "9223372036854775.807"},
         {INT64_MIN, "-9223372036854775.808"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[NUMBER_MAX + 1];
         text[number_thousandths(cases[i].value, text)] = '\0';
@@ -94,7 +92,7 @@ static void assert_real(double value)
     assert_true(text[0] != '.' && text[n - 1] != '.');
 }
 
-static void test_reals(void **state)
+TEST(reals)
 {
     static const double values[] = {1,
                                     0.1,
@@ -121,7 +119,6 @@ static void test_reals(void **state)
                                     1e-7,
                                     4294967296.5};
     uint64_t z = 1;
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         assert_real(values[i]);
         assert_real(-values[i]);
@@ -145,9 +142,8 @@ static void assert_text(double value, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
-    (void)state;
     assert_text(0, "0");
     assert_text(-0.0, "0");
     assert_text(1, "1");
@@ -161,15 +157,4 @@ static void test_forms(void **state)
     assert_text(INFINITY, "null");
     assert_text(-INFINITY, "null");
     assert_text(NAN, "null");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_thousandths),
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_forms),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,10 +31,9 @@ static double half_width(struct estimate e)
     return log(e.hi / e.lo) / 2;
 }
 
-static void kinds_and_copies_take_turns(void **state)
+TEST(kinds_and_copies_take_turns)
 {
     static const unsigned kinds[] = {0, 0, 1, 1, 2, 2, 3, 3, 0, 0, 1};
-    (void)state;
     for (size_t j = 0; j < sizeof kinds / sizeof kinds[0]; j++) {
         assert_int_equal(pairs_kind(j), kinds[j]);
         assert_int_equal(pairs_copy(j), kinds[j] / 2);
@@ -42,12 +41,11 @@ static void kinds_and_copies_take_turns(void **state)
 }
 
 /* A B B' A': the first of each is slower where its code lies, and so is who begins. */
-static void what_the_order_adds_cancels(void **state)
+TEST(what_the_order_adds_cancels)
 {
     static const double offset[] = {0.010 + 0.004, 0.010 - 0.004, 0.010 + 0.003 - 0.002,
                                     0.010 - 0.003 + 0.002};
     struct rng rng;
-    (void)state;
     rng_seed(&rng, 3);
     fill(16, offset, 0, &rng);
     struct estimate e = ratio(16);
@@ -58,11 +56,10 @@ static void what_the_order_adds_cancels(void **state)
 }
 
 /* With one round of each kind nobody knows how the kinds differ, so it is in the interval. */
-static void before_two_rounds_of_each_kind_all_is_noise(void **state)
+TEST(before_two_rounds_of_each_kind_all_is_noise)
 {
     static const double offset[] = {0.01, -0.01, 0.01, -0.01};
     struct rng rng;
-    (void)state;
     rng_seed(&rng, 3);
     fill(16, offset, 0, &rng);
     assert_true(half_width(ratio(8)) > 0.02 && half_width(ratio(14)) > 0.01);
@@ -70,12 +67,11 @@ static void before_two_rounds_of_each_kind_all_is_noise(void **state)
 }
 
 /* The median has a quarter more spread than the mean whose interval at 99 % it is. */
-static void the_truth_is_outside_in_three_of_a_hundred(void **state)
+TEST(the_truth_is_outside_in_three_of_a_hundred)
 {
     static const double offset[] = {0.004, -0.001, -0.002, 0.001};
     static const size_t rounds[] = {4, 8, 12, 40};
     struct rng rng;
-    (void)state;
     rng_seed(&rng, 11);
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
         unsigned outside = 0;
@@ -89,12 +85,11 @@ static void the_truth_is_outside_in_three_of_a_hundred(void **state)
     }
 }
 
-static void a_time_that_is_none_gives_no_ratio(void **state)
+TEST(a_time_that_is_none_gives_no_ratio)
 {
     static const double bad[] = {0, -1, NAN};
     static const double offset[PAIRS_KINDS] = {0};
     struct rng rng;
-    (void)state;
     rng_seed(&rng, 3);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fill(16, offset, 0.001, &rng);
@@ -102,16 +97,4 @@ static void a_time_that_is_none_gives_no_ratio(void **state)
         assert_true(ratio(16).value == 0 && ratio(16).lo == 0 && ratio(16).hi == 0);
     }
     assert_true(ratio(0).value == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_and_copies_take_turns),
-        cmocka_unit_test(what_the_order_adds_cancels),
-        cmocka_unit_test(before_two_rounds_of_each_kind_all_is_noise),
-        cmocka_unit_test(the_truth_is_outside_in_three_of_a_hundred),
-        cmocka_unit_test(a_time_that_is_none_gives_no_ratio),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

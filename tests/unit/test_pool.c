@@ -36,9 +36,8 @@ static void check_job(struct pool *pool, int64_t n_items)
     }
 }
 
-static void test_every_item_once(void **state)
+TEST(every_item_once)
 {
-    (void)state;
     for (int threads = 1; threads <= 5; threads++) {
         struct pool *pool = pool_create(threads);
         assert_non_null(pool);
@@ -50,9 +49,8 @@ static void test_every_item_once(void **state)
 }
 
 /* Long enough a run of jobs that workers are met spinning as well as asleep. */
-static void test_repeated_jobs(void **state)
+TEST(repeated_jobs)
 {
-    (void)state;
     struct pool *pool = pool_create(3);
     assert_non_null(pool);
     for (int i = 0; i < 3000; i++)
@@ -60,9 +58,8 @@ static void test_repeated_jobs(void **state)
     pool_destroy(pool);
 }
 
-static void test_created_and_destroyed(void **state)
+TEST(created_and_destroyed)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         struct pool *pool = pool_create(1 + i % 4);
         assert_non_null(pool);
@@ -71,14 +68,4 @@ static void test_created_and_destroyed(void **state)
         pool_destroy(pool);
     }
     pool_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_item_once),
-        cmocka_unit_test(test_repeated_jobs),
-        cmocka_unit_test(test_created_and_destroyed),
-    };
-    return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

@@ -112,10 +112,9 @@ static const struct noise_model models[] = {
     {.name = "normal 3 %", .sd = 0.03},
 };
 
-static void identical_candidates_have_no_winner(void **state)
+TEST(identical_candidates_have_no_winner)
 {
     size_t searches = play_trials(SEARCHES), right;
-    (void)state;
     for (size_t k = 0; k < COUNT(models); k++) {
         struct machine m = {.model = &models[k]};
         noise_init(&m.noise, m.model, 0, 1);
@@ -126,7 +125,7 @@ static void identical_candidates_have_no_winner(void **state)
 }
 
 /* One of fifty is faster by `gain`, and it is this one that is found. */
-static void a_gain_is_found(void **state)
+TEST(a_gain_is_found)
 {
     static const struct {
         double gain;
@@ -134,7 +133,6 @@ static void a_gain_is_found(void **state)
     } rows[] = {{0.005, 1, 1, 0},   {0.015, 1, 100, 95}, {0.02, 0, 100, 99}, {0.02, 1, 100, 99},
                 {0.03, 1, 100, 99}, {0.02, 2, 100, 95},  {0.1, 3, 100, 99}};
     size_t searches = play_trials(SEARCHES / 5), right;
-    (void)state;
     for (size_t k = 0; k < COUNT(rows); k++) {
         double log_gains[CANDIDATES] = {0};
         char name[100];
@@ -149,11 +147,10 @@ static void a_gain_is_found(void **state)
 }
 
 /* The searches are shared out among the cases that were recorded of unchanged code. */
-static void recorded_noise_has_no_winner(void **state)
+TEST(recorded_noise_has_no_winner)
 {
     struct pairs p;
     size_t n_groups = 0, done = 0, won = 0, right;
-    (void)state;
     pairs_read_recording(&p);
     for (size_t at = 0; at < p.n; at = pairs_group(&p, at).to)
         n_groups += p.rows[at].injected <= 0;
@@ -174,12 +171,11 @@ static void recorded_noise_has_no_winner(void **state)
 }
 
 /* However long one looks: a fair coin reaches 1 % in no more than 1 % of long sequences. */
-static void luck_is_not_undercounted(void **state)
+TEST(luck_is_not_undercounted)
 {
     struct rng rng;
     size_t n = play_trials(20000), reached = 0;
     struct race_luck sure = {.least = 1};
-    (void)state;
     rng_seed(&rng, 4);
     for (size_t i = 0; i < n; i++) {
         struct race_luck l = {.least = 1};
@@ -217,7 +213,7 @@ static enum gate_status of_all_kinds(void *context, size_t i, size_t confirmatio
     return i == 6 ? gate_fail(err, GATE_ENVIRONMENT, "busy") : GATE_OK;
 }
 
-static void wrong_and_failed_candidates_go_out(void **state)
+TEST(wrong_and_failed_candidates_go_out)
 {
     struct racer racers[6];
     const size_t order[] = {5, 4, 3, 2, 1, 0};
@@ -225,7 +221,6 @@ static void wrong_and_failed_candidates_go_out(void **state)
     struct race r = {rules, racers, 6, of_all_kinds, always, runs, 0, 0};
     struct race_end end;
     struct gate_error err = {0};
-    (void)state;
     memset(racers, 0, sizeof racers);
     racers[4].state = RACER_BEATEN;
     assert_int_equal(race_halve(&r, order, &err), GATE_OK);
@@ -264,12 +259,11 @@ static enum gate_status on_fresh_inputs(void *context, size_t i, size_t confirma
     return GATE_OK;
 }
 
-static void a_gain_is_one_on_fresh_inputs(void **state)
+TEST(a_gain_is_one_on_fresh_inputs)
 {
     struct racer racers[4] = {{0}};
     struct race r = {rules, racers, 4, on_fresh_inputs, always, NULL, 0, 0};
     struct race_end end;
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(race_look(&r, i, NULL), GATE_OK);
     assert_int_equal(racers[0].state, RACER_BEATEN);
@@ -284,11 +278,10 @@ static void a_gain_is_one_on_fresh_inputs(void **state)
 }
 
 /* What is left of a large gain is enough, where a host's noise hides the rest. */
-static void what_is_left_of_a_gain_may_be_enough(void **state)
+TEST(what_is_left_of_a_gain_may_be_enough)
 {
     const double d[] = {-0.5, -0.5, -0.5, -0.5, -0.5}, fresh[] = {0.3, -0.3, 0, 0.1, -0.2};
     const double all[] = {0.1, 0.1, 0.1, 0.1, 0.1};
-    (void)state;
     assert_int_equal(race_fresh_of(d, fresh, 5, 0.01), RACE_FRESH_GAINS);
     assert_int_equal(race_fresh_of(d, fresh, 4, 0.01), RACE_FRESH_OPEN);
     assert_int_equal(race_fresh_of(d, all, 5, 0.01), RACE_FRESH_IDLES);
@@ -334,11 +327,10 @@ static struct race_end call(struct begun *b, size_t n)
 }
 
 /* Each candidate is confirmed once, the k-th for a share of 2^-k, however many calls there are. */
-static void all_calls_spend_the_risk_of_one(void **state)
+TEST(all_calls_spend_the_risk_of_one)
 {
     struct begun b = {.n = 0};
     struct race_luck luck = {.least = 1};
-    (void)state;
     assert_false(call(&b, 2).won);
     assert_int_equal(b.n, 2);
     assert_false(call(&b, LUCKY).won);
@@ -354,19 +346,4 @@ static void all_calls_spend_the_risk_of_one(void **state)
     assert_true(end.risk <= rules.risk);
     struct race_end again = call(&b, LUCKY);
     assert_true(again.won && again.risk == end.risk && b.n == LUCKY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_calls_spend_the_risk_of_one),
-        cmocka_unit_test(luck_is_not_undercounted),
-        cmocka_unit_test(wrong_and_failed_candidates_go_out),
-        cmocka_unit_test(a_gain_is_one_on_fresh_inputs),
-        cmocka_unit_test(what_is_left_of_a_gain_may_be_enough),
-        cmocka_unit_test(identical_candidates_have_no_winner),
-        cmocka_unit_test(recorded_noise_has_no_winner),
-        cmocka_unit_test(a_gain_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

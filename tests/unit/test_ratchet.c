@@ -101,11 +101,10 @@ static void assert_near(double a, double b)
 /* ---- one run --------------------------------------------------------------------------------- */
 
 /* The candidate's own p50 is 1234 ns, in an hour with other clocks: it is not what is stored. */
-static void a_confirmed_improvement_is_stored_as_a_ratio(void **state)
+TEST(a_confirmed_improvement_is_stored_as_a_ratio)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-10);
-    (void)state;
     run.confirmed = true;
     struct ratchet_end end = move(b, &run);
     struct baseline_entry e = baseline_of(b);
@@ -119,11 +118,10 @@ static void a_confirmed_improvement_is_stored_as_a_ratio(void **state)
     baseline_free(b);
 }
 
-static void five_small_improvements_in_a_row_move_it(void **state)
+TEST(five_small_improvements_in_a_row_move_it)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-1);
-    (void)state;
     for (size_t i = 1; i < RATCHET_TREND_RUNS; i++) {
         struct ratchet_end end = move(b, &run);
         assert_true(end.changed && !end.lowered && end.faster == i);
@@ -138,11 +136,10 @@ static void five_small_improvements_in_a_row_move_it(void **state)
     baseline_free(b);
 }
 
-static void a_run_that_does_not_agree_ends_the_trend(void **state)
+TEST(a_run_that_does_not_agree_ends_the_trend)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run faster = run_of(-1), flat = run_of(0), blind = run_of(0);
-    (void)state;
     blind.judged = false; /* tells nothing, in either direction */
     for (int i = 0; i < 4; i++)
         move(b, &faster);
@@ -157,9 +154,8 @@ static void a_run_that_does_not_agree_ends_the_trend(void **state)
     baseline_free(b);
 }
 
-static void only_an_interval_below_a_quarter_of_the_threshold_counts(void **state)
+TEST(only_an_interval_below_a_quarter_of_the_threshold_counts)
 {
-    (void)state;
     assert_true(ratchet_counts((struct estimate){0.99, 0.985, 0.9949}, THRESHOLD));
     assert_false(ratchet_counts((struct estimate){0.99, 0.985, 0.9951}, THRESHOLD));
     assert_true(ratchet_counts((struct estimate){0.996, 0.995, 0.998}, 0.005));
@@ -167,12 +163,11 @@ static void only_an_interval_below_a_quarter_of_the_threshold_counts(void **stat
     assert_false(ratchet_counts((struct estimate){0}, THRESHOLD));
 }
 
-static void a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch(void **state)
+TEST(a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch)
 {
     char why[240];
     struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(0);
-    (void)state;
     run.again = entry(OLD, 1030);
     run.again.control_ns = 1.002e6;
     struct ratchet_end end;
@@ -196,11 +191,10 @@ static void a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch(void
     baseline_free(b);
 }
 
-static void an_epoch_begins_only_when_all_point_to_one_side(void **state)
+TEST(an_epoch_begins_only_when_all_point_to_one_side)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run slower = run_of(0), faster = run_of(0), as_ever = run_of(0);
-    (void)state;
     slower.again.p50_ns = 1030;
     faster.again.p50_ns = 970;
     for (int i = 0; i < 3; i++)
@@ -220,11 +214,10 @@ static void an_epoch_begins_only_when_all_point_to_one_side(void **state)
     baseline_free(b);
 }
 
-static void an_improvement_in_a_new_epoch_is_held_against_the_new_record(void **state)
+TEST(an_improvement_in_a_new_epoch_is_held_against_the_new_record)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(-10);
-    (void)state;
     run.again = entry(OLD, 1200);
     run.again.epoch = "590/13.0/700000";
     run.confirmed = true;
@@ -234,7 +227,7 @@ static void an_improvement_in_a_new_epoch_is_held_against_the_new_record(void **
     baseline_free(b);
 }
 
-static void what_is_within_the_noise_is_no_epoch(void **state)
+TEST(what_is_within_the_noise_is_no_epoch)
 {
     static const struct {
         double p50_ns, control_ns, spread;
@@ -247,7 +240,6 @@ static void what_is_within_the_noise_is_no_epoch(void **state)
         {1030, 0.994e6, 0.001, false}, {1030, 1e6, 0.007, false},     {1030, 1e6, 0.005, true},
         {1030, 0, 0.001, false},       {0, 1e6, 0.001, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char why[240];
         struct baseline_entry record = entry(OLD, 1000), again = entry(OLD, rows[i].p50_ns);
@@ -258,11 +250,10 @@ static void what_is_within_the_noise_is_no_epoch(void **state)
     }
 }
 
-static void another_driver_is_another_epoch(void **state)
+TEST(another_driver_is_another_epoch)
 {
     struct baseline *b = set_of(1000);
     struct ratchet_run run = run_of(0);
-    (void)state;
     run.again.epoch = "590/13.0/700000";
     struct ratchet_end end = move(b, &run);
     assert_true(end.epoch);
@@ -379,10 +370,9 @@ static double drift_of(const struct machine *m, size_t n_series, size_t *lowered
     return sum / (double)n_series;
 }
 
-static void unchanged_code_does_not_move_the_baseline(void **state)
+TEST(unchanged_code_does_not_move_the_baseline)
 {
     static const struct machine *const machines[] = {&calm, &rough, &strict};
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         size_t lowered;
         double drift = drift_of(machines[i], play_trials(20), &lowered);
@@ -393,13 +383,12 @@ static void unchanged_code_does_not_move_the_baseline(void **state)
 }
 
 /* An improvement that lasts is followed, and its number is that of the code. */
-static void a_small_improvement_is_followed_without_luck(void **state)
+TEST(a_small_improvement_is_followed_without_luck)
 {
     static const struct machine quiet = {.pair = {.name = "strict and quiet", .sd = 0.001},
                                          .threshold = 0.005};
     static const struct machine *const machines[] = {&calm, &rough, &quiet};
     static const double change[] = {-0.01, -0.014, -0.003};
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         double sum = 0;
         size_t n = play_trials(400), runs = 0;
@@ -427,10 +416,9 @@ static void a_small_improvement_is_followed_without_luck(void **state)
 }
 
 /* Ten commits, each 1 % slower than the one before, none of which is red by itself. */
-static void small_steps_go_red_at_the_second_or_third(void **state)
+TEST(small_steps_go_red_at_the_second_or_third)
 {
     static const struct machine *const machines[] = {&calm, &rough};
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         size_t at[11] = {0}, n = play_trials(400);
         for (size_t j = 0; j < n; j++) {
@@ -450,23 +438,4 @@ static void small_steps_go_red_at_the_second_or_third(void **state)
         assert_int_equal(at[1], 0);
         assert_true(at[2] + at[3] >= n - n / 100);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_confirmed_improvement_is_stored_as_a_ratio),
-        cmocka_unit_test(five_small_improvements_in_a_row_move_it),
-        cmocka_unit_test(a_run_that_does_not_agree_ends_the_trend),
-        cmocka_unit_test(only_an_interval_below_a_quarter_of_the_threshold_counts),
-        cmocka_unit_test(a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch),
-        cmocka_unit_test(an_epoch_begins_only_when_all_point_to_one_side),
-        cmocka_unit_test(an_improvement_in_a_new_epoch_is_held_against_the_new_record),
-        cmocka_unit_test(what_is_within_the_noise_is_no_epoch),
-        cmocka_unit_test(another_driver_is_another_epoch),
-        cmocka_unit_test(unchanged_code_does_not_move_the_baseline),
-        cmocka_unit_test(a_small_improvement_is_followed_without_luck),
-        cmocka_unit_test(small_steps_go_red_at_the_second_or_third),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static unsigned take_all(struct limits *l, uint64_t key, int64_t now_ms)
     return n;
 }
 
-static void test_burst_then_rate(void **state)
+TEST(burst_then_rate)
 {
-    (void)state;
     unsigned retry_after = 0;
     struct limits *l = limits_open(10, 40);
     uint64_t key = limits_key(l, "a", 1);
@@ -35,9 +34,8 @@ static void test_burst_then_rate(void **state)
     limits_close(l);
 }
 
-static void test_wait_is_long_enough(void **state)
+TEST(wait_is_long_enough)
 {
-    (void)state;
     for (int64_t rate = 1; rate < 2000; rate = rate * 3 + 1) {
         unsigned retry_after = 0;
         struct limits *l = limits_open(rate, 1);
@@ -49,9 +47,8 @@ static void test_wait_is_long_enough(void **state)
     }
 }
 
-static void test_others_are_not_held_up(void **state)
+TEST(others_are_not_held_up)
 {
-    (void)state;
     unsigned retry_after;
     struct limits *l = limits_open(1, 1);
     for (uint32_t i = 0; i < 1000; i++)
@@ -60,9 +57,8 @@ static void test_others_are_not_held_up(void **state)
 }
 
 /* The table is bounded: of more keys than it holds, the newest are remembered. */
-static void test_many_keys(void **state)
+TEST(many_keys)
 {
-    (void)state;
     unsigned retry_after;
     unsigned n_remembered = 0;
     struct limits *l = limits_open(1, 1);
@@ -74,9 +70,8 @@ static void test_many_keys(void **state)
     limits_close(l);
 }
 
-static void test_keys_cannot_be_foreseen(void **state)
+TEST(keys_cannot_be_foreseen)
 {
-    (void)state;
     struct limits *a = limits_open(1, 1);
     struct limits *b = limits_open(1, 1);
     assert_int_equal(limits_key(a, "x", 1), limits_key(a, "x", 1));
@@ -84,14 +79,4 @@ static void test_keys_cannot_be_foreseen(void **state)
     assert_int_not_equal(limits_key(a, "x", 1), limits_key(b, "x", 1));
     limits_close(a);
     limits_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_burst_then_rate),         cmocka_unit_test(test_wait_is_long_enough),
-        cmocka_unit_test(test_others_are_not_held_up),  cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_keys_cannot_be_foreseen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

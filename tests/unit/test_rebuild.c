@@ -15,9 +15,8 @@ static const char forgets[] = "true\n";
 
 static const char empty[] = ": > $target\n";
 
-static void test_second_resolve_does_not_rebuild(void **state)
+TEST_WITHIN(second_resolve_does_not_rebuild, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r, again;
     char id[41];
     scene_commit(scene_builds, id);
@@ -33,9 +32,8 @@ static void test_second_resolve_does_not_rebuild(void **state)
     assert_int_equal(revision_resolve(id, RECIPE("../" LIBRARY), &r, NULL), GATE_USAGE);
 }
 
-static void test_damaged_artifact_is_refused(void **state)
+TEST_WITHIN(damaged_artifact_is_refused, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     struct gate_error err = {0};
     char id[41];
@@ -48,9 +46,8 @@ static void test_damaged_artifact_is_refused(void **state)
     assert_library_of(&r, id);
 }
 
-static void test_commit_that_does_not_build(void **state)
+TEST_WITHIN(commit_that_does_not_build, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     struct gate_error err = {0};
     char id[41], log[sizeof unit_folder + 128], typed[8];
@@ -82,9 +79,8 @@ static void test_commit_that_does_not_build(void **state)
     assert_library_of(&r, id);
 }
 
-static void test_build_that_makes_nothing(void **state)
+TEST_WITHIN(build_that_makes_nothing, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     struct gate_error err = {0};
     char id[41];
@@ -99,9 +95,8 @@ static void test_build_that_makes_nothing(void **state)
     assert_no_worktree();
 }
 
-static void test_names_are_checked_before_they_are_paths(void **state)
+TEST_WITHIN(names_are_checked_before_they_are_paths, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char path[PATHS_MAX], sha256[65];
     struct gate_error err = {0};
     assert_int_equal(rebuild_commit("../escaped", RECIPE(LIBRARY), path, sha256, &err), GATE_USAGE);
@@ -115,9 +110,8 @@ static void test_names_are_checked_before_they_are_paths(void **state)
 }
 
 /* What make, a git hook or a CI job above set is not what the build sees; hooks do not run. */
-static void test_build_is_on_its_own(void **state)
+TEST_WITHIN(build_is_on_its_own, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     char id[41], now[41];
     scene_commit(scene_builds, id);
@@ -138,17 +132,4 @@ static void test_build_is_on_its_own(void **state)
     scene_line("git diff --cached --name-only | wc -l", staged, sizeof staged);
     assert_int_equal(strtol(staged, NULL, 10), 0);
     assert_no_worktree();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_second_resolve_does_not_rebuild),
-        SCENE_TEST(test_damaged_artifact_is_refused),
-        SCENE_TEST(test_commit_that_does_not_build),
-        SCENE_TEST(test_build_that_makes_nothing),
-        SCENE_TEST(test_names_are_checked_before_they_are_paths),
-        SCENE_TEST(test_build_is_on_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

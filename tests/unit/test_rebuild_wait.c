@@ -95,9 +95,8 @@ static void let_go(void)
     close(go);
 }
 
-static void test_one_build_at_a_time(void **state)
+TEST_WITHIN(one_build_at_a_time, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char id[41];
     int one, two, started = open_started();
     struct revision r;
@@ -119,9 +118,8 @@ static void test_one_build_at_a_time(void **state)
     close(started);
 }
 
-static void test_waiting_for_another_build_ends(void **state)
+TEST_WITHIN(waiting_for_another_build_ends, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char id[41];
     int stderr_text, started = open_started();
     struct revision r;
@@ -139,9 +137,8 @@ static void test_waiting_for_another_build_ends(void **state)
     close(started);
 }
 
-static void test_time_out(void **state)
+TEST_WITHIN(time_out, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char id[41], c;
     int ends[2];
     struct revision r;
@@ -162,9 +159,8 @@ static void test_time_out(void **state)
     assert_no_worktree();
 }
 
-static void test_bad_time_out(void **state)
+TEST_WITHIN(bad_time_out, scene_enter, unit_leave_folder)
 {
-    (void)state;
     static const char *const values[] = {"0", "-1", "x", "1x", "99999999999999999999", "86401"};
     char id[41];
     struct revision r;
@@ -178,9 +174,8 @@ static void test_bad_time_out(void **state)
     assert_builds(0);
 }
 
-static void test_killed_run_does_not_block_the_next(void **state)
+TEST_WITHIN(killed_run_does_not_block_the_next, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char id[41];
     int stderr_text, status, started = open_started();
     struct revision r;
@@ -212,26 +207,12 @@ static void test_killed_run_does_not_block_the_next(void **state)
 }
 
 /* Other commits are at work, or are not this one's business. */
-static void test_worktrees_of_other_commits_stay(void **state)
+TEST_WITHIN(worktrees_of_other_commits_stay, scene_enter, unit_leave_folder)
 {
-    (void)state;
     char id[41];
     struct revision r;
     scene_commit(scene_builds, id);
     scene_shell("mkdir -p $GATE_CACHE/worktrees/" NO_COMMIT ".x");
     scene_resolve(id, &r);
     assert_int_equal(scene_worktrees(), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_one_build_at_a_time),
-        SCENE_TEST(test_waiting_for_another_build_ends),
-        SCENE_TEST(test_time_out),
-        SCENE_TEST(test_bad_time_out),
-        SCENE_TEST(test_killed_run_does_not_block_the_next),
-        SCENE_TEST(test_worktrees_of_other_commits_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

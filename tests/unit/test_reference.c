@@ -44,9 +44,8 @@ static void check(const struct kg_problem *p, const float *const *values,
 
 static const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};
 
-static void test_smoke_matmul(void **state)
+TEST(smoke_matmul)
 {
-    (void)state;
     const float *a = VALUES(1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1);
     for (size_t i = 0; i < 3; i++) {
         struct kg_problem gemm = gemm_like(KG_OP_GEMM, dtypes[i], 4, 1, 3);
@@ -56,34 +55,30 @@ static void test_smoke_matmul(void **state)
     }
 }
 
-static void test_gemm(void **state)
+TEST(gemm)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 2, 3, 2);
     check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(5, 6, 7, 8, 9, 10)),
           LIST(double, EXPECTED(21, 24, 27, 47, 54, 61)));
 }
 
 /* TF32 changes how a kernel may round its inputs, not what the answer is. */
-static void test_tf32_is_exact(void **state)
+TEST(tf32_is_exact)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 1);
     p.flags = KG_FLAG_TF32;
     check(&p, LIST(float, VALUES(0x1.000002p0f), VALUES(1)), LIST(double, EXPECTED(0x1.000002p0)));
 }
 
-static void test_linear_relu(void **state)
+TEST(linear_relu)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_BF16, 2, 3, 2);
     check(&p, LIST(float, VALUES(1, 2, -1, 0.5f), VALUES(1, 1, -3, 1, 0, -2), VALUES(0.5f, 0, 4)),
           LIST(double, EXPECTED(3.5, 0, 0, 0, 3.5, 3)));
 }
 
-static void test_linear_relu_keeps_nan(void **state)
+TEST(linear_relu_keeps_nan)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F32, 1, 1, 1);
     struct kg_signature s;
     struct kg_tensor in[3];
@@ -100,9 +95,8 @@ static void test_linear_relu_keeps_nan(void **state)
         free(in[i].data);
 }
 
-static void test_linear_relu_bwd(void **state)
+TEST(linear_relu_bwd)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F32, 2, 2, 3);
     /* Y is 0 and positive in the first row, so G = [0 2; 3 4]. */
     check(&p,
@@ -113,61 +107,54 @@ static void test_linear_relu_bwd(void **state)
 }
 
 /* Scores 0 and ln 3 weigh 1/4 and 3/4. */
-static void test_attention_softmax(void **state)
+TEST(attention_softmax)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F16, 0, 1, 1, 1, 2, 1);
     p.scale = log(3.0);
     check(&p, LIST(float, VALUES(1), VALUES(0, 1), VALUES(4, 8)), LIST(double, EXPECTED(7)));
 }
 
-static void test_attention_large_scores(void **state)
+TEST(attention_large_scores)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F32, 0, 1, 1, 1, 2, 1);
     p.scale = 1.0;
     check(&p, LIST(float, VALUES(1000), VALUES(100, 1), VALUES(5, 8)), LIST(double, EXPECTED(5)));
 }
 
 /* With Q = 0 a row is the mean of the V rows that it sees. */
-static void test_causal_more_keys(void **state)
+TEST(causal_more_keys)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 1, 1, 2, 4, 1);
     check(&p, LIST(float, VALUES(0, 0), VALUES(1, 2, 3, 4), VALUES(3, 6, 9, 30)),
           LIST(double, EXPECTED(6, 12)));
 }
 
 /* Four queries on two keys: the first two see none and are zero. */
-static void test_causal_more_queries(void **state)
+TEST(causal_more_queries)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 1, 1, 4, 2, 1);
     check(&p, LIST(float, VALUES(0, 0, 0, 0), VALUES(1, 2), VALUES(3, 5)),
           LIST(double, EXPECTED(0, 0, 3, 4)));
 }
 
-static void test_full_sees_all_keys(void **state)
+TEST(full_sees_all_keys)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F32, 0, 1, 1, 4, 2, 1);
     check(&p, LIST(float, VALUES(0, 0, 0, 0), VALUES(1, 2), VALUES(3, 5)),
           LIST(double, EXPECTED(4, 4, 4, 4)));
 }
 
 /* Query heads 0 and 1 read KV head 0, heads 2 and 3 read KV head 1. */
-static void test_grouped_heads(void **state)
+TEST(grouped_heads)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F16, 0, 4, 2, 1, 1, 2);
     check(&p,
           LIST(float, VALUES(1, 2, 3, 4, 5, 6, 7, 8), VALUES(1, 1, 2, 2), VALUES(10, 11, 20, 21)),
           LIST(double, EXPECTED(10, 11, 10, 11, 20, 21, 20, 21)));
 }
 
-static void test_batches(void **state)
+TEST(batches)
 {
-    (void)state;
     struct kg_problem p = attention(KG_F16, 0, 2, 2, 1, 1, 1);
     p.batch = 2;
     check(&p, LIST(float, VALUES(1, 1, 1, 1), VALUES(1, 1, 1, 1), VALUES(1, 2, 3, 4)),
@@ -205,9 +192,8 @@ static void check_paths_agree(const struct kg_problem *p, enum layout layout)
         free(in[i].data);
 }
 
-static void test_paths_agree(void **state)
+TEST(paths_agree)
 {
-    (void)state;
     struct kg_problem problems[] = {
         gemm_like(KG_OP_GEMM, KG_F16, 5, 7, 11),
         gemm_like(KG_OP_GEMV, KG_BF16, 9, 0, 17),
@@ -224,9 +210,8 @@ static void test_paths_agree(void **state)
         }
 }
 
-static void test_refuses_what_does_not_fit(void **state)
+TEST(refuses_what_does_not_fit)
 {
-    (void)state;
     struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 2, 2, 2), bad;
     struct kg_signature s;
     struct kg_tensor in[2], broken[2];
@@ -277,9 +262,8 @@ static void test_refuses_what_does_not_fit(void **state)
         free(in[i].data);
 }
 
-static void test_signature_limits(void **state)
+TEST(signature_limits)
 {
-    (void)state;
     struct kg_signature s;
     struct kg_problem p = attention(KG_F16, 0, 8, 2, 4, 4, 64);
     assert_true(kg_signature_of(&p, &s));
@@ -295,27 +279,4 @@ static void test_signature_limits(void **state)
     assert_false(kg_signature_of(&p, &s));
     p = attention(KG_F32, 0, KG_MAX_SIZE, 1, KG_MAX_SIZE, 1, KG_MAX_SIZE);
     assert_false(kg_signature_of(&p, &s));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smoke_matmul),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_tf32_is_exact),
-        cmocka_unit_test(test_linear_relu),
-        cmocka_unit_test(test_linear_relu_keeps_nan),
-        cmocka_unit_test(test_linear_relu_bwd),
-        cmocka_unit_test(test_attention_softmax),
-        cmocka_unit_test(test_attention_large_scores),
-        cmocka_unit_test(test_causal_more_keys),
-        cmocka_unit_test(test_causal_more_queries),
-        cmocka_unit_test(test_full_sees_all_keys),
-        cmocka_unit_test(test_grouped_heads),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_paths_agree),
-        cmocka_unit_test(test_refuses_what_does_not_fit),
-        cmocka_unit_test(test_signature_limits),
-    };
-    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }

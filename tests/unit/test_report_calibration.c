@@ -49,9 +49,8 @@ static cJSON *calibration_document(void)
     return document;
 }
 
-static void test_calibration(void **state)
+TEST(calibration)
 {
-    (void)state;
     cJSON *document = calibration_document();
     char *text = report_made(document, REPORT_TEXT, &report_plain);
     assert_golden("calibration.txt", text);
@@ -64,9 +63,8 @@ static void test_calibration(void **state)
     cJSON_Delete(document);
 }
 
-static void test_calibration_rates(void **state)
+TEST(calibration_rates)
 {
-    (void)state;
     static const struct {
         double red, decisions;
         const char *text;
@@ -87,9 +85,8 @@ static void test_calibration_rates(void **state)
 }
 
 /* The schema's most shares, in any order, and one case that has each twice. */
-static void test_calibration_shares(void **state)
+TEST(calibration_shares)
 {
-    (void)state;
     struct calibration c;
     struct document_calibrated cases[40];
     struct document_injected injected[40][2];
@@ -109,9 +106,8 @@ static void test_calibration_shares(void **state)
     calibration_release(&c);
 }
 
-static void test_large_calibration_in_markdown(void **state)
+TEST(large_calibration_in_markdown)
 {
-    (void)state;
     cJSON *document = calibration_document();
     cJSON *cases = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "calibration"), "cases");
     char id[200];
@@ -131,9 +127,8 @@ static void test_large_calibration_in_markdown(void **state)
     cJSON_Delete(document);
 }
 
-static void test_incomplete_cases(void **state)
+TEST(incomplete_cases)
 {
-    (void)state;
     cJSON *document = calibration_document(), *one;
     cJSON *list =
         cJSON_AddArrayToObject(cJSON_GetObjectItem(document, "calibration"), "incomplete");
@@ -161,16 +156,4 @@ static void test_incomplete_cases(void **state)
     assert_non_null(strstr(text, "\n- and 3 more\n"));
     free(text);
     cJSON_Delete(document);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_calibration_rates),
-        cmocka_unit_test(test_calibration_shares),
-        cmocka_unit_test(test_large_calibration_in_markdown),
-        cmocka_unit_test(test_incomplete_cases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

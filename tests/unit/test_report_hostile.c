@@ -63,9 +63,8 @@ static size_t count(const char *text, const char *needle)
     return n;
 }
 
-static void test_hostile_text_on_a_terminal(void **state)
+TEST(hostile_text_on_a_terminal)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
         cJSON *document = hostile_document(hostile_texts[i]);
         cJSON *sample = report_sample();
@@ -83,9 +82,8 @@ static void test_hostile_text_on_a_terminal(void **state)
     }
 }
 
-static void test_hostile_text_in_markdown(void **state)
+TEST(hostile_text_in_markdown)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
         cJSON *document = hostile_document(hostile_texts[i]);
         cJSON *sample = report_sample();
@@ -103,9 +101,8 @@ static void test_hostile_text_in_markdown(void **state)
     }
 }
 
-static void test_junit_is_xml(void **state)
+TEST(junit_is_xml)
 {
-    (void)state;
     static const char program[] =
         "import sys, xml.etree.ElementTree as E\n"
         "root = E.fromstring(sys.stdin.buffer.read())\n"
@@ -130,9 +127,8 @@ static void test_junit_is_xml(void **state)
     }
 }
 
-static void test_csv_is_csv(void **state)
+TEST(csv_is_csv)
 {
-    (void)state;
     static const char program[] =
         "import csv, io, sys\n"
         "text = sys.stdin.buffer.read().decode()\n"
@@ -155,9 +151,8 @@ static void test_csv_is_csv(void **state)
 }
 
 /* Beyond what the reader lets in: a report stands it all the same. */
-static void test_extreme_numbers(void **state)
+TEST(extreme_numbers)
 {
-    (void)state;
     static const double numbers[] = {5e-324, 1e-300, 1e300, 1.7976931348623157e308};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         const double x = numbers[i];
@@ -192,9 +187,8 @@ static void test_extreme_numbers(void **state)
     }
 }
 
-static void test_empty_document(void **state)
+TEST(empty_document)
 {
-    (void)state;
     cJSON *document = report_sample();
     cJSON_ReplaceItemInObjectCaseSensitive(document, "cases", cJSON_CreateArray());
     assert_fits_run_schema(document);
@@ -229,9 +223,8 @@ static cJSON *large_document(int n)
     return document;
 }
 
-static void test_markdown_stays_under_the_limit(void **state)
+TEST(markdown_stays_under_the_limit)
 {
-    (void)state;
     cJSON *document = large_document(10000);
     assert_fits_run_schema(document);
     char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
@@ -249,9 +242,8 @@ static void test_markdown_stays_under_the_limit(void **state)
     cJSON_Delete(document);
 }
 
-static void test_output_limit(void **state)
+TEST(output_limit)
 {
-    (void)state;
     cJSON *document = report_sample();
     struct document d = report_read(document);
     for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
@@ -263,19 +255,4 @@ static void test_output_limit(void **state)
     }
     document_release(&d);
     cJSON_Delete(document);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile_text_on_a_terminal),
-        cmocka_unit_test(test_hostile_text_in_markdown),
-        cmocka_unit_test(test_junit_is_xml),
-        cmocka_unit_test(test_csv_is_csv),
-        cmocka_unit_test(test_extreme_numbers),
-        cmocka_unit_test(test_empty_document),
-        cmocka_unit_test(test_markdown_stays_under_the_limit),
-        cmocka_unit_test(test_output_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void assert_silent(const cJSON *document, enum report_format format, cons
 }
 
 /* Also documents from before it was kept. */
-static void nothing_is_said_of_nothing(void **state)
+TEST(nothing_is_said_of_nothing)
 {
-    (void)state;
     cJSON *document = report_sample();
     for (int twice = 0; twice < 2; twice++) {
         assert_silent(document, REPORT_TEXT, "left out");
@@ -58,9 +57,8 @@ static void nothing_is_said_of_nothing(void **state)
     cJSON_Delete(document);
 }
 
-static void it_is_summed_over_the_cases(void **state)
+TEST(it_is_summed_over_the_cases)
 {
-    (void)state;
     static const char sums[] = "12 edge shapes not served, 2 layouts refused, 1 guard not offered "
                                "(no <&| memory), 2 shapes too large for their probes "
                                "(see 'gate verify --tier nightly')";
@@ -84,9 +82,8 @@ static void it_is_summed_over_the_cases(void **state)
 }
 
 /* What a provider or a baseline left out is not the candidate's. */
-static void only_the_candidate_counts(void **state)
+TEST(only_the_candidate_counts)
 {
-    (void)state;
     cJSON *arm, *document = report_sample();
     cJSON_ArrayForEach (arm, cJSON_GetObjectItem(sample_case(document, 0), "arms"))
         if (strcmp(json_string(arm, "role", ""), "candidate") != 0)
@@ -96,9 +93,8 @@ static void only_the_candidate_counts(void **state)
     cJSON_Delete(document);
 }
 
-static void a_case_of_one_shape_is_named(void **state)
+TEST(a_case_of_one_shape_is_named)
 {
-    (void)state;
     cJSON *document = report_sample();
     cJSON_AddBoolToObject(verify_of(document, 0), "own_shape_only", true);
     assert_fits_run_schema(document);
@@ -114,9 +110,8 @@ static void a_case_of_one_shape_is_named(void **state)
     cJSON_Delete(document);
 }
 
-static void many_of_them_are_counted(void **state)
+TEST(many_of_them_are_counted)
 {
-    (void)state;
     struct left_out_sums sums = {0};
     struct buf line;
     const struct document_verify verify = {.own_shape_only = YES};
@@ -130,9 +125,8 @@ static void many_of_them_are_counted(void **state)
     buf_release(&line);
 }
 
-static void the_most_thorough_tier_recommends_none(void **state)
+TEST(the_most_thorough_tier_recommends_none)
 {
-    (void)state;
     struct left_out_sums sums = {.too_large = 1, .most = true};
     struct buf line;
     buf_init(&line, 1000);
@@ -155,9 +149,8 @@ static void cover(cJSON *document, int i, const char *of, const char *name, doub
     cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(covered, of), name, n);
 }
 
-static void what_was_covered_is_told_by_class_and_op(void **state)
+TEST(what_was_covered_is_told_by_class_and_op)
 {
-    (void)state;
     cJSON *document = report_sample();
     assert_silent(document, REPORT_MARKDOWN, "What verification covered");
     cover(document, 0, "values", "nan_and_infinity", 0);
@@ -169,18 +162,4 @@ static void what_was_covered_is_told_by_class_and_op(void **state)
                 "| covered | class | attention_fwd | gemm |\n|:--|:--|--:|--:|\n"
                 "| values | faint keys | 12 | 0 |\n| layouts | odd rows | 0 | 3 |\n\n</details>\n");
     cJSON_Delete(document);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_said_of_nothing),
-        cmocka_unit_test(it_is_summed_over_the_cases),
-        cmocka_unit_test(only_the_candidate_counts),
-        cmocka_unit_test(a_case_of_one_shape_is_named),
-        cmocka_unit_test(many_of_them_are_counted),
-        cmocka_unit_test(the_most_thorough_tier_recommends_none),
-        cmocka_unit_test(what_was_covered_is_told_by_class_and_op),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

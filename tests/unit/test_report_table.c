@@ -9,9 +9,8 @@
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
 
-static void test_units(void **state)
+TEST(units)
 {
-    (void)state;
     static const struct {
         double ns;
         const char *text;
@@ -46,9 +45,8 @@ static void test_units(void **state)
     units_time(INT64_MAX, text);
 }
 
-static void test_widths(void **state)
+TEST(widths)
 {
-    (void)state;
     assert_int_equal(term_width("abc"), 3);
     assert_int_equal(term_width("\xc2\xb1"), 1);
     assert_int_equal(term_width("\xe5\xb9\x85\xe5\xba\x83"), 4);
@@ -57,9 +55,8 @@ static void test_widths(void **state)
     assert_int_equal(term_width("\xff"), 1);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
-    (void)state;
     static const struct table_column columns[] = {
         {"name", false, 0}, {"extra", true, 2}, {"n", true, 0}, {"last", false, 1}};
     static const struct report_style narrow = {.width = 20}, tiny = {.width = 3};
@@ -91,9 +88,8 @@ static void test_table(void **state)
     table_free(t);
 }
 
-static void test_colour_switch(void **state)
+TEST(colour_switch)
 {
-    (void)state;
     setenv("TERM", "xterm", 1);
     setenv("NO_COLOR", "1", 1);
     assert_false(term_has_colour(0));
@@ -106,15 +102,4 @@ static void test_colour_switch(void **state)
     assert_null(strchr(text, '\x1b'));
     free(text);
     cJSON_Delete(document);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_colour_switch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

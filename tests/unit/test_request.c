@@ -8,9 +8,8 @@
 #include "server/request/request.h"
 #include "tests/unit/unit.h"
 
-static void test_path_and_parameters(void **state)
+TEST(path_and_parameters)
 {
-    (void)state;
     struct request r;
     request_parse(&r, "/api/v1/trends?case=gemm%2Ffp16%2fa+b&device=x&empty=");
     assert_int_equal(r.fault_status, 0);
@@ -33,9 +32,8 @@ static void test_path_and_parameters(void **state)
     assert_string_equal(request_parameter(&r, "x"), "1&2=3");
 }
 
-static void test_refused_targets(void **state)
+TEST(refused_targets)
 {
-    (void)state;
     static const char *const bad[] = {
         "",      "x",      "*",         "http://a/",   "/%",      "/%1",        "/%1g", "/%00",
         "/\x01", "/\x7f",  "/%ff",      "/\xff",       "/%c0%80", "/%ed%a0%80", "/?a",  "/?=1",
@@ -51,9 +49,8 @@ static void test_refused_targets(void **state)
     }
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     char target[REQUEST_MAX_TARGET + 2];
     struct request r;
     memset(target, 'a', sizeof(target));
@@ -77,9 +74,8 @@ static void test_limits(void **state)
     }
 }
 
-static void test_tags(void **state)
+TEST(tags)
 {
-    (void)state;
     struct etag a = etag_of("abc", 3);
     struct etag b = etag_of("abd", 3);
     struct etag none = {""};
@@ -95,9 +91,8 @@ static void test_tags(void **state)
     assert_false(etag_matches(&none, ""));
 }
 
-static void test_json(void **state)
+TEST(json)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 4096);
     struct emit e = {.out = &out};
@@ -124,9 +119,8 @@ static void test_json(void **state)
     buf_release(&out);
 }
 
-static void test_problem(void **state)
+TEST(problem)
 {
-    (void)state;
     struct reply r;
     reply_init(&r);
     buf_puts(&r.body, "half an answ");
@@ -138,17 +132,4 @@ static void test_problem(void **state)
     assert_string_equal(r.body.data, "{\"type\":\"about:blank\",\"title\":\"Not Found\","
                                      "\"status\":404,\"detail\":\"There is no \\\"x\\\".\"}\n");
     reply_release(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_path_and_parameters),
-        cmocka_unit_test(test_refused_targets),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_tags),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_problem),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

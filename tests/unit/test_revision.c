@@ -12,9 +12,8 @@
 
 #define ENTRY(sha256, id) (&(struct baseline_entry){.library_sha256 = (sha256), .commit = (id)})
 
-static void test_file(void **state)
+TEST_WITHIN(file, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     char id[41];
     scene_commit(scene_builds, id);
@@ -36,9 +35,8 @@ static void test_file(void **state)
     assert_library_of(&r, id);
 }
 
-static void test_commits(void **state)
+TEST_WITHIN(commits, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     char first[41], second[41], abbreviated[13];
     scene_commit(scene_builds, first);
@@ -58,9 +56,8 @@ static void test_commits(void **state)
     assert_content("how", scene_builds);
 }
 
-static void test_from_a_folder_below(void **state)
+TEST_WITHIN(from_a_folder_below, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     char id[41];
     scene_commit(scene_builds, id);
@@ -72,9 +69,8 @@ static void test_from_a_folder_below(void **state)
     assert_no_worktree();
 }
 
-static void test_bad_names(void **state)
+TEST_WITHIN(bad_names, scene_enter, unit_leave_folder)
 {
-    (void)state;
     static const char *const names[] = {"nope",
                                         "HEAD~7",
                                         "HEAD:how",
@@ -115,9 +111,8 @@ static void test_bad_names(void **state)
     assert_builds(0);
 }
 
-static void test_unprintable_names(void **state)
+TEST_WITHIN(unprintable_names, scene_enter, unit_leave_folder)
 {
-    (void)state;
     static char too_long[2 * PATHS_MAX];
     memset(too_long, 'n', sizeof too_long - 1);
     const struct {
@@ -137,9 +132,8 @@ static void test_unprintable_names(void **state)
     }
 }
 
-static void test_without_git(void **state)
+TEST_WITHIN(without_git, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r;
     struct gate_error err = {0};
     char *path = strdup(getenv("PATH"));
@@ -153,9 +147,8 @@ static void test_without_git(void **state)
     free(path);
 }
 
-static void test_baseline(void **state)
+TEST_WITHIN(baseline, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision r, baseline;
     struct gate_error err = {0};
     char id[41];
@@ -182,9 +175,8 @@ static void test_baseline(void **state)
     assert_builds(2);
 }
 
-static void test_baseline_with_another_hash(void **state)
+TEST_WITHIN(baseline_with_another_hash, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision baseline;
     struct gate_error err = {0};
     char id[41];
@@ -200,9 +192,8 @@ static void test_baseline_with_another_hash(void **state)
                      GATE_USAGE);
 }
 
-static void test_baseline_that_does_not_build(void **state)
+TEST_WITHIN(baseline_that_does_not_build, scene_enter, unit_leave_folder)
 {
-    (void)state;
     struct revision baseline;
     struct gate_error err = {0};
     char id[41];
@@ -210,20 +201,4 @@ static void test_baseline_that_does_not_build(void **state)
     assert_int_equal(revision_resolve_baseline(ENTRY(ABC, id), RECIPE(LIBRARY), &baseline, &err),
                      GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "cannot be built here"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_file),
-        SCENE_TEST(test_commits),
-        SCENE_TEST(test_from_a_folder_below),
-        SCENE_TEST(test_bad_names),
-        SCENE_TEST(test_unprintable_names),
-        SCENE_TEST(test_without_git),
-        SCENE_TEST(test_baseline),
-        SCENE_TEST(test_baseline_with_another_hash),
-        SCENE_TEST(test_baseline_that_does_not_build),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,9 +92,8 @@ static double by_record(const char *arms, struct baseline_error record)
     return ratio;
 }
 
-static void a_jump_over_the_record_is_a_regression(void **state)
+TEST(a_jump_over_the_record_is_a_regression)
 {
-    (void)state;
     const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
     double same = by_record(CANDIDATE "3e-4" END, record);
     assert_true(same > 0.98 && same < 1); /* what other inputs may do to a quarter million */
@@ -103,9 +102,8 @@ static void a_jump_over_the_record_is_a_regression(void **state)
 }
 
 /* The inputs of this run made both twice as wrong, or half. */
-static void the_vendors_error_cancels_the_inputs(void **state)
+TEST(the_vendors_error_cancels_the_inputs)
 {
-    (void)state;
     struct baseline_error record = {
         .known = true, .rel_fro = 3e-4, .vendor_ratio = 1, .vendor = "cublas"};
     double same = by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record);
@@ -118,9 +116,8 @@ static void the_vendors_error_cancels_the_inputs(void **state)
     assert_true(by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record) > 2.9);
 }
 
-static void rounding_alone_is_no_jump(void **state)
+TEST(rounding_alone_is_no_jump)
 {
-    (void)state;
     const struct baseline_error exact = {.known = true};
     assert_true(by_record(CANDIDATE "2e-4" END, exact) < 1.1);
     assert_true(by_record(CANDIDATE "0" END, exact) == 0);
@@ -128,9 +125,8 @@ static void rounding_alone_is_no_jump(void **state)
 }
 
 /* Nothing is said where there is nothing to say it by. */
-static void what_is_not_known_is_no_jump(void **state)
+TEST(what_is_not_known_is_no_jump)
 {
-    (void)state;
     const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
     assert_true(by_record(CANDIDATE "9e-4" END, (struct baseline_error){.known = false}) == 0);
     assert_true(by_record(CANDIDATE "null" END, record) == 0);
@@ -146,9 +142,8 @@ static void what_is_not_known_is_no_jump(void **state)
 }
 
 /* With 16 outputs other inputs alone may do it. */
-static void few_outputs_are_luck(void **state)
+TEST(few_outputs_are_luck)
 {
-    (void)state;
     struct scene s;
     begin(&s, RUN_NUMBER, 4, CANDIDATE "2e-3" END);
     s.c.baseline.error = (struct baseline_error){.known = true, .rel_fro = 3e-4};
@@ -157,9 +152,8 @@ static void few_outputs_are_luck(void **state)
     assert_true(run_error_jumped(&s.run, &s.c));
 }
 
-static void beside_the_library_its_own_error_counts(void **state)
+TEST(beside_the_library_its_own_error_counts)
 {
-    (void)state;
     struct scene s;
     begin(&s, RUN_PAIRED, 4,
           "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 3e-3}},"
@@ -197,9 +191,8 @@ static const char small_jump[] = "[{\"role\": \"candidate\", \"verify\": {" OUTP
                             " {\"role\": \"baseline\", \"verify\": {" OUTPUTS("2e-5", "2e-5",
                                                                               "2e-6") "}}]";
 
-static void one_of_several_outputs_is_held_against_itself(void **state)
+TEST(one_of_several_outputs_is_held_against_itself)
 {
-    (void)state;
     struct scene s;
     begin_backward(&s, RUN_PAIRED, 4096, small_jump);
     assert_true(run_error_jumped(&s.run, &s.c));
@@ -218,9 +211,8 @@ static void one_of_several_outputs_is_held_against_itself(void **state)
     assert_true(ratio > 0.9 && ratio < 1.01);
 }
 
-static void the_worst_of_all_counts_where_one_side_has_no_outputs(void **state)
+TEST(the_worst_of_all_counts_where_one_side_has_no_outputs)
 {
-    (void)state;
     struct scene s;
     begin_backward(
         &s, RUN_PAIRED, 4096,
@@ -243,9 +235,8 @@ static void judge_and_note(enum run_mode mode, const char *arms, const char *not
     assert_string_equal(s.c.note, note);
 }
 
-static void what_is_not_compared_is_said(void **state)
+TEST(what_is_not_compared_is_said)
 {
-    (void)state;
     judge_and_note(RUN_NUMBER, CANDIDATE "9e-4" END,
                    "accuracy is not compared: the baseline has no error on record");
     judge_and_note(RUN_PAIRED, CANDIDATE "9e-4" END,
@@ -257,20 +248,4 @@ static void what_is_not_compared_is_said(void **state)
                    "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}},"
                    " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}}]",
                    "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_jump_over_the_record_is_a_regression),
-        cmocka_unit_test(the_vendors_error_cancels_the_inputs),
-        cmocka_unit_test(rounding_alone_is_no_jump),
-        cmocka_unit_test(what_is_not_known_is_no_jump),
-        cmocka_unit_test(few_outputs_are_luck),
-        cmocka_unit_test(beside_the_library_its_own_error_counts),
-        cmocka_unit_test(one_of_several_outputs_is_held_against_itself),
-        cmocka_unit_test(the_worst_of_all_counts_where_one_side_has_no_outputs),
-        cmocka_unit_test(what_is_not_compared_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static void read_log(const char *text, const char *patterns, struct sanitize_too
     fclose(log);
 }
 
-static void test_reports_are_counted(void **state)
+TEST(reports_are_counted)
 {
-    (void)state;
     static const char log[] = "========= COMPUTE-SANITIZER\n"
                               "kernel output\n"
                               "========= Invalid __shared__ read of size 2 bytes\n"
@@ -43,9 +42,8 @@ static void test_reports_are_counted(void **state)
     assert_int_equal(tool.errors, 4);
 }
 
-static void test_a_log_that_cannot_be_read(void **state)
+TEST(a_log_that_cannot_be_read)
 {
-    (void)state;
     struct sanitize_tool tool = {0};
     FILE *folder = fopen("/", "re");
     assert_non_null(folder);
@@ -53,9 +51,8 @@ static void test_a_log_that_cannot_be_read(void **state)
     fclose(folder);
 }
 
-static void test_a_report_that_comes_again_is_kept_once(void **state)
+TEST(a_report_that_comes_again_is_kept_once)
 {
-    (void)state;
     static const char log[] = "========= Race reported between Write access at one()+0x10\n"
                               "=========     and Read access at one()+0x20 [16 hazards]\n"
                               "========= Race reported between Write access at one()+0x10\n"
@@ -80,14 +77,4 @@ static void test_a_report_that_comes_again_is_kept_once(void **state)
     read_log(writes, NULL, &tool);
     assert_int_equal(tool.n_texts, 3);
     assert_int_equal(tool.texts[2].times, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reports_are_counted),
-        cmocka_unit_test(test_a_log_that_cannot_be_read),
-        cmocka_unit_test(test_a_report_that_comes_again_is_kept_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

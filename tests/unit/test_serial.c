@@ -19,31 +19,29 @@
             assert_int_equal(launch_, at);                                                         \
     } while (0)
 
-static void a_chain_is_serial(void **state)
+TEST(a_chain_is_serial)
 {
     static const struct serial_edge edges[] = {{2, 0, 0}, {0, 3, 0}, {3, 1, 0}};
     static const uint32_t last[] = {2, 3, 1};
     static const size_t each[] = {1, 2, 3}, in_two[] = {1, 3};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 4, edges, last, each);
     ASSERT_FOUND(SERIAL, 0, 4, edges, last, in_two);
 }
 
 /* 0 forks to 1 and 2, which 3 joins; so do 4 to 7. */
-static void what_forks_and_joins_within_a_launch_is_right(void **state)
+TEST(what_forks_and_joins_within_a_launch_is_right)
 {
     static const struct serial_edge edges[] = {{0, 1, 0}, {0, 2, 0}, {1, 3, 0},
                                                {2, 3, 0}, {3, 4, 0}, {4, 5, 0},
                                                {4, 6, 0}, {5, 7, 0}, {6, 7, 0}};
     static const uint32_t last[] = {3, 7};
     static const size_t ends[] = {1, 2};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 8, edges, last, ends);
 }
 
 /* Launches of one node on a stream of their own, 1, 3 and 5, joined by 0, 2 and 4: as it should be,
  * and where the third waits for the end of the first alone. */
-static void a_stream_that_waits_for_an_older_event_overlaps(void **state)
+TEST(a_stream_that_waits_for_an_older_event_overlaps)
 {
     static const struct serial_edge right[] = {{1, 0, 0}, {0, 3, 0}, {3, 2, 0}, {0, 2, 0},
                                                {2, 5, 0}, {5, 4, 0}, {2, 4, 0}};
@@ -51,98 +49,89 @@ static void a_stream_that_waits_for_an_older_event_overlaps(void **state)
                                                {0, 5, 0}, {5, 4, 0}, {2, 4, 0}};
     static const uint32_t last[] = {0, 2, 4};
     static const size_t ends[] = {1, 2, 3};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 6, right, last, ends);
     ASSERT_FOUND(SERIAL_OVERLAPS, 2, 6, older, last, ends);
 }
 
 /* 1 waits for nothing, and 2 joins it to 0. */
-static void a_stream_that_waits_for_nothing_overlaps(void **state)
+TEST(a_stream_that_waits_for_nothing_overlaps)
 {
     static const struct serial_edge edges[] = {{0, 2, 0}, {1, 2, 0}};
     static const uint32_t last[] = {0, 2};
     static const size_t ends[] = {1, 2};
-    (void)state;
     ASSERT_FOUND(SERIAL_OVERLAPS, 1, 3, edges, last, ends);
 }
 
 /* 1 is of the first launch, but only the second one waits for it. */
-static void work_that_is_joined_a_launch_late_overlaps(void **state)
+TEST(work_that_is_joined_a_launch_late_overlaps)
 {
     static const struct serial_edge edges[] = {
         {0, 1, 0}, {0, 2, 0}, {2, 3, 0}, {1, 4, 0}, {3, 4, 0}};
     static const uint32_t last[] = {2, 4};
     static const size_t ends[] = {1, 2};
-    (void)state;
     ASSERT_FOUND(SERIAL_OVERLAPS, 1, 5, edges, last, ends);
 }
 
 /* The first launch ends with 0 and 1, the second one with 2 and 3. */
-static void several_last_nodes_are_all_waited_for(void **state)
+TEST(several_last_nodes_are_all_waited_for)
 {
     static const struct serial_edge all[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}, {1, 3, 0}};
     static const struct serial_edge some[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}};
     static const struct serial_edge twice[] = {{0, 2, 0}, {1, 2, 0}, {0, 3, 0}, {0, 3, 0}};
     static const uint32_t last[] = {0, 1, 2, 3};
     static const size_t ends[] = {2, 4};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 4, all, last, ends);
     ASSERT_FOUND(SERIAL_OVERLAPS, 1, 4, some, last, ends);
     ASSERT_FOUND(SERIAL_OVERLAPS, 1, 4, twice, last, ends);
 }
 
 /* A stream that has been joined stays among the last nodes, and may do so for ever. */
-static void last_nodes_of_launches_before_do_not_count_again(void **state)
+TEST(last_nodes_of_launches_before_do_not_count_again)
 {
     static const struct serial_edge edges[] = {{0, 1, 0}, {0, 2, 0}, {1, 2, 0}};
     static const uint32_t last[] = {0, 0, 1, 0, 1, 2};
     static const size_t ends[] = {1, 3, 6};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 3, edges, last, ends);
 }
 
-static void a_launch_without_a_node_left_nothing(void **state)
+TEST(a_launch_without_a_node_left_nothing)
 {
     static const struct serial_edge edges[] = {{0, 1, 0}};
     static const uint32_t last[] = {0, 0, 1};
     static const size_t ends[] = {1, 2, 3}, none_first[] = {0, 3};
-    (void)state;
     ASSERT_FOUND(SERIAL_NOTHING, 1, 2, edges, last, ends);
     ASSERT_FOUND(SERIAL_NOTHING, 0, 2, edges, last, none_first);
 }
 
 /* As the gate's own delay: it must wait for the last launch. */
-static void what_comes_after_all_launches_is_one_more(void **state)
+TEST(what_comes_after_all_launches_is_one_more)
 {
     static const struct serial_edge after[] = {{0, 1, 0}, {1, 2, 0}},
                                     beside[] = {{0, 1, 0}, {0, 2, 0}};
     static const uint32_t last[] = {0, 1};
     static const size_t ends[] = {1, 2};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 3, after, last, ends);
     ASSERT_FOUND(SERIAL_OVERLAPS, 2, 3, beside, last, ends);
 }
 
-static void an_early_edge_may_not_lead_to_another_launch(void **state)
+TEST(an_early_edge_may_not_lead_to_another_launch)
 {
     static const struct serial_edge within[] = {{0, 1, 1}, {1, 2, 0}, {2, 3, 1}};
     static const struct serial_edge across[] = {{2, 3, 1}, {0, 1, 0}, {1, 2, 1}};
     static const uint32_t in_two[] = {1, 3}, each[] = {0, 1, 2, 3};
     static const size_t two[] = {1, 2}, four[] = {1, 2, 3, 4};
-    (void)state;
     ASSERT_FOUND(SERIAL, 0, 4, within, in_two, two);
     ASSERT_FOUND(SERIAL_EARLY, 1, 4, across, in_two, two);
     ASSERT_FOUND(SERIAL_EARLY, 2, 4, across, each, four);
 }
 
-static void what_is_no_graph_is_odd(void **state)
+TEST(what_is_no_graph_is_odd)
 {
     static const struct serial_edge round[] = {{0, 1, 0}, {1, 2, 0}, {2, 1, 0}};
     static const struct serial_edge far_from[] = {{0, 1, 0}, {9, 1, 0}};
     static const struct serial_edge far_to[] = {{0, 1, 0}, {0, UINT32_MAX, 0}};
     static const uint32_t last[] = {0, 2}, far_last[] = {0, 3};
     static const size_t ends[] = {1, 2};
-    (void)state;
     ASSERT_FOUND(SERIAL_ODD, 1, 3, round, last, ends);
     ASSERT_FOUND(SERIAL_ODD, 0, 3, far_from, last, ends);
     ASSERT_FOUND(SERIAL_ODD, 0, 3, far_to, last, ends);
@@ -212,11 +201,10 @@ static enum serial by_pairs(const struct made *m)
     return found;
 }
 
-static void it_finds_what_a_look_at_each_pair_does(void **state)
+TEST(it_finds_what_a_look_at_each_pair_does)
 {
     unsigned of_kind[SERIAL_NO_MEMORY + 1] = {0}, launch;
     struct made m;
-    (void)state;
     random_state = 4;
     for (int i = 0; i < GRAPHS; i++) {
         make(&m);
@@ -225,23 +213,4 @@ static void it_finds_what_a_look_at_each_pair_does(void **state)
         of_kind[expected]++;
     }
     assert_true(of_kind[SERIAL] > GRAPHS / 20 && of_kind[SERIAL_OVERLAPS] > GRAPHS / 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chain_is_serial),
-        cmocka_unit_test(what_forks_and_joins_within_a_launch_is_right),
-        cmocka_unit_test(a_stream_that_waits_for_an_older_event_overlaps),
-        cmocka_unit_test(a_stream_that_waits_for_nothing_overlaps),
-        cmocka_unit_test(work_that_is_joined_a_launch_late_overlaps),
-        cmocka_unit_test(several_last_nodes_are_all_waited_for),
-        cmocka_unit_test(last_nodes_of_launches_before_do_not_count_again),
-        cmocka_unit_test(a_launch_without_a_node_left_nothing),
-        cmocka_unit_test(what_comes_after_all_launches_is_one_more),
-        cmocka_unit_test(an_early_edge_may_not_lead_to_another_launch),
-        cmocka_unit_test(what_is_no_graph_is_odd),
-        cmocka_unit_test(it_finds_what_a_look_at_each_pair_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

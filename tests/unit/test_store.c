@@ -53,7 +53,7 @@ static bool see_text(void *context, const char *text, size_t len)
     return more(seen);
 }
 
-static void test_round_trip(void **state)
+TEST_WITHIN(round_trip, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -85,7 +85,7 @@ static void test_round_trip(void **state)
     free(seen);
 }
 
-static void test_same_run_twice(void **state)
+TEST_WITHIN(same_run_twice, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -114,7 +114,7 @@ static void test_same_run_twice(void **state)
     free(seen);
 }
 
-static void test_run_paging(void **state)
+TEST_WITHIN(run_paging, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -145,7 +145,7 @@ static void test_run_paging(void **state)
     free(seen);
 }
 
-static void test_run_prefix(void **state)
+TEST_WITHIN(run_prefix, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -228,7 +228,7 @@ static enum gate_status list_cases(struct store_fixture *f, struct store *s, con
     return store_cases(s, &query, see_case, tally, &page, &f->err);
 }
 
-static void test_cases(void **state)
+TEST_WITHIN(cases, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -276,7 +276,7 @@ static bool see_point(void *context, const struct store_point *row)
 #define ATTENTION "attention_fwd/fp16/b8-h16-s512-d64/causal"
 #define WRONG_LAST "attention_fwd/bf16/b4-h32-s2048-d128"
 
-static void test_trend(void **state)
+TEST_WITHIN(trend, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -320,7 +320,7 @@ static void test_trend(void **state)
 }
 
 /* A timing without a verification that passed never becomes a point. */
-static void test_unverified_is_not_a_point(void **state)
+TEST_WITHIN(unverified_is_not_a_point, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -366,7 +366,7 @@ static bool see_leader(void *context, const struct store_leader *row)
     return true;
 }
 
-static void test_leaderboard(void **state)
+TEST_WITHIN(leaderboard, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -399,7 +399,7 @@ static void test_leaderboard(void **state)
 }
 
 /* The baseline's library was measured too, faster than all; it is neither theirs nor ours. */
-static void test_baseline_is_a_line_and_no_rival(void **state)
+TEST_WITHIN(baseline_is_a_line_and_no_rival, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -438,7 +438,7 @@ static bool see_device(void *context, const struct store_device *row)
     return more(seen);
 }
 
-static void test_devices(void **state)
+TEST_WITHIN(devices, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -450,23 +450,4 @@ static void test_devices(void **state)
     assert_int_equal(seen->n, 2);
     store_close(s);
     free(seen);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),
-        TEST(test_same_run_twice),
-        TEST(test_run_paging),
-        TEST(test_run_prefix),
-        TEST(test_cases),
-        TEST(test_trend),
-        TEST(test_unverified_is_not_a_point),
-        TEST(test_leaderboard),
-        TEST(test_baseline_is_a_line_and_no_rival),
-        TEST(test_devices),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void assert_case(struct store_fixture *f, struct store *s, const char *br
     buf_release(&t.text);
 }
 
-static void test_newest_of_each_branch(void **state)
+TEST_WITHIN(newest_of_each_branch, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -85,7 +85,7 @@ static void test_newest_of_each_branch(void **state)
 }
 
 /* A result that comes late has all that one of the newest run has. */
-static void test_late_result_is_whole(void **state)
+TEST_WITHIN(late_result_is_whole, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -141,7 +141,7 @@ static bool see_branch(void *context, const struct store_branch *row)
     return true;
 }
 
-static void test_devices_runs_and_branches(void **state)
+TEST_WITHIN(devices_runs_and_branches, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -211,7 +211,7 @@ static void put_time(struct store_fixture *f, struct store *s, int index, const 
 }
 
 /* The fastest of a branch, whoever else was faster before or after. */
-static void test_leaders_of_branches(void **state)
+TEST_WITHIN(leaders_of_branches, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -229,17 +229,4 @@ static void test_leaders_of_branches(void **state)
     assert_leader(f, s, "none", "");
     store_close(s);
     assert_sound(f->path);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_newest_of_each_branch),
-        TEST(test_late_result_is_whole),
-        TEST(test_devices_runs_and_branches),
-        TEST(test_leaders_of_branches),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static bool see_document(void *context, const char *text, size_t len)
     return true;
 }
 
-static void test_thinning(void **state)
+TEST_WITHIN(thinning, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -101,7 +101,7 @@ static void test_thinning(void **state)
 
 /* ---- checks ---- */
 
-static void test_faults_are_found(void **state)
+TEST_WITHIN(faults_are_found, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     static const struct {
@@ -147,7 +147,7 @@ static void test_faults_are_found(void **state)
     assert_true(check(f, &faults) > 1);
 }
 
-static void test_damaged_pages_are_found(void **state)
+TEST_WITHIN(damaged_pages_are_found, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct faults faults;
@@ -171,7 +171,7 @@ static void backup_path(const struct store_fixture *f, char out[300])
 }
 
 /* In steps, with writes in between that the copy has too. */
-static void test_backup_of_the_writer(void **state)
+TEST_WITHIN(backup_of_the_writer, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store_backup *b = NULL;
@@ -199,7 +199,7 @@ static void test_backup_of_the_writer(void **state)
     assert_int_equal(check(f, &faults), 0);
 }
 
-static void test_backup_by_a_reader_and_back(void **state)
+TEST_WITHIN(backup_by_a_reader_and_back, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store_backup *b = NULL;
@@ -238,7 +238,7 @@ static void state_of(struct store_fixture *f, const char *path, struct store_sta
 }
 
 /* After a restore other writes may be counted to the same number: a tag must not name both. */
-static void test_no_two_copies_have_a_state_in_common(void **state)
+TEST_WITHIN(no_two_copies_have_a_state_in_common, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct faults faults = {0};
@@ -263,7 +263,7 @@ static void test_no_two_copies_have_a_state_in_common(void **state)
     store_close(s);
 }
 
-static void test_what_is_there_stays(void **state)
+TEST_WITHIN(what_is_there_stays, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store_backup *b = NULL;
@@ -289,7 +289,7 @@ static void test_what_is_there_stays(void **state)
     assert_sound(f->path);
 }
 
-static void test_a_damaged_backup_is_not_restored(void **state)
+TEST_WITHIN(a_damaged_backup_is_not_restored, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct faults faults = {0};
@@ -302,21 +302,4 @@ static void test_a_damaged_backup_is_not_restored(void **state)
     assert_int_equal(store_restore(f->path, path, note_fault, &faults, &f->err), GATE_IO);
     assert_int_equal(faults.n, 1);
     assert_int_equal(access(path, F_OK), -1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_thinning),
-        TEST(test_faults_are_found),
-        TEST(test_damaged_pages_are_found),
-        TEST(test_backup_of_the_writer),
-        TEST(test_backup_by_a_reader_and_back),
-        TEST(test_no_two_copies_have_a_state_in_common),
-        TEST(test_what_is_there_stays),
-        TEST(test_a_damaged_backup_is_not_restored),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static void assert_refused(struct store_fixture *f, const char *words)
     buf_release(&after);
 }
 
-static void test_other_schema_version(void **state)
+TEST_WITHIN(other_schema_version, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -89,7 +89,7 @@ static void test_other_schema_version(void **state)
 }
 
 /* As builds of between two releases have left them. */
-static void test_other_tables(void **state)
+TEST_WITHIN(other_tables, store_set_up, store_tear_down)
 {
     static const char *const changes[] = {
         "DROP TABLE webhook",
@@ -110,7 +110,7 @@ static void test_other_tables(void **state)
     store_close(open_store(f, STORE_READ_WRITE));
 }
 
-static void test_foreign_database(void **state)
+TEST_WITHIN(foreign_database, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     execute(f->path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");
@@ -119,7 +119,7 @@ static void test_foreign_database(void **state)
     assert_refused(f, "another program");
 }
 
-static void test_not_a_database(void **state)
+TEST_WITHIN(not_a_database, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     char long_text[8192];
@@ -133,7 +133,7 @@ static void test_not_a_database(void **state)
     assert_refused(f, "not a database");
 }
 
-static void test_truncated_file(void **state)
+TEST_WITHIN(truncated_file, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -155,7 +155,7 @@ static void test_truncated_file(void **state)
 /* A page of noise in the middle is an error, not a crash and not an answer. */
 /* A disk that fails while the log is moved into the file may leave a page of it half written. The
  * log has the whole one, and who opens the file then must not call it damaged. */
-static void test_half_a_page_beside_a_log(void **state)
+TEST_WITHIN(half_a_page_beside_a_log, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     int n;
@@ -174,7 +174,7 @@ static void test_half_a_page_beside_a_log(void **state)
     buf_release(&whole);
 }
 
-static void test_damaged_page(void **state)
+TEST_WITHIN(damaged_page, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -195,7 +195,7 @@ static void test_damaged_page(void **state)
     buf_release(&whole);
 }
 
-static void test_missing_and_empty(void **state)
+TEST_WITHIN(missing_and_empty, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = NULL;
@@ -218,7 +218,7 @@ static void test_missing_and_empty(void **state)
 }
 
 /* Names that mean something to SQLite are names of files to us. */
-static void test_odd_names(void **state)
+TEST_WITHIN(odd_names, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a b%20c?#&.db",
@@ -265,7 +265,7 @@ static bool refused_for_reading(struct store_fixture *f)
     return refused;
 }
 
-static void test_read_only_folder(void **state)
+TEST_WITHIN(read_only_folder, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     assert_int_equal(chmod(f->folder, 0555), 0);
@@ -295,7 +295,7 @@ static void assert_nothing_stored(struct store_fixture *f)
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM point"), 0);
 }
 
-static void test_case_twice_stores_nothing(void **state)
+TEST_WITHIN(case_twice_stores_nothing, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -335,7 +335,7 @@ static void assert_tables_refuse(struct store_fixture *f, struct store *s, enum 
     cJSON_Delete(run);
 }
 
-static void test_hostile_numbers(void **state)
+TEST_WITHIN(hostile_numbers, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -364,7 +364,7 @@ static void test_hostile_numbers(void **state)
     assert_sound(f->path);
 }
 
-static void test_strings_are_data(void **state)
+TEST_WITHIN(strings_are_data, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -376,7 +376,7 @@ static void test_strings_are_data(void **state)
     assert_int_equal(scalar(f->path, "SELECT subject = '''); DROP TABLE run; --' FROM run"), 1);
 }
 
-static void test_disk_full(void **state)
+TEST_WITHIN(disk_full, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -409,7 +409,7 @@ static bool put_under_file_limit(struct store_fixture *f)
     return refused;
 }
 
-static void test_write_that_fails_half_way(void **state)
+TEST_WITHIN(write_that_fails_half_way, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -438,7 +438,7 @@ static bool die_in_a_transaction(struct store_fixture *f)
     return true;
 }
 
-static void test_writer_that_is_killed(void **state)
+TEST_WITHIN(writer_that_is_killed, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -450,29 +450,4 @@ static void test_writer_that_is_killed(void **state)
     store_close(s);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM device"), 2);
     assert_sound(f->path);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_other_schema_version),
-        TEST(test_other_tables),
-        TEST(test_foreign_database),
-        TEST(test_not_a_database),
-        TEST(test_truncated_file),
-        TEST(test_half_a_page_beside_a_log),
-        TEST(test_damaged_page),
-        TEST(test_missing_and_empty),
-        TEST(test_odd_names),
-        TEST(test_read_only_folder),
-        TEST(test_case_twice_stores_nothing),
-        TEST(test_hostile_numbers),
-        TEST(test_strings_are_data),
-        TEST(test_disk_full),
-        TEST(test_write_that_fails_half_way),
-        TEST(test_writer_that_is_killed),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void assert_epochs(struct store_fixture *f, const char *epochs, const cha
     }
 }
 
-static void test_epochs_in_any_order(void **state)
+TEST_WITHIN(epochs_in_any_order, store_set_up, store_tear_down)
 {
     assert_epochs(*state, "aaaa", "10a ");
     assert_epochs(*state, "aabb", "10a 30b ");
@@ -103,7 +103,7 @@ static void assert_by_commit(struct store_fixture *f, struct store *s, int64_t p
 }
 
 /* The reader keeps the order from one trend to the next, and each run that comes changes it. */
-static void test_commits_are_ordered_by_their_first_run(void **state)
+TEST_WITHIN(commits_are_ordered_by_their_first_run, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -173,7 +173,7 @@ static void assert_baselines(struct store_fixture *f, struct store *s, const cha
     buf_release(&text);
 }
 
-static void test_baseline_log(void **state)
+TEST_WITHIN(baseline_log, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -198,7 +198,7 @@ static void test_baseline_log(void **state)
 
 /* A runner that lost its stored baselines takes what it measures as new ones: nobody accepted
  * those. */
-static void test_a_baseline_that_nobody_accepted_is_not_raised(void **state)
+TEST_WITHIN(a_baseline_that_nobody_accepted_is_not_raised, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -218,7 +218,7 @@ static bool add_case(void *context, const struct store_baseline_change *row)
 }
 
 /* The cases of a run are written in the order of their tracks, the log in that of the document. */
-static void test_baseline_log_is_in_the_order_of_the_document(void **state)
+TEST_WITHIN(baseline_log_is_in_the_order_of_the_document, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -269,7 +269,7 @@ static bool see_leader(void *context, const struct store_leader *row)
     return true;
 }
 
-static void test_late_runs_change_nothing_newer(void **state)
+TEST_WITHIN(late_runs_change_nothing_newer, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -308,7 +308,7 @@ static void test_late_runs_change_nothing_newer(void **state)
 
 /* ---- the same run of other bytes ---- */
 
-static void test_outcomes(void **state)
+TEST_WITHIN(outcomes, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -377,9 +377,8 @@ static size_t kept_of(int level, const char *name, bool random)
     return len;
 }
 
-static void test_packed_documents(void **state)
+TEST_WITHIN(packed_documents, store_set_up, store_tear_down)
 {
-    (void)state;
     assert_int_not_equal(kept_of(9, NULL, false), 0);
     /* These are packed anew: with a name in the head, and not worth keeping. */
     assert_int_equal(kept_of(9, "run.json", false), 0);
@@ -387,7 +386,7 @@ static void test_packed_documents(void **state)
     assert_int_equal(kept_of(9, NULL, true), 0);
 }
 
-static void test_what_a_point_does_not_have(void **state)
+TEST_WITHIN(what_a_point_does_not_have, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -421,7 +420,7 @@ static void test_what_a_point_does_not_have(void **state)
 }
 
 /* A range ends with its last time, whatever is read of the rows and however. */
-static void test_end_of_range(void **state)
+TEST_WITHIN(end_of_range, store_set_up, store_tear_down)
 {
     static const struct {
         bool levels_only, by_commit, raw;
@@ -461,7 +460,7 @@ static void test_end_of_range(void **state)
 }
 
 /* A series is drawn as what its newest point is, also where that one is out of the range. */
-static void test_role_of_a_series(void **state)
+TEST_WITHIN(role_of_a_series, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -491,7 +490,7 @@ static void test_role_of_a_series(void **state)
 }
 
 /* Runs of one millisecond are apart on pages too, and each comes once. */
-static void test_pages_of_one_time(void **state)
+TEST_WITHIN(pages_of_one_time, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -520,25 +519,4 @@ static void test_pages_of_one_time(void **state)
     }
     assert_string_equal(next, "");
     store_close(s);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_epochs_in_any_order),
-        TEST(test_commits_are_ordered_by_their_first_run),
-        TEST(test_baseline_log),
-        TEST(test_a_baseline_that_nobody_accepted_is_not_raised),
-        TEST(test_baseline_log_is_in_the_order_of_the_document),
-        TEST(test_late_runs_change_nothing_newer),
-        TEST(test_outcomes),
-        TEST(test_packed_documents),
-        TEST(test_what_a_point_does_not_have),
-        TEST(test_end_of_range),
-        TEST(test_role_of_a_series),
-        TEST(test_pages_of_one_time),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static bool write_beside(void *context, const struct store_run *row)
     return true;
 }
 
-static void test_reader_beside_writer(void **state)
+TEST_WITHIN(reader_beside_writer, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct beside b = {.f = f, .writer = open_store(f, STORE_READ_WRITE)};
@@ -56,7 +56,7 @@ static void test_reader_beside_writer(void **state)
 #define N_WRITERS 4
 
 /* All of them make the file, if they come first. */
-static void test_writers_take_turns(void **state)
+TEST_WITHIN(writers_take_turns, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     pid_t children[N_WRITERS];
@@ -91,7 +91,7 @@ static int64_t runs_in(const struct store_fixture *f)
     return scalar(f->path, "SELECT count(*) FROM run");
 }
 
-static void test_commit(void **state)
+TEST_WITHIN(commit, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -108,7 +108,7 @@ static void test_commit(void **state)
     assert_sound(f->path);
 }
 
-static void test_rollback(void **state)
+TEST_WITHIN(rollback, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -128,7 +128,7 @@ static void test_rollback(void **state)
 }
 
 /* One bad run costs itself only, also where it fails after its first rows. */
-static void test_bad_run_in_a_batch(void **state)
+TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -150,7 +150,7 @@ static void test_bad_run_in_a_batch(void **state)
 }
 
 /* The first of a batch is undone in a way of its own, unless somebody else wrote before it. */
-static void test_bad_run_comes_first(void **state)
+TEST_WITHIN(bad_run_comes_first, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -204,7 +204,7 @@ static void put_long(struct store_fixture *f, struct store *s, int index)
     free(text);
 }
 
-static void test_checkpoints_wait(void **state)
+TEST_WITHIN(checkpoints_wait, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -233,7 +233,7 @@ static void test_checkpoints_wait(void **state)
 }
 
 /* Who is busy lets the log grow, but not for ever. */
-static void test_checkpoints_of_the_busy(void **state)
+TEST_WITHIN(checkpoints_of_the_busy, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -253,7 +253,7 @@ static void test_checkpoints_of_the_busy(void **state)
  * SQLite ends the transaction by itself when the disk is full. What comes after in the batch must
  * not be written outside of it, and the commit must not claim that anything was stored.
  */
-static void test_batch_that_sqlite_ended(void **state)
+TEST_WITHIN(batch_that_sqlite_ended, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -269,7 +269,7 @@ static void test_batch_that_sqlite_ended(void **state)
 }
 
 /* A server starts while a long write of another process goes on; its own writes wait for theirs. */
-static void test_open_beside_a_writer(void **state)
+TEST_WITHIN(open_beside_a_writer, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -284,7 +284,7 @@ static void test_open_beside_a_writer(void **state)
     assert_sound(f->path);
 }
 
-static void test_misuse(void **state)
+TEST_WITHIN(misuse, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -296,24 +296,4 @@ static void test_misuse(void **state)
     assert_int_equal(store_batch_begin(reader, &f->err), GATE_INTERNAL);
     store_close(reader);
     store_close(s);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_reader_beside_writer),
-        TEST(test_writers_take_turns),
-        TEST(test_commit),
-        TEST(test_rollback),
-        TEST(test_bad_run_in_a_batch),
-        TEST(test_bad_run_comes_first),
-        TEST(test_checkpoints_wait),
-        TEST(test_checkpoints_of_the_busy),
-        TEST(test_open_beside_a_writer),
-        TEST(test_batch_that_sqlite_ended),
-        TEST(test_misuse),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static void has_id(const char *one_case, const char *id, double flops, double by
     suite_free(&s);
 }
 
-static void ids_flops_and_bytes(void **state)
+TEST(ids_flops_and_bytes)
 {
-    (void)state;
     has_id("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 4, \"n\": 5, \"k\": 6}",
            "gemm/fp16/m4-n5-k6", 2.0 * 4 * 5 * 6, 2.0 * (24 + 30 + 20));
     has_id("{\"op\": \"gemv\", \"dtype\": \"fp32\", \"m\": 4, \"k\": 6}", "gemv/fp32/m4-k6",
@@ -75,9 +74,8 @@ static void ids_flops_and_bytes(void **state)
 
 /* Visible pairs: 8 * 9 / 2 with Sq = Skv; 3 queries of 5 keys see 3 + 4 + 5; 5 queries of 3 keys
  * see 0 + 0 + 1 + 2 + 3. */
-static void causal_attention_counts_the_visible_pairs(void **state)
+TEST(causal_attention_counts_the_visible_pairs)
 {
-    (void)state;
     has_id(
         "{\"op\": \"attention_fwd\", \"dtype\": \"fp16\", \"b\": 1, \"h\": 1, \"s\": 8, \"d\": 1, "
         "\"causal\": true}",
@@ -91,11 +89,10 @@ static void causal_attention_counts_the_visible_pairs(void **state)
         "attention_fwd/fp16/b1-h1-sq5-s3-d1/causal", 4.0 * 6, 2.0 * (5 + 3 + 3 + 5));
 }
 
-static void scale_follows_the_head_dimension(void **state)
+TEST(scale_follows_the_head_dimension)
 {
     struct suite s;
     struct gate_error err = {0};
-    (void)state;
     assert_int_equal(load("{\"op\": \"attention_fwd\", \"dtype\": \"fp16\", \"b\": 1, \"h\": 1, "
                           "\"s\": 4, \"d\": 64}",
                           &s, &err),
@@ -106,9 +103,8 @@ static void scale_follows_the_head_dimension(void **state)
 
 #define GEMM(rest) "{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 2, \"n\": 2, \"k\": 1" rest "}"
 
-static void faults_name_file_line_and_column(void **state)
+TEST(faults_name_file_line_and_column)
 {
-    (void)state;
     refuses(GEMM(", \"mm\": 3"), "3:57", "mm");
     refuses(GEMM("") ",\n" GEMM(""), "4:1", "is there already");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 0, \"n\": 2, \"k\": 1}", "3:38",
@@ -130,11 +126,10 @@ static void faults_name_file_line_and_column(void **state)
             "3:8", "2^40");
 }
 
-static void literals_must_fit_their_tensor(void **state)
+TEST(literals_must_fit_their_tensor)
 {
     struct suite s;
     struct gate_error err = {0};
-    (void)state;
     refuses(GEMM(", \"inputs\": {\"a\": [1]}"), "3:73", "has 2 elements");
     refuses(GEMM(", \"inputs\": {\"c\": [1]}"), "3:73", "no input 'c'; it has a, b");
     refuses(GEMM(", \"expect\": {\"a\": [1]}"), "3:73", "no output 'a'; it has c");
@@ -148,20 +143,18 @@ static void literals_must_fit_their_tensor(void **state)
     suite_free(&s);
 }
 
-static void a_file_that_is_not_there_is_input_output(void **state)
+TEST(a_file_that_is_not_there_is_input_output)
 {
     struct suite s;
     struct gate_error err = {0};
-    (void)state;
     assert_int_equal(suite_load("/nonexistent/suite.json", &s, &err), GATE_IO);
     assert_non_null(strstr(err.message, "/nonexistent/suite.json"));
 }
 
-static void an_empty_or_truncated_file_is_usage(void **state)
+TEST(an_empty_or_truncated_file_is_usage)
 {
     struct suite s;
     struct gate_error err = {0};
-    (void)state;
     assert_int_equal(file_write_atomic(path, "", 0, &err), GATE_OK);
     assert_int_equal(suite_load(path, &s, &err), GATE_USAGE);
     assert_int_equal(file_write_atomic(path, "{\"schema\"", 9, &err), GATE_OK);
@@ -169,11 +162,10 @@ static void an_empty_or_truncated_file_is_usage(void **state)
     refuses("", "2:11", "must have 1 to 10000 items");
 }
 
-static void a_filter_keeps_what_matches(void **state)
+TEST(a_filter_keeps_what_matches)
 {
     struct suite s;
     struct gate_error err = {0};
-    (void)state;
     assert_int_equal(
         load(GEMM("") ", {\"op\": \"gemv\", \"dtype\": \"fp16\", \"m\": 2, \"k\": 1}", &s, &err),
         GATE_OK);
@@ -197,26 +189,11 @@ static void shipped_suites_load(const char *name, size_t at_least)
     suite_free(&s);
 }
 
-static void the_shipped_suites_are_valid(void **state)
+TEST(the_shipped_suites_are_valid)
 {
-    (void)state;
     shipped_suites_load("canonical", 54);
     shipped_suites_load("host", 15);
     shipped_suites_load("smoke", 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_flops_and_bytes),
-        cmocka_unit_test(causal_attention_counts_the_visible_pairs),
-        cmocka_unit_test(scale_follows_the_head_dimension),
-        cmocka_unit_test(faults_name_file_line_and_column),
-        cmocka_unit_test(literals_must_fit_their_tensor),
-        cmocka_unit_test(a_file_that_is_not_there_is_input_output),
-        cmocka_unit_test(an_empty_or_truncated_file_is_usage),
-        cmocka_unit_test(a_filter_keeps_what_matches),
-        cmocka_unit_test(the_shipped_suites_are_valid),
-    };
-    return cmocka_run_group_tests(tests, make_path, NULL);
-}
+TESTS_WITHIN(make_path, NULL)

@@ -24,7 +24,7 @@ static struct tagger *open_tagger(struct store_fixture *f)
 
 /* The write is not the store's own, so the tagger cannot have counted it; and it is quick, so that
  * the tag before it is still believed. */
-static void the_tag_after_a_renewal_is_of_the_newest_state(void **state)
+TEST_WITHIN(the_tag_after_a_renewal_is_of_the_newest_state, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct tagger *t = open_tagger(f);
@@ -43,7 +43,7 @@ static void the_tag_after_a_renewal_is_of_the_newest_state(void **state)
 }
 
 /* A connection notices what another one wrote with its next read, and once. */
-static void news_are_seen_once(void **state)
+TEST_WITHIN(news_are_seen_once, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store_state seen;
@@ -60,22 +60,10 @@ static void news_are_seen_once(void **state)
     store_close(s);
 }
 
-static void addresses_have_tags_of_their_own(void **state)
+TEST_WITHIN(addresses_have_tags_of_their_own, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct tagger *t = open_tagger(f);
     assert_string_not_equal(tag_of(f, t, "/runs").text, tag_of(f, t, "/runs?limit=1").text);
     tagger_close(t);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_tag_after_a_renewal_is_of_the_newest_state),
-        TEST(news_are_seen_once),
-        TEST(addresses_have_tags_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,10 +47,9 @@ static void expect(const char *folder, const char *elsewhere)
     }
 }
 
-static void test_order(void **state)
+TEST_WITHIN(order, unit_enter_folder, unit_leave_folder)
 {
     char search[2 * PATHS_MAX], elsewhere[PATHS_MAX];
-    (void)state;
     snprintf(elsewhere, sizeof elsewhere, "%s/own-*/" NAME, unit_folder);
     setenv("CUDA_HOME", unit_folder, 1);
     setenv("PATH", "", 1);
@@ -71,12 +70,4 @@ static void test_order(void **state)
     assert_int_equal(chmod(in_folder("on-path/" NAME), 0600), 0);
     if (access(in_folder("on-path/" NAME), X_OK))
         expect("own-2.8", elsewhere);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_order, unit_enter_folder, unit_leave_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

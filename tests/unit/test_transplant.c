@@ -274,7 +274,7 @@ static bool holds(const struct estimate *e, double value)
     return e->lo <= value && value <= e->hi;
 }
 
-static void the_slow_node_carries_the_slowdown(void **state)
+TEST_WITHIN(the_slow_node_carries_the_slowdown, open_device, close_device)
 {
     static const double slower[] = {0.05, 0.2};
     for (unsigned at = 0; at < 3; at++)
@@ -298,7 +298,7 @@ static void the_slow_node_carries_the_slowdown(void **state)
 }
 
 /* Who gains hides what another loses: each has its own figure. */
-static void a_faster_node_beside_a_slower_one(void **state)
+TEST_WITHIN(a_faster_node_beside_a_slower_one, open_device, close_device)
 {
     struct transplant t;
     sides[CANDIDATE].ns[0] = 700;
@@ -310,7 +310,7 @@ static void a_faster_node_beside_a_slower_one(void **state)
 }
 
 /* The node is 10 % in one company and 30 % in the other. */
-static void the_interval_holds_what_both_hybrids_saw(void **state)
+TEST_WITHIN(the_interval_holds_what_both_hybrids_saw, open_device, close_device)
 {
     struct transplant t;
     sides[CANDIDATE].ns[0] = 1300;
@@ -322,7 +322,7 @@ static void the_interval_holds_what_both_hybrids_saw(void **state)
     assert_true(holds(&t.document.nodes[0].carries, 1300.0 / 1000 - 1e-6));
 }
 
-static void nodes_that_do_not_correspond_are_listed(void **state)
+TEST_WITHIN(nodes_that_do_not_correspond_are_listed, open_device, close_device)
 {
     struct transplant t;
     sides[BASELINE].n = 2;
@@ -338,7 +338,7 @@ static void nodes_that_do_not_correspond_are_listed(void **state)
     assert_int_equal(script.hybrid_runs, 0);
 }
 
-static void a_node_that_does_not_fit_says_so_and_the_others_are_timed(void **state)
+TEST_WITHIN(a_node_that_does_not_fit_says_so_and_the_others_are_timed, open_device, close_device)
 {
     struct transplant t;
     script.refused = 1;
@@ -353,7 +353,7 @@ static void a_node_that_does_not_fit_says_so_and_the_others_are_timed(void **sta
 }
 
 /* Its outputs are looked at once, and it is run no more. */
-static void a_wrong_hybrid_is_not_timed(void **state)
+TEST_WITHIN(a_wrong_hybrid_is_not_timed, open_device, close_device)
 {
     struct transplant t;
     sides[CANDIDATE].factor = 2;
@@ -369,7 +369,7 @@ static void a_wrong_hybrid_is_not_timed(void **state)
 }
 
 /* What a node finds there is of the same kernel on other inputs. */
-static void what_is_left_of_another_launch_is_wrong(void **state)
+TEST_WITHIN(what_is_left_of_another_launch_is_wrong, open_device, close_device)
 {
     struct device *d = *state;
     sides[CANDIDATE].own_scratch = sides[BASELINE].own_scratch = true;
@@ -383,7 +383,7 @@ static void what_is_left_of_another_launch_is_wrong(void **state)
     }
 }
 
-static void a_hybrid_that_spoils_the_device_ends_it(void **state)
+TEST_WITHIN(a_hybrid_that_spoils_the_device_ends_it, open_device, close_device)
 {
     struct transplant t;
     struct gate_error err = {0};
@@ -393,7 +393,7 @@ static void a_hybrid_that_spoils_the_device_ends_it(void **state)
     assert_int_equal(script.hybrid_runs, 1);
 }
 
-static void a_device_without_nodes_says_so(void **state)
+TEST_WITHIN(a_device_without_nodes_says_so, open_device, close_device)
 {
     static struct device_backend backend;
     struct device *d = *state;
@@ -404,22 +404,4 @@ static void a_device_without_nodes_says_so(void **state)
     assert_int_equal(operate(state, &t, NULL), GATE_OK);
     assert_non_null(strstr(t.document.message, "no nodes"));
     assert_int_equal(t.document.n_nodes, 0);
-}
-
-#define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_DEVICE(the_slow_node_carries_the_slowdown),
-        ON_DEVICE(a_faster_node_beside_a_slower_one),
-        ON_DEVICE(the_interval_holds_what_both_hybrids_saw),
-        ON_DEVICE(nodes_that_do_not_correspond_are_listed),
-        ON_DEVICE(a_node_that_does_not_fit_says_so_and_the_others_are_timed),
-        ON_DEVICE(a_wrong_hybrid_is_not_timed),
-        ON_DEVICE(what_is_left_of_another_launch_is_wrong),
-        ON_DEVICE(a_hybrid_that_spoils_the_device_ends_it),
-        ON_DEVICE(a_device_without_nodes_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

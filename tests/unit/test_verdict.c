@@ -5,7 +5,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void the_first_of_2_1_4_3_wins(void **state)
+TEST(the_first_of_2_1_4_3_wins)
 {
     static const struct {
         enum verdict present[3];
@@ -18,7 +18,6 @@ static void the_first_of_2_1_4_3_wins(void **state)
         {{VERDICT_REGRESSION, VERDICT_ENVIRONMENT, VERDICT_NO_VERDICT}, 1, VERDICT_REGRESSION},
         {{VERDICT_REGRESSION, VERDICT_WRONG, VERDICT_ENVIRONMENT}, 2, VERDICT_WRONG},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t counts[VERDICT_COUNT] = {0};
         for (size_t j = 0; j < 3; j++)
@@ -28,22 +27,12 @@ static void the_first_of_2_1_4_3_wins(void **state)
     }
 }
 
-static void names_are_those_of_the_schema(void **state)
+TEST(names_are_those_of_the_schema)
 {
-    (void)state;
     assert_string_equal(verdict_name(VERDICT_PASS), "pass");
     assert_string_equal(verdict_name(VERDICT_IMPROVEMENT), "improvement");
     assert_string_equal(verdict_name(VERDICT_REGRESSION), "regression");
     assert_string_equal(verdict_name(VERDICT_WRONG), "wrong");
     assert_string_equal(verdict_name(VERDICT_NO_VERDICT), "no-verdict");
     assert_string_equal(verdict_name(VERDICT_ENVIRONMENT), "environment");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_of_2_1_4_3_wins),
-        cmocka_unit_test(names_are_those_of_the_schema),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,16 +46,14 @@ static const char *said(struct matrix *m, bool exact)
     return text;
 }
 
-static void test_equal_is_right(void **state)
+TEST(equal_is_right)
 {
-    (void)state;
     assert_string_equal(said(ones(), false), "");
     assert_string_equal(said(ones(), true), "");
 }
 
-static void test_one_bit_is_not_exact(void **state)
+TEST(one_bit_is_not_exact)
 {
-    (void)state;
     struct matrix *m = ones();
     m->got[5 * COLUMNS + 7] = nextafterf(m->got[5 * COLUMNS + 7], 2);
     assert_non_null(strstr(said(m, true), "1 of 60000 elements are not exactly"));
@@ -66,9 +64,8 @@ static void test_one_bit_is_not_exact(void **state)
 
 /* Of one element that nearly cancelled, by the size that it has as a rule; as it is when unknown.
  */
-static void test_a_sum_that_cancelled(void **state)
+TEST(a_sum_that_cancelled)
 {
-    (void)state;
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 4096);
     const struct problem_tensor about = {"c", true, 2, {1, 1}};
     const double reference = 0.05;
@@ -85,10 +82,9 @@ static void test_a_sum_that_cancelled(void **state)
 
 /* One large element in another row: what rounding to whole units of 2^-24 adds to a row of a few
  * units is right, and three units more are not. */
-static void test_a_row_of_subnormal_numbers(void **state)
+TEST(a_row_of_subnormal_numbers)
 {
     enum { WIDTH = 64 };
-    (void)state;
     const struct kg_problem p = {
         .op = KG_OP_ATTENTION_FWD, .dtype = KG_F16, .batch = 1, .heads = 2, .head_dim = WIDTH};
     const struct problem_tensor about = {"o", true, 2, {2, WIDTH}};
@@ -112,18 +108,16 @@ static void test_a_row_of_subnormal_numbers(void **state)
 }
 
 /* The limit for fp32 is 1e-5: these errors are below it as a share of the whole. */
-static void test_an_error_in_one_row(void **state)
+TEST(an_error_in_one_row)
 {
-    (void)state;
     struct matrix *m = ones();
     for (int j = 0; j < COLUMNS; j++)
         m->got[299 * COLUMNS + j] *= 1 + 5e-5f;
     assert_non_null(strstr(said(m, false), "of row 299 is over the limit"));
 }
 
-static void test_an_error_in_one_tile(void **state)
+TEST(an_error_in_one_tile)
 {
-    (void)state;
     struct matrix *m = ones();
     /* 72 of 200 columns and 44 of 300 rows: rows and the whole stay below their limits. */
     for (int i = 256; i < ROWS; i++)
@@ -133,9 +127,8 @@ static void test_an_error_in_one_tile(void **state)
 }
 
 /* A row of 200 hides one element that is off by a 5,000th; as one of an attention it may be. */
-static void test_an_error_in_one_element(void **state)
+TEST(an_error_in_one_element)
 {
-    (void)state;
     struct matrix *m = ones();
     m->got[200 * COLUMNS + 3] *= 1 + 1.5e-4f;
     assert_string_equal(said(m, false), "");
@@ -150,9 +143,8 @@ static void test_an_error_in_one_element(void **state)
     assert_string_equal(said(m, false), "");
 }
 
-static void test_where_it_is_wrong(void **state)
+TEST(where_it_is_wrong)
 {
-    (void)state;
     struct matrix *m = ones();
     m->got[130 * COLUMNS + 150] = 3;
     m->got[131 * COLUMNS] = 3;
@@ -161,9 +153,8 @@ static void test_where_it_is_wrong(void **state)
                                            "got 3"));
 }
 
-static void test_nan_is_never_right(void **state)
+TEST(nan_is_never_right)
 {
-    (void)state;
     for (int exact = 0; exact < 2; exact++) {
         struct matrix *m = ones();
         m->got[17] = NAN;
@@ -171,9 +162,8 @@ static void test_nan_is_never_right(void **state)
     }
 }
 
-static void test_nan_where_one_is_due(void **state)
+TEST(nan_where_one_is_due)
 {
-    (void)state;
     struct matrix *m = ones();
     m->reference[17] = NAN;
     m->got[17] = NAN;
@@ -186,9 +176,8 @@ static void test_nan_where_one_is_due(void **state)
 }
 
 /* fp64 has an infinity from an input alone, which a kernel may have split into parts. */
-static void test_an_infinite_input_may_become_nan(void **state)
+TEST(an_infinite_input_may_become_nan)
 {
-    (void)state;
     struct matrix *m = ones();
     m->reference[18] = -INFINITY;
     m->got[18] = NAN;
@@ -204,9 +193,8 @@ static void test_an_infinite_input_may_become_nan(void **state)
 }
 
 /* One element that is far off, and by itself within the norms, hides none of those behind it. */
-static void test_nothing_hides_a_swallowed_nan(void **state)
+TEST(nothing_hides_a_swallowed_nan)
 {
-    (void)state;
     struct matrix *m = ones();
     m->got[5] += 1e-4f;
     m->reference[17] = NAN;
@@ -226,9 +214,8 @@ static void test_nothing_hides_a_swallowed_nan(void **state)
 }
 
 /* Of 16 bits: cut off is half a unit towards zero on average, rounded to nearest none. */
-static void test_what_is_cut_off_has_a_bias(void **state)
+TEST(what_is_cut_off_has_a_bias)
 {
-    (void)state;
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_BF16, 40, 40, 40);
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
     uint16_t got[1600];
@@ -249,24 +236,4 @@ static void test_what_is_cut_off_has_a_bias(void **state)
         assert_int_equal(compare_is_right(&look, text, sizeof text), cut != 1);
         assert_int_equal(strstr(text, "towards zero") != NULL, cut == 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_is_right),
-        cmocka_unit_test(test_one_bit_is_not_exact),
-        cmocka_unit_test(test_a_sum_that_cancelled),
-        cmocka_unit_test(test_a_row_of_subnormal_numbers),
-        cmocka_unit_test(test_an_error_in_one_row),
-        cmocka_unit_test(test_an_error_in_one_tile),
-        cmocka_unit_test(test_an_error_in_one_element),
-        cmocka_unit_test(test_where_it_is_wrong),
-        cmocka_unit_test(test_nan_is_never_right),
-        cmocka_unit_test(test_nan_where_one_is_due),
-        cmocka_unit_test(test_an_infinite_input_may_become_nan),
-        cmocka_unit_test(test_nothing_hides_a_swallowed_nan),
-        cmocka_unit_test(test_what_is_cut_off_has_a_bias),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,11 +50,10 @@ static void skip_unless_offered(struct scene *s)
     skip();
 }
 
-static void rows_are_far_apart(void **state)
+TEST(rows_are_far_apart)
 {
     const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F16, 500, 600, 700);
     struct scene s = set_up(&p);
-    (void)state;
     skip_unless_offered(&s);
     assert_true(s.args.in[0].stride[0] == FAR && s.args.in[0].stride[1] == 1);
     assert_true(s.args.in[1].stride[0] == FAR && s.args.out[0].stride[0] == FAR);
@@ -64,11 +63,10 @@ static void rows_are_far_apart(void **state)
     tear_down(&s);
 }
 
-static void heads_are_far_apart(void **state)
+TEST(heads_are_far_apart)
 {
     const struct kg_problem p = attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 512, 512, 64);
     struct scene s = set_up(&p);
-    (void)state;
     skip_unless_offered(&s);
     const struct kg_tensor *q = &s.args.in[0];
     assert_true(q->shape[0] > 1 && q->shape[1] > 1);
@@ -77,11 +75,10 @@ static void heads_are_far_apart(void **state)
     tear_down(&s);
 }
 
-static void what_goes_there_comes_back(void **state)
+TEST(what_goes_there_comes_back)
 {
     const struct kg_problem p = attention(KG_BF16, 0, 4, 4, 1, 512, 128);
     struct scene s = set_up(&p);
-    (void)state;
     skip_unless_offered(&s);
     unsigned char *before = malloc(s.image.size);
     assert_non_null(before);
@@ -103,11 +100,10 @@ static void what_goes_there_comes_back(void **state)
 }
 
 /* A limit of the address space is no fault of a kernel. */
-static void without_addresses_none_are_offered(void **state)
+TEST(without_addresses_none_are_offered)
 {
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 500, 600, 700);
     struct rlimit before, now;
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* it needs more itself */
 #endif
@@ -122,15 +118,4 @@ static void without_addresses_none_are_offered(void **state)
     assert_int_equal(s.err.status, GATE_ENVIRONMENT);
     assert_non_null(strstr(s.err.message, "GiB of addresses"));
     tear_down(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_far_apart),
-        cmocka_unit_test(heads_are_far_apart),
-        cmocka_unit_test(what_goes_there_comes_back),
-        cmocka_unit_test(without_addresses_none_are_offered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,40 +102,25 @@ static const char *verify(enum fault f, uint32_t flags)
     return arm.verification.message;
 }
 
-static void who_does_the_same_is_right(void **state)
+TEST(who_does_the_same_is_right)
 {
-    (void)state;
     assert_string_equal(verify(NONE, 0), "");
 }
 
-static void who_does_nothing_is_found(void **state)
+TEST(who_does_nothing_is_found)
 {
-    (void)state;
     assert_non_null(strstr(verify(IDLE, 0), "right when launched, wrong when replayed"));
     assert_non_null(strstr(verify(IDLE, KG_KERNEL_NONDETERMINISTIC), "wrong when replayed"));
 }
 
-static void other_bits_are_found_unless_they_are_declared(void **state)
+TEST(other_bits_are_found_unless_they_are_declared)
 {
-    (void)state;
     assert_non_null(strstr(verify(OTHER_BITS, 0), "gives other bits when replayed"));
     assert_string_equal(verify(OTHER_BITS, KG_KERNEL_NONDETERMINISTIC), "");
 }
 
-static void what_else_it_writes_is_found(void **state)
+TEST(what_else_it_writes_is_found)
 {
-    (void)state;
     assert_non_null(strstr(verify(OUT_OF_BOUNDS, 0), "red zone behind tensor 'c'"));
     assert_non_null(strstr(verify(INPUT, 0), "an input is not what it was"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_does_the_same_is_right),
-        cmocka_unit_test(who_does_nothing_is_found),
-        cmocka_unit_test(other_bits_are_found_unless_they_are_declared),
-        cmocka_unit_test(what_else_it_writes_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

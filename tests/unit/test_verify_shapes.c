@@ -85,18 +85,16 @@ static struct suite canonical(void)
     return suite;
 }
 
-static void test_they_are_as_large_as_the_problem(void **state)
+TEST(they_are_as_large_as_the_problem)
 {
     struct suite suite = canonical();
-    (void)state;
     for (size_t i = 0; i < suite.n_cases; i++)
         check_neighbours(&suite.cases[i].problem);
     suite_free(&suite);
 }
 
-static void test_odd_problems_have_some_too(void **state)
+TEST(odd_problems_have_some_too)
 {
-    (void)state;
     const struct kg_problem problems[] = {
         gemm_like(KG_OP_GEMM, KG_F16, 300, 8192, 1 << 20),
         gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
@@ -112,10 +110,9 @@ static void test_odd_problems_have_some_too(void **state)
 }
 
 /* What a kernel of large problems forgets shows in the commit tier: a tail in every dimension. */
-static void test_the_first_ones_have_tails(void **state)
+TEST(the_first_ones_have_tails)
 {
     struct suite suite = canonical();
-    (void)state;
     for (size_t i = 0; i < suite.n_cases; i++) {
         const struct kg_problem *own = &suite.cases[i].problem;
         struct kg_problem near[SHAPES_OWN_SIZE_MAX];
@@ -130,10 +127,9 @@ static void test_the_first_ones_have_tails(void **state)
 }
 
 /* Kernels that load whole 16 bytes of a row, or hold all keys of a head, find one for them. */
-static void test_one_of_the_first_keeps_what_fast_kernels_ask(void **state)
+TEST(one_of_the_first_keeps_what_fast_kernels_ask)
 {
     struct suite suite = canonical();
-    (void)state;
     for (size_t i = 0; i < suite.n_cases; i++) {
         const struct kg_problem *own = &suite.cases[i].problem;
         struct kg_problem near[SHAPES_OWN_SIZE_MAX];
@@ -147,11 +143,10 @@ static void test_one_of_the_first_keeps_what_fast_kernels_ask(void **state)
 }
 
 /* Under a second at 10 TFLOP/s in fp64. */
-static void test_the_canonical_suite_pays_little(void **state)
+TEST(the_canonical_suite_pays_little)
 {
     struct suite suite = canonical();
     double flops = 0;
-    (void)state;
     for (size_t i = 0; i < suite.n_cases; i++) {
         struct kg_problem near[SHAPES_OWN_SIZE_MAX];
         shapes_of_own_size(&suite.cases[i].problem, FLOPS, near);
@@ -162,9 +157,8 @@ static void test_the_canonical_suite_pays_little(void **state)
     assert_true(flops > 0 && flops < 9e12);
 }
 
-static void test_neighbours_are_problems(void **state)
+TEST(neighbours_are_problems)
 {
-    (void)state;
     const struct kg_problem problems[] = {
         gemm_like(KG_OP_GEMM, KG_F16, 4096, 8192, 1 << 20),
         gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
@@ -193,9 +187,8 @@ static void test_neighbours_are_problems(void **state)
 }
 
 /* Other seeds have other shapes, but for the fixed ones; 100 of them meet most classes. */
-static void test_drawn_shapes_follow_the_seed(void **state)
+TEST(drawn_shapes_follow_the_seed)
 {
-    (void)state;
     const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
     struct kg_problem one[SHAPES_MAX], other[SHAPES_MAX];
     const struct shapes_plan plan = {20, 80, 0, 0};
@@ -209,9 +202,8 @@ static void test_drawn_shapes_follow_the_seed(void **state)
 }
 
 /* Fixed ones in other dtypes change none of the problem's own, nor do they follow the seed. */
-static void test_shapes_in_other_dtypes(void **state)
+TEST(shapes_in_other_dtypes)
 {
-    (void)state;
     const struct kg_problem own = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
     const unsigned others = 1u << 1 | 1u << 3; /* bf16, tf32 */
     const struct shapes_plan plan = {9, 8, 1, 2};
@@ -232,9 +224,8 @@ static void test_shapes_in_other_dtypes(void **state)
 }
 
 /* In every run, whatever the seed: a scale of zero is no scale that is missing. */
-static void test_one_attention_has_a_scale_of_zero(void **state)
+TEST(one_attention_has_a_scale_of_zero)
 {
-    (void)state;
     const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
     struct kg_problem shapes[SHAPES_MAX];
     unsigned n = shapes_designed(&own, 0, 5, (struct shapes_plan){2, 2, 0, 0}, shapes), zeros = 0;
@@ -243,9 +234,8 @@ static void test_one_attention_has_a_scale_of_zero(void **state)
     assert_int_equal(zeros, 1);
 }
 
-static void test_other_head_dims_are_problems(void **state)
+TEST(other_head_dims_are_problems)
 {
-    (void)state;
     const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
     struct kg_signature s;
     int64_t tails = 0;
@@ -258,21 +248,4 @@ static void test_other_head_dims_are_problems(void **state)
         tails += one.head_dim % 16 != 0;
     }
     assert_in_range(tails, 2, SHAPES_HEAD_DIMS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_they_are_as_large_as_the_problem),
-        cmocka_unit_test(test_odd_problems_have_some_too),
-        cmocka_unit_test(test_the_first_ones_have_tails),
-        cmocka_unit_test(test_one_of_the_first_keeps_what_fast_kernels_ask),
-        cmocka_unit_test(test_the_canonical_suite_pays_little),
-        cmocka_unit_test(test_neighbours_are_problems),
-        cmocka_unit_test(test_drawn_shapes_follow_the_seed),
-        cmocka_unit_test(test_shapes_in_other_dtypes),
-        cmocka_unit_test(test_one_attention_has_a_scale_of_zero),
-        cmocka_unit_test(test_other_head_dims_are_problems),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,17 +23,15 @@ static bool gathers(unsigned first, unsigned then, unsigned launches)
     return found == 3;
 }
 
-static void test_what_every_launch_leaves_is_found(void **state)
+TEST(what_every_launch_leaves_is_found)
 {
-    (void)state;
     assert_true(gathers(25, 25, 50) && gathers(13, 12, 50));
     assert_true(gathers(8, 8, 16) && gathers(3, 3, 6));
 }
 
 /* A driver makes some when it pleases. */
-static void test_what_comes_now_and_then_is_none(void **state)
+TEST(what_comes_now_and_then_is_none)
 {
-    (void)state;
     assert_false(gathers(0, 0, 50) || gathers(50, 0, 50) || gathers(0, 50, 50));
     assert_false(gathers(11, 11, 50) || gathers(2, 2, 6) || gathers(3, 3, 16));
 }
@@ -46,9 +44,8 @@ static bool is_fewer(void)
     return v.ok;
 }
 
-static void test_fewer_are_none(void **state)
+TEST(fewer_are_none)
 {
-    (void)state;
     assert_true(is_fewer());
 }
 
@@ -65,17 +62,15 @@ static bool leaks(size_t first, size_t then)
     return !of_heap.ok;
 }
 
-static void test_memory_is_lost_in_both_halves(void **state)
+TEST(memory_is_lost_in_both_halves)
 {
-    (void)state;
     assert_true(leaks(25 * 64, 25 * 64) && leaks(1 << 20, 1 << 20));
     assert_false(leaks(0, 0) || leaks(25 * 64 - 1, 1 << 20));
     assert_false(leaks(1 << 20, 0) || leaks(0, 1 << 20)); /* kept for good */
 }
 
-static void test_long_launches_are_fewer(void **state)
+TEST(long_launches_are_fewer)
 {
-    (void)state;
     assert_int_equal(endure_launches(VERIFY_COMMIT, 1e3), 60);
     assert_int_equal(endure_launches(VERIFY_COMMIT, 100e3), 24);
     assert_int_equal(endure_launches(VERIFY_COMMIT, 600e3), 16);
@@ -83,16 +78,4 @@ static void test_long_launches_are_fewer(void **state)
     assert_int_equal(endure_launches(VERIFY_NIGHTLY, 1e3), 1000);
     assert_int_equal(endure_launches(VERIFY_NIGHTLY, 1e9), 6);
     assert_int_equal(endure_launches(VERIFY_SMALL, 1e3), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_every_launch_leaves_is_found),
-        cmocka_unit_test(test_what_comes_now_and_then_is_none),
-        cmocka_unit_test(test_fewer_are_none),
-        cmocka_unit_test(test_memory_is_lost_in_both_halves),
-        cmocka_unit_test(test_long_launches_are_fewer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

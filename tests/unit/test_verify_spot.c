@@ -67,10 +67,9 @@ static const uint32_t products[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU,
                                     KG_OP_LINEAR_RELU_BWD};
 #define PRODUCTS (sizeof products / sizeof products[0])
 
-static void products_agree(void **state)
+TEST(products_agree)
 {
     static const int64_t sizes[][3] = {{37, 29, 23}, {5, 3, 7}, {1, 1, 1}, {3, 64, 2}, {70, 1, 9}};
-    (void)state;
     for (size_t i = 0; i < PRODUCTS; i++)
         for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
             struct kg_problem p =
@@ -80,9 +79,8 @@ static void products_agree(void **state)
 }
 
 /* Whatever the seed is; a wrong tail is what a reference would have first. */
-static void the_ends_of_a_product_are_looked_at(void **state)
+TEST(the_ends_of_a_product_are_looked_at)
 {
-    (void)state;
     for (size_t i = 0; i < PRODUCTS; i++) {
         struct kg_problem p = gemm_like(products[i], KG_F32, 37, 29, 23);
         struct problem_tensor t[PROBLEM_MAX_TENSORS];
@@ -103,10 +101,9 @@ static struct kg_problem heads(uint32_t flags, int64_t seqlen_q)
     return p;
 }
 
-static void heads_agree(void **state)
+TEST(heads_agree)
 {
     struct kg_problem full = heads(0, 19), causal = heads(KG_FLAG_CAUSAL, 33);
-    (void)state;
     assert_agrees(&full);
     assert_agrees(&causal);
 }
@@ -128,41 +125,25 @@ static unsigned seeds_that_find(int64_t head)
 }
 
 /* Whatever the seed is. */
-static void a_wrong_head_at_an_end_is_always_found(void **state)
+TEST(a_wrong_head_at_an_end_is_always_found)
 {
-    (void)state;
     assert_int_equal(seeds_that_find(0), 200);
     assert_int_equal(seeds_that_find(11), 200);
 }
 
 /* In turn, by the seed: one head of twelve. */
-static void a_wrong_head_between_is_found(void **state)
+TEST(a_wrong_head_between_is_found)
 {
-    (void)state;
     for (int64_t head = 1; head < 11; head++)
         assert_in_range(seeds_that_find(head), 5, 40);
 }
 
-static void the_ends_of_the_end_heads_are_looked_at(void **state)
+TEST(the_ends_of_the_end_heads_are_looked_at)
 {
     struct kg_problem p = heads(KG_FLAG_CAUSAL, 33);
     int64_t elements = p.seqlen_q * p.head_dim, all = p.batch * p.heads * elements;
-    (void)state;
     assert_is_found(&p, 0, 0);
     assert_is_found(&p, 0, elements - 1);
     assert_is_found(&p, 0, all - elements);
     assert_is_found(&p, 0, all - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_agree),
-        cmocka_unit_test(the_ends_of_a_product_are_looked_at),
-        cmocka_unit_test(heads_agree),
-        cmocka_unit_test(a_wrong_head_at_an_end_is_always_found),
-        cmocka_unit_test(a_wrong_head_between_is_found),
-        cmocka_unit_test(the_ends_of_the_end_heads_are_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static struct verification after_change(size_t at)
     return v;
 }
 
-static void test_a_device_is_as_it_was(void **state)
+TEST(a_device_is_as_it_was)
 {
     static const char *const says[] = {"",
                                        "that is current",
@@ -39,7 +39,6 @@ static void test_a_device_is_as_it_was(void **state)
                                        "how a call waits",
                                        "preference",
                                        "memory pool"};
-    (void)state;
     assert_true(after_change(0).ok);
     for (size_t i = 1; i < sizeof says / sizeof says[0]; i++) {
         struct verification v = after_change(i);
@@ -73,9 +72,8 @@ static bool is_leak_of_others(void)
     return !v.ok;
 }
 
-static void test_device_memory_is_not_lost(void **state)
+TEST(device_memory_is_not_lost)
 {
-    (void)state;
     assert_true(is_leak(25, 25) && is_leak(4, 4));
     assert_false(is_leak(0, 0) || is_leak(2, 2));
     assert_false(is_leak_of_others());
@@ -97,9 +95,8 @@ static bool changed_by_now(const struct state *before)
 }
 
 /* The first one, with which the C library begins to handle signals of its own. */
-static void test_a_thread_is_no_change(void **state)
+TEST(a_thread_is_no_change)
 {
-    (void)state;
     pthread_t thread;
     struct state before;
     state_read(&before);
@@ -108,9 +105,8 @@ static void test_a_thread_is_no_change(void **state)
     assert_false(changed_by_now(&before));
 }
 
-static void test_many_open_files_are_one(void **state)
+TEST(many_open_files_are_one)
 {
-    (void)state;
     int files[STATE_MORE_ON_GPU + 1];
     struct state before, now;
     struct verification few = {.ok = true}, many = {.ok = true};
@@ -129,9 +125,8 @@ static void test_many_open_files_are_one(void **state)
     assert_non_null(strstr(many.message, "the number of open files"));
 }
 
-static void test_a_signal_handler_is_one(void **state)
+TEST(a_signal_handler_is_one)
 {
-    (void)state;
     struct state before;
     state_read(&before);
     void (*previous)(int) = signal(SIGUSR2, SIG_IGN);
@@ -140,11 +135,10 @@ static void test_a_signal_handler_is_one(void **state)
     assert_false(changed_by_now(&before));
 }
 
-static void test_the_mask_and_the_environment_are_some(void **state)
+TEST(the_mask_and_the_environment_are_some)
 {
     struct state before;
     sigset_t one, previous;
-    (void)state;
     state_read(&before);
     sigemptyset(&one);
     sigaddset(&one, SIGUSR2);
@@ -156,17 +150,4 @@ static void test_the_mask_and_the_environment_are_some(void **state)
     assert_true(changed_by_now(&before));
     unsetenv("GATE_TEST_OF_STATE");
     assert_false(changed_by_now(&before));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_thread_is_no_change),
-        cmocka_unit_test(test_many_open_files_are_one),
-        cmocka_unit_test(test_a_signal_handler_is_one),
-        cmocka_unit_test(test_the_mask_and_the_environment_are_some),
-        cmocka_unit_test(test_a_device_is_as_it_was),
-        cmocka_unit_test(test_device_memory_is_not_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/watch_history.h"
 
-static void a_regression_is_one_alert(void **state)
+TEST_WITHIN(a_regression_is_one_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -24,7 +24,7 @@ static void a_regression_is_one_alert(void **state)
     history_end(&h);
 }
 
-static void an_improvement_is_an_alert_of_its_kind(void **state)
+TEST_WITHIN(an_improvement_is_an_alert_of_its_kind, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -34,7 +34,7 @@ static void an_improvement_is_an_alert_of_its_kind(void **state)
 }
 
 /* One chunk, one run at a time, or all at once: the same. */
-static void the_size_of_the_chunks_changes_nothing(void **state)
+TEST_WITHIN(the_size_of_the_chunks_changes_nothing, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.watched = false;
@@ -53,7 +53,7 @@ static void the_size_of_the_chunks_changes_nothing(void **state)
     history_end(&h);
 }
 
-static void a_level_that_returns_fixes_the_alert(void **state)
+TEST_WITHIN(a_level_that_returns_fixes_the_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -71,7 +71,7 @@ static void a_level_that_returns_fixes_the_alert(void **state)
     history_end(&h);
 }
 
-static void half_a_return_fixes_nothing(void **state)
+TEST_WITHIN(half_a_return_fixes_nothing, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -85,7 +85,7 @@ static void half_a_return_fixes_nothing(void **state)
 }
 
 /* An improvement that is lost closes its alert, and is a regression to tell of. */
-static void a_lost_improvement_is_a_regression(void **state)
+TEST_WITHIN(a_lost_improvement_is_a_regression, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -101,7 +101,7 @@ static void a_lost_improvement_is_a_regression(void **state)
 }
 
 /* Two modes far apart leave nothing to find in the window, and a young change point is missed. */
-static void a_young_alert_is_missed_where_nothing_is_found(void **state)
+TEST_WITHIN(a_young_alert_is_missed_where_nothing_is_found, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 80, 20000);
@@ -114,7 +114,7 @@ static void a_young_alert_is_missed_where_nothing_is_found(void **state)
     history_end(&h);
 }
 
-static void what_the_control_does_too_is_no_change(void **state)
+TEST_WITHIN(what_the_control_does_too_is_no_change, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -128,7 +128,7 @@ static void what_the_control_does_too_is_no_change(void **state)
     history_end(&h);
 }
 
-static void without_a_control_times_are_compared(void **state)
+TEST_WITHIN(without_a_control_times_are_compared, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.control_ns = 0;
@@ -139,7 +139,7 @@ static void without_a_control_times_are_compared(void **state)
 }
 
 /* Whoever read between a run and the look at it must not keep what he read. */
-static void what_a_look_moves_is_another_state(void **state)
+TEST_WITHIN(what_a_look_moves_is_another_state, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -159,7 +159,7 @@ static void what_a_look_moves_is_another_state(void **state)
     history_end(&h);
 }
 
-static void epochs_and_contracts_are_borders(void **state)
+TEST_WITHIN(epochs_and_contracts_are_borders, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -175,7 +175,7 @@ static void epochs_and_contracts_are_borders(void **state)
 }
 
 /* Two runners of one model, each with a driver of its own. */
-static void epochs_that_take_turns_are_compared_each_with_itself(void **state)
+TEST_WITHIN(epochs_that_take_turns_are_compared_each_with_itself, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     for (int i = 0; i < 160; i++) {
@@ -206,7 +206,7 @@ static void epochs_that_take_turns_are_compared_each_with_itself(void **state)
     history_end(&h);
 }
 
-static void a_switch_back_goes_on_with_the_old_epoch(void **state)
+TEST_WITHIN(a_switch_back_goes_on_with_the_old_epoch, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.epoch = "570.1/12.8/700 W";
@@ -223,7 +223,7 @@ static void a_switch_back_goes_on_with_the_old_epoch(void **state)
 }
 
 /* What was young when the driver changed stays on record, and its alert open. */
-static void a_border_does_not_take_a_young_change_back(void **state)
+TEST_WITHIN(a_border_does_not_take_a_young_change_back, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -235,7 +235,7 @@ static void a_border_does_not_take_a_young_change_back(void **state)
     history_end(&h);
 }
 
-static void a_late_run_takes_its_place(void **state)
+TEST_WITHIN(a_late_run_takes_its_place, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -252,7 +252,7 @@ static void a_late_run_takes_its_place(void **state)
 }
 
 /* A young change point that turns out to have been earlier takes its alert along. */
-static void an_alert_moves_with_its_change_point(void **state)
+TEST_WITHIN(an_alert_moves_with_its_change_point, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -273,7 +273,7 @@ static void an_alert_moves_with_its_change_point(void **state)
 }
 
 /* Numbers at the ends of what a document may hold: whatever is made of them, the watch goes on. */
-static void extreme_numbers_do_not_stop_the_watch(void **state)
+TEST_WITHIN(extreme_numbers_do_not_stop_the_watch, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.sd = 0;
@@ -291,7 +291,7 @@ static void extreme_numbers_do_not_stop_the_watch(void **state)
 }
 
 /* A rule of the tables that a look breaks costs that look, and not those at other series. */
-static void what_the_tables_refuse_is_left_out(void **state)
+TEST_WITHIN(what_the_tables_refuse_is_left_out, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -311,7 +311,7 @@ static void what_the_tables_refuse_is_left_out(void **state)
     history_end(&h);
 }
 
-static void a_run_of_long_ago_changes_nothing(void **state)
+TEST_WITHIN(a_run_of_long_ago_changes_nothing, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.index = 100;
@@ -322,7 +322,7 @@ static void a_run_of_long_ago_changes_nothing(void **state)
     history_end(&h);
 }
 
-static void an_accepted_baseline_accepts_the_alert(void **state)
+TEST_WITHIN(an_accepted_baseline_accepts_the_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ns = 20000;
@@ -358,19 +358,19 @@ static void accept_after(void **state, bool watched, int n_slow)
     history_end(&h);
 }
 
-static void an_accept_before_the_watch_counts(void **state)
+TEST_WITHIN(an_accept_before_the_watch_counts, store_set_up, store_tear_down)
 {
     accept_after(state, false, 10);
 }
 
 /* Of one slow run nobody knows whether more will follow; an accept may come at once. */
-static void an_accept_before_the_alert_counts(void **state)
+TEST_WITHIN(an_accept_before_the_alert_counts, store_set_up, store_tear_down)
 {
     accept_after(state, true, 1);
 }
 
 /* An accept of another level, or of an earlier slowdown, is none of this one. */
-static void an_accept_of_another_level_leaves_the_alert(void **state)
+TEST_WITHIN(an_accept_of_another_level_leaves_the_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.watched = false;
@@ -386,7 +386,7 @@ static void an_accept_of_another_level_leaves_the_alert(void **state)
 }
 
 /* What people did stays done, wherever the level goes. */
-static void an_ignored_alert_stays_ignored(void **state)
+TEST_WITHIN(an_ignored_alert_stays_ignored, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
@@ -398,7 +398,7 @@ static void an_ignored_alert_stays_ignored(void **state)
 }
 
 /* A long history, with several segments: tails are resumed from what is on record. */
-static void a_long_history_is_watched_as_in_one_go(void **state)
+TEST_WITHIN(a_long_history_is_watched_as_in_one_go, store_set_up, store_tear_down)
 {
     static const double levels[] = {20000, 20600, 20000, 20900, 19800};
     struct history h = history_begin(state);
@@ -411,38 +411,4 @@ static void a_long_history_is_watched_as_in_one_go(void **state)
     assert_int_equal(history_index_of(&seen.alert[0]), 540);
     assert_int_equal(seen.alert[0].state, ALERT_FIXED);
     history_end(&h);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_regression_is_one_alert),
-        TEST(an_improvement_is_an_alert_of_its_kind),
-        TEST(the_size_of_the_chunks_changes_nothing),
-        TEST(a_level_that_returns_fixes_the_alert),
-        TEST(half_a_return_fixes_nothing),
-        TEST(a_lost_improvement_is_a_regression),
-        TEST(a_young_alert_is_missed_where_nothing_is_found),
-        TEST(what_the_control_does_too_is_no_change),
-        TEST(without_a_control_times_are_compared),
-        TEST(what_a_look_moves_is_another_state),
-        TEST(epochs_and_contracts_are_borders),
-        TEST(epochs_that_take_turns_are_compared_each_with_itself),
-        TEST(a_switch_back_goes_on_with_the_old_epoch),
-        TEST(a_border_does_not_take_a_young_change_back),
-        TEST(a_late_run_takes_its_place),
-        TEST(an_alert_moves_with_its_change_point),
-        TEST(extreme_numbers_do_not_stop_the_watch),
-        TEST(what_the_tables_refuse_is_left_out),
-        TEST(a_run_of_long_ago_changes_nothing),
-        TEST(an_accepted_baseline_accepts_the_alert),
-        TEST(an_accept_before_the_watch_counts),
-        TEST(an_accept_before_the_alert_counts),
-        TEST(an_accept_of_another_level_leaves_the_alert),
-        TEST(an_ignored_alert_stays_ignored),
-        TEST(a_long_history_is_watched_as_in_one_go),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
 }

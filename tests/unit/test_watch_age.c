@@ -3,9 +3,8 @@
 #include "server/watch/watch_age.h"
 #include "tests/unit/unit.h"
 
-static void test_of_the_run_that_it_is_at(void **state)
+TEST(of_the_run_that_it_is_at)
 {
-    (void)state;
     struct watch_age a = {0};
     assert_int_equal(watch_age(&a, 0, 0, 1000), 0); /* an empty history */
     assert_int_equal(watch_age(&a, 5, 0, 2000), 0); /* five runs came, seen now */
@@ -17,9 +16,8 @@ static void test_of_the_run_that_it_is_at(void **state)
 }
 
 /* Looks close together are one: nothing counts as younger than it is. */
-static void test_looks_close_together(void **state)
+TEST(looks_close_together)
 {
-    (void)state;
     struct watch_age a = {0};
     watch_age(&a, 1, 0, 1000);
     watch_age(&a, 2, 0, 1100);
@@ -28,9 +26,8 @@ static void test_looks_close_together(void **state)
 }
 
 /* However far it is behind, what waits is not forgotten, and does not count as new. */
-static void test_far_behind(void **state)
+TEST(far_behind)
 {
-    (void)state;
     struct watch_age a = {0};
     int64_t n = 10 * WATCH_AGE_MAX, now_ms = 0;
     for (int64_t i = 1; i <= n; i++)
@@ -38,14 +35,4 @@ static void test_far_behind(void **state)
     for (int64_t i = 1; i <= n; i++)
         assert_true(watch_age(&a, n, i, now_ms) >= now_ms - 1000 * i);
     assert_int_equal(watch_age(&a, n + 1, n + 1, now_ms + 1000), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_of_the_run_that_it_is_at),
-        cmocka_unit_test(test_looks_close_together),
-        cmocka_unit_test(test_far_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

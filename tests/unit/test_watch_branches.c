@@ -16,7 +16,7 @@ static void add_among_others(struct history *h, int times, int n, double p50_ns)
     }
 }
 
-static void runs_of_merge_requests_raise_nothing(void **state)
+TEST_WITHIN(runs_of_merge_requests_raise_nothing, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.rel_err = 3e-5;
@@ -29,7 +29,7 @@ static void runs_of_merge_requests_raise_nothing(void **state)
     history_end(&h);
 }
 
-static void the_main_branch_is_compared_with_itself(void **state)
+TEST_WITHIN(the_main_branch_is_compared_with_itself, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_among_others(&h, 40, 4, 20000);
@@ -45,7 +45,7 @@ static void the_main_branch_is_compared_with_itself(void **state)
 }
 
 /* The baseline is raised where the slower code is made; then that is merged. */
-static void an_accept_in_a_merge_request_counts(void **state)
+TEST_WITHIN(an_accept_in_a_merge_request_counts, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ns = 20000;
@@ -62,7 +62,7 @@ static void an_accept_in_a_merge_request_counts(void **state)
 }
 
 /* What is accepted in a merge request counts for the trend when that is merged. */
-static void an_accept_that_is_not_merged_leaves_the_alert(void **state)
+TEST_WITHIN(an_accept_that_is_not_merged_leaves_the_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ns = 20000;
@@ -84,25 +84,11 @@ static void an_accept_that_is_not_merged_leaves_the_alert(void **state)
 }
 
 /* So many runs of merge requests that those of the main branch are few among the newest. */
-static void a_main_branch_that_is_rare_is_watched(void **state)
+TEST_WITHIN(a_main_branch_that_is_rare_is_watched, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 60, 20000);
     add_among_others(&h, 6, 150, 21000);
     assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
     history_end(&h);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(runs_of_merge_requests_raise_nothing),
-        TEST(the_main_branch_is_compared_with_itself),
-        TEST(an_accept_in_a_merge_request_counts),
-        TEST(an_accept_that_is_not_merged_leaves_the_alert),
-        TEST(a_main_branch_that_is_rare_is_watched),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("watch branches", tests, NULL, NULL);
 }

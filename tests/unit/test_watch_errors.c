@@ -16,7 +16,7 @@ static void add(struct history *h, int n, double rel_err, double vendor_ratio)
     history_add(h, n, 20000);
 }
 
-static void an_error_that_jumps_is_an_alert(void **state)
+TEST_WITHIN(an_error_that_jumps_is_an_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 0);
@@ -32,7 +32,7 @@ static void an_error_that_jumps_is_an_alert(void **state)
     history_end(&h);
 }
 
-static void an_ignored_error_does_not_come_up_again(void **state)
+TEST_WITHIN(an_ignored_error_does_not_come_up_again, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 0);
@@ -44,7 +44,7 @@ static void an_ignored_error_does_not_come_up_again(void **state)
 }
 
 /* The vendor's kernel has the same inputs, so that twice the usual ratio tells. */
-static void an_error_over_the_vendors_that_jumps_is_an_alert(void **state)
+TEST_WITHIN(an_error_over_the_vendors_that_jumps_is_an_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 0, 1.1);
@@ -62,7 +62,7 @@ static void an_error_over_the_vendors_that_jumps_is_an_alert(void **state)
     history_end(&h);
 }
 
-static void both_errors_that_jump_are_one_alert(void **state)
+TEST_WITHIN(both_errors_that_jump_are_one_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 1);
@@ -75,7 +75,7 @@ static void both_errors_that_jump_are_one_alert(void **state)
 }
 
 /* What was accepted of the one error hides no jump of the other. */
-static void each_error_is_accepted_by_itself(void **state)
+TEST_WITHIN(each_error_is_accepted_by_itself, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 1);
@@ -90,7 +90,7 @@ static void each_error_is_accepted_by_itself(void **state)
     history_end(&h);
 }
 
-static void an_accepted_ratio_hides_no_jump_of_the_error(void **state)
+TEST_WITHIN(an_accepted_ratio_hides_no_jump_of_the_error, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 1);
@@ -102,7 +102,7 @@ static void an_accepted_ratio_hides_no_jump_of_the_error(void **state)
     history_end(&h);
 }
 
-static void a_vendor_that_left_hides_no_jump(void **state)
+TEST_WITHIN(a_vendor_that_left_hides_no_jump, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 3e-5, 1);
@@ -114,7 +114,7 @@ static void a_vendor_that_left_hides_no_jump(void **state)
 }
 
 /* Of a few outputs both errors are luck; who is better than the vendor may become less so. */
-static void an_error_that_scatters_is_no_alert(void **state)
+TEST_WITHIN(an_error_that_scatters_is_no_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     for (int i = 0; i < 60; i++) {
@@ -128,29 +128,11 @@ static void an_error_that_scatters_is_no_alert(void **state)
     history_end(&h);
 }
 
-static void an_error_below_the_vendors_is_no_alert(void **state)
+TEST_WITHIN(an_error_below_the_vendors_is_no_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add(&h, 10, 0, 0.1);
     add(&h, 3, 0, 0.9);
     assert_alerts(&h, 0, 0, 0);
     history_end(&h);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_error_that_jumps_is_an_alert),
-        TEST(an_ignored_error_does_not_come_up_again),
-        TEST(an_error_over_the_vendors_that_jumps_is_an_alert),
-        TEST(both_errors_that_jump_are_one_alert),
-        TEST(each_error_is_accepted_by_itself),
-        TEST(an_accepted_ratio_hides_no_jump_of_the_error),
-        TEST(a_vendor_that_left_hides_no_jump),
-        TEST(an_error_that_scatters_is_no_alert),
-        TEST(an_error_below_the_vendors_is_no_alert),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("watch of errors", tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static void shuffle(struct rng *rng, int *order, int n, int late)
     }
 }
 
-static void a_history_ends_in_the_same_alerts_in_any_order(void **state)
+TEST_WITHIN(a_history_ends_in_the_same_alerts_in_any_order, store_set_up, store_tear_down)
 {
     static struct plan p;
     size_t n_alerts = 0, n_fixed = 0, n_withdrawn = 0;
@@ -198,7 +198,7 @@ static void a_history_ends_in_the_same_alerts_in_any_order(void **state)
 }
 
 /* A regression that is reverted, one run after the other. */
-static void a_regression_that_is_reverted_is_one_alert(void **state)
+TEST_WITHIN(a_regression_that_is_reverted_is_one_alert, store_set_up, store_tear_down)
 {
     for (int bad = 3; bad <= 12; bad++) {
         struct history h = history_begin(state);
@@ -211,15 +211,4 @@ static void a_regression_that_is_reverted_is_one_alert(void **state)
         history_end(&h);
         remove(h.f->path);
     }
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_history_ends_in_the_same_alerts_in_any_order),
-        TEST(a_regression_that_is_reverted_is_one_alert),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("watch life", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void add(struct history *h, double ratio, const char *verdict)
     history_add(h, 1, 20000 * ratio);
 }
 
-static void a_failure_makes_no_line_come_twice(void **state)
+TEST_WITHIN(a_failure_makes_no_line_come_twice, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     struct watch_log l = {.begun = false};
@@ -50,13 +50,4 @@ static void a_failure_makes_no_line_come_twice(void **state)
     assert_int_equal(count_said(call, &c, " state="), 3);
     assert_int_equal(count_said(call, &c, "gate-server"), 0);
     history_end(&h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_failure_makes_no_line_come_twice, store_set_up,
-                                        store_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void add_ratio(struct history *h, int n, double ratio, const char *verdic
     h->sd = sd;
 }
 
-static void a_confirmed_regression_is_an_alert_at_once(void **state)
+TEST_WITHIN(a_confirmed_regression_is_an_alert_at_once, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -48,7 +48,8 @@ static void a_confirmed_regression_is_an_alert_at_once(void **state)
 }
 
 /* The gate has divided by the control, and so the p50s alone would say something else. */
-static void a_regression_without_pairs_is_as_large_as_its_verdict_says(void **state)
+TEST_WITHIN(a_regression_without_pairs_is_as_large_as_its_verdict_says, store_set_up,
+            store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.by_number = true;
@@ -63,7 +64,7 @@ static void a_regression_without_pairs_is_as_large_as_its_verdict_says(void **st
 }
 
 /* The verdict may be about the error: the time is what it was, and has nowhere to return to. */
-static void a_regression_of_accuracy_ends_with_the_next_pass(void **state)
+TEST_WITHIN(a_regression_of_accuracy_ends_with_the_next_pass, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -75,7 +76,7 @@ static void a_regression_of_accuracy_ends_with_the_next_pass(void **state)
 }
 
 /* The commit range begins with the last run that was good, whatever came between. */
-static void a_range_begins_with_the_last_good_run(void **state)
+TEST_WITHIN(a_range_begins_with_the_last_good_run, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -88,7 +89,7 @@ static void a_range_begins_with_the_last_good_run(void **state)
     history_end(&h);
 }
 
-static void a_first_run_may_be_red(void **state)
+TEST_WITHIN(a_first_run_may_be_red, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 1, 1.04, "regression");
@@ -97,7 +98,7 @@ static void a_first_run_may_be_red(void **state)
     history_end(&h);
 }
 
-static void a_wrong_result_is_an_alert_at_once(void **state)
+TEST_WITHIN(a_wrong_result_is_an_alert_at_once, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -113,7 +114,7 @@ static void a_wrong_result_is_an_alert_at_once(void **state)
     history_end(&h);
 }
 
-static void a_case_that_never_was_right_is_an_alert(void **state)
+TEST_WITHIN(a_case_that_never_was_right_is_an_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 2, 1, "wrong");
@@ -124,7 +125,7 @@ static void a_case_that_never_was_right_is_an_alert(void **state)
 }
 
 /* A case at the threshold is a regression in one run and passes in the next: one alert. */
-static void a_pass_at_the_threshold_is_no_return(void **state)
+TEST_WITHIN(a_pass_at_the_threshold_is_no_return, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 5, 1, "pass");
@@ -137,7 +138,7 @@ static void a_pass_at_the_threshold_is_no_return(void **state)
 }
 
 /* 0.8 % below the threshold, among p50s that scatter by 0.7 %: found by the ratios. */
-static void ratios_show_what_times_do_not(void **state)
+TEST_WITHIN(ratios_show_what_times_do_not, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 20, 1, "pass");
@@ -164,7 +165,7 @@ static void change_baseline(struct history *h, const char *of_commit)
     add_ratio(h, 20, 1, "pass");
 }
 
-static void a_baseline_that_is_linked_continues_the_series(void **state)
+TEST_WITHIN(a_baseline_that_is_linked_continues_the_series, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     change_baseline(&h, COMMIT_B);
@@ -175,7 +176,7 @@ static void a_baseline_that_is_linked_continues_the_series(void **state)
     history_end(&h);
 }
 
-static void a_baseline_that_is_not_linked_begins_a_series(void **state)
+TEST_WITHIN(a_baseline_that_is_not_linked_begins_a_series, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     change_baseline(&h, NULL);
@@ -184,7 +185,7 @@ static void a_baseline_that_is_not_linked_begins_a_series(void **state)
 }
 
 /* The accept was made in a merge request: no run of the main branch is known to be the baseline. */
-static void an_accepted_regression_is_accepted_and_not_back(void **state)
+TEST_WITHIN(an_accepted_regression_is_accepted_and_not_back, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ns = 20000;
@@ -203,7 +204,7 @@ static void an_accepted_regression_is_accepted_and_not_back(void **state)
 }
 
 /* A driver changes times, and not the ratio of two times that were taken beside each other. */
-static void ratios_cross_epochs(void **state)
+TEST_WITHIN(ratios_cross_epochs, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 10, 1, "pass");
@@ -214,7 +215,7 @@ static void ratios_cross_epochs(void **state)
 }
 
 /* One run that lies far out does not delay an alert, nor is it where that begins. */
-static void an_outlier_before_a_step_changes_nothing(void **state)
+TEST_WITHIN(an_outlier_before_a_step_changes_nothing, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 50, 20000);
@@ -227,7 +228,7 @@ static void an_outlier_before_a_step_changes_nothing(void **state)
     history_end(&h);
 }
 
-static void a_young_history_raises_alerts(void **state)
+TEST_WITHIN(a_young_history_raises_alerts, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 3, 20000);
@@ -241,7 +242,7 @@ static void a_young_history_raises_alerts(void **state)
 }
 
 /* An alert whose beginning is not read any more ends when its level returns. */
-static void an_old_alert_ends_when_its_level_returns(void **state)
+TEST_WITHIN(an_old_alert_ends_when_its_level_returns, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 10, 20000);
@@ -253,7 +254,7 @@ static void an_old_alert_ends_when_its_level_returns(void **state)
 }
 
 /* What a vendor's kernel does is timed, and is not what was wrong. */
-static void a_case_that_never_was_right_has_no_provider(void **state)
+TEST_WITHIN(a_case_that_never_was_right_has_no_provider, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 2, 1, "wrong");
@@ -263,7 +264,7 @@ static void a_case_that_never_was_right_has_no_provider(void **state)
 }
 
 /* The pairs with another baseline say nothing of a step that those with the old one showed. */
-static void an_unlinked_baseline_closes_no_alert(void **state)
+TEST_WITHIN(an_unlinked_baseline_closes_no_alert, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ms = OTHER_MS - 1;
@@ -279,7 +280,7 @@ static void an_unlinked_baseline_closes_no_alert(void **state)
     history_end(&h);
 }
 
-static void a_first_red_run_is_accepted(void **state)
+TEST_WITHIN(a_first_red_run_is_accepted, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     h.spec.baseline_ns = 20000;
@@ -296,7 +297,7 @@ static void a_first_red_run_is_accepted(void **state)
 }
 
 /* Longer than what is read of it. */
-static void a_long_wrong_case_began_where_it_did(void **state)
+TEST_WITHIN(a_long_wrong_case_began_where_it_did, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -311,7 +312,7 @@ static void a_long_wrong_case_began_where_it_did(void **state)
 }
 
 /* Without baselines only the newest epoch is compared, but right is right with any driver. */
-static void a_wrong_result_of_a_past_epoch_ends(void **state)
+TEST_WITHIN(a_wrong_result_of_a_past_epoch_ends, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     history_add(&h, 3, 20000);
@@ -325,7 +326,7 @@ static void a_wrong_result_of_a_past_epoch_ends(void **state)
     history_end(&h);
 }
 
-static void what_somebody_opened_again_stays_open(void **state)
+TEST_WITHIN(what_somebody_opened_again_stays_open, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 3, 1, "pass");
@@ -338,7 +339,7 @@ static void what_somebody_opened_again_stays_open(void **state)
     history_end(&h);
 }
 
-static void a_gain_behind_a_regression_is_an_improvement(void **state)
+TEST_WITHIN(a_gain_behind_a_regression_is_an_improvement, store_set_up, store_tear_down)
 {
     struct history h = history_begin(state);
     add_ratio(&h, 20, 1, "pass");
@@ -350,36 +351,4 @@ static void a_gain_behind_a_regression_is_an_improvement(void **state)
     assert_true(fabs(seen.alert[0].change + 0.1) < 0.005);
     assert_int_equal(seen.alert[1].state, ALERT_FIXED);
     history_end(&h);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_set_up, store_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_confirmed_regression_is_an_alert_at_once),
-        TEST(a_regression_without_pairs_is_as_large_as_its_verdict_says),
-        TEST(a_regression_of_accuracy_ends_with_the_next_pass),
-        TEST(a_range_begins_with_the_last_good_run),
-        TEST(a_first_run_may_be_red),
-        TEST(a_wrong_result_is_an_alert_at_once),
-        TEST(a_case_that_never_was_right_is_an_alert),
-        TEST(a_pass_at_the_threshold_is_no_return),
-        TEST(ratios_show_what_times_do_not),
-        TEST(a_baseline_that_is_linked_continues_the_series),
-        TEST(a_baseline_that_is_not_linked_begins_a_series),
-        TEST(an_accepted_regression_is_accepted_and_not_back),
-        TEST(ratios_cross_epochs),
-        TEST(an_outlier_before_a_step_changes_nothing),
-        TEST(a_young_history_raises_alerts),
-        TEST(an_old_alert_ends_when_its_level_returns),
-        TEST(a_case_that_never_was_right_has_no_provider),
-        TEST(an_unlinked_baseline_closes_no_alert),
-        TEST(a_first_red_run_is_accepted),
-        TEST(a_long_wrong_case_began_where_it_did),
-        TEST(a_wrong_result_of_a_past_epoch_ends),
-        TEST(what_somebody_opened_again_stays_open),
-        TEST(a_gain_behind_a_regression_is_an_improvement),
-    };
-#undef TEST
-    return cmocka_run_group_tests_name("watch verdicts", tests, NULL, NULL);
 }

@@ -32,16 +32,14 @@ static const char *said_of(int64_t offset, uint64_t given)
     return text;
 }
 
-static void what_is_given_may_be_written(void **state)
+TEST(what_is_given_may_be_written)
 {
-    (void)state;
     assert_string_equal(said_of(0, LARGEST), "");
     assert_string_equal(said_of(LARGEST - 1, LARGEST), "");
 }
 
-static void what_lies_beside_may_not(void **state)
+TEST(what_lies_beside_may_not)
 {
-    (void)state;
     static const int64_t before[] = {-1, -OPERANDS_RED_ZONE}, behind[] = {LARGEST, LARGEST + 4095};
     for (int i = 0; i < 2; i++) {
         assert_string_equal(
@@ -54,19 +52,8 @@ static void what_lies_beside_may_not(void **state)
 }
 
 /* Where another arm needs more, an arm's zone begins behind its own. */
-static void the_zone_is_that_of_the_arm(void **state)
+TEST(the_zone_is_that_of_the_arm)
 {
-    (void)state;
     assert_string_equal(said_of(299, 300), "");
     assert_non_null(strstr(said_of(300, 300), "behind the workspace"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_given_may_be_written),
-        cmocka_unit_test(what_lies_beside_may_not),
-        cmocka_unit_test(the_zone_is_that_of_the_arm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

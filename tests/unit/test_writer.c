@@ -144,7 +144,7 @@ static void let_go(struct fixture *f)
     pthread_mutex_unlock(&f->w.mutex);
 }
 
-static void test_all_are_done_in_order(void **state)
+TEST_WITHIN(all_are_done_in_order, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (unsigned i = 0; i < MAX_JOBS; i++) {
@@ -159,7 +159,7 @@ static void test_all_are_done_in_order(void **state)
     }
 }
 
-static void test_a_failure_costs_itself_only(void **state)
+TEST_WITHIN(a_failure_costs_itself_only, set_up, tear_down)
 {
     struct fixture *f = *state;
     f->jobs[3].fail = true;
@@ -175,7 +175,7 @@ static void test_a_failure_costs_itself_only(void **state)
     }
 }
 
-static void test_a_commit_that_fails_takes_its_batch_along(void **state)
+TEST_WITHIN(a_commit_that_fails_takes_its_batch_along, set_up, tear_down)
 {
     struct fixture *f = *state;
     f->jobs[2].lose = true;
@@ -196,7 +196,7 @@ static void test_a_commit_that_fails_takes_its_batch_along(void **state)
     assert_true(f->jobs[9].was_visible);
 }
 
-static void test_room_is_bounded(void **state)
+TEST_WITHIN(room_is_bounded, set_up, tear_down)
 {
     struct fixture *f = *state;
     unsigned n = 1;
@@ -211,7 +211,7 @@ static void test_room_is_bounded(void **state)
     writer_wait_for(&f->w, WRITER_MAX_JOBS + 1);
 }
 
-static void test_draining_ends_what_was_taken(void **state)
+TEST_WITHIN(draining_ends_what_was_taken, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (unsigned i = 0; i < 40; i++)
@@ -237,7 +237,7 @@ static enum gate_status chore(void *context, struct store *store, enum writer_le
     return store_put_token(store, &token, err);
 }
 
-static void test_chores(void **state)
+TEST_WITHIN(chores, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct writer_options options = {.chore = chore, .context = &n_chores, .period_ms = 3600000};
@@ -286,7 +286,7 @@ static void ignore(void *context, enum gate_status status, const struct gate_err
 }
 
 /* One call may be under way when the job comes. */
-static void test_chores_wait_for_a_preparation(void **state)
+TEST_WITHIN(chores_wait_for_a_preparation, set_up, tear_down)
 {
     struct fixture *f = *state;
     static enum writer_left left = WRITER_MORE_LEFT;
@@ -321,7 +321,7 @@ static bool prepare_after_another(void *context)
     return false;
 }
 
-static void test_chores_wait_for_what_comes_behind(void **state)
+TEST_WITHIN(chores_wait_for_what_comes_behind, set_up, tear_down)
 {
     struct fixture *f = *state;
     static enum writer_left left = WRITER_NONE_LEFT;
@@ -360,7 +360,7 @@ static bool prepare_beside_many_chores(void *context)
 
 /* A chore that is late waits for no job, not for a second each time; nor do jobs wait for its end,
  * which never comes. */
-static void test_a_late_chore_takes_turns(void **state)
+TEST_WITHIN(a_late_chore_takes_turns, set_up, tear_down)
 {
     struct fixture *f = *state;
     static enum writer_left left = WRITER_LATE;
@@ -382,22 +382,4 @@ static void test_a_late_chore_takes_turns(void **state)
         assert_true(f->jobs[i].was_visible);
     }
     writer_drain(f->w.writer);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_all_are_done_in_order),
-        TEST(test_a_failure_costs_itself_only),
-        TEST(test_a_commit_that_fails_takes_its_batch_along),
-        TEST(test_room_is_bounded),
-        TEST(test_draining_ends_what_was_taken),
-        TEST(test_chores),
-        TEST(test_chores_wait_for_a_preparation),
-        TEST(test_chores_wait_for_what_comes_behind),
-        TEST(test_a_late_chore_takes_turns),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -250,33 +250,32 @@ static void try_all_places(struct fixture *f, enum fault kind)
     assert_kept(f);
 }
 
-static void test_syncs_that_fail(void **state)
+TEST_WITHIN(syncs_that_fail_of_tokens, set_up_tokens, tear_down)
 {
     try_all_places(*state, FAULT_SYNC);
 }
 
-static void test_full_disk(void **state)
+TEST_WITHIN(syncs_that_fail_of_whole_runs, set_up_runs, tear_down)
+{
+    try_all_places(*state, FAULT_SYNC);
+}
+
+TEST_WITHIN(full_disk_of_tokens, set_up_tokens, tear_down)
 {
     try_all_places(*state, FAULT_FULL);
 }
 
-static void test_writes_that_fail(void **state)
+TEST_WITHIN(full_disk_of_whole_runs, set_up_runs, tear_down)
+{
+    try_all_places(*state, FAULT_FULL);
+}
+
+TEST_WITHIN(writes_that_fail_of_tokens, set_up_tokens, tear_down)
 {
     try_all_places(*state, FAULT_WRITE);
 }
 
-int main(void)
+TEST_WITHIN(writes_that_fail_of_whole_runs, set_up_runs, tear_down)
 {
-#define BOTH(name)                                                                                 \
-    {#name " of tokens", name, set_up_tokens, tear_down, NULL},                                    \
-    {                                                                                              \
-#name " of whole runs", name, set_up_runs, tear_down, NULL                                 \
-    }
-    const struct CMUnitTest tests[] = {
-        BOTH(test_syncs_that_fail),
-        BOTH(test_full_disk),
-        BOTH(test_writes_that_fail),
-    };
-#undef BOTH
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    try_all_places(*state, FAULT_WRITE);
 }

@@ -10,6 +10,39 @@
 #include "gate/base/file.h"
 #include "tests/unit/unit.h"
 
+#define TESTS_MAX 100
+
+static struct CMUnitTest tests[TESTS_MAX];
+static int lines[TESTS_MAX];
+static size_t n_tests;
+static CMFixtureFunction group_set_up, group_tear_down;
+
+/* Constructors may run in any order: a test's place is that of its line. */
+void unit_list(int line, struct CMUnitTest test)
+{
+    size_t at = n_tests++;
+    if (n_tests > TESTS_MAX)
+        abort();
+    for (; at && lines[at - 1] > line; at--) {
+        lines[at] = lines[at - 1];
+        tests[at] = tests[at - 1];
+    }
+    lines[at] = line;
+    tests[at] = test;
+}
+
+void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    group_set_up = set_up;
+    group_tear_down = tear_down;
+}
+
+/* The tools of tests, which are linked with this file too, have their own. */
+__attribute__((weak)) int main(void)
+{
+    return _cmocka_run_group_tests("tests", tests, n_tests, group_set_up, group_tear_down);
+}
+
 char unit_folder[256];
 
 int unit_enter_folder(void **state)

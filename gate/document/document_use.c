@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* document_use.c: run documents are read, written, compared and searched; see document.h. */
+#include "gate/document/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/file.h"
+
+#define FILE_MAX_BYTES ((size_t)256 << 20)
+
+bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault)
+{
+    return fields_read(&document_shape, tree, out, fault);
+}
+
+bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
+{
+    struct fields_taken taken;
+    bool good = fields_take(&document_shape, text, len, out, &taken, fault);
+    out->taken = taken;
+    return good;
+}
+
+enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
+                                enum gate_status status, struct document *out,
+                                struct gate_error *err)
+{
+    struct field_fault fault;
+    if (document_take(text, len, out, &fault))
+        return GATE_OK;
+    if (fault.no_memory)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    return fields_fault(name, first_line, text, len, &fault, status, err);
+}
+
+enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)
+{
+    struct buf text;
+    buf_init(&text, FILE_MAX_BYTES);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = document_parse(path, 1, text.data ? text.data : "", text.len, GATE_IO, out, err);
+    buf_release(&text);
+    return status;
+}
+
+void document_release(struct document *d)
+{
+    fields_release(&document_shape, d);
+    free(d->taken.texts);
+    d->taken = (struct fields_taken){0};
+}
+
+const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
+                                             enum document_role role)
+{
+    for (size_t i = 0; i < n; i++)
+        if (arms[i].role == (int)role)
+            return &arms[i];
+    return NULL;
+}
+
+const struct document_arm *document_candidate(const struct document_case *c)
+{
+    return document_find_arm(c->arms, c->n_arms, ROLE_CANDIDATE);
+}
+
+const struct document_kernel *document_kernel_of(const struct document_timing *old,
+                                                 const struct document_timing *new, size_t i)
+{
+    for (size_t k = 0; k < old->n_kernels; k++)
+        if (!strcmp(old->kernels[k].name, new->kernels[i].name))
+            return &old->kernels[k];
+    return old->n_kernels == 1 && new->n_kernels == 1 ? &old->kernels[0] : NULL;
+}
+
+static bool is_same(const struct shape *s, const void *a, const void *b)
+{
+    struct buf x, y;
+    buf_init(&x, 1 << 16);
+    buf_init(&y, 1 << 16);
+    fields_write(s, a, &x);
+    fields_write(s, b, &y);
+    bool same = !x.failed && !y.failed && !strcmp(x.data, y.data);
+    buf_release(&x);
+    buf_release(&y);
+    return same;
+}
+
+bool document_same_device(const struct document_device *a, const struct document_device *b)
+{
+    return is_same(&document_device_shape, a, b);
+}
+
+bool document_same_library(const struct document_library *a, const struct document_library *b)
+{
+    return is_same(&document_library_shape, a, b);
+}
+
+/* `element` begins with its id. */
+static void keep_id(const struct shape *element, void *list, size_t *n, const char *id)
+{
+    char *from = list;
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        char *item = from + i * element->bytes;
+        if (strcmp(*(const char **)(void *)item, id) != 0)
+            fields_release(element, item);
+        else
+            memmove(from + kept++ * element->bytes, item, element->bytes);
+    }
+    *n = kept;
+}
+
+void document_keep_case(struct document *d, const char *id)
+{
+    keep_id(&document_case_shape, d->cases, &d->n_cases, id);
+    keep_id(&document_calibrated_shape, d->calibration.cases, &d->calibration.n_cases, id);
+}
+
+void document_write(const struct document *d, struct buf *out)
+{
+    fields_write(&document_shape, d, out);
+    buf_putc(out, '\n');
+}
