@@ -354,13 +354,18 @@ static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8
 
 _Static_assert(COUNT(head_dims) == SHAPES_HEAD_DIMS, "the header has their number");
 
+#define KEYS_LEAST 16 /* with one key alone the scores do not matter */
+
 struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed)
 {
     struct meetings met = {0};
     struct kg_problem other = *p;
     other.head_dim = head_dims[i];
     other.scale = default_scale(&other);
-    return choose(&met, &seed, &other);
+    struct kg_problem found = choose(&met, &seed, &other);
+    for (unsigned tries = 0; tries < CANDIDATES && found.seqlen_kv < KEYS_LEAST; tries++)
+        found = choose(&met, &seed, &other);
+    return found;
 }
 
 struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,

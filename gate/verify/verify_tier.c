@@ -237,15 +237,16 @@ static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *
     return problem_dtype_index(p) == problem_dtype_index(other);
 }
 
-/* What is not exact shows here alone, as a scale that is off. */
-static enum gate_status check_other_dtypes(struct round *r, const struct kg_problem *p,
-                                           struct gate_error *err)
+/* Random inputs in other dtypes and head_dims: what is not exact shows here alone, as a scale that
+ * is off, or a dimension that is missing. */
+static enum gate_status check_others(struct round *r, const struct kg_problem *p,
+                                     struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < r->n && !status; i++) {
         const struct kg_problem *other = &r->shape[i];
         enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
-        if (!is_in_dtype_of(p, other))
+        if (!is_in_dtype_of(p, other) || p->head_dim != other->head_dim)
             status = check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err);
     }
     return status;
@@ -261,7 +262,7 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
     for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0 && !status;)
         status = check(r, &r->shape[3 * i], probe_in_turn(&r->shape[3 * i], i),
                        layout_in_turn(r, &r->shape[3 * i], 6 * i + 1), GUARD_NONE, err);
-    return status ? status : check_other_dtypes(r, p, err);
+    return status ? status : check_others(r, p, err);
 }
 
 static enum gate_status check_shapes_fully(struct round *r, struct gate_error *err)
