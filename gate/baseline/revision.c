@@ -139,7 +139,7 @@ static void compare_code(const char *path, const char *code_sha256, char *why, s
     struct gate_error err = {0};
     why[0] = '\0';
     if (!code_sha256 || !code_sha256[0])
-        snprintf(why, why_size, "and of the stored one's machine code there is no record");
+        snprintf(why, why_size, "and the machine code of the stored one is not recorded");
     else if (machine_code_of_file(path, code, &err))
         utf8_print(why, why_size, "and %.200s", err.message);
     else if (strcmp(code, code_sha256) != 0)
@@ -176,10 +176,10 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         compare_code(r.path, entry->code_sha256, why, sizeof why);
         if (why[0])
             return gate_fail(err, GATE_NO_VERDICT,
-                             "the build of commit %.12s gives another file than the stored "
-                             "baseline's, %s: refused. Another compiler, toolkit or option makes "
-                             "builds differ, and so do paths (__FILE__), dates and random names in "
-                             "the code",
+                             "the build of commit %.12s differs from the file of the stored "
+                             "baseline, %s: refused. Builds differ with another compiler, toolkit "
+                             "or option, and with paths (__FILE__), dates and random names in the "
+                             "code",
                              entry->commit, why);
     }
     *out = r;

@@ -34,17 +34,17 @@ static const struct option_def options[] = {
     BASELINES_OPTION(struct baseline_arguments, baselines),
     {.name = "reason",
      .value = "TEXT",
-     .help = "of accept: why; goes into the log",
+     .help = "for accept: the reason, which is logged",
      .type = OPTION_TEXT,
      AT(reason)},
     {.name = "run",
      .value = "UUID",
-     .help = "of accept: the run to take it from, by the beginning of its uuid",
+     .help = "for accept: the run to take it from, by the beginning of its uuid",
      .type = OPTION_TEXT,
      AT(run),
-     .fallback = "the newest that has the case"},
+     .fallback = "the newest run with the case"},
     {.name = "allow-dirty",
-     .help = "of accept: also of a run with changes that were not committed",
+     .help = "for accept: also from a run with uncommitted changes",
      .type = OPTION_FLAG,
      AT(allow_dirty)},
     DB_OPTION(struct baseline_arguments, db),
@@ -61,15 +61,13 @@ const struct command command_baseline = {
         "\n"
         "  show    lists them\n"
         "  log     lists their changes, oldest first, with reasons and authors\n"
-        "  accept  makes the newest verified measurement of CASE in the database the "
-        "baseline, even when it is slower, and logs who did so and why. It refuses when the newest "
-        "run of the case does not count, because its verdict is wrong or environment: measure "
-        "again, or name a run with --run. CASE may be a pattern of several, such as 'gemm/*': all "
-        "that the newest run, or that of --run, measured, or none of them when one does not "
-        "count\n"
-        "  fetch   gets the libraries of the baselines that are not in the artifact cache "
-        "from the tracking server; each is known by its SHA-256. Exit code 3: not all are "
-        "there\n",
+        "  accept  makes the newest verified measurement of CASE in the database the baseline, "
+        "even if it is slower, and logs author and reason. It refuses if the verdict of the newest "
+        "run with the case is wrong or environment: measure again, or name a run with --run. CASE "
+        "may be a pattern, such as 'gemm/*': then all matching cases of the newest run, or of that "
+        "named by --run, are accepted, or none if one does not count\n"
+        "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
+        "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
     .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
     .main = cmd_baseline,
 };
@@ -201,7 +199,7 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
         status = command_write(NULL, &l.objects, err);
     } else if (status == GATE_OK) {
         if (!l.n)
-            buf_puts(&l.text, "no baseline is stored; gate run --accept-new makes the first\n");
+            buf_puts(&l.text, "no baseline is stored; gate run --accept-new stores the first\n");
         else if (!log)
             table_write(l.table, &l.style, &l.text);
         status = command_write(NULL, &l.text, err);
@@ -242,7 +240,7 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
     struct gate_error err;
     enum gate_status status;
     if (n == 0)
-        return command_usage(self, "which of show, log, accept and fetch?");
+        return command_usage(self, "an action is missing: show, log, accept or fetch");
     const char *action = operands[0];
     bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
     bool fetches = strcmp(action, "fetch") == 0;
@@ -252,14 +250,14 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
         return command_usage(self, "unexpected argument '%s'", operands[1]);
     if (!accepts && (options_given(seen, "reason") || options_given(seen, "db") ||
                      options_given(seen, "run") || options_given(seen, "allow-dirty")))
-        return command_usage(self, "--reason, --run, --allow-dirty and --db are for accept");
+        return command_usage(self, "--reason, --run, --allow-dirty and --db need accept");
     if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
                      options_given(seen, "ca-file")))
-        return command_usage(self, "--server, --token-file and --ca-file are for fetch");
+        return command_usage(self, "--server, --token-file and --ca-file need fetch");
     if (accepts && n != 2)
-        return command_usage(self, "accept which CASE?");
+        return command_usage(self, "accept needs a CASE");
     if (accepts && is_empty(a->reason))
-        return command_usage(self, "accept needs a --reason, which goes into the log");
+        return command_usage(self, "accept needs --reason, which is logged");
     if (fetches)
         status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
     else

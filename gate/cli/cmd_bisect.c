@@ -34,24 +34,24 @@ static const struct option_def options[] = {
     {.name = "case", .value = "ID", .help = "the case", .type = OPTION_TEXT, AT(case_id)},
     {.name = "good",
      .value = "COMMIT",
-     .help = "one that was fast and right",
+     .help = "a commit that was fast and right",
      .type = OPTION_TEXT,
      AT(good)},
     {.name = "bad",
      .value = "COMMIT",
-     .help = "a later one that is not",
+     .help = "a later commit that is not",
      .type = OPTION_TEXT,
      AT(bad),
      .fallback = "HEAD"},
     {.name = "pause",
      .value = "SECONDS",
-     .help = "before a suspicion is confirmed",
+     .help = "wait before a suspicion is measured again",
      .type = OPTION_NUMBER,
      AT(run.policy.pause_s),
      .most = 3600,
      .fallback = "5"},
     {.name = "restart",
-     .help = "forget what an earlier call found",
+     .help = "discard the results of earlier calls",
      .type = OPTION_FLAG,
      AT(restart)},
     {0},
@@ -62,19 +62,19 @@ const struct command command_bisect = {
     .operands = "--case ID --good COMMIT [--bad COMMIT]",
     .summary = "find the commit that made a case slower or wrong",
     .about =
-        "Builds commits between two of them and compares each with the good one in the same "
-        "processes, until one is left: the first that is over half of the slowdown, or that is "
-        "wrong. A commit that does not build, or gets no verdict in three runs, is gone round; "
-        "commits of equal machine code are one. It goes along the first parents, so that a merge "
-        "is one commit. What is found is kept in the cache: the same command goes on after an "
-        "interruption, and the runs are in a database of their own.\n",
+        "Builds commits between the good and the bad one, and compares each with the good one in "
+        "the same processes, until one is left: the first commit that has over half of the "
+        "slowdown, or that is wrong. It skips commits that do not build or get no verdict in three "
+        "runs, and treats commits with equal machine code as one. It follows first parents, so a "
+        "merge counts as one commit. Results are kept in the cache: after an interruption, the "
+        "same command continues. The runs are stored in a separate database.\n",
     .groups = {{request_options, offsetof(struct bisect_request, run)},
                {request_measure_options, offsetof(struct bisect_request, run)},
                {request_library_options, offsetof(struct bisect_request, run)},
                {request_build_options, offsetof(struct bisect_request, run)},
                {options, 0}},
-    .ending = "Exit codes: 0 one commit is found and confirmed, 3 several are left, or the bad "
-              "commit is no worse than the good one here; otherwise as 'gate run'.\n",
+    .ending = "Exit codes: 0 one commit was found and confirmed, 3 several are left, or the bad "
+              "commit is not worse than the good one on this machine; otherwise as 'gate run'.\n",
     .main = cmd_bisect,
 };
 
@@ -221,8 +221,8 @@ static enum gate_status open_ends(struct bisect_hunt *h, struct revision *good,
         h->n_measured++;
         if (m.verdict != VERDICT_REGRESSION && m.verdict != VERDICT_WRONG)
             return gate_fail(err, GATE_NO_VERDICT,
-                             "%.12s is not worse than %.12s here, so there is nothing to look for: "
-                             "%s, %.300s",
+                             "%.12s is not worse than %.12s on this machine, so there is nothing "
+                             "to find: %s, %.300s",
                              h->commits.id[last], h->commits.id[0], verdict_name(m.verdict),
                              m.reason);
         bool slow = m.verdict == VERDICT_REGRESSION &&
@@ -418,7 +418,7 @@ int cmd_bisect(int argc, char **argv)
     if (!r.case_id || !r.good)
         return command_usage(&command_bisect, "--case ID and --good COMMIT are needed");
     if (r.run.filter)
-        return command_usage(&command_bisect, "--filter does not go with --case");
+        return command_usage(&command_bisect, "--filter and --case cannot be combined");
     if (target_resolve(&r.run.target, &target, &err))
         return command_failed(&command_bisect, &err);
     r.run.target.device = target.device;
@@ -433,7 +433,7 @@ int cmd_bisect(int argc, char **argv)
                                     .budget_ms = r.run.policy.budget_ms,
                                     .pause_s = r.run.policy.pause_s,
                                     .wait_s = r.run.wait_s}};
-    interrupt_announce("bisect", "the same command goes on with what is found by now");
+    interrupt_announce("bisect", "the same command continues from here");
     code = hunt(&h, &err);
     journal_close(&h.journal);
     commits_release(&h.commits);

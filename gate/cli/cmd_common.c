@@ -20,13 +20,13 @@ const struct option_def remote_options[] = {
      .variable = "GATE_SERVER"},
     {.name = "token-file",
      .value = "FILE",
-     .help = "its token is in FILE (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); it goes "
-             "over https, or to this machine alone",
+     .help = "file with its token (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); the "
+             "token is sent over https, or to this machine, only",
      .type = OPTION_TEXT,
      .at = offsetof(struct remote_choice, token_file)},
     {.name = "ca-file",
      .value = "FILE",
-     .help = "certificates to trust in place of the system's",
+     .help = "certificates to trust instead of the system's",
      .type = OPTION_TEXT,
      .at = offsetof(struct remote_choice, ca_file),
      .variable = "GATE_CA_FILE"},

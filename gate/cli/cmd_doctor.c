@@ -29,15 +29,15 @@ static const struct option_def options[] = {
     BASELINES_OPTION(struct doctor_arguments, baselines),
     {.name = "library",
      .value = "FILE",
-     .help = "the kernel library to judge",
+     .help = "the kernel library to test",
      .type = OPTION_TEXT,
      .at = offsetof(struct doctor_arguments, library),
      .key = "library",
      .is_path = true,
-     .fallback = "only the gate's own is opened"},
+     .fallback = "only the gate's own"},
     {.name = "suite",
      .value = "NAME|FILE",
-     .help = "the cases that it is asked for",
+     .help = "the cases to test it with",
      .type = OPTION_TEXT,
      .at = offsetof(struct doctor_arguments, suite),
      .key = "suite",
@@ -52,14 +52,13 @@ static const struct option_def options[] = {
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "report what this machine has and what the gate can do on it",
-    .about = "Opens the device as a run would, and says what is there: device, driver, kernel "
-             "libraries, which providers are absent and why, whether there is a libcurl, which "
-             "`gate push` needs, whether the library to judge opens and which cases it serves, "
-             "which database, baselines and cache hold, and the environment variables of the "
-             "gate.",
+    .summary = "report the abilities of this machine, and the settings of the gate",
+    .about = "Opens the device as a run would, and reports device, driver, kernel libraries, "
+             "absent providers with the reason, libcurl (which `gate push` needs), whether the "
+             "library to test opens and which cases it serves, the database, baselines and cache "
+             "in use, and the environment variables of the gate.",
     .groups = {{options, 0}},
-    .ending = "Exit code 4 when the device is missing or busy.\n",
+    .ending = "Exit code 4: the device is missing or busy.\n",
     .main = cmd_doctor,
 };
 
@@ -214,7 +213,7 @@ static void doctor_library_release(struct doctor_library *l)
 
 static void print_library(const struct doctor_library *l)
 {
-    printf("library to judge\n");
+    printf("library to test\n");
     if (l->message) {
         print_text("library", l->message);
         return;
@@ -247,7 +246,7 @@ static void print_greeting(const struct message_greeting *g)
     print_text("runtime", d->runtime);
     printf("contract\n  %s\n", g->contract);
     if (g->launch_order_checked == NO)
-        printf("  the order of launches is not checked: CUDA reports it from 12.3 on\n");
+        printf("  the order of launches is not checked: this needs CUDA 12.3 or later\n");
     printf("libraries\n");
     for (size_t i = 0; i < g->n_libraries; i++)
         printf("  %-14s %s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,

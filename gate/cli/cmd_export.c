@@ -39,8 +39,8 @@ static const struct option_def options[] = {
      AT(run)},
     {.name = "format",
      .value = "FORMAT",
-     .help = "ndjson, one run document a line; json, one indented run document, needs --run; csv, "
-             "one row an arm of a case of a run",
+     .help = "ndjson: one run document per line; json: one indented run document, needs --run; "
+             "csv: one row per case and library",
      .type = OPTION_READ,
      AT(format),
      .form = "ndjson, json or csv",
@@ -49,7 +49,7 @@ static const struct option_def options[] = {
     {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
     {.name = "output",
      .value = "FILE",
-     .help = "write there instead of to standard output; whole or not at all",
+     .help = "write to FILE, completely or not at all, instead of to standard output",
      .type = OPTION_TEXT,
      AT(output)},
     DB_OPTION(struct export_arguments, db),
@@ -166,7 +166,7 @@ int cmd_export(int argc, char **argv)
         a.format = EXPORT_JSON;
     if (a.format == EXPORT_JSON && !a.run)
         return command_usage(&command_export,
-                             "--format json is for one run (--run); several go as ndjson");
+                             "--format json needs --run; use ndjson for several runs");
     if (export_runs(a.db, a.run, a.format, a.output, &err) != GATE_OK)
         return command_failed(&command_export, &err);
     return GATE_OK;

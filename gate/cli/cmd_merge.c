@@ -11,7 +11,7 @@
 static const struct option_def options[] = {
     DB_OPTION(struct run_request, db),
     {.name = "json",
-     .help = "print a JSON document in place of the table",
+     .help = "print a JSON document instead of the table",
      .type = OPTION_FLAG,
      AT(json)},
     {0},
@@ -20,13 +20,13 @@ static const struct option_def options[] = {
 const struct command command_merge = {
     .name = "merge",
     .operands = "REPORT.json...",
-    .summary = "make one run of the parts that several runners measured",
+    .summary = "combine the parts that several runners measured into one run",
     .about = "Takes the JSON reports of all parts of a suite (gate run --shard I/N --report "
              "json=FILE), checks that they belong together and that none is missing, and stores "
-             "and reports them as the one run that they are. The same parts give the same run.\n",
+             "and reports them as one run. The same parts always give the same run.\n",
     .groups = {{request_report_options, 0}, {options, 0}},
-    .ending = "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
-              "missing, and 4 when the parts were measured under different conditions.\n",
+    .ending = "Exit codes: as 'gate run', for the whole run; also 3 if a part is missing, and 4 if "
+              "the parts were measured under different conditions.\n",
     .main = cmd_merge,
 };
 
@@ -38,7 +38,7 @@ int cmd_merge(int argc, char **argv)
     if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
         return run_reports_refuse(&r, argc, argv, code);
     if (argc == optind) {
-        code = command_usage(&command_merge, "which parts? Name their JSON reports");
+        code = command_usage(&command_merge, "name the JSON reports of the parts");
         return run_reports_refuse(&r, argc, argv, code);
     }
     return run_merge(&command_merge, &r, (size_t)(argc - optind), argv + optind);

@@ -36,7 +36,7 @@ static const struct option_def options[] = {
     {.name = "json", .help = "the same as --format json", .type = OPTION_FLAG, AT(json)},
     {.name = "output",
      .value = "FILE",
-     .help = "write there instead of to standard output; whole or not at all",
+     .help = "write to FILE, completely or not at all, instead of to standard output",
      .type = OPTION_TEXT,
      AT(output)},
     LINK_OPTION(struct report_arguments, link),

@@ -16,38 +16,39 @@ static bool read_shard(void *field, const char *text)
 static const struct option_def options[] = {
     {.name = "shard",
      .value = "I/N",
-     .help = "only part I of N of the suite; `gate merge` makes one run of the parts' JSON reports",
+     .help = "measure only part I of N of the suite; `gate merge` combines the JSON reports of the "
+             "parts",
      .type = OPTION_READ,
      AT(shard),
      .form = "I/N, such as 2/4",
      .read = read_shard},
     {.name = "against",
      .value = "WHAT",
-     .help = "what to compare with: baseline, merge-base (where HEAD left its base branch), a file "
-             "or a commit",
+     .help = "compare with this: baseline, merge-base (where HEAD left its base branch), a file or "
+             "a commit",
      .type = OPTION_TEXT,
      AT(policy.against),
      .fallback = "baseline"},
     {.name = "warn-against",
      .value = "WHAT",
-     .help = "what to compare with besides; what that finds is reported and blocks nothing",
+     .help = "also compare with this; a slowdown against it is only a warning",
      .type = OPTION_TEXT,
      AT(policy.warn_against)},
     {.name = "accept-new",
-     .help = "take what has no baseline yet as the baseline",
+     .help = "store a baseline for each case that has none",
      .type = OPTION_FLAG,
      AT(policy.accept_new)},
     {.name = "ratchet",
-     .help = "lower the baselines to what is confirmed to be faster",
+     .help = "lower the baselines of cases that are confirmed to be faster",
      .type = OPTION_FLAG,
      AT(policy.ratchet)},
     {.name = "allow-dirty",
-     .help = "take baselines although there are changes that were not committed",
+     .help = "store baselines although there are uncommitted changes",
      .type = OPTION_FLAG,
      AT(policy.allow_dirty)},
     {.name = "pause",
      .value = "SECONDS",
-     .help = "before a suspicion is confirmed",
+     .help = "wait before a suspicion is measured again",
      .type = OPTION_NUMBER,
      AT(policy.pause_s),
      .most = 3600,
@@ -56,13 +57,13 @@ static const struct option_def options[] = {
     BASELINES_OPTION(struct run_request, baselines),
     {.name = "main-branch",
      .value = "BRANCH",
-     .help = "what merge-base is about where no CI job and no --base names a branch",
+     .help = "base branch for merge-base, if neither the CI job nor --base names one",
      .type = OPTION_TEXT,
      AT(main_branch),
      .key = "main",
      .fallback = "main"},
     {.name = "print-config",
-     .help = "print each option with its value and where that came from, and end",
+     .help = "print each option with its value and its origin, then exit",
      .type = OPTION_FLAG,
      AT(print_config)},
     {0},
@@ -71,8 +72,8 @@ static const struct option_def options[] = {
 const struct command command_run = {
     .name = "run",
     .summary = "measure a suite, compare it with the stored baselines, pass or fail",
-    .about = "Verifies and measures a suite of kernels, compares each with the library of its "
-             "stored baseline in the same processes, and keeps the run in the history.",
+    .about = "Verifies and measures a suite of kernels, compares each kernel with the library of "
+             "its stored baseline in the same processes, and stores the run in the history.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
                {request_full_options, 0},
@@ -83,15 +84,16 @@ const struct command command_run = {
                {request_build_options, 0},
                {options, 0}},
     .ending =
-        "What no option says comes from gate.json in the repository, which `gate init` writes.\n"
+        "gate.json in the repository, which `gate init` writes, sets the defaults of options.\n"
         "\n"
         "The library of a baseline comes from the cache, else from the tracking server "
-        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run there.\n"
+        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run to the "
+        "server.\n"
         "\n"
         "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
         "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
         "usage, 70 internal, 74 input/output. With several, the first of 2, 1, 4, 3 wins. An "
-        "interrupted run stores nothing and ends by the signal: 130 in a shell, 143 of "
+        "interrupted run stores nothing and ends by the signal: 130 after SIGINT, 143 after "
         "SIGTERM.\n",
     .main = cmd_run,
 };
@@ -118,7 +120,7 @@ int cmd_run(int argc, char **argv)
     bool all = r.target.device && !strcmp(r.target.device, "all");
     exit_code =
         all && r.shard.count
-            ? command_usage(&command_run, "--shard and --device all do not go together")
+            ? command_usage(&command_run, "--shard and --device all cannot be combined")
         : r.shard.count && !has_json_report(&r)
             ? command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`")
             : 0;

@@ -33,26 +33,26 @@ static const struct option_def options[] = {
      AT(from)},
     {.name = "parameter",
      .value = "NAME=A,B,..|NAME=FROM..TO",
-     .help = "a variable of the environment that the build command reads, and its values; the "
-             "candidates are all combinations; repeatable",
+     .help = "an environment variable that the build command reads, and its values; the candidates "
+             "are all combinations; repeatable",
      .type = OPTION_LIST,
      AT(parameters)},
     {.name = "propose",
      .value = "COMMAND",
      .help = "shell command that prints the next candidate as a line of JSON, {\"library\": "
              "\"FILE\"} or {\"parameters\": {\"NAME\": VALUE}}, or nothing to end; $" SEARCH_SEEN
-             " is a file with what was seen",
+             " is a file with all results so far",
      .type = OPTION_TEXT,
      AT(propose)},
     {.name = "strategy",
      .value = "halving|random",
-     .help = "measure the faster half again until one is left, or each once",
+     .help = "halving: measure the faster half again until one is left; random: measure each once",
      .type = OPTION_TEXT,
      AT(strategy),
      .fallback = "halving"},
     {.name = "gain",
      .value = "PERCENT",
-     .help = "what a winner must gain",
+     .help = "the least gain of a winner",
      .type = OPTION_PERCENT,
      AT(gain),
      .fallback = "1%"},
@@ -64,7 +64,7 @@ static const struct option_def options[] = {
      .fallback = "1%"},
     {.name = "max-runs",
      .value = "N",
-     .help = "runs of the race; the confirmation comes on top",
+     .help = "limit of runs in the race; the confirmation is extra",
      .type = OPTION_INTEGER,
      AT(max_runs),
      .least = 1,
@@ -72,7 +72,8 @@ static const struct option_def options[] = {
      .fallback = "none"},
     {.name = "max-time",
      .value = "SECONDS",
-     .help = "of the race in this call: none begins a run after it, but one that runs is finished",
+     .help = "limit of the race in this call: no run begins after it, but a running one is "
+             "finished",
      .type = OPTION_NUMBER,
      AT(max_time_s),
      .least = 0.001,
@@ -80,7 +81,7 @@ static const struct option_def options[] = {
      .fallback = "none"},
     {.name = "patience",
      .value = "SECONDS",
-     .help = "for a build and for a proposal",
+     .help = "limit for a build and for a proposal",
      .type = OPTION_NUMBER,
      AT(patience_s),
      .least = 0.1,
@@ -88,13 +89,13 @@ static const struct option_def options[] = {
      .fallback = "900"},
     {.name = "pause",
      .value = "SECONDS",
-     .help = "before a suspicion is confirmed",
+     .help = "wait before a suspicion is measured again",
      .type = OPTION_NUMBER,
      AT(run.policy.pause_s),
      .most = 3600,
      .fallback = "5"},
     {.name = "restart",
-     .help = "forget what an earlier call found",
+     .help = "discard the results of earlier calls",
      .type = OPTION_FLAG,
      AT(restart)},
     {0},
@@ -104,17 +105,17 @@ const struct command command_search = {
     .name = "search",
     .operands = "--case ID --from DIR\n--case ID --parameter NAME=VALUES... --build COMMAND\n"
                 "--case ID --propose COMMAND",
-    .summary = "find the fastest of many libraries, or that none is faster",
+    .summary = "find the fastest of many libraries, or show that none is faster",
     .about = "Verifies each candidate and measures it beside the library to beat, as 'gate run' "
-             "does. Those that cannot gain what is asked for go out at once. The fastest is "
-             "measured again in fresh processes with fresh seeds, and these alone decide: the "
-             "risk that the winner is luck holds for the whole search. No baseline is moved: the "
-             "answer has the 'gate run --ratchet' that does so.\n"
+             "does. Candidates that cannot reach the gain are eliminated at once. The fastest is "
+             "measured again in fresh processes with fresh seeds, and these alone decide: --risk "
+             "limits the chance of a lucky winner over the whole search. No baseline changes; the "
+             "answer prints the 'gate run --ratchet' command that stores one.\n"
              "\n"
-             "What is found is kept in the cache: the same command goes on after an interruption, "
-             "and the risk is that of all calls together. A build command runs in this folder once "
-             "for each candidate, must build anew when "
-             "a parameter changes, and is killed when it hangs.\n",
+             "Results are kept in the cache: after an interruption, the same command continues, "
+             "and --risk covers all calls together. The build command runs in this folder once for "
+             "each candidate. It must rebuild when a parameter changes, and is killed if it "
+             "hangs.\n",
     .groups = {{options, 0},
                {request_options, offsetof(struct search_request, run)},
                {request_measure_options, offsetof(struct search_request, run)},
@@ -222,21 +223,22 @@ static int check(const struct search_request *r)
     if (!r->case_id)
         return command_usage(&command_search, "--case ID is needed");
     if (r->run.filter || r->run.seed_text)
-        return command_usage(&command_search, "--filter and --seed do not go with a search");
+        return command_usage(&command_search, "a search takes neither --filter nor --seed");
     if (!!r->from + !!r->propose + (r->parameters.n && !r->propose) != 1)
         return command_usage(&command_search,
-                             "give one of --from DIR, --parameter and --propose COMMAND; "
-                             "--parameter goes with --propose as well");
+                             "use one of --from DIR, --parameter and --propose COMMAND; "
+                             "--parameter and --propose may be combined");
     if (r->parameters.n && (!r->run.build || !(r->run.built || r->run.target.library)))
         return command_usage(&command_search, "--parameter needs --build COMMAND and --built FILE, "
                                               "or both in gate.json");
     if (!r->against && !r->run.target.library)
-        return command_usage(&command_search, "--against says which library is to be beaten");
+        return command_usage(&command_search, "--against must name the library to beat");
     if (strcmp(r->strategy, "halving") != 0 && strcmp(r->strategy, "random") != 0)
-        return command_usage(&command_search, "--strategy is halving or random");
+        return command_usage(&command_search, "--strategy must be halving or random");
     if (r->gain <= 0 || r->gain > 1 || r->risk <= 0 || r->risk > 0.5)
         return command_usage(&command_search,
-                             "--gain is up to 100 %%, --risk up to 50 %%, and neither is 0");
+                             "--gain must be at most 100 %%, --risk at most 50 %%, and both above "
+                             "0");
     return GATE_OK;
 }
 

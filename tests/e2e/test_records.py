@@ -90,7 +90,7 @@ class Records(unittest.TestCase):
 class Import(Records):
     def test_a_document(self):
         self.write("run.json", SAMPLE_TEXT)
-        self.assertEqual(self.gate("import", "run.json"), "runs: 1 stored, 0 were there already\n")
+        self.assertEqual(self.gate("import", "run.json"), "runs: 1 stored, 0 already there\n")
         out = self.gate("import", "--json", "run.json")
         self.assertEqual(json.loads(out), {"stored": 0, "existed": 1})
 
@@ -170,7 +170,7 @@ class Import(Records):
 
     def test_no_case_and_a_case_twice(self):
         self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),
-                          "/cases: is empty, and there is no calibration")
+                          "/cases: is empty, and the document has no calibration")
         run = document(2)
         run["cases"].append(run["cases"][0])
         self.assert_a_lie(run, "is there twice")
@@ -228,7 +228,7 @@ class Export(Records):
         text = self.gate("export")
         self.assertEqual([json.loads(line) for line in text.splitlines()], runs[::-1])
         self.assertEqual(self.gate("import", "--db", "copy.db", "-", stdin=text),
-                         "runs: 2 stored, 0 were there already\n")
+                         "runs: 2 stored, 0 already there\n")
         self.assertEqual(self.gate("export", "--db", "copy.db"), text)
 
     def test_one_run(self):
@@ -388,7 +388,7 @@ class Leaderboard(Records):
     def test_of_nothing(self):
         self.write("nothing", "")
         self.gate("import", "nothing", expect=74)
-        self.assertIn("no kernel was measured", self.gate("leaderboard"))
+        self.assertIn("no verified measurement is stored", self.gate("leaderboard"))
 
 
 class Baseline(Records):
@@ -601,7 +601,7 @@ class Baseline(Records):
         run = document(1)
         run["git"]["dirty"] = True
         self.import_runs(run)
-        self.assertIn("not committed", self.accept("--reason", "r", expect=64))
+        self.assertIn("uncommitted changes", self.accept("--reason", "r", expect=64))
         self.accept("--reason", "r", "--allow-dirty")
         self.assertIn(run["git"]["commit"][:12] + "+", self.gate("baseline", "show"))
         self.assertIn(run["git"]["commit"][:12] + "+", self.gate("history", CASE))
@@ -639,7 +639,7 @@ class Baseline(Records):
         os.mkdir(self.path("baselines"))
         for command in ("show", "log"):
             self.assertEqual(self.gate("baseline", command),
-                             "no baseline is stored; gate run --accept-new makes the first\n")
+                             "no baseline is stored; gate run --accept-new stores the first\n")
             self.assertEqual(self.gate("baseline", command, "--json"), "[]\n")
 
     def test_no_folder(self):
