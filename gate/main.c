@@ -36,8 +36,11 @@ static void usage(FILE *to)
     fprintf(to, "Usage: gate COMMAND [OPTION]...\n\nRegression gate for GPU kernels.\n\n");
     for (const struct command *const *c = commands; *c; c++)
         fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
-    fprintf(to, "\nEach has --help. 'gate --version' prints the version; 'gate doctor' lists the "
-                "environment\nvariables. gate.json in a repository holds its defaults.\n");
+    fprintf(to, "\n"
+                "'gate COMMAND --help' describes a command, 'gate --version' prints the version, "
+                "and\n"
+                "'gate doctor' lists the environment variables. gate.json in a repository sets "
+                "defaults.\n");
 }
 
 static int dispatch(int argc, char **argv)
@@ -64,7 +67,7 @@ static int dispatch(int argc, char **argv)
     for (const struct command *const *c = commands; *c; c++)
         if (!strcmp(name, (*c)->name))
             return (*c)->main(argc - 1, argv + 1);
-    fprintf(stderr, "gate: no command is named '%s'; see 'gate --help'\n", name);
+    fprintf(stderr, "gate: unknown command '%s'; see 'gate --help'\n", name);
     return GATE_USAGE;
 }
 

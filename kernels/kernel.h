@@ -3,8 +3,8 @@
  * kernel.h: the ABI between the gate and a kernel library.
  *
  * A kernel library is a shared object that exports one function, `kg_library`, which returns a
- * constant table of kernels. Nothing else of it is looked at. This header is all that is needed to
- * write one: it is plain C11 (and C++17), and needs no CUDA header.
+ * constant table of kernels. The gate uses nothing else of it. This header is all that you need to
+ * write one: it is plain C11 (and C++17), and includes no CUDA header.
  *
  *     static const struct kg_kernel my_gemm = {
  *         .struct_bytes = sizeof(struct kg_kernel), .op = KG_OP_GEMM, .name = "my_gemm",
@@ -20,50 +20,56 @@
  *
  * Calls, in this order, all from one thread of a worker process:
  *   1. kg_library()                  once; must not touch a device
- *   2. open(device)                  once, optional; handles and module loading belong here
- *   3. supports(problem, device)     pure
- *   4. prepare(problem, device)      optional; choose algorithms, raise attributes; may allocate
+ *   2. open(device)                  once, optional; create handles and load modules here
+ *   3. supports(problem, device)     a pure function
+ *   4. prepare(problem, device)      optional; choose algorithms, set attributes; may allocate
  *   5. workspace_bytes(problem, device)
  *   6. launch(problem, args)         many times, also while the stream is being captured
  *   7. close()                       once, optional
- * The gate may load a library twice, to time both. Each copy has memory and calls of its own, and
- * the second one no folder; what both depend on is there once, as are symbols that the loader makes
- * unique in a process (g++: -fno-gnu-unique).
+ * The gate may load a library twice and time both copies. Each copy has its own memory and gets its
+ * own calls; the second copy is in no folder, so it finds no files beside itself. Both copies share
+ * the libraries that they depend on, and the symbols that the loader makes unique in a process
+ * (g++: -fno-gnu-unique avoids them).
  *
- * Rules of launch(): it only enqueues work on args->stream, allocates nothing, frees nothing, never
- * synchronises, keeps no state between calls, writes to `out` and `workspace` alone, and returns a
- * status. On the host device it computes in the calling thread or in threads of its own and
- * returns when the result is written. The contents of `out` and `workspace` on entry are garbage.
- * Its work begins when that of the launch before it has ended: of its own kernels one may be a
- * programmatic dependent launch, but not the first, which would overlap with what it follows. A
- * stream of its own waits for all that args->stream was given so far, which then waits for it.
+ * Rules of launch():
+ *  - It only enqueues work on args->stream and returns a status. It allocates nothing, frees
+ *    nothing, never synchronises, and keeps no state between calls.
+ *  - It writes to `out` and `workspace` only. Their contents on entry are garbage.
+ *  - Its work begins after the work of the previous launch has ended. Within a launch, a kernel may
+ *    be a programmatic dependent launch, but not the first one, which would overlap with the
+ *    previous launch. If it uses another stream, that stream first waits for all earlier work on
+ *    args->stream, and args->stream then waits for it.
+ *  - On the host device it computes in the calling thread or in its own threads, and returns when
+ *    the result is written.
  *
- * No call, open() and prepare() included, changes what the process or the device has for all:
- * limits, modes, signals, the folder, the clock, scheduling. Memory of the library's own is fine,
- * most of the device's is not.
+ * No call, including open() and prepare(), changes global state of the process or the device:
+ * limits, modes, signals, the current folder, the clock, scheduling. A library may allocate memory
+ * for itself, but not most of the device's.
  *
- * What is in memory. Inputs are any numbers of their dtype, of its whole range and mixed, but for
- * this:
- *  - NaN and infinity come in GEMM and GEMV alone, in either input. They must reach each sum that
- *    they are part of, and zero times an infinity is a NaN. An infinity may reach it as a NaN: what
- *    splits a factor into parts subtracts it from itself. In the other ops a maximum, a mask or a
- *    ReLU may drop a NaN, as the fast instructions do.
- *  - Numbers, products and sums below 2^-126 in size, which are subnormal in fp32 and bf16, may
- * count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors nor
- * as results: fp32, in which all are summed, has them as normal numbers.
- *  - TF32 rounds factors to 10 bits of mantissa in any way, cut off too, which is what the tensor
- *    cores do with an fp32 number. It keeps the range of fp32.
- *  - Scores of an attention, scaled, are below 2^16 in size, where fp32 still resolves 1/128. Their
- *    error, as that of a log-sum-exp of splits, is no fault.
- * A sum of finite inputs that is too large for the output's dtype is an infinity there, and no NaN,
- * unless a partial sum may be one of either sign. Results are rounded to nearest, halves to the
- * even neighbour: once, so that neither the product of a linear layer before its bias nor a part of
- * a split sum may be kept in 16 bits, as cuBLAS and cuBLASLt do for some shapes. The scale has any
- * size and sign (cuDNN gives NaN for a negative one, which its provider therefore does not serve).
- * A kernel may weigh keys that the mask hides by zero. What lies between rows, before a tensor and
- * behind it may be anything, a NaN or nothing at all: launch() touches no byte there, but those
- * that share an aligned 16 bytes with an element may be read, and no result may depend on them.
- * Each tensor has strides and an alignment of its own.
+ * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
+ *  - NaN and infinity occur only in GEMM and GEMV, in either input. They must propagate to every
+ *    sum that uses them, and zero times infinity is NaN. An infinity may arrive as a NaN, because
+ *    a kernel that splits a factor into parts subtracts it from itself. In the other ops a
+ *    maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
+ *  - Numbers, products and sums smaller than 2^-126, which are subnormal in fp32 and bf16, may
+ *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors
+ *    nor as results, because they are normal numbers in fp32, in which all sums are computed.
+ *  - TF32 rounds factors to 10 bits of mantissa in any way, including truncation, which the tensor
+ *    cores apply to an fp32 number. It keeps the range of fp32.
+ *  - Scaled attention scores are below 2^16 in size, where fp32 still resolves 1/128. Their error,
+ *    and that of a log-sum-exp over splits, is allowed.
+ *
+ * Results are rounded to nearest, ties to even, and only once. So neither the product of a linear
+ * layer before its bias nor a part of a split sum may be kept in 16 bits, as cuBLAS and cuBLASLt do
+ * for some shapes. A sum of finite inputs that is too large for the output's dtype is infinity, not
+ * NaN, unless partial sums may overflow with both signs. The scale has any size and sign (cuDNN
+ * gives NaN for a negative scale, so its provider does not support one). A kernel may apply the
+ * mask by multiplying weights with zero.
+ *
+ * Memory between rows, and before and behind a tensor, may contain anything, such as a NaN, or may
+ * not be mapped. launch() touches no byte there, with one exception: it may read bytes that share
+ * an aligned 16 bytes with an element, but no result may depend on them. Each tensor has its own
+ * strides and alignment.
  */
 #ifndef KG_KERNEL_H
 #define KG_KERNEL_H
@@ -82,8 +88,8 @@ extern "C" {
 #define KG_EXPORT __attribute__((visibility("default")))
 
 /*
- * What is computed. All matrices are row-major unless their strides say otherwise; accumulation is
- * in fp32 or wider; the result is rounded once to the output's dtype. In and out tensors come in
+ * What is computed. All matrices are row-major unless their strides say otherwise. Sums are in fp32
+ * or wider, and the result is rounded once to the output's dtype. Tensors in `in` and `out` have
  * the order given here.
  *
  * ATTENTION_FWD    in: Q[B,H,Sq,D]  K[B,Hkv,Skv,D]  V[B,Hkv,Skv,D]     out: O[B,H,Sq,D]
@@ -125,7 +131,7 @@ enum kg_device_kind {
 
 enum kg_status {
     KG_OK = 0,
-    KG_UNSUPPORTED = 1,   /* this problem, device or layout is not served */
+    KG_UNSUPPORTED = 1,   /* this problem, device or layout is not supported */
     KG_BAD_ARGUMENT = 2,  /* the call breaks the rules of this header */
     KG_LAUNCH_FAILED = 3, /* the device API refused the launch */
 };
@@ -155,10 +161,10 @@ struct kg_device {
     int64_t shared_bytes_optin; /* largest dynamic shared memory of a block */
 };
 
-/* A view of memory. Strides are in elements; the last one is 1, the others are any that keep the
- * elements apart, so that offsets need 64 bits. data is aligned to 16 bytes, rows need not be. A
- * launch may refuse a layout with
- * KG_UNSUPPORTED, but never dense tensors of a problem that supports() took. */
+/* A view of memory. Strides are in elements. The last one is 1; the others may have any value for
+ * which elements do not overlap, so offsets need 64 bits. data is aligned to 16 bytes; rows need
+ * not be. A launch may refuse a layout with KG_UNSUPPORTED, but never the dense tensors of a
+ * problem that supports() accepted. */
 struct kg_tensor {
     void *data;
     uint32_t dtype; /* enum kg_dtype */
@@ -181,8 +187,8 @@ enum kg_kernel_flag {
     KG_KERNEL_NONDETERMINISTIC = 1u << 0, /* repeats may differ in the last bits (atomics) */
 };
 
-/* One implementation of one op. Several may serve an op; the first whose supports() is non-zero
- * is the library's default for that problem. */
+/* One implementation of one op. A library may have several for an op; the first whose supports()
+ * returns non-zero is its default for that problem. */
 struct kg_kernel {
     uint32_t struct_bytes;
     uint32_t op;      /* enum kg_op */
@@ -197,7 +203,7 @@ struct kg_kernel {
 struct kg_library {
     uint32_t struct_bytes;
     uint32_t abi_version; /* KG_ABI_VERSION */
-    const char *provider; /* whose: "ours", "cublas", ... [a-z0-9_.-]+, at most 31 characters */
+    const char *provider; /* name: "ours", "cublas", ... [a-z0-9_.-]+, at most 31 characters */
     const char *version;  /* free text, at most 63 characters */
     uint32_t device_kind; /* enum kg_device_kind */
     uint32_t n_kernels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backoff.h: how long to wait before something is tried once more.
+ * backoff.h: how long to wait before the next try.
  */
 #ifndef GATE_BASE_BACKOFF_H
 #define GATE_BASE_BACKOFF_H

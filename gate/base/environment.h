@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment.h: the environment variables that the gate reads, all in one table but those that CI
+ * environment.h: one table of the environment variables that the gate reads, except those that CI
  * systems set in a job (gate/ci/ci.c).
  */
 #ifndef GATE_BASE_ENVIRONMENT_H

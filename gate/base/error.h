@@ -18,7 +18,7 @@ enum gate_status {
     GATE_ENVIRONMENT = 4, /* busy or missing GPU, mixed contracts */
     GATE_USAGE = 64,      /* bad command line, or content of a suite or a configuration */
     GATE_INTERNAL = 70,
-    GATE_IO = 74, /* files (also one that is not there), databases, pipes */
+    GATE_IO = 74, /* files (also missing ones), databases, pipes */
     /* 128 and the number of the signal, as a shell says it: */
     GATE_HUNG_UP = 129,
     GATE_INTERRUPTED = 130,

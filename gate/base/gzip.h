@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip.h: bytes in gzip's form, in and out, whole.
+ * gzip.h: compresses and decompresses a whole buffer in the format of gzip.
  */
 #ifndef GATE_BASE_GZIP_H
 #define GATE_BASE_GZIP_H
@@ -16,11 +16,11 @@ bool gzip_compress(const void *bytes, size_t n, struct buf *out);
 
 enum gzip_result {
     GZIP_GOOD,
-    GZIP_BAD,      /* not gzip, cut, damaged, or with something behind it */
-    GZIP_TOO_LONG, /* it would be more than out->max, or memory is short */
+    GZIP_BAD,      /* not gzip, truncated, damaged, or with trailing bytes */
+    GZIP_TOO_LONG, /* larger than out->max, or out of memory */
 };
 
-/* Appends what one gzip member holds. Never takes more memory than `out` may. */
+/* Appends the contents of one gzip member. Never uses more memory than out->max. */
 enum gzip_result gzip_inflate(const void *bytes, size_t n, struct buf *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h: what a search has found so far, a file that outlives it, so that it can go on.
+ * journal.h: a file with the results of a search so far, so that a later call can continue.
  *
- * One JSON object a line: first what is looked for, then what was found. A line that was cut off by
- * a crash is dropped.
+ * One JSON object per line: first the aim of the search, then its results. A line that was cut off
+ * by a crash is dropped.
  */
 #ifndef GATE_BASE_JOURNAL_H
 #define GATE_BASE_JOURNAL_H
@@ -22,8 +22,8 @@ struct journal {
 typedef void journal_take(void *context, const cJSON *line);
 
 /*
- * Opens `path` and calls `take` for each line of an earlier search. A file of another search, or of
- * another `about` (what it is measured with), is GATE_USAGE; `restart` empties it.
+ * Opens `path` and calls `take` for each line of an earlier search. GATE_USAGE if the file belongs
+ * to another search, or to other conditions of measurement (`about`); `restart` empties it.
  */
 enum gate_status journal_open(const char *path, const char *about, bool restart, journal_take *take,
                               void *context, struct journal *out, struct gate_error *err);

@@ -14,20 +14,21 @@
 #include "gate/base/error.h"
 
 #define JSON_MAX_DEPTH 32
-#define JSON_MAX_VALUES ((size_t)2 << 20) /* of a text; cJSON takes 64 bytes for one, and more */
+#define JSON_MAX_VALUES                                                                            \
+    ((size_t)2 << 20) /* values of a text; cJSON takes at least 64 bytes for one */
 #define JSON_MAX_SAFE_INTEGER 9007199254740991.0 /* 2^53 - 1 */
 
 /*
- * Parses exactly one JSON value. Refused, with "NAME:LINE:COLUMN: what": trailing bytes, a NUL
+ * Parses exactly one JSON value. Refused, with "NAME:LINE:COLUMN: fault": trailing bytes, a NUL
  * byte (or its escape), invalid UTF-8, half a surrogate pair, nesting over JSON_MAX_DEPTH,
  * more than JSON_MAX_VALUES, duplicate keys, numbers that are not finite or have more than 63
- * characters. `status` is returned for bad text (GATE_USAGE for a suite, GATE_IO for a stored
- * document). *out is the caller's (cJSON_Delete).
+ * characters. Invalid text returns `status` (GATE_USAGE for a suite, GATE_IO for a stored
+ * document). The caller owns *out (cJSON_Delete).
  */
 enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
                             cJSON **out, struct gate_error *err);
 
-/* The same for a text that begins on line `first_line` of what `name` names: a line of NDJSON. */
+/* The same for a text that begins on line `first_line` of the file `name`: a line of NDJSON. */
 enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
                                enum gate_status status, cJSON **out, struct gate_error *err);
 
@@ -39,7 +40,7 @@ enum gate_status json_parse_at(const char *name, unsigned first_line, const char
 bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
                  unsigned *line, unsigned *column);
 
-/* A member of an object; NULL when it is absent, or when `object` is none. */
+/* A member of an object; NULL if it is absent, or `object` is not an object. */
 const cJSON *json_member(const cJSON *object, const char *key);
 
 /* Typed look-ups of an object's member; the default when it is absent or of another type. */
@@ -61,14 +62,13 @@ void json_write_number(double value, struct buf *out);
  */
 void json_escape(const char *s, struct buf *out);
 
-/* The double of a number that json_scan.h has found good, as strtod() rounds it. */
+/* The double of a number that json_scan.h has checked, rounded as by strtod(). */
 double json_read_number(const char *s, size_t n);
 
-/* True of n bytes of ASCII that json_escape() would leave as they are. */
+/* True for n bytes of ASCII that json_escape() would not change. */
 bool json_is_plain(const char *s, size_t n);
 
-/* How many bytes in a row are of that kind, at least: up to seven before the end are not looked at.
- */
+/* A lower bound for the number of such bytes in a row: up to seven at the end are not checked. */
 size_t json_plain_length(const char *s, size_t n);
 
 #endif

@@ -72,8 +72,8 @@ enum gate_status paths_user_folder(const struct paths_kind *kind, char path[PATH
     else if (home && home[0] == '/')
         n = snprintf(path, PATHS_MAX, "%s/%s/kernel-gate%s", home, kind->below, kind->name);
     else
-        return gate_fail(err, GATE_ENVIRONMENT, "there is no place for %s: set %s to a folder",
-                         kind->what, kind->variable);
+        return gate_fail(err, GATE_ENVIRONMENT, "no folder for %s: set %s to a folder", kind->what,
+                         kind->variable);
     if (n >= PATHS_MAX)
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the path of %s is too long: set %s to a shorter one", kind->what,

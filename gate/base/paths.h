@@ -16,19 +16,19 @@
 /* Path of a kernel library by its file name ("libours.so"). */
 enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err);
 
-/* Is it a suite's file, which has a slash or ends in ".json"? Else it is an installed suite's name.
+/* Is `name` a file of a suite (it has a slash or ends in ".json"), or the name of an installed one?
  */
 bool paths_is_suite_file(const char *name);
 
-/* Path of a suite: `name` itself when it is a file, else that of an installed suite; GATE_USAGE
- * when there is none of that name. */
+/* Path of a suite: `name` itself if it is a file, else the path of the installed suite; GATE_USAGE
+ * if none has that name. */
 enum gate_status paths_suite(const char *name, char path[PATHS_MAX], struct gate_error *err);
 
 /*
  * The user's folder for files of a kind: `variable` of the environment if it is set, else
  * kernel-gate under the folder of the XDG base directory specification (`xdg`, "XDG_CACHE_HOME",
  * which must be absolute, else `below` the home folder), and `name` in it ("" or "/spool").
- * GATE_ENVIRONMENT: there is none, or its path is too long.
+ * GATE_ENVIRONMENT: no such folder is known, or its path is too long.
  */
 struct paths_kind {
     const char *what; /* for messages: "the artifact cache" */

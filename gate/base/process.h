@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.h: a child process that speaks lines of text, and can be got rid of.
+ * process.h: a child process that reads and writes lines of text, and can be killed safely.
  */
 #ifndef GATE_BASE_PROCESS_H
 #define GATE_BASE_PROCESS_H
@@ -20,7 +20,7 @@ struct process {
     int end;              /* readable when the process itself has ended; -1: not known */
     struct buf input;     /* read, not yet handed out */
     size_t searched;      /* bytes of it that hold no newline */
-    char complaint[PROCESS_COMPLAINT_MAX]; /* the last it wrote to standard error, terminated */
+    char complaint[PROCESS_COMPLAINT_MAX]; /* the end of its standard error, terminated */
     size_t complaint_len;
 };
 
@@ -36,37 +36,36 @@ enum process_event {
  * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
 
-/* The same without the variables that scrub.h takes out. */
+/* The same without the variables that scrub.h removes. */
 enum gate_status process_start_scrubbed(struct process *p, char *const *argv,
                                         struct gate_error *err);
 
-/* The same with nothing on its standard input and both outputs in a file that is open. */
+/* The same with an empty standard input, and both outputs to an open file. */
 enum gate_status process_start_logged(struct process *p, char *const *argv, int log,
                                       struct gate_error *err);
 
-/* Writes bytes to its standard input; false when it does not take them. */
+/* Writes bytes to its standard input; false if it does not accept them. */
 bool process_write(struct process *p, const char *bytes, size_t n);
 
 /* Waits for the next line (without its newline), at most timeout_s. */
 enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line);
 
 /*
- * From now on whatever descends from this process's children becomes its child when its own parent
- * ends, so that none gets away by leaving its process group. process_end_orphans() kills and reaps
- * all children but those that there were at the last call: nothing that the caller started itself
- * may run at that time.
+ * From now on, a descendant whose parent ends becomes a child of this process, so that none escapes
+ * by leaving its process group. process_end_orphans() kills and reaps all children except those
+ * that existed at the last call: no process that the caller started itself may run at that time.
  */
 void process_adopt_orphans(void);
 void process_end_orphans(void);
 
-/* Waits at most so long for it to end by itself; false: it runs on. */
+/* Waits for it to end by itself; false if it still runs after this time. */
 bool process_wait(const struct process *p, double seconds);
 
 /* Kills the process group and waits for its end; `how` says how the process ended. Returns its
  * exit code; -1: it was killed, by this or another signal. Safe on one that was never started. */
 int process_kill(struct process *p, char *how, size_t how_size);
 
-/* The end of what it complained of, on one line; "": nothing. Valid until it is started again. */
+/* The end of its standard error, on one line; "" if empty. Valid until it is started again. */
 const char *process_last_words(struct process *p);
 
 /* Closes its standard input and gives it `grace_s` to end by itself before it is killed. Returns

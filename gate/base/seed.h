@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seed.h: numbers that look random and follow from a seed, and hashes; the same in C and in CUDA.
+ * seed.h: pseudo-random numbers from a seed, and hashes; the same in C and in CUDA.
  *
  * splitmix64: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
  * FNV-1a: Fowler, Noll and Vo.
@@ -21,7 +21,7 @@
 #define SEED_STEP 0x9e3779b97f4a7c15u
 #define SEED_HASH 0xcbf29ce484222325u /* the hash of no bytes */
 
-/* splitmix64's last step: one to one, and each bit of z decides all bits. */
+/* The last step of splitmix64: a bijection in which each bit of z affects all bits. */
 SEED_ANYWHERE uint64_t seed_mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -35,7 +35,7 @@ SEED_ANYWHERE uint64_t seed_at(uint64_t seed, uint64_t index)
     return seed_mix(seed + (index + 1) * SEED_STEP);
 }
 
-/* The next number of a sequence that began with its seed as the state. */
+/* The next number of a sequence. The first state is the seed. */
 static inline uint64_t seed_next(uint64_t *state)
 {
     return seed_mix(*state += SEED_STEP);
@@ -49,7 +49,7 @@ static inline uint64_t seed_hash(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* A seed of its own for each text: a case's follows from the run's and its id alone. */
+/* A different seed for each text: the seed of a case follows from that of the run and its id. */
 static inline uint64_t seed_of_text(uint64_t seed, const char *text)
 {
     return seed_at(seed, seed_hash(SEED_HASH, text, strlen(text)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * term.h: what a terminal can show, and texts that are safe to show on it.
+ * term.h: the abilities of a terminal, and texts that are safe to print on it.
  */
 #ifndef GATE_BASE_TERM_H
 #define GATE_BASE_TERM_H
@@ -15,7 +15,8 @@ enum term_colour { TERM_PLAIN, TERM_RED, TERM_GREEN, TERM_YELLOW, TERM_CYAN, TER
 /* A terminal that is not "dumb", and NO_COLOR is unset or empty. */
 bool term_has_colour(int fd);
 
-/* Columns of the terminal on `fd`; 0 when it is none or does not say. COLUMNS wins when set. */
+/* Columns of the terminal on `fd`; 0 if it is not a terminal, or they are unknown. COLUMNS
+ * overrides them. */
 int term_columns(int fd);
 
 /* Columns that a UTF-8 text takes: wide characters two, combining marks none. */
@@ -27,8 +28,8 @@ int term_width(const char *text);
  */
 void term_puts(const char *text, struct buf *out);
 
-/* Appends words, broken at spaces where a line would be longer than `width` (0: nowhere). The first
- * one begins at `column`, the lines after it at `indent`. */
+/* Appends words, with line breaks at spaces so that no line is longer than `width` (0: no limit).
+ * The first line begins at `column`, the others at `indent`. */
 void term_wrap(const char *words, size_t n, int column, int indent, int width, struct buf *out);
 
 /* Starts and ends a colour; nothing when `on` is false or the colour is TERM_PLAIN. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * toolkit.h: where a program of the CUDA toolkit is.
+ * toolkit.h: finds a program of the CUDA toolkit.
  */
 #ifndef GATE_BASE_TOOLKIT_H
 #define GATE_BASE_TOOLKIT_H
@@ -9,9 +9,9 @@
 #include "gate/base/paths.h"
 
 /*
- * On PATH, then in the bin folder of $CUDA_HOME, or of /usr/local/cuda and /usr/local/cuda-* where
- * that is not set, then as `elsewhere` says, a pattern of files or NULL. GATE_ENVIRONMENT: it is
- * nowhere, with where it was looked for.
+ * Searches PATH, then the bin folder of $CUDA_HOME, or of /usr/local/cuda and /usr/local/cuda-* if
+ * it is not set, then `elsewhere`, a pattern of files or NULL. GATE_ENVIRONMENT, with the places
+ * that were searched, if it is nowhere.
  */
 enum gate_status toolkit_find(const char *name, const char *elsewhere, char path[PATHS_MAX],
                               struct gate_error *err);

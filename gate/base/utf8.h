@@ -18,10 +18,10 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *code);
 /* Code points of a valid string. */
 size_t utf8_length(const char *s);
 
-/* Takes what snprintf() may have left of a last character off a string. Returns the string. */
+/* Removes a partial last character that snprintf() may have left. Returns the string. */
 char *utf8_trim(char *s);
 
-/* snprintf(), and what it cut at the end is trimmed. */
+/* snprintf() that never leaves a partial character at the end. */
 void utf8_print(char *to, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -67,8 +67,8 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
             gate_fail(err, GATE_IO, "cannot use artifact cache '%s': %s", chosen, strerror(errno));
     else if (st.st_mode & S_IWOTH)
         status = gate_fail(err, GATE_ENVIRONMENT,
-                           "everybody can write to the artifact cache '%s', and what lies there "
-                           "is run: take the permission away (chmod o-w) or set GATE_CACHE",
+                           "everybody can write to the artifact cache '%s', and its files are "
+                           "executed: remove the permission (chmod o-w) or set GATE_CACHE",
                            absolute);
     else
         status = paths_set(&cache_folder, path, err, "%s", absolute);
@@ -212,8 +212,7 @@ enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
     SHA256Data((const uint8_t *)bytes->data, bytes->len, hash);
     if (strcmp(hash, sha256) != 0)
         return gate_fail(err, GATE_ENVIRONMENT,
-                         "what should be library %.16s... has hash %.16s...: refused", sha256,
-                         hash);
+                         "the file of library %.16s... has hash %.16s...: refused", sha256, hash);
     return store(bytes, sha256, err);
 }
 
@@ -227,7 +226,7 @@ enum gate_status artifact_get(const char *sha256, char path[PATHS_MAX], struct g
     if (status || presence == INTACT)
         return status;
     if (presence == ABSENT)
-        return gate_fail(err, GATE_NO_VERDICT, "there is no artifact '%s'", path);
+        return gate_fail(err, GATE_NO_VERDICT, "artifact '%s' does not exist", path);
     bool moved = move_aside(path, aside);
     return gate_fail(err, GATE_ENVIRONMENT, "artifact %s %s, refused; it %s '%s'", sha256, how,
                      moved ? "is now" : "could not be renamed, remove", moved ? aside : path);

@@ -292,7 +292,7 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
     if (b->file.n_cases && strcmp(baseline_contract(b), contract) != 0)
         return gate_fail(err, GATE_USAGE,
                          "the stored baselines are of contract '%s', the measurement is of '%s'; "
-                         "to begin anew under it, move the file of the old ones away",
+                         "to start with the new contract, move the file of the old baselines away",
                          baseline_contract(b), contract);
     enum gate_status status =
         check_action(case_id, old ? &old->entry : NULL, entry, note->action, err);

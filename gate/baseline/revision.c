@@ -196,10 +196,10 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         compare_code(r.path, entry->code_sha256, why, sizeof why);
         if (why[0])
             return gate_fail(err, GATE_NO_VERDICT,
-                             "the build of commit %.12s gives another file than the stored "
-                             "baseline's, %s: refused. Another compiler, toolkit or option makes "
-                             "builds differ, and so do paths (__FILE__), dates and random names in "
-                             "the code",
+                             "the build of commit %.12s differs from the file of the stored "
+                             "baseline, %s: refused. Builds differ with another compiler, toolkit "
+                             "or option, and with paths (__FILE__), dates and random names in the "
+                             "code",
                              entry->commit, why);
     }
     *out = r;

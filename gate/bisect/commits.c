@@ -60,7 +60,7 @@ static enum gate_status resolve(const char *what, struct commits *out, struct ga
     snprintf(peeled, sizeof peeled, "%s^{commit}", what);
     enum gate_status status = ask_git(argv, read_commit, out, &why);
     if (status || out->n != before + 1)
-        return gate_fail(err, GATE_USAGE, "'%.100s' is not a commit that git knows here%s%.200s",
+        return gate_fail(err, GATE_USAGE, "'%.100s' is not a commit of this repository%s%.200s",
                          what, why.message[0] ? ": " : "", why.message);
     return GATE_OK;
 }

@@ -143,7 +143,7 @@ static enum gate_status open_run(const struct accept_request *r, struct store *s
     if (status == GATE_OK)
         status = command_document(store, r->run ? r->run : newest, out, err);
     if (status == GATE_OK && r->device_model && strcmp(r->device_model, out->device.model) != 0)
-        status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s and not on %s", out->uuid,
+        status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s, not on %s", out->uuid,
                            out->device.model, r->device_model);
     return status;
 }
@@ -254,8 +254,8 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     };
     if (!read_medians(c, &out->entry))
         return gate_fail(err, GATE_IO,
-                         "run %s did not time the control kernel with '%s', and a baseline needs "
-                         "that: measure the case again",
+                         "run %s has no time of the control kernel for '%s', which a baseline "
+                         "needs: measure the case again",
                          d->uuid, c->id);
     /* Its processes may be others than those of the p50. */
     out->entry.p90_ns = out->entry.p50_ns * (arm->timing.p90_ns / arm->timing.p50_ns);
@@ -270,9 +270,8 @@ static enum gate_status read_measurements(const struct accept_request *r, const 
     enum gate_status status = GATE_OK;
     if (d->git.dirty && !r->allow_dirty)
         return gate_fail(err, GATE_USAGE,
-                         "run %.8s was measured with changes that were not committed, and no "
-                         "commit makes its library: commit them and measure again, or give "
-                         "--allow-dirty",
+                         "run %.8s was measured with uncommitted changes, so no commit builds its "
+                         "library: commit them and measure again, or add --allow-dirty",
                          d->uuid);
     for (size_t i = 0; i < d->n_cases && !status; i++) {
         const struct document_case *c = &d->cases[i];
@@ -327,11 +326,11 @@ static void put_library(const struct accepted *a, struct buf *out)
         return;
     buf_printf(
         out,
-        "the library %.16s... is not in the cache here: a run takes it from its own cache or "
-        "from the tracking server",
+        "the library %.16s... is not in the cache of this machine: a run takes it from its own "
+        "cache or from the tracking server",
         a->entry.library_sha256);
     if (a->entry.commit[0] && !a->entry.dirty)
-        buf_printf(out, ", or builds commit %.12s anew", a->entry.commit);
+        buf_printf(out, ", or rebuilds commit %.12s", a->entry.commit);
     buf_putc(out, '\n');
 }
 

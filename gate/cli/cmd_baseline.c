@@ -29,12 +29,11 @@ static const struct option_def options[] = {
            "only this device model, such as nvidia-h200; accept needs it when several device "
            "models have measured CASE"),
     BASELINES_OPTION(struct baseline_arguments, baselines),
-    OPTION(TEXT, "reason", "TEXT", reason, "of accept: why; goes into the log"),
+    OPTION(TEXT, "reason", "TEXT", reason, "for accept: the reason, which is logged"),
     OPTION(TEXT, "run", "UUID", run,
-           "of accept: the run to take it from, by the beginning of its uuid",
-           .fallback = "the newest that has the case"),
-    FLAG("allow-dirty", allow_dirty,
-         "of accept: also of a run with changes that were not committed"),
+           "for accept: the run to take it from, by the beginning of its uuid",
+           .fallback = "the newest run with the case"),
+    FLAG("allow-dirty", allow_dirty, "for accept: also from a run with uncommitted changes"),
     DB_OPTION(struct baseline_arguments, db),
     JSON_OPTION(struct baseline_arguments, json),
     {0},
@@ -49,13 +48,13 @@ const struct command command_baseline = {
         "\n"
         "  show    lists them\n"
         "  log     lists their changes, oldest first, with reasons and authors\n"
-        "  accept  makes the newest verified measurement of CASE in the database the "
-        "baseline, even when it is slower, and logs the author and the reason. It refuses when the "
-        "verdict of the newest run of the case is wrong or environment: measure again, or name "
-        "another run with --run. CASE may be a pattern, such as 'gemm/*': it takes all matching "
-        "cases of the newest run, or of that of --run, or none of them when one is refused\n"
-        "  fetch   gets those libraries of the baselines that are not in the cache from the "
-        "tracking server, and checks their SHA-256. Exit code 3: some were not found\n",
+        "  accept  makes the newest verified measurement of CASE in the database the baseline, "
+        "even if it is slower, and logs author and reason. It refuses if the verdict of the newest "
+        "run with the case is wrong or environment: measure again, or name a run with --run. CASE "
+        "may be a pattern, such as 'gemm/*': then all matching cases of the newest run, or of that "
+        "named by --run, are accepted, or none if one does not count\n"
+        "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
+        "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
     .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
     .main = cmd_baseline,
 };
@@ -188,7 +187,7 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
     } else if (status == GATE_OK) {
         if (!l.n)
             buf_printf(
-                &l.text, "no baseline%s%s is stored; gate run --accept-new makes the first\n",
+                &l.text, "no baseline%s%s is stored; gate run --accept-new stores the first\n",
                 a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
         else if (!log)
             table_write(l.table, &l.style, &l.text);
@@ -230,7 +229,7 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
     struct gate_error err;
     enum gate_status status;
     if (n == 0)
-        return command_usage(self, "which of show, log, accept and fetch?");
+        return command_usage(self, "an action is missing: show, log, accept or fetch");
     const char *action = operands[0];
     bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
     bool fetches = strcmp(action, "fetch") == 0;
@@ -240,14 +239,14 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
         return command_usage(self, "unexpected argument '%s'", operands[1]);
     if (!accepts && (options_given(seen, "reason") || options_given(seen, "db") ||
                      options_given(seen, "run") || options_given(seen, "allow-dirty")))
-        return command_usage(self, "--reason, --run, --allow-dirty and --db are for accept");
+        return command_usage(self, "--reason, --run, --allow-dirty and --db need accept");
     if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
                      options_given(seen, "ca-file")))
-        return command_usage(self, "--server, --token-file and --ca-file are for fetch");
+        return command_usage(self, "--server, --token-file and --ca-file need fetch");
     if (accepts && n != 2)
-        return command_usage(self, "accept which CASE?");
+        return command_usage(self, "accept needs a CASE");
     if (accepts && is_empty(a->reason))
-        return command_usage(self, "accept needs a --reason, which goes into the log");
+        return command_usage(self, "accept needs --reason, which is logged");
     if (fetches)
         status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
     else

@@ -33,11 +33,11 @@ struct bisect_request {
 
 static const struct option_def options[] = {
     OPTION(TEXT, "case", "ID", case_id, "the case"),
-    OPTION(TEXT, "good", "COMMIT", good, "one that was fast and right"),
-    OPTION(TEXT, "bad", "COMMIT", bad, "a later one that is not", .fallback = "HEAD"),
+    OPTION(TEXT, "good", "COMMIT", good, "a commit that was fast and right"),
+    OPTION(TEXT, "bad", "COMMIT", bad, "a later commit that is not", .fallback = "HEAD"),
     OPTION(NUMBER, "pause", "SECONDS", run.policy.pause_s,
-           "rest before a suspected change is measured again", .most = 3600, .fallback = "5"),
-    FLAG("restart", restart, "forget what an earlier call found"),
+           "wait before a suspicion is measured again", .most = 3600, .fallback = "5"),
+    FLAG("restart", restart, "discard the results of earlier calls"),
     {0},
 };
 
@@ -46,19 +46,19 @@ const struct command command_bisect = {
     .operands = "--case ID --good COMMIT [--bad COMMIT]",
     .summary = "find the commit that made a case slower or wrong",
     .about =
-        "Builds commits between a good and a bad one and compares each with the good one in the "
-        "same processes, until one is left: the first that has more than half of the slowdown, or "
-        "that is wrong. A commit that does not build, or gets no verdict in three runs, is "
-        "skipped. Commits of equal machine code are measured once. The search follows the first "
-        "parents, so that a merge counts as one commit. Results are kept in the cache: the same "
-        "command continues after an interruption. The runs go into a database of their own.\n",
+        "Builds commits between the good and the bad one, and compares each with the good one in "
+        "the same processes, until one is left: the first commit that has over half of the "
+        "slowdown, or that is wrong. It skips commits that do not build or get no verdict in three "
+        "runs, and treats commits with equal machine code as one. It follows first parents, so a "
+        "merge counts as one commit. Results are kept in the cache: after an interruption, the "
+        "same command continues. The runs are stored in a separate database.\n",
     .groups = {{request_options, offsetof(struct bisect_request, run)},
                {request_measure_options, offsetof(struct bisect_request, run)},
                {request_library_options, offsetof(struct bisect_request, run)},
                {request_build_options, offsetof(struct bisect_request, run)},
                {options, 0}},
-    .ending = "Exit codes: 0 one commit is found and confirmed, 3 several are left, or the bad "
-              "commit is no worse than the good one here; otherwise as 'gate run'.\n",
+    .ending = "Exit codes: 0 one commit was found and confirmed, 3 several are left, or the bad "
+              "commit is not worse than the good one on this machine; otherwise as 'gate run'.\n",
     .main = cmd_bisect,
 };
 
@@ -205,8 +205,8 @@ static enum gate_status open_ends(struct bisect_hunt *h, struct revision *good,
         h->n_measured++;
         if (m.verdict != VERDICT_REGRESSION && m.verdict != VERDICT_WRONG)
             return gate_fail(err, GATE_NO_VERDICT,
-                             "%.12s is not worse than %.12s here, so there is nothing to look for: "
-                             "%s, %.300s",
+                             "%.12s is not worse than %.12s on this machine, so there is nothing "
+                             "to find: %s, %.300s",
                              h->commits.id[last], h->commits.id[0], verdict_name(m.verdict),
                              m.reason);
         bool slow = m.verdict == VERDICT_REGRESSION &&
@@ -419,7 +419,7 @@ int cmd_bisect(int argc, char **argv)
     if (!r.case_id || !r.good)
         return command_usage(&command_bisect, "--case ID and --good COMMIT are needed");
     if (r.run.filter)
-        return command_usage(&command_bisect, "--filter does not go with --case");
+        return command_usage(&command_bisect, "--filter and --case cannot be combined");
     if (target_resolve(&r.run.target, &target, &err))
         return command_failed(&command_bisect, &err);
     r.run.target.device = target.device;
@@ -434,7 +434,7 @@ int cmd_bisect(int argc, char **argv)
                                     .budget_ms = r.run.policy.budget_ms,
                                     .pause_s = r.run.policy.pause_s,
                                     .wait_s = r.run.wait_s}};
-    interrupt_announce("bisect", "the same command continues with what was found");
+    interrupt_announce("bisect", "the same command continues from here");
     code = hunt(&h, &err);
     journal_close(&h.journal);
     commits_release(&h.commits);

@@ -34,21 +34,20 @@ const struct command command_calibrate = {
     .name = "calibrate",
     .summary = "estimate how often the gate would be wrong on this machine",
     .about =
-        "Compares the kernels with copies of themselves with known shares of their time added (0, "
-        "0.5, 1, 2, 2.5, 3 and 5 %), and says for each case how often the gate would fail "
-        "unchanged code, how often it would catch each slowdown, and what a sequence of 20 "
-        "processes resolves on this machine (its minimum detectable effect). The result is stored "
-        "in the history and printed. The budget is that of a case with one share added.\n"
-        "What goes wrong with a case, and SIGINT, SIGTERM and SIGHUP, cost only what is not "
-        "measured by then: cases of five processes or more are kept, and it is said what is "
-        "missing.\n",
+        "Compares the kernels with copies of themselves that are slower by known shares (0, 0.5, "
+        "1, 2, 2.5, 3 and 5 %). For each case it reports how often the gate would fail unchanged "
+        "code, how often it would catch each slowdown, and the smallest slowdown that 20 processes "
+        "detect on this machine (the minimum detectable effect). The result is stored in the "
+        "history and printed. --budget is per case and share.\n"
+        "After an error in a case, or SIGINT, SIGTERM or SIGHUP, cases that have five processes or "
+        "more are kept, and the missing ones are reported.\n",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
                {request_report_options, 0},
                {request_library_options, 0},
                {options, 0}},
-    .ending = "Exit codes: 0 all cases resolve the threshold here, 3 some do not or lack "
-              "processes; otherwise as 'gate run'.\n",
+    .ending = "Exit codes: 0 every case detects the threshold on this machine, 3 some do not, or "
+              "lack processes; otherwise as 'gate run'.\n",
     .main = cmd_calibrate,
 };
 
@@ -183,7 +182,7 @@ static void calibrate(struct calibrate_run *c)
     c->run.end_ms = clock_wall_ms();
     if (!interrupt_signal() && goes_on) {
         supervisor_retire_worker(c->setup.supervisor);
-        run_progress("measuring what the device can reach");
+        run_progress("measuring the highest rates of the device");
         run_ceilings_measure(&c->setup.target.options, &c->run.greeting->device, &c->run.ceilings);
     }
     run_progress("");

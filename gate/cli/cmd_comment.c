@@ -27,20 +27,20 @@ struct comment_arguments {
 static const struct option_def options[] = {
     {.name = "run",
      .value = "UUID|latest",
-     .help = "the stored run, where no report is named, or an unambiguous beginning of its uuid",
+     .help = "the stored run if no report is named, by the beginning of its uuid",
      .type = OPTION_TEXT,
      AT(run),
      .fallback = "latest"},
     DB_OPTION(struct comment_arguments, db),
     {.name = "service",
      .value = "github|gitlab",
-     .help = "where the change is",
+     .help = "where the merge request is",
      .type = OPTION_TEXT,
      AT(target.service),
-     .fallback = "by the job's variables"},
+     .fallback = "from the job's variables"},
     {.name = "api",
      .value = "URL",
-     .help = "its interface",
+     .help = "address of its API",
      .type = OPTION_TEXT,
      AT(target.api),
      .fallback = "$GITHUB_API_URL or $CI_API_V4_URL"},
@@ -55,7 +55,7 @@ static const struct option_def options[] = {
      .help = "the pull or merge request",
      .type = OPTION_TEXT,
      AT(target.change),
-     .fallback = "by the job's event or variables, never by the report"},
+     .fallback = "from the job's event or variables, never from the report"},
     {.name = "name",
      .value = "NAME",
      .help = "one comment is kept for each name",
@@ -65,25 +65,25 @@ static const struct option_def options[] = {
     LINK_OPTION(struct comment_arguments, link),
     {.name = "annotations",
      .value = "FILE",
-     .help = "write the bad cases there: on GitHub as workflow commands (- is standard output), on "
-             "GitLab for artifacts:reports:annotations, which needs --link",
+     .help = "write the bad cases to FILE: on GitHub as workflow commands (- is standard output), "
+             "on GitLab for artifacts:reports:annotations, which needs --link",
      .type = OPTION_TEXT,
      AT(annotations)},
     {.name = "token-file",
      .value = "FILE",
-     .help = "the token is in FILE",
+     .help = "file with the token",
      .type = OPTION_TEXT,
      AT(target.remote.token_file),
      .fallback = "$GATE_COMMENT_TOKEN, else $GITHUB_TOKEN or $GITLAB_TOKEN"},
     {.name = "ca-file",
      .value = "FILE",
-     .help = "certificates to believe instead of the system's",
+     .help = "certificates to trust instead of the system's",
      .type = OPTION_TEXT,
      AT(target.remote.ca_file),
      .fallback = "$GATE_CA_FILE"},
     {.name = "retry-for",
      .value = "SECONDS",
-     .help = "try again for so long while the service does not answer",
+     .help = "keep trying for this time while the service does not answer",
      .type = OPTION_NUMBER,
      AT(patience_s),
      .most = 3600,
@@ -98,21 +98,20 @@ static const struct option_def options[] = {
 const struct command command_comment = {
     .name = "comment",
     .operands = "[REPORT.json]...",
-    .summary = "comment on a pull or merge request, one comment that is kept up to date",
+    .summary = "write one comment on a pull or merge request, and keep it up to date",
     .about =
         "Writes the summary of a run as one comment on the pull request (GitHub) or merge request "
-        "(GitLab) that this job is about, and updates it at the next call. The run is that of the "
-        "reports (--report json=FILE of gate run), else a stored one.\n"
-        "Where to write, only this job's variables, its event and the options say, so that the "
-        "reports may come from a job that ran code of a fork: give the token to a second job, "
-        "started by workflow_run on GitHub. A report of another commit than the head of the change "
-        "is refused; the service is asked which that is, so that an older job does not write over "
-        "a "
-        "newer one.\n",
+        "(GitLab) of this job, and updates it at the next call. It reads the reports (--report "
+        "json=FILE of gate run), else a stored run.\n"
+        "The target comes only from this job's variables, its event and the options, so the "
+        "reports may come from a job that ran code of a fork. Give the token to a second job, "
+        "started by workflow_run on GitHub. Before it writes, the command asks the service for the "
+        "head commit, and refuses a report of another commit, so that an older job does not "
+        "overwrite a newer comment.\n",
     .groups = {{options, 0}},
-    .ending = "Exit codes: 0 the comment is written, 3 the change has moved on and nothing was "
-              "written, 4 no libcurl here or not the server that was meant, 64 usage, 74 a file or "
-              "the service does not answer as it should.\n",
+    .ending = "Exit codes: 0 the comment is written, 3 the merge request has a newer commit and "
+              "nothing was written, 4 libcurl is missing or the server is not the intended one, 64 "
+              "usage, 74 an error of a file or of the service.\n",
     .main = cmd_comment,
 };
 
@@ -168,7 +167,7 @@ static enum gate_status check_head(struct work *w, struct gate_error *err)
             snprintf(w->target.head, sizeof w->target.head, "%s", commit);
         if (!commit[0] || strcmp(commit, w->target.head) != 0)
             return gate_fail(err, GATE_NO_VERDICT,
-                             "the report is of commit %.12s, the head of the change is %.12s: "
+                             "the report is of commit %.12s, but the head of the change is %.12s: "
                              "nothing was written",
                              commit[0] ? commit : "unknown",
                              w->target.head[0] ? w->target.head : "another");
@@ -244,7 +243,8 @@ static enum gate_status prepare(struct work *w, struct gate_error *err)
     enum gate_status status = GATE_OK;
     if (!comment_marker(a->name, w->marker, sizeof w->marker))
         return gate_fail(err, GATE_USAGE,
-                         "--name is '%.80s', expected letters, digits, '.', '_' and single '-'",
+                         "--name '%.80s' is not valid: use letters, digits, '.', '_' and single "
+                         "'-'",
                          a->name);
     if (a->dry_run)
         w->target.service = a->target.service && !strcmp(a->target.service, "gitlab")
@@ -272,8 +272,8 @@ static int comment(struct work *w, int n, char **paths)
         write_body(w, &body);
         if (body.failed)
             status = gate_fail(&err, GATE_IO,
-                               "what the reports say of their runs, even without any case, is "
-                               "longer than a comment may be: give fewer reports");
+                               "the summaries of the runs, even without cases, are longer than a "
+                               "comment may be: name fewer reports");
     }
     if (!status)
         status = write_annotations(w, &err);

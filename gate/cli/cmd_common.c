@@ -18,9 +18,9 @@
 const struct option_def remote_options[] = {
     OPTION(TEXT, "server", "URL", server, "the tracking server", .variable = "GATE_SERVER"),
     OPTION(TEXT, "token-file", "FILE", token_file,
-           "its token is in FILE (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); it goes "
-           "over https, or to this machine alone"),
-    OPTION(TEXT, "ca-file", "FILE", ca_file, "certificates to trust in place of the system's",
+           "file with its token (default: $GATE_TOKEN, else the file $GATE_TOKEN_FILE); the "
+           "token is sent over https, or to this machine, only"),
+    OPTION(TEXT, "ca-file", "FILE", ca_file, "certificates to trust instead of the system's",
            .variable = "GATE_CA_FILE"),
     {0},
 };

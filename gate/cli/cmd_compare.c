@@ -11,13 +11,13 @@ const struct command command_compare = {
     .operands = "NEW OLD",
     .summary = "compare two libraries or commits",
     .about = "Compares kernel library NEW with OLD, each a file or a commit of this repository "
-             "(which is built if need be), with the rules of 'gate run'. Nothing is stored.",
+             "(which is built if necessary), with the rules of 'gate run'. Nothing is stored.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
                {request_full_options, 0},
                {request_report_options, 0},
                {request_build_options, 0}},
-    .ending = "Exit codes: as 'gate run'; 1 says that NEW is slower than OLD.\n",
+    .ending = "Exit codes: as 'gate run'; 1 means that NEW is slower than OLD.\n",
     .main = cmd_compare,
 };
 

@@ -26,12 +26,11 @@ static const struct option_def options[] = {
     OPTION(INTEGER, "arch", "NUMBER", architecture,
            "only kernels for this architecture, such as 90 for sm_90", .least = 1, .most = 255,
            .fallback = "all"),
-    FLAG("all", all, "list kernels of the same code too"),
+    FLAG("all", all, "also list kernels with the same code"),
     FLAG("instructions", instructions, "show the changed instructions side by side"),
     FLAG("markdown", markdown, "print Markdown"),
     OPTION(TEXT, "cases", "RUN.json", run_file,
-           "a JSON report of gate run on a GPU: also list its cases that launch a kernel that is "
-           "not the same"),
+           "a JSON report of gate run on a GPU: also list its cases that launch a changed kernel"),
     FLAG("json", json, "print JSON, of all kernels"),
     BASELINES_OPTION(struct diff_request, run.baselines),
     OPTION(TEXT, "device-model", "M", device_model,
@@ -45,23 +44,22 @@ const struct command command_diff = {
     .summary = "compare the kernels of two libraries, without a GPU",
     .about =
         "Compares the GPU code of kernel library NEW with that of OLD, kernel by kernel: "
-        "registers, "
-        "stack, loads and stores of local memory, static shared memory, barriers and size. Each is "
-        "a file, a commit of this repository (which is built if need be), or baseline:CASE, the "
-        "library of a stored baseline. Names are those of the linker: pipe them through c++filt.\n"
+        "registers, stack, loads and stores of local memory, static shared memory, barriers and "
+        "size. NEW and OLD are files, commits of this repository (which are built if necessary), "
+        "or baseline:CASE, the library of a stored baseline. Kernel names are mangled: pipe the "
+        "output through c++filt.\n"
         "\n"
-        "Local memory holds spilled registers and arrays whose index is not known to the compiler. "
-        "Its bytes are those of a thread, each instruction counted once, as ptxas -v counts "
-        "spills. A '?' is a figure that the file does not have. Which kernels a case launches is "
-        "known to no library: a run's report knows it, see --cases.\n"
+        "Local memory holds spilled registers, and arrays with an index that the compiler does not "
+        "know. Its bytes are per thread, with each instruction counted once, as ptxas -v counts "
+        "spills. A '?' means that the file does not contain the figure. A library does not say "
+        "which kernels a case launches, but the report of a run does: see --cases.\n"
         "\n"
-        "Where nvdisasm of the CUDA toolkit is there, on PATH, in $CUDA_HOME/bin or below "
-        "/usr/local/cuda, it tells how often each instruction occurs in a kernel that is listed, "
-        "and in its loops; an instruction counts in the innermost one. Loops that only wait "
-        "are left out.\n",
+        "If nvdisasm of the CUDA toolkit is on PATH, in $CUDA_HOME/bin or below /usr/local/cuda, "
+        "the output also shows how often each instruction occurs in a listed kernel and in its "
+        "loops. An instruction counts in its innermost loop. Loops that only wait are left out.\n",
     .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
-    .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or none that "
-              "can be read.\n",
+    .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or its code "
+              "cannot be read.\n",
     .main = cmd_diff,
 };
 
@@ -132,8 +130,8 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
                          what);
     if (!machine_code_kernels(*out, &kernels))
         return gate_fail(err, GATE_USAGE,
-                         "'%.300s' has no machine code for a GPU: it is a library of the host, has "
-                         "PTX alone, or is not a whole library",
+                         "'%.300s' has no machine code for a GPU: it is a host library, contains "
+                         "only PTX, or is incomplete",
                          what);
     return GATE_OK;
 }
@@ -171,7 +169,8 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     enum gate_status status = document_load(r->run_file, &run, err);
     if (status)
         return status;
-    buf_printf(out, "\nCases that launch a kernel that is not the same:\n");
+    buf_printf(out, "\n"
+                    "Cases that launch a changed kernel:\n");
     for (size_t i = 0; i < run.n_cases; i++) {
         bool known, is = is_touched(d, &run.cases[i], &known);
         unknown += !known;
@@ -181,7 +180,7 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     }
     buf_printf(out, "%zu of %zu cases", touched, run.n_cases);
     if (unknown)
-        buf_printf(out, "; of %zu the run does not say what they launch", unknown);
+        buf_printf(out, "; for %zu the run does not record the launched kernels", unknown);
     buf_putc(out, '\n');
     document_release(&run);
     return GATE_OK;
@@ -221,8 +220,8 @@ int cmd_diff(int argc, char **argv)
     if (argc - optind != 2)
         return command_usage(&command_diff, "two libraries or commits are needed: NEW OLD");
     if (r.json && (r.instructions || r.markdown || r.run_file))
-        return command_usage(&command_diff, "--json goes with none of --instructions, --cases and "
-                                            "--markdown");
+        return command_usage(&command_diff, "--json cannot be combined with --instructions, "
+                                            "--cases or --markdown");
     enum gate_status status = open_library(&r, argv[optind], &new, &err);
     if (!status)
         status = open_library(&r, argv[optind + 1], &old, &err);

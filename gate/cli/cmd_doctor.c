@@ -24,9 +24,9 @@ static const struct option_def options[] = {
     OPTION(TEXT, "device", "auto|host|cuda:N", device, "the device to open", .fallback = "auto"),
     DB_OPTION(struct doctor_arguments, db),
     BASELINES_OPTION(struct doctor_arguments, baselines),
-    OPTION(TEXT, "library", "FILE", library, "the kernel library to judge", .key = "library",
-           .is_path = true, .fallback = "only the gate's own is opened"),
-    OPTION(TEXT, "suite", "NAME|FILE", suite, "the cases that it is asked for", .key = "suite",
+    OPTION(TEXT, "library", "FILE", library, "the kernel library to test", .key = "library",
+           .is_path = true, .fallback = "only the gate's own"),
+    OPTION(TEXT, "suite", "NAME|FILE", suite, "the cases to test it with", .key = "suite",
            .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     FLAG("json", json, "print a JSON document"),
     {0},
@@ -34,14 +34,13 @@ static const struct option_def options[] = {
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "report what this machine has and what the gate can do on it",
-    .about = "Opens the device as a run would, and says what is there: device, driver, kernel "
-             "libraries, which providers are absent and why, whether there is a libcurl, which "
-             "`gate push` needs, whether the library to judge opens and which cases it serves, "
-             "which database, baselines and cache hold, and the environment variables of the "
-             "gate.",
+    .summary = "report the abilities of this machine, and the settings of the gate",
+    .about = "Opens the device as a run would, and reports device, driver, kernel libraries, "
+             "absent providers with the reason, libcurl (which `gate push` needs), whether the "
+             "library to test opens and which cases it serves, the database, baselines and cache "
+             "in use, and the environment variables of the gate.",
     .groups = {{options, 0}},
-    .ending = "Exit code 4 when the device is missing or busy.\n",
+    .ending = "Exit code 4: the device is missing or busy.\n",
     .main = cmd_doctor,
 };
 
@@ -196,7 +195,7 @@ static void doctor_library_release(struct doctor_library *l)
 
 static void print_library(const struct doctor_library *l)
 {
-    printf("library to judge\n");
+    printf("library to test\n");
     if (l->message) {
         print_text("library", l->message);
         return;
@@ -229,7 +228,7 @@ static void print_greeting(const struct message_greeting *g)
     print_text("runtime", d->runtime);
     printf("contract\n  %s\n", g->contract);
     if (g->launch_order_checked == NO)
-        printf("  the order of launches is not checked: CUDA reports it from 12.3 on\n");
+        printf("  the order of launches is not checked: this needs CUDA 12.3 or later\n");
     printf("libraries\n");
     for (size_t i = 0; i < g->n_libraries; i++)
         printf("  %-14s %s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,

@@ -27,11 +27,11 @@ static const struct option_def options[] = {
     OPTION(TEXT, "run", "UUID|latest", run,
            "only this run, or an unambiguous beginning of its uuid"),
     OPTION(READ, "format", "FORMAT", format,
-           "ndjson, one run document a line; csv, "
-           "one row an arm of a case of a run",
+           "ndjson: one run document per line; json: one indented run document, needs --run; "
+           "csv: one row per case and library",
            .form = "ndjson or csv", .read = read_format, .fallback = "ndjson"),
     OPTION(TEXT, "output", "FILE", output,
-           "write to this file in place of standard output; complete or not at all"),
+           "write to FILE, completely or not at all, instead of to standard output"),
     DB_OPTION(struct export_arguments, db),
     {0},
 };

@@ -34,8 +34,7 @@ const struct command command_history = {
     .operands = "CASE",
     .summary = "the measurements of a case, newest first",
     .about = "Lists the verified measurements of a case, newest first, by device model. CASE may "
-             "be a pattern of several, such as 'gemm/*'. A '+' behind a commit: with changes that "
-             "were not committed.",
+             "be a pattern, such as 'gemm/*'. A '+' after a commit means uncommitted changes.",
     .groups = {{options, 0}},
     .main = cmd_history,
 };

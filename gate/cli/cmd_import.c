@@ -36,16 +36,17 @@ static const struct option_def options[] = {
 const struct command command_import = {
     .name = "import",
     .operands = "FILE|-",
-    .summary = "read runs that were exported",
-    .about = "Stores run documents: one JSON document, or NDJSON with one document a line, as "
-             "`gate export` writes it. Each document is checked against the schema, and against "
-             "itself: verdict and exit code must be those that its cases give. It is stored whole "
-             "or not at all. A run that is there already is left alone, so an import can be "
-             "repeated. A faulty document ends the import with exit code 74 and the line of the "
-             "fault; the documents before it stay stored, those from it on are not. The database "
-             "is made when it is not there. A job that imports what another job measured gives "
-             "--commit and --branch from its own variables, since the document is what the other "
-             "job says.",
+    .summary = "import exported runs",
+    .about = "Stores run documents: one JSON document, or NDJSON with one document per line, as "
+             "`gate export` writes it. Each document must match the schema, and its verdict and "
+             "exit code must follow from its cases. It is stored completely or not at all. A run "
+             "that is already stored is skipped, so an import can be repeated. An invalid document "
+             "ends the import with exit code 74 and the line of the fault; the documents before it "
+             "stay stored. The database is created if necessary. A job that imports what another "
+             "job measured passes "
+             "--commit and --branch from its own variables, since the document states only what "
+             "the other "
+             "job claims.",
     .groups = {{options, 0}},
     .main = cmd_import,
 };
@@ -211,9 +212,8 @@ static enum gate_status import_file(struct import *im, const char *path, struct 
 
 static int print_counts(const struct import *im, bool json)
 {
-    int n = json
-                ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
-                : printf("runs: %zu stored, %zu were there already\n", im->n_stored, im->n_existed);
+    int n = json ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
+                 : printf("runs: %zu stored, %zu already there\n", im->n_stored, im->n_existed);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
 

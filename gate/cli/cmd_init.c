@@ -40,16 +40,16 @@ static bool read_ci(void *field, const char *text)
 static const struct option_def options[] = {
     {.name = "library",
      .value = "FILE",
-     .help = "the kernel library, where the build makes it",
+     .help = "path of the built kernel library",
      .type = OPTION_TEXT,
      AT(library),
      .fallback = "build/libmykernels.so"},
     {.name = "build",
      .value = "COMMAND",
-     .help = "shell command that makes it in a fresh checkout",
+     .help = "shell command that builds it in a fresh checkout",
      .type = OPTION_TEXT,
      AT(build),
-     .fallback = "by CMakeLists.txt or the Makefile"},
+     .fallback = "from CMakeLists.txt or the Makefile"},
     {.name = "suite",
      .value = "FILE",
      .help = "the problems to measure",
@@ -67,7 +67,7 @@ static const struct option_def options[] = {
      .help = "the branch that others are merged into",
      .type = OPTION_TEXT,
      AT(main_branch),
-     .fallback = "what git says, else main"},
+     .fallback = "from git, else main"},
     {.name = "ci",
      .value = "SYSTEM",
      .help = "github, gitlab, slurm or none",
@@ -75,14 +75,14 @@ static const struct option_def options[] = {
      AT(ci),
      .form = "github, gitlab, slurm or none",
      .read = read_ci,
-     .fallback = "by the repository: .github, .gitlab-ci.yml, or where its origin is"},
+     .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"},
     {.name = "example",
-     .help = "also an example: a library for the host and one for a GPU, with CMakeLists.txt and "
-             "Makefile",
+     .help = "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
+             "and Makefile",
      .type = OPTION_FLAG,
      AT(example)},
     {.name = "force",
-     .help = "replace files that exist; without it they are kept",
+     .help = "replace existing files; without it they are kept",
      .type = OPTION_FLAG,
      AT(force)},
     {0},
@@ -91,10 +91,10 @@ static const struct option_def options[] = {
 const struct command command_init = {
     .name = "init",
     .summary = "write gate.json, a suite and a CI job into this repository",
-    .about = "Writes gate.json, so that no command needs an option in this repository; a suite of "
-             "a few problems, to be replaced by your own; and the job for the CI system that it "
-             "finds. It prints the name of each file that it writes or keeps. A gate.json that is "
-             "there already is kept, and the other files are written for what it says.",
+    .about = "Writes gate.json, so that commands need no options in this repository; a suite of a "
+             "few problems, to be replaced by your own; and the job for the detected CI system. It "
+             "prints the name of each file that it writes or keeps. If gate.json exists and is "
+             "kept, the other files follow it.",
     .groups = {{options, 0}},
     .main = cmd_init,
 };
@@ -170,7 +170,7 @@ static enum gate_status write_file(const struct init *i, const char *path, const
     char folder[1024];
     const char *slash = strrchr(path, '/');
     if (there && !i->force) {
-        printf("kept      %s, which is there already (--force replaces it)\n", path);
+        printf("kept      %s, which exists (--force replaces it)\n", path);
         return GATE_OK;
     }
     enum gate_status status = GATE_OK;
@@ -390,8 +390,8 @@ static enum gate_status take_kept(struct init *i)
         const char *kept = json_string(config, members[k].key, NULL), **value = members[k].value;
         if (*value && (!kept || strcmp(kept, *value) != 0))
             return gate_fail(i->err, GATE_USAGE,
-                             "--%s is '%.300s', and %s, which is there already, has %s%.300s%s as "
-                             "'%s': change it there, or give --force",
+                             "--%s is '%.300s', but the existing %s has %s%.300s%s as '%s': change "
+                             "it there, or add --force",
                              members[k].option, *value, CONFIG_FILE, kept ? "'" : "",
                              kept ? kept : "nothing", kept ? "'" : "", members[k].key);
         *value = kept;
@@ -425,17 +425,17 @@ static void choose_build(struct init *i)
 static void print_next(const struct init *i)
 {
     if (i->is_guess)
-        printf(
-            "guessed   that '%s' makes the library %s. If it does not, call gate init again with "
-            "--library, --build and --force, or with --example for a library that works\n",
-            i->build, i->library);
-    printf("\nNext, on the machine that measures:\n"
-           "  git add -A && git commit     # a baseline names the commit that makes it\n"
+        printf("guessed   that '%s' builds the library %s: if not, use --library, --build and "
+               "--force, or --example to begin with a working library\n",
+               i->build, i->library);
+    printf("\n"
+           "Next, on the machine that measures:\n"
+           "  git add -A && git commit     # a baseline names its commit\n"
            "  %s\n"
-           "  gate verify                  # is it right?\n"
-           "  gate run --accept-new        # the first baselines\n"
+           "  gate verify                  # are the results right?\n"
+           "  gate run --accept-new        # stores the first baselines\n"
            "  git add %s && git commit\n"
-           "Every 'gate run' after that compares with them.\n",
+           "Every later 'gate run' compares with them.\n",
            i->build, i->baselines);
 }
 

@@ -26,10 +26,10 @@ static const struct option_def options[] = {
 
 const struct command command_leaderboard = {
     .name = "leaderboard",
-    .summary = "the fastest of each case, with its commit",
-    .about = "For each case, device model and provider the lowest verified p50, and the commit "
-             "that reached it. Only the newest contract of a case counts. A '+' behind a commit: "
-             "with changes that were not committed.",
+    .summary = "the fastest kernel of each case, with its commit",
+    .about = "Lists the lowest verified p50 of each case, device model and provider, with its "
+             "commit. Only the newest contract of a case counts. A '+' after a commit means "
+             "uncommitted changes.",
     .groups = {{options, 0}},
     .main = cmd_leaderboard,
 };
@@ -118,7 +118,7 @@ static enum gate_status leaderboard(const char *db, const char *device, bool jso
         if (json)
             json_write(b.leaders, true, &text);
         else if (!b.n)
-            buf_puts(&text, "no kernel was measured and found right yet; gate run does both\n");
+            buf_puts(&text, "no verified measurement is stored; gate run makes some\n");
         else
             table_write(b.table, &style, &text);
         status = command_write(NULL, &text, err);

@@ -10,22 +10,21 @@
 
 static const struct option_def options[] = {
     DB_OPTION(struct run_request, db),
-    FLAG("json", json, "print a JSON document in place of the table"),
+    FLAG("json", json, "print a JSON document instead of the table"),
     {0},
 };
 
 const struct command command_merge = {
     .name = "merge",
     .operands = "REPORT.json...",
-    .summary = "make one run of the parts that several runners measured",
+    .summary = "combine the parts that several runners measured into one run",
     .about = "Takes the JSON reports of all parts of a suite (gate run --shard I/N --report "
              "json=FILE), checks that they belong together and that none is missing, and stores "
-             "and reports them as one run. The same parts give the same run.\n",
+             "and reports them as one run. The same parts always give the same run.\n",
     .groups = {{request_report_options, 0}, {options, 0}},
-    .ending =
-        "Exit codes: those of the whole run, as 'gate run'; 3 as well when a part is "
-        "missing, and 4 when the parts were measured under different conditions. When the run "
-        "of a part ended early, its exit code.\n",
+    .ending = "Exit codes: as 'gate run', for the whole run; also 3 if a part is missing, and 4 if "
+              "the parts were measured under different conditions. If a part ended early, the "
+              "exit code of that part.\n",
     .main = cmd_merge,
 };
 

@@ -34,12 +34,11 @@ struct push_arguments {
 
 static const struct option_def options[] = {
     DB_OPTION(struct push_arguments, db),
-    FLAG("all", all, "every run of the database; those that the server has cost one look"),
-    OPTION(TEXT, "library", "FILE", library, "send this library as well"),
+    FLAG("all", all, "send every run of the database that the server lacks"),
+    OPTION(TEXT, "library", "FILE", library, "also send this library"),
     BASELINES_OPTION(struct push_arguments, baselines),
-    OPTION(INTEGER, "retry-for", "SECONDS", patience_s,
-           "how long to try again when the server does not answer; 0: try once", .most = 86400,
-           .fallback = "60"),
+    OPTION(INTEGER, "retry-for", "SECONDS", patience_s, "keep trying for this time; 0: try once",
+           .most = 86400, .fallback = "60"),
     FLAG("json", json, "print the counts and the address of the run as JSON"),
     {0},
 };
@@ -48,22 +47,21 @@ const struct command command_push = {
     .name = "push",
     .operands = "[RUN]...",
     .summary = "send runs to the tracking server",
-    .about =
-        "Sends runs to the tracking server. RUN is the uuid of a run, an unambiguous beginning "
-        "of it, or 'latest' (the default). The library of a run, from the cache, is sent with "
-        "it if it is a stored baseline or may be accepted as one (a case is slower, faster or "
-        "new), so that others can be compared with it. The token needs the scope 'ingest', "
-        "and 'artifact' for libraries.",
+    .about = "Sends runs to the tracking server. RUN is a uuid, an unambiguous beginning of it, or "
+             "'latest' (the default). The library of a run is sent too, from the artifact cache, "
+             "if it is a stored baseline or may be accepted as one (a case is slower, faster or "
+             "new), so that later runs can be compared with it. For this the token needs the scope "
+             "'artifact' in addition to 'ingest'.",
     .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
     .ending =
-        "What is to be sent is first written to the spool ($GATE_SPOOL, else "
-        "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool) and leaves it "
-        "when the server has it. What could not be sent now is sent by the next push; what the "
-        "server refuses for good goes to refused/ in the spool, with a file that has the reason.\n"
+        "Everything is first written to the spool ($GATE_SPOOL, else "
+        "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool), and removed "
+        "when the server has it. The next push sends what is left. Runs that the server refuses "
+        "for good are moved to refused/ in the spool, with the reason.\n"
         "\n"
-        "Exit codes: 0 everything is sent, 4 no libcurl here or not the server that was meant, 64 "
-        "usage, 70 internal, 74 something is not sent. A run that stays in the spool is not "
-        "lost.\n",
+        "Exit codes: 0 everything was sent, 4 libcurl is missing or the server is not the intended "
+        "one, 64 usage, 70 internal, 74 something was not sent. A run that stays in the spool is "
+        "not lost.\n",
     .main = cmd_push,
 };
 
@@ -276,8 +274,9 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
         json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
                       c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
-             : printf("runs: %zu sent, %zu were there already, %zu refused for good, %zu left in "
-                      "'%s'; libraries on the server: %zu\n%s%s%s",
+             : printf("runs: %zu sent, %zu already there, %zu refused for good, %zu left in '%s'; "
+                      "libraries there: %zu\n"
+                      "%s%s%s",
                       c->n_created, c->n_existed, c->n_refused, c->n_left, spool->path,
                       c->n_libraries, address[0] ? "the run: " : "", address,
                       address[0] ? "\n" : "");
@@ -290,7 +289,7 @@ static enum gate_status open_client(const struct push_arguments *a, struct http_
 {
     if (!a->remote.token[0])
         return gate_fail(err, GATE_USAGE,
-                         "no token: give --token-file FILE or set GATE_TOKEN to what "
+                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
                          "`gate-server token create` printed");
     return http_client_open(&a->remote, out, err);
 }
@@ -337,6 +336,6 @@ int cmd_push(int argc, char **argv)
     a.runs = argv + optind;
     a.n_runs = argc - optind;
     if (a.all && a.n_runs)
-        return command_usage(&command_push, "--all and '%s' do not go together", a.runs[0]);
+        return command_usage(&command_push, "--all and '%s' cannot be combined", a.runs[0]);
     return prepare_and_push(&command_push, &a);
 }

@@ -25,7 +25,7 @@ static const struct option_def options[] = {
            .form = "text, markdown, json, csv or junit", .read = read_format, .fallback = "text"),
     FLAG("json", json, "the same as --format json"),
     OPTION(TEXT, "output", "FILE", output,
-           "write to this file in place of standard output; complete or not at all"),
+           "write to FILE, completely or not at all, instead of to standard output"),
     LINK_OPTION(struct report_arguments, link),
     DB_OPTION(struct report_arguments, db),
     {0},

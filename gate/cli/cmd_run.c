@@ -15,35 +15,36 @@ static bool read_shard(void *field, const char *text)
 
 static const struct option_def options[] = {
     OPTION(READ, "shard", "I/N", shard,
-           "only part I of N of the suite; `gate merge` makes one run of the parts' JSON reports",
+           "measure only part I of N of the suite; `gate merge` combines the JSON reports of the "
+           "parts",
            .form = "I/N, such as 2/4", .read = read_shard),
     OPTION(TEXT, "against", "WHAT", policy.against,
-           "what to compare with: baseline, merge-base (where HEAD left its base branch), a file "
-           "or a commit",
+           "compare with this: baseline, merge-base (where HEAD left its base branch), a file or "
+           "a commit",
            .fallback = "baseline"),
     OPTION(TEXT, "warn-against", "WHAT", policy.warn_against,
-           "a second thing to compare with; what that finds is reported and blocks nothing"),
+           "also compare with this; a slowdown against it is only a warning"),
     FLAG("accept-new", policy.accept_new, "store a baseline for each case that has none"),
-    FLAG("ratchet", policy.ratchet, "make confirmed improvements the new baselines"),
+    FLAG("ratchet", policy.ratchet, "lower the baselines of cases that are confirmed to be faster"),
     FLAG("allow-dirty", policy.allow_dirty,
-         "store baselines although there are changes that were not committed"),
-    OPTION(NUMBER, "pause", "SECONDS", policy.pause_s,
-           "rest before a suspected change is measured again", .most = 3600, .fallback = "5"),
+         "store baselines although there are uncommitted changes"),
+    OPTION(NUMBER, "pause", "SECONDS", policy.pause_s, "wait before a suspicion is measured again",
+           .most = 3600, .fallback = "5"),
     DB_OPTION(struct run_request, db),
     BASELINES_OPTION(struct run_request, baselines),
     OPTION(TEXT, "main-branch", "BRANCH", main_branch,
-           "the base branch of merge-base where neither the CI job nor --base names one",
-           .key = "main", .fallback = "main"),
+           "base branch for merge-base, if neither the CI job nor --base names one", .key = "main",
+           .fallback = "main"),
     FLAG("print-config", print_config,
-         "print each option, its value and where the value came from; measure nothing"),
+         "print each option with its value and its origin, then exit"),
     {0},
 };
 
 const struct command command_run = {
     .name = "run",
     .summary = "measure a suite, compare it with the stored baselines, pass or fail",
-    .about = "Verifies and measures a suite of kernels, compares each with the library of its "
-             "stored baseline in the same processes, and keeps the run in the history.",
+    .about = "Verifies and measures a suite of kernels, compares each kernel with the library of "
+             "its stored baseline in the same processes, and stores the run in the history.",
     .groups = {{request_options, 0},
                {request_measure_options, 0},
                {request_full_options, 0},
@@ -54,16 +55,16 @@ const struct command command_run = {
                {request_build_options, 0},
                {options, 0}},
     .ending =
-        "Values that no option gives come from gate.json in the repository, which `gate init` "
-        "writes.\n"
+        "gate.json in the repository, which `gate init` writes, sets the defaults of options.\n"
         "\n"
         "The library of a baseline comes from the cache, else from the tracking server "
-        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run there.\n"
+        "$GATE_SERVER, else it is built from its commit. `gate push` sends the run to the "
+        "server.\n"
         "\n"
         "Exit codes: 0 pass, 1 regression (of speed or accuracy), 2 wrong result, crash, hang, or "
         "a library that cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 "
         "usage, 70 internal, 74 input/output. With several, the first of 2, 1, 4, 3 wins. An "
-        "interrupted run stores nothing and ends by the signal: 130 in a shell, 143 of "
+        "interrupted run stores nothing and ends by the signal: 130 after SIGINT, 143 after "
         "SIGTERM.\n",
     .main = cmd_run,
 };
@@ -90,7 +91,7 @@ int cmd_run(int argc, char **argv)
     bool all = r.target.device && !strcmp(r.target.device, "all");
     exit_code =
         all && r.shard.count
-            ? command_usage(&command_run, "--shard and --device all do not go together")
+            ? command_usage(&command_run, "--shard and --device all cannot be combined")
         : r.shard.count && !has_json_report(&r)
             ? command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`")
             : 0;

@@ -24,27 +24,30 @@ static const struct option_def options[] = {
            .fallback = "the one of --library"),
     OPTION(TEXT, "from", "DIR", from, "the candidates: each *.so in this folder"),
     OPTION(LIST, "parameter", "NAME=A,B,..|NAME=FROM..TO", parameters,
-           "a variable of the environment that the build command reads, and its values; the "
-           "candidates are all combinations; repeatable"),
+           "an environment variable that the build command reads, and its values; the candidates "
+           "are all combinations; repeatable"),
     OPTION(TEXT, "propose", "COMMAND", propose,
            "shell command that prints the next candidate as a line of JSON, {\"library\": "
            "\"FILE\"} or {\"parameters\": {\"NAME\": VALUE}}, or nothing to end; $" SEARCH_SEEN
            " is a file with what was seen"),
     OPTION(TEXT, "strategy", "halving|random", strategy,
-           "measure the faster half again until one is left, or each once", .fallback = "halving"),
-    OPTION(PERCENT, "gain", "PERCENT", gain, "what a winner must gain", .fallback = "1%"),
+           "halving: measure the faster half again until one is left; random: measure each once",
+           .fallback = "halving"),
+    OPTION(PERCENT, "gain", "PERCENT", gain, "the least gain of a winner", .fallback = "1%"),
     OPTION(PERCENT, "risk", "PERCENT", risk,
            "chance that a search of unchanged candidates finds a winner", .fallback = "1%"),
-    OPTION(INTEGER, "max-runs", "N", max_runs, "runs of the race; the confirmation comes on top",
-           .least = 1, .most = 1e6, .fallback = "none"),
+    OPTION(INTEGER, "max-runs", "N", max_runs,
+           "limit of runs in the race; the confirmation is extra", .least = 1, .most = 1e6,
+           .fallback = "none"),
     OPTION(NUMBER, "max-time", "SECONDS", max_time_s,
-           "of the race in this call: none begins a run after it, but one that runs is finished",
+           "limit of the race in this call: no run begins after it, but a running one is "
+           "finished",
            .least = 0.001, .most = 1e7, .fallback = "none"),
-    OPTION(NUMBER, "patience", "SECONDS", patience_s, "for a build and for a proposal",
+    OPTION(NUMBER, "patience", "SECONDS", patience_s, "limit for a build and for a proposal",
            .least = 0.1, .most = 86400, .fallback = "900"),
-    OPTION(NUMBER, "pause", "SECONDS", run.policy.pause_s, "before a suspicion is confirmed",
-           .most = 3600, .fallback = "5"),
-    FLAG("restart", restart, "forget what an earlier call found"),
+    OPTION(NUMBER, "pause", "SECONDS", run.policy.pause_s,
+           "wait before a suspicion is measured again", .most = 3600, .fallback = "5"),
+    FLAG("restart", restart, "discard the results of earlier calls"),
     {0},
 };
 
@@ -52,17 +55,17 @@ const struct command command_search = {
     .name = "search",
     .operands = "--case ID --from DIR\n--case ID --parameter NAME=VALUES... --build COMMAND\n"
                 "--case ID --propose COMMAND",
-    .summary = "find the fastest of many libraries, or that none is faster",
+    .summary = "find the fastest of many libraries, or show that none is faster",
     .about = "Verifies each candidate and measures it beside the library to beat, as 'gate run' "
-             "does. Those that cannot gain what is asked for go out at once. The fastest is "
-             "measured again in fresh processes with fresh seeds, and these alone decide: the "
-             "risk that the winner is luck holds for the whole search. No baseline is moved: the "
-             "answer has the 'gate run --ratchet' that does so.\n"
+             "does. Candidates that cannot reach the gain are eliminated at once. The fastest is "
+             "measured again in fresh processes with fresh seeds, and these alone decide: --risk "
+             "limits the chance of a lucky winner over the whole search. No baseline changes; the "
+             "answer prints the 'gate run --ratchet' command that stores one.\n"
              "\n"
-             "What is found is kept in the cache: the same command goes on after an interruption, "
-             "and the risk is that of all calls together. A build command runs in this folder once "
-             "for each candidate, must build anew when "
-             "a parameter changes, and is killed when it hangs.\n",
+             "Results are kept in the cache: after an interruption, the same command continues, "
+             "and --risk covers all calls together. The build command runs in this folder once for "
+             "each candidate. It must rebuild when a parameter changes, and is killed if it "
+             "hangs.\n",
     .groups = {{options, 0},
                {request_options, offsetof(struct search_request, run)},
                {request_measure_options, offsetof(struct search_request, run)},
@@ -170,21 +173,22 @@ static int check(const struct search_request *r)
     if (!r->case_id)
         return command_usage(&command_search, "--case ID is needed");
     if (r->run.filter || r->run.seed_text)
-        return command_usage(&command_search, "--filter and --seed do not go with a search");
+        return command_usage(&command_search, "a search takes neither --filter nor --seed");
     if (!!r->from + !!r->propose + (r->parameters.n && !r->propose) != 1)
         return command_usage(&command_search,
-                             "give one of --from DIR, --parameter and --propose COMMAND; "
-                             "--parameter goes with --propose as well");
+                             "use one of --from DIR, --parameter and --propose COMMAND; "
+                             "--parameter and --propose may be combined");
     if (r->parameters.n && (!r->run.build || !(r->run.built || r->run.target.library)))
         return command_usage(&command_search, "--parameter needs --build COMMAND and --built FILE, "
                                               "or both in gate.json");
     if (!r->against && !r->run.target.library)
-        return command_usage(&command_search, "--against says which library is to be beaten");
+        return command_usage(&command_search, "--against must name the library to beat");
     if (strcmp(r->strategy, "halving") != 0 && strcmp(r->strategy, "random") != 0)
-        return command_usage(&command_search, "--strategy is halving or random");
+        return command_usage(&command_search, "--strategy must be halving or random");
     if (r->gain <= 0 || r->gain > 1 || r->risk <= 0 || r->risk > 0.5)
         return command_usage(&command_search,
-                             "--gain is up to 100 %%, --risk up to 50 %%, and neither is 0");
+                             "--gain must be at most 100 %%, --risk at most 50 %%, and both above "
+                             "0");
     return GATE_OK;
 }
 

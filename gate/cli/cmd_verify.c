@@ -41,32 +41,32 @@ static bool read_tier(void *field, const char *text)
 #define ARGUMENTS struct verify_run
 
 static const struct option_def options[] = {
-    OPTION(READ, "tier", "TIER", tier, "how much is looked at: commit, nightly or small",
+    OPTION(READ, "tier", "TIER", tier, "extent of the checks: commit, nightly or small",
            .form = "commit, nightly or small", .read = read_tier, .fallback = "commit"),
     OPTION(LIST, "provider", "FILE", request.providers,
-           "a library whose error is shown beside, repeatable", .key = "providers", .is_path = true,
-           .fallback = "none"),
+           "a library whose error is shown for comparison, repeatable", .key = "providers",
+           .is_path = true, .fallback = "none"),
     FLAG("vendors", vendors,
-         "on a GPU show the error of cuBLAS or cuDNN beside, which takes seconds to prepare"),
+         "on a GPU also show the error of cuBLAS or cuDNN, which takes seconds to prepare"),
     FLAG("sanitize", sanitized, "run small shapes under compute-sanitizer's four tools instead"),
     OPTION(TEXT, "allow", "FILE", allow,
-           "with --sanitize: patterns of reports that are none, one a line"),
+           "with --sanitize: patterns of reports to ignore, one per line"),
     {0},
 };
 
 const struct command command_verify = {
     .name = "verify",
     .summary = "check that kernels are right, without timing them",
-    .about = "Says whether the kernels are right, and measures nothing: their results on random "
-             "inputs and on probes that have one exact answer, on the suite's shapes and on "
-             "awkward ones round them, in every layout that kernels may be given; what they write "
-             "beside their outputs; whether they give the same bits again. 'gate run' asks the "
-             "commit tier of every kernel before it is timed.",
+    .about = "Checks that the kernels are right, and measures no time. It checks their results on "
+             "random inputs and on inputs with one exact answer, on the suite's shapes and on "
+             "awkward shapes near them, and in every layout that kernels may get; writes outside "
+             "their outputs; and whether repeated launches give the same bits. 'gate run' runs the "
+             "commit tier on every kernel before it is timed.",
     .groups = {{request_options, 0}, {request_library_options, 0}, {options, 0}},
     .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
-              "case of a suite of your own that is not served, or one that a sanitizer skipped, 4 "
-              "environment refused, 64 "
-              "usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 wins.\n",
+              "case of your own suite is not served, or a sanitizer skipped one, 4 environment "
+              "refused, 64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "
+              "wins.\n",
     .main = cmd_verify,
 };
 
@@ -340,7 +340,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                counts[CASE_VERIFIED], counts[CASE_WRONG], counts[CASE_UNSUPPORTED],
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
     if (supervisor_greeting(v->setup.supervisor)->launch_order_checked == NO)
-        buf_puts(out, "the order of launches was not checked: CUDA reports it from 12.3 on\n");
+        buf_puts(out, "the order of launches was not checked: this needs CUDA 12.3 or later\n");
     write_left_out(v, out);
 }
 
@@ -492,7 +492,7 @@ int cmd_verify(int argc, char **argv)
     if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &exit_code))
         return exit_code;
     if (v.allow && !v.sanitized)
-        return command_usage(&command_verify, "--allow goes with --sanitize");
+        return command_usage(&command_verify, "--allow needs --sanitize");
     if (v.sanitized && !options_given(&seen, "suite"))
         v.request.suite = "smoke";
     v.request.target.without_vendors = !v.vendors;

@@ -204,7 +204,7 @@ static enum gate_status count_parts(const struct run_request *r, size_t *n, stru
     *n = 0;
     if (!gpus || gpus > GPUS_MAX)
         return gate_fail(err, GATE_ENVIRONMENT,
-                         "--device all: there are %zu GPUs here, and 1 to %d are expected", gpus,
+                         "--device all: this machine has %zu GPUs, expected 1 to %d", gpus,
                          GPUS_MAX);
     enum gate_status status = run_setup_suite(r, "cuda:0", &setup, err);
     if (!status)

@@ -98,8 +98,8 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
         profile_run(&s->run, how, run_progress);
     return (looked || r->counters) && interrupt_signal()
                ? gate_fail(err, interrupt_status(),
-                           "interrupted while causes were looked for: nothing is "
-                           "stored, and no baseline has changed")
+                           "interrupted during the search for causes: nothing is stored, and no "
+                           "baseline has changed")
                : GATE_OK;
 }
 
@@ -118,7 +118,7 @@ static enum gate_status measure_ceilings(struct run_session *s, struct gate_erro
     if (!any_timed(&s->run) || s->run.greeting->device.kind != DEVICE_CUDA)
         return GATE_OK;
     retire_workers(s);
-    run_progress("measuring what the device can reach");
+    run_progress("measuring the highest rates of the device");
     run_ceilings_measure(&s->setup.target.options, &s->run.greeting->device, &s->run.ceilings);
     return interrupt_signal() ? gate_fail(err, interrupt_status(),
                                           "interrupted while the ceilings were measured: nothing "

@@ -66,7 +66,7 @@ int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_co
         return 0;
     run_request_take_reports(r, argc, argv);
     gate_fail(&err, (enum gate_status)exit_code,
-              "nothing was measured: the command line or gate.json was refused, see the job's "
+              "nothing was measured: an error in the command line or gate.json, see the job's "
               "output");
     run_reports_fail(r, &err);
     return exit_code;

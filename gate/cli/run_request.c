@@ -62,8 +62,8 @@ void run_request_take_reports(struct run_request *r, int argc, char **argv)
 
 const struct option_def request_build_options[] = {
     OPTION(TEXT, "build", "COMMAND", build,
-           "shell command that makes the library of a commit in a fresh checkout", .key = "build"),
-    OPTION(TEXT, "built", "FILE", built, "what it makes, relative to the folder of the build",
+           "shell command that builds the library of a commit in a fresh checkout", .key = "build"),
+    OPTION(TEXT, "built", "FILE", built, "the file that it builds, relative to the checkout",
            .key = "library", .fallback = "the library"),
     {0},
 };
@@ -72,8 +72,8 @@ const struct option_def request_options[] = {
     OPTION(TEXT, "suite", "NAME|FILE", suite, "canonical, host, smoke, or a file", .key = "suite",
            .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     OPTION(TEXT, "device", "auto|host|cuda:N|all", target.device,
-           "where the kernels run; 'all', for gate run only, gives each GPU a part of the suite",
-           .fallback = "auto: cuda:0 where there is a GPU, else host"),
+           "where the kernels run; all (gate run only): a part of the suite on each GPU",
+           .fallback = "auto: cuda:0 if there is a GPU, else host"),
     OPTION(TEXT, "filter", "GLOB", filter, "only the cases whose id matches, e.g. 'gemm/fp16/*'"),
     {.name = "seed",
      .value = "HEX",
@@ -83,36 +83,36 @@ const struct option_def request_options[] = {
      .read = read_seed,
      .fallback = "a fresh one"},
     OPTION(NUMBER, "timeout", "SECONDS", target.timeout_s,
-           "longest silence of a worker before it is killed", .least = 0.1, .most = 86400,
+           "kill a worker that is silent for longer", .least = 0.1, .most = 86400,
            .fallback = "60"),
     OPTION(NUMBER, "wait", "SECONDS", wait_s, "how long to wait for a busy device", .most = 86400,
            .fallback = "0"),
-    FLAG("json", json, "print a JSON document in place of the table"),
+    FLAG("json", json, "print a JSON document instead of the table"),
     {0},
 };
 
 const struct option_def request_measure_options[] = {
-    OPTION(PERCENT, "threshold", "PERCENT", policy.threshold, "slowdown that makes the run fail",
+    OPTION(PERCENT, "threshold", "PERCENT", policy.threshold, "slowdown that fails",
            .fallback = "2%"),
     OPTION(NUMBER, "budget", "MS", policy.budget_ms,
-           "time for the samples of a case in one process", .least = 1, .most = 1e6,
+           "time for the samples of a case in each process", .least = 1, .most = 1e6,
            .fallback = "150"),
     {0},
 };
 
 const struct option_def request_full_options[] = {
     OPTION(PERCENT, "host-threshold", "PERCENT", policy.host_threshold,
-           "slowdown of a launch() call on the host that makes the run fail",
-           .key = "host_threshold", .fallback = "none: it is only reported"),
+           "slowdown of the call of launch() on the host that fails", .key = "host_threshold",
+           .fallback = "none: it is only reported"),
     FLAG("full", policy.full,
-         "measure cases whose machine code did not change like all others, and not in one "
-         "process only"),
-    FLAG("no-vendors", target.without_vendors, "do not measure cuBLAS and cuDNN as well"),
+         "measure every case in full, also those that run the same machine code as the library "
+         "they are compared with (otherwise one process)"),
+    FLAG("no-vendors", target.without_vendors, "do not measure cuBLAS and cuDNN"),
     FLAG("no-ceilings", no_ceilings,
-         "do not measure what the GPU reaches at best, which takes 1.5 s on an H200"),
+         "do not measure the highest rates of the GPU, which takes 1.5 s on an H200"),
     FLAG("counters", counters,
-         "after the verdicts, profile both sides of each regression by Nsight Compute (ncu), "
-         "and say which hardware counters moved"),
+         "after the verdicts, profile both sides of each regression with Nsight Compute (ncu), "
+         "and report the hardware counters that moved"),
     {0},
 };
 
@@ -129,7 +129,7 @@ const struct option_def request_report_options[] = {
 };
 
 const struct option_def request_library_options[] = {
-    OPTION(TEXT, "library", "FILE", target.library, "the kernel library to judge", .key = "library",
+    OPTION(TEXT, "library", "FILE", target.library, "the kernel library to test", .key = "library",
            .is_path = true, .fallback = "the one that comes with the gate"),
     OPTION(TEXT, "worker", "PROGRAM", target.worker, "another worker (see gate/worker/PROTOCOL.md)",
            .fallback = "the gate's own"),
@@ -139,7 +139,9 @@ const struct option_def request_library_options[] = {
 const struct option_def request_provider_options[] = {
     OPTION(LIST, "provider", "FILE", providers, "a library to compare with, repeatable",
            .key = "providers", .is_path = true,
-           .fallback = "on a GPU cuDNN and three ways to use cuBLAS"),
+           .fallback =
+               "on a GPU cuBLAS (its default algorithm, its fastest one, layer by layer) and "
+               "cuDNN"),
     {0},
 };
 
@@ -150,12 +152,11 @@ static bool read_commit(void *field, const char *text)
 }
 
 const struct option_def request_origin_options[] = {
-    OPTION(READ, "commit", "HASH", origin.commit, "the commit that is measured",
-           .form = "40 hex digits", .read = read_commit,
-           .fallback = "from the CI job's variables, else from git"),
-    OPTION(TEXT, "branch", "NAME", origin.branch,
-           "its branch; this and the next three come from the same places"),
-    OPTION(TEXT, "base", "NAME", origin.base, "the branch that a change is to be merged into"),
+    OPTION(READ, "commit", "HASH", origin.commit, "the measured commit", .form = "40 hex digits",
+           .read = read_commit,
+           .fallback = "from the CI job's variables, else git; also for the next four"),
+    OPTION(TEXT, "branch", "NAME", origin.branch, "its branch"),
+    OPTION(TEXT, "base", "NAME", origin.base, "the target branch of a merge request"),
     OPTION(TEXT, "change", "NUMBER", origin.change, "the pull or merge request"),
     OPTION(TEXT, "job", "URL", origin.job, "the CI job"),
     {0},

@@ -45,8 +45,8 @@ static enum gate_status resolve_merge_base(const struct run_request *r, const st
     enum gate_status status = revision_merge_base(base, commit, err);
     if (!status && !strcmp(commit, origin->commit) && !origin->dirty)
         status = gate_fail(err, GATE_USAGE,
-                           "HEAD is on '%s' itself, and merge-base would compare it with itself: "
-                           "give --against baseline or a commit",
+                           "HEAD is on '%s', so merge-base would compare it with itself: use "
+                           "--against baseline, or name a commit",
                            base);
     return status;
 }
@@ -97,8 +97,7 @@ static enum gate_status prepare(struct run_request *r, struct run_session *s,
     origin_read(&r->origin, &s->origin);
     enum gate_status status = run_reports_open(r, err);
     if (!status && !is_baseline(r->policy.against) && run_request_keeps_baselines(r))
-        status = gate_fail(err, GATE_USAGE,
-                           "--accept-new and --ratchet go with --against baseline alone");
+        status = gate_fail(err, GATE_USAGE, "--accept-new and --ratchet need --against baseline");
     if (!status && r->history)
         status = store_open(r->db, STORE_READ_WRITE, &s->store, err);
     if (!status)
@@ -156,8 +155,8 @@ static enum gate_status check_clean(const struct run_request *r, const struct or
     if (!run_request_keeps_baselines(r) || !origin->dirty || r->policy.allow_dirty)
         return GATE_OK;
     return gate_fail(err, GATE_USAGE,
-                     "there are changes that are not committed, and a baseline names the commit "
-                     "%.12s: commit them, or give --allow-dirty",
+                     "there are uncommitted changes, but a baseline names the commit %.12s: commit "
+                     "them, or add --allow-dirty",
                      origin->commit);
 }
 

@@ -90,23 +90,24 @@ void hunt_print_text(const struct hunt *h, const struct race_end *end)
         printf("    %+.2f %% of time (%+.2f to %+.2f) in the %zu processes of its confirmation\n",
                100 * (end->ratio.value - 1), 100 * (end->ratio.lo - 1), 100 * (end->ratio.hi - 1),
                end->processes);
-        printf("    the risk that it gains less than %.2g %%, and is luck, is %.2g %% over the "
-               "whole search, with all its calls\n",
+        printf("    the risk that this is luck, and the gain is below %.2g %%, is %.2g %% over all "
+               "calls of this search\n",
                50 * h->request->gain, 100 * end->risk);
         printf("    its library is %s\n", c->path);
-        printf("    it becomes the baseline by: gate run --library %s --ratchet\n", c->path);
+        printf("    to make it the baseline: gate run --library %s --ratchet\n", c->path);
     } else {
-        printf("%s: no candidate gains %.2g %%, as far as was seen\n", h->request->case_id,
+        printf("%s: no measured candidate gains %.2g %%\n", h->request->case_id,
                100 * h->request->gain);
     }
     for (size_t i = 0; i < h->race.n; i++)
         if (h->racers[i].why) {
             buf_clear(&safe);
             term_puts(h->candidates[i].name, &safe);
-            printf("    out: %s: %s\n", safe.data ? safe.data : "", h->racers[i].why);
+            printf("    eliminated: %s: %s\n", safe.data ? safe.data : "", h->racers[i].why);
         }
     printf(
-        "%zu of %zu candidates, %zu runs: %zu wrong, %zu failed; %zu confirmed anew in all calls\n",
+        "%zu of %zu candidates measured, %zu runs: %zu wrong, %zu failed; %zu confirmations in all "
+        "calls\n",
         n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
         end->confirmations);
     buf_release(&safe);

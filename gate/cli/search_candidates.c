@@ -25,9 +25,10 @@ static enum gate_status ask(struct hunt *h, struct buf *line, struct gate_error 
     buf_init(&text, SEEN_MAX);
     json_write(seen, true, &text);
     cJSON_Delete(seen);
-    enum gate_status status = text.failed
-                                  ? gate_fail(err, GATE_INTERNAL, "what was seen is too large")
-                                  : file_write_atomic(h->seen, text.data, text.len, err);
+    enum gate_status status = text.failed ? gate_fail(err, GATE_INTERNAL,
+                                                      "the results so far are too "
+                                                      "large")
+                                          : file_write_atomic(h->seen, text.data, text.len, err);
     buf_release(&text);
     if (status)
         return status;
@@ -95,7 +96,7 @@ enum gate_status hunt_race_proposals(struct hunt *h, struct gate_error *err)
         if (!status && !line.len)
             break;
         if (status == GATE_USAGE || (!status && !read_proposal(h, &line, &why))) {
-            command_note(&command_search, "a proposal is left out: %s", why.message);
+            command_note(&command_search, "ignored a proposal: %s", why.message);
             status = GATE_OK;
             faults++;
             continue;
@@ -109,7 +110,7 @@ enum gate_status hunt_race_proposals(struct hunt *h, struct gate_error *err)
         faults = h->racers[i].n ? 0 : faults + 1;
     }
     if (faults == FAULTS_MAX)
-        command_note(&command_search, "%d proposals in a row brought nothing: the race is over",
+        command_note(&command_search, "%d proposals in a row were unusable: the race ends",
                      FAULTS_MAX);
     buf_release(&line);
     return status;
@@ -122,7 +123,7 @@ static enum gate_status list_combinations(struct hunt *h, struct gate_error *err
     size_t n = parameters_combinations(&h->parameters);
     if (n > CANDIDATES_MAX)
         return gate_fail(err, GATE_USAGE,
-                         "there are over %d combinations: give fewer values, or --propose",
+                         "there are over %d combinations: use fewer values, or --propose",
                          CANDIDATES_MAX);
     for (size_t i = 0; i < n; i++) {
         parameters_combination(&h->parameters, i, h->candidates[i].choice);
@@ -148,9 +149,9 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
         status =
             gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder, strerror(errno));
     else if (n == 0)
-        status = gate_fail(err, GATE_USAGE, "no *.so is in the folder '%.300s'", folder);
+        status = gate_fail(err, GATE_USAGE, "the folder '%.300s' contains no *.so", folder);
     else if (n > CANDIDATES_MAX)
-        status = gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries; up to %d can be searched",
+        status = gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries, more than the limit of %d",
                            folder, n, CANDIDATES_MAX);
     for (int i = 0; i < n; i++) {
         if (!status) {

@@ -20,7 +20,7 @@ static enum gate_status refused(const char *method, const char *path,
               safe.len ? ": " : "", safe.len ? safe.data : "",
               answer->status == 401   ? "; the token is not valid"
               : answer->status == 403 ? "; the token may not do that"
-              : answer->status == 404 ? "; there is no such thing, or the token may not see it"
+              : answer->status == 404 ? "; it does not exist, or the token may not read it"
                                       : "");
     buf_release(&safe);
     return GATE_IO;

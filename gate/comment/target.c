@@ -60,7 +60,7 @@ static enum gate_status read_project(const char *text, struct comment_target *ou
                          out->service == COMMENT_GITLAB ? " or its number" : "");
     bool number = out->service == COMMENT_GITLAB && is_number(text);
     if (strlen(text) > 200 || (!number && !is_path(text)))
-        return gate_fail(err, GATE_USAGE, "--project is '%.200s', expected OWNER/NAME", text);
+        return gate_fail(err, GATE_USAGE, "--project '%.200s' is not OWNER/NAME", text);
     for (const char *at = text; *at && n + 4 < sizeof out->project; at++) {
         bool escaped = *at == '/' && out->service == COMMENT_GITLAB;
         n += (size_t)snprintf(out->project + n, sizeof out->project - n, escaped ? "%%2F" : "%c",
@@ -73,8 +73,7 @@ static enum gate_status read_change(const char *text, struct comment_target *out
                                     struct gate_error *err)
 {
     if (!is_number(text))
-        return gate_fail(err, GATE_USAGE, "--change is '%.40s', expected the number of a change",
-                         text);
+        return gate_fail(err, GATE_USAGE, "--change '%.40s' is not the number of a change", text);
     snprintf(out->change, sizeof out->change, "%s", text);
     return GATE_OK;
 }
@@ -232,7 +231,7 @@ enum gate_status comment_target_check(const struct comment_target *t, struct htt
         status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
     else if (!status && strcmp(head, t->head) != 0)
         status = gate_fail(err, GATE_NO_VERDICT,
-                           "the report is of commit %.12s, the head of %s %s is %.12s by now: "
+                           "the report is of commit %.12s, but the head of %s %s is now %.12s: "
                            "nothing was written",
                            t->head, t->project, t->change, head);
     cJSON_Delete(change);

@@ -293,7 +293,7 @@ enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *cases,
     for (size_t i = 0; i < n_cases; i++)
         cases[i].n = 0;
     if (memchr(text, '\0', len))
-        return gate_fail(err, GATE_IO, "ncu wrote bytes that are no text");
+        return gate_fail(err, GATE_IO, "ncu wrote bytes that are not text");
     char *copy = strndup(text, len);
     if (!copy)
         return gate_fail(err, GATE_INTERNAL, "out of memory");

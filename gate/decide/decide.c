@@ -80,7 +80,7 @@ static struct decide_text objection(const struct decide_input *in, enum decide_l
         return decide_text("candidate and %s %s", in->other, in->same);
     if (in->confirmation.n && isnan(in->control_drift))
         return decide_text(
-            "the control kernel was not timed beside it: the machine may have changed");
+            "the control kernel was not timed in the same run: the machine may have changed");
     if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
         return decide_text("the control kernel moved by %.2f %%", in->control_drift * 100);
     return objection_of_cycles(in, look, d);

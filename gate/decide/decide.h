@@ -3,38 +3,46 @@
  * decide.h: from paired measurements to a verdict. Pure: numbers and a policy in, a verdict out.
  *
  * The unit of replication is the process: launches within one sharpen its own figure and say
- * nothing of the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, 2013).
- * A process measures candidate and baseline on the same buffers in turn and gives one number for a
- * case: d, the median over pairs of ln(candidate / baseline). d > 0 is slower. From eight processes
- * on what the order of the two adds is taken out (decide_roles.h).
+ * nothing about the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time,
+ * 2013). A process measures candidate and baseline on the same buffers in turns and gives one
+ * number for a case: d, the median over pairs of ln(candidate / baseline). d > 0 is slower. From
+ * eight processes on, the effect of the order of the two sides is removed (decide_roles.h).
  *
- * Stages. A first sequence of 5, 8, 12, 16 or 20 processes, stopped at the first of these looks
- * that is clear:
- *   pass       the upper bound of median(d) is below ln(1 + T); as long as there is a look ahead
- *              these processes must resolve T as well (decide_mde() <= T): five wild values lie
- *              below any bound by chance once in 32 times, and more of them find it;
+ * Stages. A first sequence is looked at after 5, 8, 12, 16 and 20 processes, and stops at the first
+ * look with a clear outcome:
+ *   pass       the upper bound of median(d) is below ln(1 + T). Before the last look the processes
+ *              must also resolve T (decide_mde() <= T): by chance, five noisy values all lie below
+ *              a bound once in 32 times, and more processes reveal it;
  *   suspicion  median(d) > ln(1 + T), the lower bound > ln(1 + T / 2), and the excess is more than
  *              the floor;
  *   faster     (mirrored, and a pass as well) median(d) < -ln(1 + T), the upper bound
  *              < -ln(1 + T / 2), and the gain is more than the floor;
  * and no verdict after 20. Bounds are order statistics, the k-th smallest and largest with
- * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). Where processes
- * were lost, n lies between two looks: it is looked at with the k of the smaller one, which is the
- * wider interval. A suspicion, and a faster case when the baseline is to follow it or both
- * libraries are the same, is confirmed by a second sequence of fresh processes after a pause: both
- * agree                    it stands, if it is adjudicated to be the code's; the second passes
- * clearly     pass, and the reason names the suspicion; a second that is faster without the
- * first is no improvement; the second is open after 20   no verdict on a suspicion; a faster case
- * passes unconfirmed, for its first sequence was a pass; faster, then suspected        no verdict.
- * Adjudication: the two are neither one file nor the same machine code for this case, the control
- * kernel stayed flat (it moved by no more than DECIDE_CONTROL_FLAT, or than DECIDE_CONTROL_SHARE of
- * the difference: a machine that changed by 1 % does not make a kernel six times slower), and SM
- * cycles say so too (median of the cycle ratios of both sequences > ln(1 + T / 2), mirrored for
- * faster). What is not known does not speak for the code: a control that was not timed in both
- * sequences, or a device that counts cycles and gave them in less than half of the processes, is an
- * objection as well; but no clock makes a slowdown of more than DECIDE_CLOCK_RANGE times. A
- * slower case that fails it is `environment`; a faster one passes, or is `environment` when the two
- * are the same.
+ * k = 1, 1, 2, 3, 4 (one-sided error 0.031, 0.0039, 0.0032, 0.0021, 0.0013 a look). If processes
+ * were lost, n lies between two looks: then the k of the smaller look applies, which gives the
+ * wider interval.
+ *
+ * Confirmation. After a pause, a second sequence of fresh processes confirms a suspicion; also a
+ * faster case, if the baseline is to follow it or both libraries are the same:
+ *   both agree                              the outcome stands, if adjudication attributes it to
+ *                                           the code
+ *   suspected, then a clear pass            pass; the reason names the suspicion
+ *   only the second is faster               no improvement
+ *   the second is still open after 20       no verdict on a suspicion; a faster case passes
+ *                                           unconfirmed, since its first sequence was a pass
+ *   faster, then suspected                  no verdict
+ *
+ * Adjudication attributes a difference to the code if all of this holds:
+ *   - the two are neither the same file nor the same machine code for this case;
+ *   - the control kernel stayed flat: it moved by at most DECIDE_CONTROL_FLAT, or by at most
+ *     DECIDE_CONTROL_SHARE of the difference (a machine that changed by 1 % does not make a kernel
+ *     six times slower);
+ *   - SM cycles agree: the median of the cycle ratios of both sequences is above ln(1 + T / 2),
+ *     mirrored for faster.
+ * Missing evidence counts as an objection: a control that was not timed in both sequences, or a
+ * device that counts cycles but gave them in less than half of the processes. A slowdown of more
+ * than DECIDE_CLOCK_RANGE times needs no cycles, since no clock causes it. A slower case that fails
+ * adjudication is `environment`. A faster one passes, or is `environment` if the two are the same.
  */
 #ifndef GATE_DECIDE_DECIDE_H
 #define GATE_DECIDE_DECIDE_H
@@ -49,8 +57,7 @@
 #define DECIDE_CONTROL_SHARE 0.1
 #define DECIDE_CLOCK_RANGE 10.0 /* an H200's clock goes from 345 to 1980 MHz */
 
-/* A relative error of more than so many times the baseline's is a regression, whatever the speed.
- */
+/* A relative error above this multiple of the baseline's is a regression, at any speed. */
 #define DECIDE_ERROR_JUMP 2.0
 
 /* One sequence of processes: d of each, in time and in SM cycles. */
@@ -67,12 +74,12 @@ struct decide_input {
     double threshold;                           /* T: 0.02 is 2 % */
     double baseline_p50_ns; /* of the baseline in this run: turns the excess into time */
     double floor_ns;        /* an excess up to this is not seen: timer step, 30 cycles */
-    double control_drift;   /* relative change of the control between the two sequences; NaN: it was
-                               not timed in both */
+    double control_drift;   /* relative change of the control between the two sequences; NaN: not
+                               timed in both */
     bool counts_cycles;     /* the device has a counter of cycles, so they must be there */
     const char *other;      /* what reasons call the baseline, which may be any library */
-    const char *same; /* what makes candidate and baseline an A/A control of this run, such as "are
-                         the same file" or "run the same machine code"; NULL: they are two */
+    const char *same;    /* why candidate and baseline are an A/A control of this run, such as "are
+                            the same file" or "run the same machine code"; NULL: they differ */
     bool confirm_faster; /* the baseline is to follow an improvement */
 };
 
@@ -85,7 +92,7 @@ enum decide_next {
 struct decision {
     enum decide_next next;
     size_t next_n;
-    enum verdict verdict;  /* final when done; else what holds if no more processes can be had */
+    enum verdict verdict;  /* final when done; else the verdict if no more processes follow */
     struct estimate ratio; /* exp of median and bounds of all processes of the deciding sequence */
     double mde; /* decide_mde() of the deciding sequence, at least the floor; 0: unknown */
     double confirmed_ratio; /* exp(median) of the confirmation; 0: none */
@@ -94,10 +101,10 @@ struct decision {
 
 /*
  * The confirmation decides once it has DECIDE_FIRST_LOOK processes, the first sequence until then.
- * More processes are asked for as long as there is a look ahead: how often a lost one is replaced
- * is the caller's to bound. Input that no measurement gives (no process or too many, a figure that
- * is not finite or is off by a factor of a million, a policy out of range) is no verdict, with the
- * fault as the reason; `ratio` and all else is then 0.
+ * It asks for more processes until the last look; the caller limits how often a lost process is
+ * replaced. Impossible input (no process or too many, a figure that is not finite or off by a
+ * factor of a million, a policy out of range) gives no verdict, with the fault as the reason;
+ * `ratio` and all other members are then 0.
  */
 struct decision decide(const struct decide_input *in);
 

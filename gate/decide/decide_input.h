@@ -7,7 +7,7 @@
 
 #include "gate/decide/decide_text.h"
 
-/* Whether this can be d of a process: a ratio of a million is no measurement, nor is a NaN. */
+/* Can this be d of a process? A ratio of a million or a NaN cannot. */
 bool decide_is_measured(double d);
 
 /* What is wrong with the input; empty: nothing. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide_roles.h: what the order of the two sides adds to d, taken out.
+ * decide_roles.h: removes the effect of the order of the two sides from d.
  *
- * Whose kernels are loaded, recorded and started first has something of it that lasts as long as
- * the process: where code lies made 0.27 % of a decode kernel of 13 us. The roles are swapped in
- * every other process, so that this adds to one half of them what it takes from the other: a
- * crossover trial, whose effect of the order is estimated and removed (Senn, Cross-over Trials in
- * Clinical Research, 2002). What is left is spread out by sqrt(n / (n - 2)), for the two figures
- * that were taken from n: in simulation the bounds then hold the middle as often as without.
+ * The side whose kernels are loaded, recorded and started first gains or loses time for the whole
+ * life of the process: the place of the code changed a decode kernel of 13 us by 0.27 %. Every
+ * other process swaps the roles, so that this effect has the opposite sign in one half of the
+ * processes. This is a crossover trial, and the effect of the order is estimated and removed (Senn,
+ * Cross-over Trials in Clinical Research, 2002). The remaining values are stretched by
+ * sqrt(n / (n - 2)), because two figures were estimated from n values: in simulation the bounds
+ * then contain the middle as often as without the correction.
  */
 #ifndef GATE_DECIDE_DECIDE_ROLES_H
 #define GATE_DECIDE_DECIDE_ROLES_H
@@ -15,9 +16,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DECIDE_ROLE_MIN 4 /* processes of each role: fewer do not show the effect of the order */
+#define DECIDE_ROLE_MIN                                                                            \
+    4 /* processes of each role: the least number that shows the effect of the order */
 
-/* out[0] to out[n - 1]: d without what the order adds; d itself where `swapped` is NULL or a role
+/* out[0] to out[n - 1]: d without the effect of the order; d itself if `swapped` is NULL or a role
  * has fewer than DECIDE_ROLE_MIN. n is at most DECIDE_MAX_PROCESSES. */
 void decide_balance(const double *d, const bool *swapped, size_t n, double *out);
 

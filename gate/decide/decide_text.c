@@ -59,5 +59,5 @@ struct decide_text decide_resolution(const struct decide_input *in, const struct
         return (struct decide_text){""};
     if (v->mde > in->threshold)
         return decide_text(": this machine resolves %.2f %% for this case", v->mde * 100);
-    return decide_text(": the ratio is too near to it to tell on which side it lies");
+    return decide_text(": the ratio is too close to it to decide");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide_text.h: the parts of the sentence that gives a verdict's reason.
+ * decide_text.h: parts of the sentence that gives the reason of a verdict.
  */
 #ifndef GATE_DECIDE_DECIDE_TEXT_H
 #define GATE_DECIDE_DECIDE_TEXT_H
@@ -19,17 +19,17 @@ double decide_percent(double d);
 /* "+0.10 % (-0.05 to +0.20)" */
 struct decide_text decide_change(struct estimate d);
 
-/* "3.10 % (2.95 to 3.30)", of a faster case too: the direction stands before it. */
+/* "3.10 % (2.95 to 3.30)", without a sign: the text before it gives the direction. */
 struct decide_text decide_amount(struct estimate d);
 
 /* "slower by 3.10 % (2.95 to 3.30) in 5 processes" */
 struct decide_text decide_difference(const struct decide_view *v);
 
-/* Why a look is open: the interval holds the threshold, is over it by no more than the floor, or is
- * below it with too wide a spread. */
+/* Why a look is open: the interval contains the threshold, is above it by no more than the floor,
+ * or is below it with too wide a spread. */
 struct decide_text decide_open(const struct decide_input *in, const struct decide_view *v);
 
-/* Why it stays open; empty as long as more processes are asked for. */
+/* Why it stays open; empty while more processes are to follow. */
 struct decide_text decide_resolution(const struct decide_input *in, const struct decide_view *v);
 
 #endif

@@ -14,8 +14,8 @@ enum decide_look {
     LOOK_SLOWER, /* a suspicion */
 };
 
-/* A sequence as the rule sees it: the bounds of d, which are logarithms, what they show, and the
- * smallest effect that they could have shown. */
+/* A sequence as the rule sees it: the bounds of d, which are logarithms, their outcome, and the
+ * smallest effect that they can detect. */
 struct decide_view {
     size_t n;
     struct estimate d;
@@ -25,7 +25,7 @@ struct decide_view {
 
 struct decide_view decide_view_of(const struct decide_input *in, const struct decide_sequence *s);
 
-/* What a change of d, a logarithm, is in time at the baseline's p50. */
+/* The time that a change of d, a logarithm, means at the baseline's p50. */
 double decide_excess_ns(const struct decide_input *in, double d);
 
 #endif

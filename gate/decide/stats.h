@@ -32,9 +32,9 @@ struct estimate stats_median(const double *sorted, size_t n, double confidence);
 double stats_deviation(const double *x, size_t n);
 
 /* Half of the 99 % interval of the mean of n values by Student's t, whose quantile is that of
- * Abramowitz and Stegun 26.7.5 (within 4 % from three degrees of freedom on). `fitted` means were
- * taken from the values: 1, or one for each of the groups that were brought to one mean. 0 where n
- * is no more than that. */
+ * Abramowitz and Stegun 26.7.5 (within 4 % from three degrees of freedom on). `fitted` is the
+ * number of means estimated from the values: 1, or one for each group that was shifted to a common
+ * mean. 0 if n is not larger. */
 double stats_mean_half_width(const double *x, size_t n, size_t fitted);
 
 /* Half-width of the interval relative to the value. */

@@ -25,8 +25,8 @@ const char *verdict_name(enum verdict v);
 /* -1: none has this name. */
 int verdict_find(const char *name);
 
-/* Exit code of a run from how many cases have each verdict: the first of wrong (2), regression (1),
- * environment (4), no-verdict (3) that occurs, else 0. */
+/* Exit code of a run from the number of cases with each verdict: the first of wrong (2), regression
+ * (1), environment (4), no-verdict (3) that occurs, else 0. */
 int verdict_exit_code(const size_t counts[VERDICT_COUNT]);
 
 /* The verdict of a run with that exit code: the verdict that led to it; pass for 0. */

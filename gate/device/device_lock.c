@@ -53,8 +53,8 @@ static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? strspn(text, "0123456789") : 0] = '\0';
     return gate_fail(err, GATE_ENVIRONMENT,
-                     "device '%.64s'" DEVICE_BUSY "it is measured by another gate (process %s); "
-                     "--wait SECONDS waits until it has ended",
+                     "device '%.64s'" DEVICE_BUSY "another gate (process %s) measures on it; "
+                     "--wait SECONDS waits for it to end",
                      uuid, text[0] ? text : "not known");
 }
 
@@ -73,11 +73,9 @@ enum gate_status device_lock_take(const char *uuid, struct device_lock *out, str
     write_path(uuid, path);
     int fd = open_file(path);
     if (fd < 0)
-        return gate_fail(err, GATE_IO, "cannot open '%s', which keeps gates apart: %s", path,
-                         strerror(errno));
+        return gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", path, strerror(errno));
     if (!is_plain_file(fd))
-        status = gate_fail(err, GATE_IO,
-                           "'%s', which keeps gates apart, is no plain file: remove it", path);
+        status = gate_fail(err, GATE_IO, "the lock '%s' is not a regular file: remove it", path);
     else if (flock(fd, LOCK_EX | LOCK_NB))
         status = errno == EWOULDBLOCK
                      ? refuse(uuid, fd, err)

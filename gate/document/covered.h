@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covered.h: what the verification of many cases covered: for each op how often each class of
- * values, shapes, layouts and launches was looked at.
+ * covered.h: the coverage of verification over many cases: for each op, how often each class of
+ * values, shapes, layouts and launches was checked.
  */
 #ifndef GATE_DOCUMENT_COVERED_H
 #define GATE_DOCUMENT_COVERED_H

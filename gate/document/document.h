@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * document.h: a run document (gate/formats/run.schema.json), the record of one run: what is
- * written by `gate run`, kept in the history, reported, and sent to the server.
+ * document.h: a run document (gate/formats/run.schema.json), the record of one run. `gate run`
+ * writes it; the history stores it, reports read it, and `gate push` sends it to the server.
  *
- * Members have the names of their keys. Not known is: NAN of a number, -1 of a count, NULL of a
- * text, UNKNOWN of a yes or no, and for a part that may be missing the `has_` before it. Times
- * that end in _ms are since 1970 (UTC); ratios are candidate over other.
+ * Members have the names of their keys. A value that is not known is NAN (numbers), -1 (counts),
+ * NULL (texts) or UNKNOWN (yes or no); a part that may be missing has a `has_` member. Times that
+ * end in _ms are since 1970 (UTC); ratios are candidate / other.
  */
 #ifndef GATE_DOCUMENT_DOCUMENT_H
 #define GATE_DOCUMENT_DOCUMENT_H
@@ -50,7 +50,8 @@ struct document_library {
     const char *code_sha256; /* machine_code_of_file(); NULL: not known */
 };
 
-/* A case that does not count: the candidate has no kernel for it, and the suite is not its own. */
+/* A case that does not count: the candidate has no kernel for it, and the suite comes with the
+ * gate. */
 struct document_not_served {
     const char *id;
 };
@@ -98,7 +99,7 @@ struct document_outputs {
     double dx, dw, db;
 };
 
-/* How often something was among what verification looked at; the names are the members'. */
+/* How often verification checked a class; the names are those of the members. */
 struct document_covered_values {
     int64_t random_normal, random_uniform, exact_integers, exact_cancellation;
     int64_t exact_powers_of_two, nan_and_infinity, nan_and_infinity_in_second, nan_in_second;
@@ -202,7 +203,7 @@ struct document_counter {
     double moved;               /* |ln of their ratio|, little values left out */
 };
 
-/* Of a regression: what ncu counted, by how much it moved; or why there is nothing. */
+/* For a regression: the counters of ncu, sorted by how much they moved; or why there are none. */
 struct document_counters {
     const char *message;
     const char **kernels; /* mangled names, of those that both sides launch */
@@ -221,7 +222,7 @@ struct document_instruction {
     int64_t candidate, baseline;
 };
 
-/* Of a regression: the kernels whose code changed, and which instructions of them; or why that is
+/* For a regression: the kernels whose code changed, and their changed instructions; or why this is
  * not known. */
 struct document_instructions {
     const char *message;
@@ -233,7 +234,7 @@ struct document_instructions {
 
 #define DOCUMENT_NODES_MAX 16
 
-/* A node of the candidate's launch, and what of the slowdown is due to it. */
+/* A node of the candidate's launch, and its share of the slowdown. */
 struct document_node {
     const char *name;
     const char *message; /* why that is not known */
@@ -241,7 +242,7 @@ struct document_node {
     struct estimate carries; /* a ratio: 1.05 for 5 % */
 };
 
-/* Of a regression: which node of the launch carries it; or why that is not known. */
+/* For a regression: the node of the launch that causes it; or why this is not known. */
 struct document_blame {
     const char *message;
     bool has_slowdown;
@@ -285,7 +286,8 @@ struct document_case {
     size_t n_arms;
 };
 
-/* What the gate's own kernels reached on the device in this run, or why that is not known. */
+/* The rates that the gate's own kernels reached on the device in this run, or why they are not
+ * known. */
 struct document_ceilings {
     const char *message;
     double read_gbps, copy_gbps; /* copy: bytes read and written */
@@ -361,38 +363,38 @@ struct document {
 };
 
 /*
- * Reads a document from a tree that json_parse() made; texts stay the tree's. False, with the first
- * fault in document order, for what run.schema.json does not allow. A missing key is noticed where
- * its object ends, so that a misspelt key is reported as unknown, not as missing. To be released
- * where it is true.
+ * Reads a document from a tree that json_parse() made; the tree keeps the texts. If run.schema.json
+ * does not allow the document, returns false with the first fault in document order. A missing key
+ * is noticed at the end of its object, so that a misspelt key is reported as unknown, not as
+ * missing. Release the document if the result is true.
  */
 bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault);
 
-/* The same of a text, which the document keeps no part of. Where a text is no JSON, that is the
- * fault, wherever it is. out->taken.bytes is true of a text with a fault, too. */
+/* The same for a text, of which the document keeps no part. A syntax error of JSON comes before all
+ * other faults. out->taken.bytes is set even if there is a fault. */
 bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault);
 
-/* The same of a text that begins on line `first_line` of what `name` names. Returns `status` with
- * "NAME:LINE:COLUMN: /pointer: what" when it does not fit. */
+/* The same for a text that begins on line `first_line` of the file `name`. Returns `status` with
+ * "NAME:LINE:COLUMN: /pointer: fault" if it does not fit. */
 enum gate_status document_parse(const char *name, unsigned first_line, const char *text, size_t len,
                                 enum gate_status status, struct document *out,
                                 struct gate_error *err);
 
-/* The same of a file. GATE_IO: it cannot be read, or does not fit. */
+/* The same for a file. GATE_IO: it cannot be read, or does not fit. */
 enum gate_status document_load(const char *path, struct document *out, struct gate_error *err);
 void document_release(struct document *d);
 
-/* The first arm of that role; NULL: there is none, as where the worker died. */
+/* The first arm with that role; NULL if none has, for example after the worker died. */
 const struct document_arm *document_find_arm(const struct document_arm *arms, size_t n,
                                              enum document_role role);
 const struct document_arm *document_candidate(const struct document_case *c);
 
-/* The old kernel that the i-th new one is compared with: of its name, or where each
- * has one alone, that. NULL: there is none. */
+/* The old kernel to compare with the i-th new one: the one with its name, or the only one if both
+ * sides have a single kernel. NULL if there is none. */
 const struct document_kernel *document_kernel_of(const struct document_timing *old,
                                                  const struct document_timing *new, size_t i);
 
-/* The document, and the parts that the messages of a worker consist of too. */
+/* Writes the document, and the parts that also occur in messages of a worker. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
     document_absent_shape, document_arm_shape, document_blame_shape, document_calibrated_shape,
     document_case_shape, document_ceilings_shape, document_covered_shape;
@@ -400,7 +402,7 @@ extern const struct shape document_shape, document_device_shape, document_librar
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);
 
-/* Takes away the cases of other ids, those of the calibration too. */
+/* Removes all cases with other ids, also from the calibration. */
 void document_keep_case(struct document *d, const char *id);
 
 /* Appends the document as JSON on one line, with a newline. */

@@ -89,11 +89,11 @@ static bool check_causes(const struct document_case *c, int at, struct field_fau
 {
     for (size_t i = 0; i < c->counters.n_moved; i++)
         if (c->counters.moved[i].kernel >= (int64_t)c->counters.n_kernels)
-            return fail(fault, "counters", at, "there is no kernel of number %lld",
+            return fail(fault, "counters", at, "kernel number %lld does not exist",
                         (long long)c->counters.moved[i].kernel);
     for (size_t i = 0; i < c->instructions.n_changed; i++)
         if (c->instructions.changed[i].kernel >= (int64_t)c->instructions.n_kernels)
-            return fail(fault, "instructions", at, "there is no kernel of number %lld",
+            return fail(fault, "instructions", at, "kernel number %lld does not exist",
                         (long long)c->instructions.changed[i].kernel);
     return true;
 }
@@ -122,7 +122,7 @@ static bool check_ids(const struct document *d, struct field_fault *fault)
 static bool check_cases(const struct document *d, struct field_fault *fault)
 {
     if (d->n_cases == 0 && !d->has_calibration)
-        return fail(fault, "/cases", -1, "is empty, and there is no calibration");
+        return fail(fault, "/cases", -1, "is empty, and the document has no calibration");
     for (size_t i = 0; i < d->n_cases; i++)
         if (!check_intervals(&d->cases[i], (int)i, fault) ||
             !check_causes(&d->cases[i], (int)i, fault) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields.h: JSON objects as C structs, by a table that names each member: read with all limits
- * checked, and written.
+ * fields.h: reads and writes JSON objects as C structs. A table names each member and its limits,
+ * which the reader checks.
  */
 #ifndef GATE_DOCUMENT_FIELDS_H
 #define GATE_DOCUMENT_FIELDS_H
@@ -26,8 +26,8 @@ enum field_kind {
     FIELD_LIST,    /* a pointer to structs; their number is at `beside` */
     FIELD_NUMBERS, /* a pointer to doubles; their number is at `beside` */
     FIELD_TEXTS,   /* a pointer to texts; their number is at `beside` */
-    FIELD_MAP,     /* an object of any keys: a list of structs that begin with the key, a text;
-                      the one field of their shape is what the values are */
+    FIELD_MAP,     /* an object with any keys: a list of structs that begin with the key, a text;
+                      the one field of their shape describes the values */
 };
 
 /* What a text looks like. */
@@ -67,12 +67,12 @@ struct field {
 };
 
 struct field_fault {
-    char pointer[256]; /* JSON pointer to the faulty value, "" for the root; when the whole one is
-                          too long, that to the nearest value around it whose pointer fits */
+    char pointer[256]; /* JSON pointer to the faulty value, "" for the root; if it is too long, the
+                          pointer to the nearest enclosing value that fits */
     bool of_key;       /* the key itself is at fault (unknown key) */
     bool no_memory;    /* the text may be good */
-    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3"; of a text that is no
-                          JSON, "line 2, column 7: expected a value" */
+    char message[256]; /* "unknown key 'foo'", "must be at least 1, is -3"; for invalid JSON,
+                          "line 2, column 7: expected a value" */
 };
 
 struct shape {
@@ -81,20 +81,20 @@ struct shape {
 };
 
 /*
- * Reads an object into the struct at `out`, which is to be released where that is true; else *fault
- * is the first fault in document order. A missing key is noticed where its object ends, so that a
- * misspelt key is reported as unknown, not as missing.
+ * Reads an object into the struct at `out`. If true, release it later; else *fault is the first
+ * fault in document order. A missing key is noticed at the end of its object, so that a misspelt
+ * key is reported as unknown, not as missing.
  */
 bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct field_fault *fault);
 
 /* What fields_take() made beside the struct. */
 struct fields_taken {
     char *texts;  /* which those in the struct are part of; the caller's (free) */
-    size_t bytes; /* about what was allocated, at most; of a text with a fault, and freed, too */
+    size_t bytes; /* the most memory allocated at any time, roughly; also set after a fault */
 };
 
-/* The same of a text, several times faster and without a tree, for shapes without a map. Where a
- * text is no JSON, that is the fault, wherever it is. */
+/* The same for a text, several times faster and without a tree, for shapes without a map. A syntax
+ * error of JSON comes before all other faults. */
 bool fields_take(const struct shape *s, const char *text, size_t len, void *out,
                  struct fields_taken *taken, struct field_fault *fault);
 void fields_release(const struct shape *s, void *of);
@@ -106,9 +106,9 @@ void fields_clear(const struct shape *s, void *out);
 bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault);
 
 /*
- * fields_read() of a text that begins on line `first_line` of what `name` names. Returns `status`
- * with "NAME:LINE:COLUMN: /pointer: what" when it does not fit. *tree, which the texts in `out` are
- * part of, is the caller's (cJSON_Delete).
+ * fields_read() for a text that begins on line `first_line` of the file `name`. Returns `status`
+ * with "NAME:LINE:COLUMN: /pointer: fault" if it does not fit. The caller owns *tree
+ * (cJSON_Delete), which contains the texts in `out`.
  */
 enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
                               const char *text, size_t len, enum gate_status status, void *out,
@@ -124,7 +124,7 @@ void fields_write(const struct shape *s, const void *from, struct buf *out);
 /* The same with a space after each comma and colon, for files that people read. */
 void fields_write_spaced(const struct shape *s, const void *from, struct buf *out);
 
-/* The same with each member on a line of its own, and a final newline: what commands print. */
+/* The same with one member per line and a final newline, as commands print it. */
 void fields_write_indented(const struct shape *s, const void *from, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * values.h: JSON values one after another, of a tree or of a text. The text's way needs no tree,
- * which is eight times as long as the text.
+ * values.h: iterates over JSON values, of a tree or directly of a text. A tree takes eight times
+ * the memory of its text.
  */
 #ifndef GATE_DOCUMENT_VALUES_H
 #define GATE_DOCUMENT_VALUES_H
@@ -24,7 +24,7 @@ enum value_kind {
 
 struct value {
     enum value_kind kind;
-    const char *key; /* in an object; of a text, it ends after key_length bytes and with no NUL */
+    const char *key; /* in an object; from a text it has key_length bytes and no final NUL */
     size_t key_length;
     double number;
     const char *text;
@@ -43,14 +43,14 @@ struct value values_node(const cJSON *node);
 /* The one that a text consists of. False: it has none. */
 bool values_first(struct values *v, struct value *item);
 
-/* The next member or element of `*of`, which walks: of a text, each one is to be read or passed
- * before the next. False: there is none. */
+/* The next member or element of `*of`, which advances. From a text, read or skip each one before
+ * the next. False at the end. */
 bool values_next(struct values *v, struct value *of, struct value *item);
 
 /* Passes over what is inside a value. */
 void values_pass(struct values *v, struct value *value);
 
-/* The key as a text of its own, which lives as long as those of the values. */
+/* The key as a separate string, which lives as long as the texts of the values. */
 const char *values_key(struct values *v, const struct value *item);
 
 #endif

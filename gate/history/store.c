@@ -145,9 +145,7 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
         if (errno == ENOENT && mode == STORE_READ_WRITE)
             return GATE_OK;
         if (errno == ENOENT)
-            return gate_fail(err, GATE_IO,
-                             "there is no database '%s': a first `gate run` makes "
-                             "one",
+            return gate_fail(err, GATE_IO, "no database '%s': the first `gate run` creates it",
                              s->path);
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
     }

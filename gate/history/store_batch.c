@@ -31,7 +31,7 @@ static enum gate_status check_name(const struct store *s, struct gate_error *err
         return GATE_OK;
     return gate_fail(err, GATE_IO,
                      "cannot write to '%s': the file was removed or replaced while it was open; "
-                     "put it back, and start what uses it anew",
+                     "put it back, and restart the programs that use it",
                      s->path);
 }
 

@@ -138,7 +138,7 @@ static enum gate_status find_by_uuid(struct store *s, const char *uuid, int64_t 
     if (status)
         return status;
     if (found.n == 0)
-        return gate_fail(err, GATE_USAGE, "there is no run %s in '%s'", uuid, s->path);
+        return gate_fail(err, GATE_USAGE, "run %s is not in '%s'", uuid, s->path);
     if (found.n > 1)
         return gate_fail(err, GATE_USAGE, "more than one run in '%s' begins with %s: type more",
                          s->path, uuid);

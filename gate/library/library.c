@@ -30,7 +30,9 @@ static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, str
 {
     const struct kg_kernel *k = t->kernels[i];
     if (!k || k->struct_bytes < sizeof *k)
-        return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' is no kg_kernel of this ABI",
+        return gate_fail(err, GATE_WRONG,
+                         "kernel %u of provider '%s' is not a kg_kernel of this "
+                         "ABI",
                          i, t->provider);
     if (!valid_name(k->name, 63))
         return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,

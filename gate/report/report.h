@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h: a run document as a text for people or for other programs.
+ * report.h: writes a run document as text, for people or for other programs.
  */
 #ifndef GATE_REPORT_REPORT_H
 #define GATE_REPORT_REPORT_H
@@ -40,7 +40,7 @@ bool report_format_parse(const char *name, enum report_format *out);
 void report_write(const struct document *document, enum report_format format,
                   const struct report_style *style, struct buf *out);
 
-/* In place of a report: the run ended before it had anything to report, and why. */
+/* A replacement for the report of a run that ended early, with the reason. */
 void report_write_early(enum report_format format, int exit_code, const char *message,
                         struct buf *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_calibration.h: what `gate calibrate` found on a machine, as the rows of a table.
+ * report_calibration.h: the results of `gate calibrate` as the rows of a table.
  */
 #ifndef GATE_REPORT_REPORT_CALIBRATION_H
 #define GATE_REPORT_REPORT_CALIBRATION_H
@@ -38,8 +38,8 @@ const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
 const char *calibration_case_rate(const struct document_calibrated *c, double share,
                                   char out[UNITS_MAX]);
 
-/* Which cases lack processes, and why: a line each, of at most CALIBRATION_MAX_INCOMPLETE of them,
- * with the text put by `put`. Nothing where all are complete. */
+/* One line for each case that lacks processes, with the reason, for at most
+ * CALIBRATION_MAX_INCOMPLETE of them; `put` writes the text. Nothing if all are complete. */
 #define CALIBRATION_MAX_INCOMPLETE 20
 void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
                             void (*put)(const char *text, struct buf *out), struct buf *out);

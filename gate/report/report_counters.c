@@ -74,6 +74,6 @@ bool report_counters(const struct document_case *c, struct buf *out)
         }
     if (!lines)
         buf_puts(out, all->n_moved ? "none moved by more than 5 %\n"
-                                   : "none: no kernel is launched by both sides\n");
+                                   : "none: no kernel is launched on both sides\n");
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_left_out.h: what the verification of a run's candidates left out, in one line, and which
- * cases were looked at on their own shape alone. Documents from before it was kept say nothing.
+ * report_left_out.h: one line on the checks that verification left out, and one on the cases that
+ * were checked on their own shape only. Older documents lack this information.
  */
 #ifndef GATE_REPORT_REPORT_LEFT_OUT_H
 #define GATE_REPORT_REPORT_LEFT_OUT_H
@@ -27,7 +27,7 @@ struct left_out_sums {
 void left_out_add(struct left_out_sums *sums, const char *id, const struct document_verify *verify);
 
 /* "12 edge shapes not served, 3 guards not offered (...), 44 shapes too large for their probes (see
- * 'gate verify --tier nightly')"; nothing when nothing was left out. Not escaped. */
+ * 'gate verify --tier nightly')"; nothing if all checks were made. Not escaped. */
 void left_out_write(const struct left_out_sums *sums, struct buf *out);
 
 /* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each

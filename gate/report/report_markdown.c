@@ -286,7 +286,11 @@ static void commands(const struct document_case *const *cases, size_t n, struct 
         const char *command = find_command(cases[i]);
         if (!command)
             continue;
-        buf_puts(out, told++ ? "- " : "\nTo see again what is wrong:\n\n- ");
+        buf_puts(out, told++ ? "- "
+                             : "\n"
+                               "To repeat the failures:\n"
+                               "\n"
+                               "- ");
         put_code(command, out);
         buf_putc(out, '\n');
     }

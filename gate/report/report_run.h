@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_run.h: what the report writers read from a run document, and the writers themselves.
+ * report_run.h: the writers of reports, and the parts of a run document that they share.
  */
 #ifndef GATE_REPORT_REPORT_RUN_H
 #define GATE_REPORT_REPORT_RUN_H
@@ -33,28 +33,28 @@ struct report_run {
     const char *link; /* the dashboard's address; NULL: not known */
 };
 
-/* "read 4530, copy 4250 GB/s; fp16 835, bf16 850, ... TFLOP/s", or why that is not known. False:
- * nothing is said. */
+/* "read 4530, copy 4250 GB/s; fp16 835, bf16 850, ... TFLOP/s", or why this is not known. False:
+ * nothing was appended. */
 bool report_ceilings(const struct document *d, struct buf *out);
 bool report_has_ceilings(const struct document *d); /* rates, and not why there are none */
 
 void report_run_read(const struct document *document, struct report_run *out);
 
-/* A case whose reason is shown: its verdict is no pass, or its baseline's record is off. */
+/* A case whose reason is shown: it did not pass, or its baseline's record is off. */
 bool report_is_told(const struct document_case *c);
 
 /* What cases were compared with as a name for tables: "baseline", a file without its folder, or 12
  * digits of a commit. Not escaped. */
 const char *report_against(const char *against, char out[REPORT_NAME_MAX]);
 
-/* "+9.31 % regression": what the second comparison found of a case. */
+/* "+9.31 % regression": the outcome of the second comparison for a case. */
 void report_warning(const struct document_case *c, struct buf *out);
 bool report_warns(const struct document_case *c);
 
 /* "against baseline, as a warning: 1 regression, 11 pass"; nothing without a second comparison. */
 void report_warned(const struct report_run *run, struct buf *out);
 
-/* Where many cases have no verdict for one reason, such as a baseline, it is said once. */
+/* A reason that many cases without a verdict share, such as a missing baseline, is printed once. */
 #define REPORT_REASONS_MAX 16
 
 struct report_reasons {
@@ -68,15 +68,15 @@ struct report_reasons {
 
 void report_reasons_count(const struct report_run *run, struct report_reasons *out);
 
-/* Of how many cases is to be said what there is to say of this one; 0: it was said before. */
+/* The number of cases that share the reason of this one; 0: it was printed before. */
 size_t report_reasons_take(struct report_reasons *r, const struct document_case *c);
 
-/* Appends which cases the candidate has no kernel for; nothing where it serves all, or where they
+/* Appends the cases for which the candidate has no kernel; nothing if there are none, or if they
  * count. The ids are plain ASCII, by the schema. */
 #define REPORT_NOT_SERVED_MAX 6
 void report_not_served(const struct report_run *run, struct buf *out);
 
-/* Appends how many cases passed as same code; nothing where none did. */
+/* Appends how many cases passed as same code; nothing if none did. */
 void report_same_code(const struct report_run *run, struct buf *out);
 
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
@@ -95,17 +95,17 @@ double report_change(const struct document_case *c);
 /* Half of that ratio's interval; negative: there is none. */
 double report_half_width(const struct document_case *c);
 
-/* p50 of the baseline: measured in this run, else (*stored) as it is on record. 0: no baseline. */
+/* p50 of the baseline: measured in this run, else (*stored) the recorded one. 0: no baseline. */
 double report_baseline_ns(const struct document_case *c, bool *stored);
 
-/* The case cannot resolve a change of its threshold on this machine, and none was found that is
- * larger. */
+/* The case cannot detect a change of its threshold on this machine, and no larger change was
+ * found. */
 bool report_is_unresolved(const struct report_run *run, const struct document_case *c);
 
 /* How many times faster than the provider the candidate is, or 0 when one was not timed. */
 double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm);
 
-/* In place of a number: why an arm has no timing. "-": it does not serve the problem. */
+/* Printed instead of a number: why an arm has no timing. "-": it does not support the problem. */
 const char *report_no_timing(const struct document_arm *arm);
 
 /* "12 pass, 1 regression", most severe last; "no cases". */
@@ -115,43 +115,44 @@ void report_counts(const struct report_run *run, struct buf *out);
 void report_commit(const struct report_run *run, struct buf *out);
 
 /* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against baseline", as
- * far as the document says; not escaped. */
+ * far as the document has it; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
 /* "threshold 2 %, 20 % of launch() on the host". */
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
- * What stands under a case's reason, in order: what each process of a stage found, "+9.31 +9.28
- * +9.35 %" ('-': it compared nothing), p90 and calls of launch() over the baseline's, "+1.20 %
- * (+0.85 to +1.55 %)", and the statements below, a line each. `figures` are plain ASCII.
+ * The evidence below a case's reason, in order, one line each: the result of each fresh process of a
+ * stage, "+9.31 +9.28 +9.35 %" ("-": a process without a comparison), p90 and calls of launch()
+ * compared with the baseline's, "+1.20 % (+0.85 to +1.55 %)", and the statements below. `figures`
+ * are plain ASCII.
  */
 typedef void (*report_evidence_fn)(void *context, const char *name, bool figures,
                                    const char *words);
 void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context);
 
 /*
- * What of a regression's kernels differs from the baseline's, a line each: "NAME: registers 128 ->
- * 168, code bytes 4096 -> 5120". False, with nothing appended: it is no regression, they are not
- * known, or nothing differs.
+ * How the kernels of a regression differ from the baseline's, one line each: "NAME: registers 128
+ * -> 168, code bytes 4096 -> 5120". False, with nothing appended: it is not a regression, the
+ * kernels are not known, or nothing differs.
  */
 bool report_kernels(const struct document_case *c, struct buf *out);
 
-/* A name from a library's file, without what a terminal or Markdown would take for its own. */
+/* A name from a library's file, without characters that a terminal or Markdown interprets. */
 void report_safe_name(const char *text, struct buf *out);
 
 /* The instructions that occur more or less often in a regression's kernels, a line for a kernel and
- * for each of its loops: "NAME in loop 1: FFMA 8 -> 16, LDS 2 -> 4"; or why that is not known.
- * False, with nothing appended: no code that changed is known. */
+ * for each of its loops: "NAME in loop 1: FFMA 8 -> 16, LDS 2 -> 4"; or why this is not known.
+ * False, with nothing appended: no changed code is known. */
 bool report_instructions(const struct document_case *c, struct buf *out);
 
 /* The counters of a regression that moved most, a line each: "bank conflicts 0 -> 12.6 million:
- * extra turns of ..."; or why there are none. False, with nothing appended: nobody asked. */
+ * extra turns of ..."; or why there are none. False, with nothing appended: not requested. */
 bool report_counters(const struct document_case *c, struct buf *out);
 
-/* Which node of a regression's launch carries it, and what the others do, a line each: "node 2 of
- * 3, NAME carries 4.80 % +- 0.30 % of 5.00 %"; or why that is not known. False, with nothing
- * appended: nobody looked. */
+/* The node that causes a regression, and the shares of the others, one line each: "node 2 of 3,
+ * NAME carries 4.80 % +- 0.30 % of 5.00 %"; or why this is not known. False, with nothing appended:
+ * not examined. */
 bool report_blame(const struct document_case *c, struct buf *out);
 
 /*

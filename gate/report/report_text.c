@@ -296,10 +296,11 @@ static void notes(const struct report_run *run, struct buf *out)
         buf_puts(out, "* warm: the inputs do not exceed three times the cache\n");
     if (run->document->n_cases > 0 && report_has_ceilings(run->document))
         buf_puts(out,
-                 "ceiling: share of what the data sheet promises; here: of what the gate's own "
+                 "ceiling: share of the data sheet's maximum; here: share of what the gate's own "
                  "kernels reach on this GPU\n");
     if (has_stored_baseline(run))
-        buf_puts(out, "(baseline): as it is stored; it was not measured beside the candidate\n");
+        buf_puts(out, "(baseline): the stored time; the baseline was not measured beside the "
+                      "candidate\n");
     if (run->more_providers)
         buf_printf(out, "only the first %d providers have columns\n", REPORT_MAX_PROVIDERS);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_units.h: quantities as texts for people, with units that suit their size.
+ * report_units.h: formats quantities for people, with units that suit their size.
  */
 #ifndef GATE_REPORT_REPORT_UNITS_H
 #define GATE_REPORT_REPORT_UNITS_H
@@ -23,7 +23,7 @@ const char *units_time_iso(int64_t ms, char out[UNITS_MAX]);
 /* "+1.3 %" of 1.013; the sign is always there. */
 const char *units_change(double ratio, char out[UNITS_MAX]);
 
-/* "+1.31" of 0.0131: the number of units_change() for many in a row. */
+/* "+1.31" for 0.0131: units_change() without the unit, for lists. */
 const char *units_signed_percent(double share, char out[UNITS_MAX]);
 
 /* "0.31 %" of 0.0031, "12.0 %" of 0.12. */
@@ -41,7 +41,7 @@ const char *units_flops(double tflops, char out[UNITS_MAX]);
 /* "1.05x". */
 const char *units_factor(double factor, char out[UNITS_MAX]);
 
-/* "1.42 times faster" of 1.42, "1.05 times slower" of 0.95, "as fast" of 1. */
+/* "1.42 times faster" for 1.42, "1.05 times slower" for 0.95, "as fast" for 1. */
 const char *units_speed(double speed_up, char out[UNITS_MAX]);
 
 #endif

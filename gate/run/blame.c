@@ -44,7 +44,7 @@ static void find(const struct run *run, struct supervisor *s, const struct run_c
     else if (b->result.outcome != CASE_VERIFIED)
         utf8_print(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
     else if (!b->result.has_blame)
-        snprintf(b->message, sizeof b->message, "this worker does not tell");
+        snprintf(b->message, sizeof b->message, "this worker does not report it");
     if (!b->message[0])
         b->document = b->result.blame;
 }

@@ -29,8 +29,7 @@ static enum gate_status check_same(const struct document *first, const struct do
 {
     const char *what = NULL;
     if (!first->has_shard || !d->has_shard)
-        return gate_fail(err, GATE_USAGE,
-                         "run %.8s measured a whole suite, not a part: see --shard of gate run",
+        return gate_fail(err, GATE_USAGE, "run %.8s covers a whole suite, not a part: see --shard",
                          first->has_shard ? d->uuid : first->uuid);
     if (first->shard.count != d->shard.count || first->shard.cases != d->shard.cases ||
         differ(first->shard.suite_sha256, d->shard.suite_sha256))

@@ -95,8 +95,8 @@ static void pair_with(struct run_case *c, const char *sha256)
     memcpy(c->opened, sha256, sizeof c->opened);
     if (strcmp(sha256, c->baseline.library_sha256) != 0)
         snprintf(c->note, sizeof c->note,
-                 "the baseline's library was built anew from commit %.12s: another file of the "
-                 "same machine code",
+                 "the baseline's library was rebuilt from commit %.12s: another file with the same "
+                 "machine code",
                  c->baseline.commit);
 }
 

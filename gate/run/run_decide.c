@@ -226,7 +226,7 @@ void run_decide(const struct run *run, struct run_case *c)
                  is_flat ? "one process, as a control" : "the one process: this host's noise");
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
-        const char *lacks = run->against_sha256 ? "there is nothing to compare this case with"
+        const char *lacks = run->against_sha256 ? "this case has nothing to be compared with"
                                                 : "no comparable baseline is stored";
         bool is_new = !run->against_sha256 && !c->has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,

@@ -77,7 +77,7 @@ bool run_may_move(const struct run *run, const struct run_case *c)
 /* ---- keeping ---- */
 
 static const char no_control[] =
-    "the control could not be timed beside it, so it cannot be kept as a baseline";
+    "the control kernel could not be timed in the same run, so this result cannot be a baseline";
 
 /* How well each process knows its p50. */
 static const double *half_widths(const struct run_sequence *q, double out[DECIDE_LAST_LOOK])

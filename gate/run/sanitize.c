@@ -185,7 +185,7 @@ static bool read_log(const char *path, const char *patterns, struct sanitize_too
     bool read = log && sanitize_read_log(log, patterns, tool);
     bool has_report = tool->errors + tool->allowed > before;
     if (!read)
-        add_error(tool, "the log of %s's %s cannot be read (%s): nobody knows what it found",
+        add_error(tool, "the log of %s's %s cannot be read (%s), so its findings are unknown",
                   PROGRAM, tool->name, strerror(errno));
     if (log)
         fclose(log);
@@ -211,7 +211,7 @@ static void read_logs(const char *folder, const char *patterns, unsigned finding
     if (entries)
         closedir(entries);
     if (!logs && tool->cases)
-        add_error(tool, "%s's %s left no log in '%s': nobody knows what it found", PROGRAM,
+        add_error(tool, "%s's %s left no log in '%s', so its findings are unknown", PROGRAM,
                   tool->name, folder);
     else if (with_reports < findings)
         add_error(tool,

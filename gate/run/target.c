@@ -28,7 +28,7 @@ static void choose_device(const char *wanted, char *device, size_t size)
     bool gpu = has_gpu_node();
     snprintf(device, size, "%s", gpu ? "cuda:0" : "host");
     if (!gpu)
-        fprintf(stderr, "gate: there is no GPU here; measuring on the host device\n");
+        fprintf(stderr, "gate: no GPU found; using the host device\n");
 }
 
 static const char *name_of(const char *path)

@@ -12,8 +12,8 @@
 static enum gate_status bad(const char *text, const char *why, struct gate_error *err)
 {
     return gate_fail(err, GATE_USAGE,
-                     "'%.100s' is no parameter: %s. It has the form TILE=32,64,128 or STAGES=2..6",
-                     text, why);
+                     "'%.100s' is not a parameter: %s. Write TILE=32,64,128 or STAGES=2..6", text,
+                     why);
 }
 
 static bool add_value(struct parameter *p, const char *text, size_t n)

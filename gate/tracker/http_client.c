@@ -68,8 +68,8 @@ static enum gate_status open_library(struct curl_library *l, struct gate_error *
         l->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!l->handle)
         return gate_fail(err, GATE_ENVIRONMENT,
-                         "there is no libcurl.so.4 on this machine, and no server can be reached "
-                         "without it: install it (Debian: apt-get install libcurl4; Ubuntu 24.04: "
+                         "libcurl.so.4 is missing on this machine, and is needed to reach a "
+                         "server: install it (Debian: apt-get install libcurl4; Ubuntu 24.04: "
                          "libcurl4t64)");
     /* 7.85 is the first that can be told its protocols by CURLOPT_PROTOCOLS_STR. */
     if (!load_functions(l) || l->version_info(CURLVERSION_NOW)->version_num < 0x075500)
@@ -237,7 +237,7 @@ static enum gate_status explain(const struct http_client *c, const struct http_a
     case CURLE_SSL_CERTPROBLEM:
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the certificate of %s cannot be verified: %.300s; name the certificate "
-                         "of who signed it (--ca-file FILE or GATE_CA_FILE)",
+                         "of its issuer (--ca-file FILE or GATE_CA_FILE)",
                          c->remote->url, why);
     default:
         return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", c->remote->url, why);

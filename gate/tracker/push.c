@@ -117,7 +117,7 @@ static enum outcome judge(struct pushing *p, const struct spool_entry *e)
     default:
         return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
                     status < 400 ? "; redirects are not followed, name the address itself"
-                                 : ", so it is no gate-server, or too old a one");
+                                 : ", so it is not a gate-server, or too old");
     }
 }
 

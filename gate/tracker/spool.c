@@ -35,8 +35,8 @@ static enum gate_status check_owner(const char *path, struct gate_error *err)
         return gate_fail(err, GATE_IO, "cannot use the spool '%s': %s", path, strerror(errno));
     if (st.st_mode & S_IWOTH)
         return gate_fail(err, GATE_ENVIRONMENT,
-                         "everybody can write to the spool '%s', and what lies there is sent: take "
-                         "the permission away (chmod o-w) or set GATE_SPOOL",
+                         "everybody can write to the spool '%s', and its files are sent: remove "
+                         "the permission (chmod o-w) or set GATE_SPOOL",
                          path);
     return GATE_OK;
 }
@@ -151,9 +151,9 @@ static enum gate_status check_room(const struct spool *s, size_t more, struct ga
     if (n < SPOOL_MAX_ENTRIES && bytes + (int64_t)more <= SPOOL_MAX_BYTES)
         return GATE_OK;
     return gate_fail(err, GATE_NO_VERDICT,
-                     "the spool '%s' is full (%zu of %d entries, %lld of %lld MiB) and takes no "
-                     "more: what is in refused/ may be removed, the rest goes when the server "
-                     "takes it",
+                     "the spool '%s' is full (%zu of %d entries, %lld of %lld MiB) and accepts no "
+                     "more: files in refused/ may be removed, the others leave when the server "
+                     "accepts them",
                      s->path, n, SPOOL_MAX_ENTRIES, (long long)(bytes >> 20),
                      (long long)(SPOOL_MAX_BYTES >> 20));
 }

@@ -375,7 +375,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .n_shares = (unsigned)m->n_shares,
                        .fingerprints = message_fingerprints(m->fingerprints, m->n_fingerprints)};
     if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
-        return gate_fail(err, GATE_USAGE, "the task's tier is none that this worker knows");
+        return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
     sscanf(m->seed, "%" SCNx64, &t->seed);
     return suite_case_read(&m->file, &t->c, pointer, sizeof pointer, err);
 }

@@ -169,7 +169,7 @@ static enum gate_status put_whole(struct store *store, int64_t id, struct emit *
 
 static bool no_alert(struct reply *reply)
 {
-    reply_problem(reply, 404, "There is no alert of this number.");
+    reply_problem(reply, 404, "No alert has this number.");
     return false;
 }
 

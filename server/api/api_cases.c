@@ -88,7 +88,7 @@ static bool read_words(struct call *c, char text[MAX_SEARCH + 1], struct store_c
     if (!search)
         return true;
     if (strlen(search) > MAX_SEARCH || search[strspn(search, good)] != '\0') {
-        reply_problem(c->reply, 400, "The parameter 'q' has what no name can have.");
+        reply_problem(c->reply, 400, "The parameter 'q' has characters that no name can have.");
         return false;
     }
     memcpy(text, search, strlen(search) + 1);

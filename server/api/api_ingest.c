@@ -122,7 +122,7 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     if (status)
         return status;
     if (outcome == STORE_PUT_DIFFERS)
-        refuse(w, 409, "/uuid", "there is a run of this uuid already, and it is another document");
+        refuse(w, 409, "/uuid", "a run with this uuid is already stored, with another document");
     else
         reply_stored(w, uuid, outcome == STORE_PUT_CREATED);
     if (outcome == STORE_PUT_CREATED)

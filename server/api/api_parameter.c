@@ -63,7 +63,7 @@ bool read_verdict(struct call *c, const char **out)
     *out = request_parameter(c->request, "verdict");
     if (!*out || verdict_find(*out) >= 0)
         return true;
-    reply_problem(c->reply, 400, "The parameter 'verdict' is none of the verdicts.");
+    reply_problem(c->reply, 400, "The parameter 'verdict' is not a verdict.");
     return false;
 }
 

@@ -16,23 +16,22 @@
 static const char backup_usage[] =
     "Usage: gate-server backup --db FILE COPY\n"
     "\n"
-    "Copies the database to COPY, which must not exist, as it is at this moment; a server may go\n"
-    "on beside it. Artifacts are files of their own: copy their folder after it.\n"
+    "Copies the database in its present state to COPY, which must not exist. The server may keep\n"
+    "running. Artifacts are separate files: copy their folder afterwards.\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 files.\n";
 
 static const char restore_usage[] =
     "Usage: gate-server restore --db FILE COPY\n"
     "\n"
-    "Makes FILE, which must not exist, of a backup, if that is sound: its faults are printed,\n"
-    "and nothing is made of a faulty one. Artifacts are copied by hand; `gate-server check`\n"
-    "reads all.\n"
+    "Creates FILE, which must not exist, from a backup. If the backup is damaged, it prints the\n"
+    "faults and creates nothing. Copy artifacts by hand; `gate-server check` reads all of them.\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 files, or faults.\n";
 
 static const char thin_usage[] =
     "Usage: gate-server thin --db FILE --older-than TIME\n"
     "\n"
-    "Drops the raw samples of runs that are older than TIME, such as 90d; all else stays.\n"
-    "A server may go on beside it (and does the same itself with --keep-samples).\n"
+    "Drops the raw samples of runs that are older than TIME, such as 90d, and nothing else.\n"
+    "The server may keep running (with --keep-samples it does the same itself).\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
 
 struct care_arguments {

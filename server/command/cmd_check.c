@@ -23,9 +23,11 @@
 static const char usage[] =
     "Usage: gate-server check --db FILE [OPTION of the server]...\n"
     "\n"
-    "Reads the database and all artifacts, beside a running server or without one, and looks at\n"
-    "the settings that a server with these options would have. Prints a line for each finding:\n"
-    "'fault' is damage or an open door, 'warning' what should be known.\n"
+    "Reads the database and all artifacts, and checks the settings of a server with these "
+    "options.\n"
+    "A server may be running. Prints one line for each finding: a 'fault' is damage or a "
+    "security\n"
+    "hole, a 'warning' something to know.\n"
     "\n" SERVE_OPTIONS_HELP "  --help                print this text\n"
     "\n"
     "Exit status: 0 no fault, 64 usage, 70 internal, 74 faults, or a database that cannot be\n"
@@ -85,8 +87,8 @@ static void check_mode(struct readiness *c, const char *path, bool secret)
     else if (secret && st.st_mode & (S_IRGRP | S_IROTH))
         fault(c, "%s: others than its owner may read it (mode %04o)", path, st.st_mode & 07777u);
     else if (st.st_mode & S_IROTH && !S_ISDIR(st.st_mode))
-        warning(c, "%s: everybody may read it, with what it holds of tokens and runs (mode %04o)",
-                path, st.st_mode & 07777u);
+        warning(c, "%s: everybody may read it, with its tokens and runs (mode %04o)", path,
+                st.st_mode & 07777u);
 }
 
 static void check_folder(struct readiness *c, const char *path)
@@ -117,7 +119,7 @@ static enum gate_status check_artifacts(struct readiness *c, struct gate_error *
         fault(c, "disk: %lld MiB are free, and below 256 a server is not ready",
               (long long)(free_bytes >> 20));
     else if (free_bytes < (int64_t)st.st_size)
-        warning(c, "disk: less is free than the database has, so a backup has no room beside it");
+        warning(c, "disk: the free space is smaller than the database, so a backup does not fit");
     status = artifacts_check(artifacts, on_artifact_fault, c, &n_files, err);
     printf("%-8s %llu artifacts read\n", "note", (unsigned long long)n_files);
     artifacts_close(artifacts);
@@ -168,15 +170,14 @@ static enum gate_status check_store(struct readiness *c, struct gate_error *err)
     if (!status)
         status = store_tokens(store, check_token, c, err);
     if (!status && c->n_writers == 0)
-        warning(c, "tokens: there is none that lets runs in");
+        warning(c, "tokens: none has the scope ingest, so no run can arrive");
     if (!status)
         status = store_branches(store, INT64_MAX, check_branch, c, err);
     if (!status && c->has_runs && !c->has_main)
-        warning(
-            c,
-            "alerts: no run is of the main branch '%.200s', so none raises an alert: name it by "
-            "--main-branch",
-            c->options->http.main_branch);
+        warning(c,
+                "alerts: no run is of the main branch '%.200s', so none raises an alert: set "
+                "--main-branch",
+                c->options->http.main_branch);
     store_close(store);
     return status;
 }
@@ -193,14 +194,14 @@ static void check_settings(struct readiness *c)
         warning(c, "listen: %s without TLS: tokens can be read on the way unless a proxy has it",
                 c->options->listen);
     if (!loopback && !h->private_reads)
-        warning(c, "listen: %s without --private: who reaches it reads the history",
+        warning(c, "listen: %s without --private: everybody who can connect may read the history",
                 c->options->listen);
     if (h->tls_key)
         check_mode(c, h->tls_key, true);
     if (h->webhook_secret)
         check_mode(c, h->webhook_secret, true);
     if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
-        warning(c, "webhook: %.*s is not HTTPS: what it is told can be read on the way",
+        warning(c, "webhook: %.*s is not HTTPS: its messages can be read in transit",
                 (int)strcspn(h->webhook, "?"), h->webhook);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)

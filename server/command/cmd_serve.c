@@ -30,15 +30,16 @@ static const char usage[] =
     "       gate-server check --db FILE [OPTION]...\n"
     "       gate-server backup|restore|thin --db FILE ...\n"
     "\n"
-    "Keeps the history in FILE, which is made when it is not there: takes runs\n"
-    "(POST /api/v1/runs), shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may\n"
-    "write the same file beside it.\n"
+    "Keeps the history in FILE, and creates it if necessary. Receives runs (POST /api/v1/runs) "
+    "and\n"
+    "shows them as a page and as JSON (/api/v1/). `gate run --db FILE` may write to the same "
+    "file.\n"
     "\n" SERVE_OPTIONS_HELP "  --help                print this text; each command has its own\n"
     "  --version             print the version\n"
     "\n"
-    "It prints its address on standard error when it is ready, and ends on SIGTERM or SIGINT when\n"
-    "all that it took is stored. Tokens are made by `gate-server token`. Without TLS leave it on\n"
-    "a loopback address, or put a proxy that has it in front.\n"
+    "The server prints its address on standard error when it is ready. After SIGTERM or SIGINT it\n"
+    "stores all accepted work, then ends. `gate-server token` creates tokens. Without TLS, listen\n"
+    "only on a loopback address, or behind a proxy with TLS.\n"
     "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
 
 /* The socket that systemd passed, else one of our own. */

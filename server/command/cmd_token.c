@@ -15,17 +15,17 @@ static const char usage[] =
     "       gate-server token list --db FILE\n"
     "       gate-server token revoke --db FILE ID\n"
     "\n"
-    "Tokens let programs write through the server, and read from one that runs with --private.\n"
-    "A server that runs on FILE takes notice at once.\n"
+    "With a token, programs may write to the server, and read from a server with --private.\n"
+    "A running server on FILE uses the change at once.\n"
     "\n"
-    "  --db FILE       the database of the server, made when it is not there\n"
-    "  --name NAME     who will hold it, 1 to 64 of a-z, 0-9 and _.+-\n"
-    "  --scope LIST    what it may do, separated by commas: read, ingest (runs), artifact,\n"
+    "  --db FILE       the database of the server, created if necessary\n"
+    "  --name NAME     its holder, 1 to 64 of a-z, 0-9 and _.+-\n"
+    "  --scope LIST    its rights, separated by commas: read, ingest (runs), artifact,\n"
     "                  admin (all of them, and the state of alerts)\n"
     "  --expires TIME  how long it is valid, such as 12h or 90d; for ever without it\n"
     "  --help          print this text\n"
     "\n"
-    "'create' prints the token once; the database keeps its SHA-256 only.\n"
+    "'create' prints the token once; the database keeps only its SHA-256.\n"
     "Exit status: 0 done, 64 usage or no such token, 70 internal, 74 database.\n";
 
 struct token_arguments {
@@ -50,13 +50,15 @@ static enum gate_status read_option(void *context, int letter, const char *value
         if (value[0] == '\0' || strlen(value) > TOKEN_MAX_NAME ||
             strspn(value, good) != strlen(value))
             return gate_fail(err, GATE_USAGE,
-                             "'%s' is no name for a token: 1 to 64 of a-z, 0-9 and _.+-", value);
+                             "'%s' is not a valid name for a token: use 1 to 64 of a-z, 0-9 and "
+                             "_.+-",
+                             value);
         return GATE_OK;
     case 's':
         a->scopes = auth_parse_scopes(value);
         if (a->scopes == 0)
             return gate_fail(err, GATE_USAGE,
-                             "'%s' is no list of scopes: read, ingest, artifact, admin", value);
+                             "'%s' is not a list of scopes: read, ingest, artifact, admin", value);
         return GATE_OK;
     default:
         return options_duration("--expires", value, &a->valid_ms, err);
@@ -113,9 +115,8 @@ static enum gate_status revoke(struct store *store, const char *id, struct gate_
     bool found;
     enum gate_status status = store_revoke_token(store, id, clock_wall_ms(), &found, err);
     if (!status && !found)
-        status =
-            gate_fail(err, GATE_USAGE,
-                      "there is no valid token with the id '%s'; see `gate-server token list`", id);
+        status = gate_fail(err, GATE_USAGE,
+                           "no valid token has the id '%s'; see `gate-server token list`", id);
     return status;
 }
 
@@ -150,7 +151,9 @@ enum gate_status server_token(int argc, char **argv, struct gate_error *err)
     if (status || done)
         return status;
     if (!a.operands[0])
-        return gate_fail(err, GATE_USAGE, "say what to do: create, list or revoke; see --help");
+        return gate_fail(err, GATE_USAGE,
+                         "an action is missing: create, list or revoke; see "
+                         "--help");
     bool creates = !strcmp(a.operands[0], "create");
     status = check(&a, err);
     if (!status)

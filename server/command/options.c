@@ -25,7 +25,7 @@ enum gate_status options_parse(int argc, char **argv, const struct option *optio
         if (letter == ':')
             return gate_fail(err, GATE_USAGE, "'%s' needs a value; see --help", argv[optind - 1]);
         if (letter == '?')
-            return gate_fail(err, GATE_USAGE, "'%s' is no option; see --help", argv[optind - 1]);
+            return gate_fail(err, GATE_USAGE, "unknown option '%s'; see --help", argv[optind - 1]);
         enum gate_status status = fn(context, letter, optarg, err);
         if (status)
             return status;
@@ -67,6 +67,6 @@ enum gate_status options_duration(const char *name, const char *text, int64_t *m
             return GATE_OK;
         }
     }
-    return gate_fail(err, GATE_USAGE, "%s is '%s', and must be a time such as 90s, 15m, 12h or 30d",
+    return gate_fail(err, GATE_USAGE, "%s is '%s', expected a time such as 90s, 15m, 12h or 30d",
                      name, text);
 }

@@ -11,33 +11,33 @@
 /* The help of the options, for the usage of a command that takes them. */
 #define SERVE_OPTIONS_HELP                                                                         \
     "  --db FILE             the database\n"                                                       \
-    "  --listen ADDR:PORT    where to listen (127.0.0.1:8731); port 0 is any free one\n"           \
+    "  --listen ADDR:PORT    address to listen on (127.0.0.1:8731); port 0 picks a free one\n"     \
     "  --artifacts DIR       folder of the artifacts (FILE-artifacts)\n"                           \
-    "  --private             reading takes a token too, as writing always does\n"                  \
-    "  --allow-host NAME,... names by which it may be asked for; without it any, but on a "        \
-    "loopback\n"                                                                                   \
-    "                        address only localhost and numeric ones\n"                            \
+    "  --private             require a token for reading too; writing always needs one\n"          \
+    "  --allow-host NAME,... accept requests for these host names only. Default: all, but on a\n"  \
+    "                        loopback address only localhost and numeric hosts\n"                  \
     "  --tls-cert FILE       serve HTTPS with this certificate (PEM, with its chain)\n"            \
     "  --tls-key FILE        and its key\n"                                                        \
-    "  --read-rate N         requests a second of one address (2000)\n"                            \
-    "  --write-rate N        writes a second of one token (20)\n"                                  \
-    "  --max-connections N   connections at a time (256), and of\n"                                \
-    "  --max-per-address N   them from one address (64)\n"                                         \
-    "  --timeout SECONDS     a silent client is dropped after it (15), and one that takes more\n"  \
+    "  --read-rate N         requests per second from one address (2000)\n"                        \
+    "  --write-rate N        writes per second with one token (20)\n"                              \
+    "  --max-connections N   connections at a time (256)\n"                                        \
+    "  --max-per-address N   connections at a time from one address (64)\n"                        \
+    "  --timeout SECONDS     drop a client that is silent for this time (15), or that takes "      \
+    "more\n"                                                                                       \
     "                        than twice as long for its headers, four times for its body\n"        \
-    "  --keep-samples TIME   drop the raw samples of runs that are older, such as 90d; without\n"  \
-    "                        it they are kept for ever\n"                                          \
-    "  --main-branch NAME    whose runs raise alerts and are shown on badges and, unless "         \
-    "another\n"                                                                                    \
-    "                        is chosen, on the page (main)\n"                                      \
-    "  --commit-url URL      of a commit on the forge, with %s in its place, such as\n"            \
+    "  --keep-samples TIME   drop the raw samples of runs that are older, such as 90d (default:\n" \
+    "                        keep them)\n"                                                         \
+    "  --main-branch NAME    the branch that raises alerts, has badges, and is shown first on "    \
+    "the\n"                                                                                        \
+    "                        page (main)\n"                                                        \
+    "  --commit-url URL      address of a commit on the forge, with %s for the commit, such as\n"  \
     "                        https://github.com/OWNER/NAME/commit/%s: the page links to it\n"      \
-    "  --public-url URL      of this server as its readers know it: links of the feed begin with " \
-    "it\n"                                                                                         \
-    "  --webhook URL         tell it of alerts, by signed POSTs (server/watch/webhook.h)\n"        \
-    "  --webhook-secret-file FILE  what they are signed with\n"                                    \
+    "  --public-url URL      address of this server for its readers: links of the feed begin "     \
+    "with it\n"                                                                                    \
+    "  --webhook URL         send alerts there, as signed POSTs (server/watch/webhook.h)\n"        \
+    "  --webhook-secret-file FILE  the secret for the signature\n"                                 \
     "  --log LEVEL           error, warning, info (the default) or request: one line for each\n"   \
-    "  --log-json            log lines are JSON\n"                                                 \
+    "  --log-json            write the log as JSON\n"                                              \
     "  --web-root DIR        take the page's files from DIR instead of the built-in ones\n"
 
 struct serve_options {

@@ -67,11 +67,11 @@ bool http_refuse_shape(const struct exchange *x, const char *version, struct rep
         return refuse_shape(reply, "Transfer-Encoding came with HTTP/1.1.");
     if (h->content_length && (h->content_length[0] == '\0' ||
                               strspn(h->content_length, "0123456789") != strlen(h->content_length)))
-        return refuse_shape(reply, "Content-Length is no number.");
+        return refuse_shape(reply, "Content-Length is not a number.");
     if (is_1_1 && !h->host)
         return refuse_shape(reply, "The header Host is missing.");
     if (h->host && !is_host(h->host))
-        return refuse_shape(reply, "The header Host is no name or address with a port.");
+        return refuse_shape(reply, "The header Host is not a name or an address with a port.");
     if (x->request.fault_status != 0) {
         reply_problem(reply, x->request.fault_status, "%s", x->request.fault);
         reply->close = has_body(h);
@@ -226,7 +226,7 @@ bool http_refuse_writer(struct http *h, struct peer *peer, struct reply *reply)
         unsigned bit = 0;
         while ((1u << bit) != (unsigned)scope)
             bit++;
-        reply_problem(reply, 403, "The token '%s' may not do this: it takes the scope '%s'.",
+        reply_problem(reply, 403, "The token '%s' may not do this: it needs the scope '%s'.",
                       x->who.name, auth_scope_name(bit));
         return true;
     }

@@ -49,7 +49,7 @@ void http_get_artifact(struct http *h, const struct exchange *x, struct reply *r
         reply_problem(reply, 404,
                       damaged
                           ? "The artifact of this SHA-256 was damaged on its disk: send it again."
-                          : "There is no artifact of this SHA-256.");
+                          : "No artifact has this SHA-256.");
         return;
     }
     reply->type = "application/octet-stream";
@@ -134,9 +134,7 @@ void http_get_asset(struct http *h, const struct exchange *x, struct reply *repl
 {
     const char *path = x->request.path;
     if (!strncmp(path, "/api/", 5) || !strcmp(path, "/api"))
-        reply_problem(reply, 404,
-                      "There is no such address in the API, which /api/v1/openapi.json "
-                      "describes.");
+        reply_problem(reply, 404, "The API has no such address; /api/v1/openapi.json lists all.");
     else
         assets_get(h->assets, path, accepts_gzip(x->headers.accept_encoding), reply);
 }

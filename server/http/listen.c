@@ -66,7 +66,7 @@ enum gate_status listen_url(int fd, bool tls, char url[LISTEN_MAX_URL], struct g
     if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0 ||
         getnameinfo((struct sockaddr *)&bound, len, host, sizeof host, port, sizeof port, flags) !=
             0)
-        return gate_fail(err, GATE_IO, "cannot tell the address of the socket");
+        return gate_fail(err, GATE_IO, "cannot read the address of the socket");
     snprintf(url, LISTEN_MAX_URL, bound.ss_family == AF_INET6 ? "%s://[%s]:%s/" : "%s://%s:%s/",
              tls ? "https" : "http", host, port);
     return GATE_OK;
@@ -86,7 +86,7 @@ enum gate_status listen_open(const char *address, int *fd, struct gate_error *er
     if (!split(address, host, port) || strtoul(port, NULL, 10) > 65535 ||
         getaddrinfo(host, port, &hints, &info) != 0)
         return gate_fail(err, GATE_USAGE,
-                         "'%s' is no address to listen on: write 127.0.0.1:8731 or [::1]:8731",
+                         "'%s' is not an address to listen on: write 127.0.0.1:8731 or [::1]:8731",
                          address);
     enum gate_status status = bind_to(info, address, fd, err);
     freeaddrinfo(info);

@@ -190,10 +190,10 @@ void metrics_write(struct buf *out, const struct metrics_now *now, bool openmetr
     put_gauge(out, "gate_http_connections_open", "Connections that are open.", now->connections);
     put_gauge(out, "gate_queue_jobs", "Writes that wait or are under way.", now->queue_jobs);
     put_gauge(out, "gate_queue_limit", "Writes that may wait.", now->queue_limit);
-    put_gauge(out, "gate_writer_alive", "Whether the writer goes on.", now->writer_alive);
+    put_gauge(out, "gate_writer_alive", "1 while the writer works.", now->writer_alive);
     put_gauge(out, "gate_database_bytes", "Size of the database.", now->database_bytes);
     put_gauge(out, "gate_wal_bytes", "Size of its write-ahead log.", now->wal_bytes);
-    put_gauge(out, "gate_disk_free_bytes", "Free space beside it.", now->disk_free_bytes);
+    put_gauge(out, "gate_disk_free_bytes", "Free space on its disk.", now->disk_free_bytes);
     put_gauge(out, "gate_alerts_new", "Open alerts that nobody has taken.", now->alerts_new);
     put_gauge(out, "gate_alerts_acknowledged", "Open alerts that somebody looks into.",
               now->alerts_acknowledged);

@@ -147,7 +147,7 @@ class Baseline(Records):
             else:
                 case["processes"] = faulty
             self.import_runs(run)
-            self.assertIn("did not time the control", self.accept("--reason", "r", expect=74))
+            self.assertIn("no time of the control", self.accept("--reason", "r", expect=74))
         self.assertEqual(os.listdir(self.path("baselines")), [])
 
     def test_measurements_that_do_not_count(self):
@@ -220,7 +220,7 @@ class Baseline(Records):
         run = document(1)
         run["git"]["dirty"] = True
         self.import_runs(run)
-        self.assertIn("not committed", self.accept("--reason", "r", expect=64))
+        self.assertIn("uncommitted changes", self.accept("--reason", "r", expect=64))
         self.accept("--reason", "r", "--allow-dirty")
         self.assertIn(run["git"]["commit"][:12] + "+", self.gate("baseline", "show"))
         self.assertIn(run["git"]["commit"][:12] + "+", self.gate("history", CASE))
@@ -258,7 +258,7 @@ class Baseline(Records):
         os.mkdir(self.path("baselines"))
         for command in ("show", "log"):
             self.assertEqual(self.gate("baseline", command),
-                             "no baseline is stored; gate run --accept-new makes the first\n")
+                             "no baseline is stored; gate run --accept-new stores the first\n")
             self.assertEqual(self.gate("baseline", command, "--json"), "[]\n")
         self.assertIn("no baseline of device model nvidia-a100 is stored",
                       self.gate("baseline", "show", "--device-model", "nvidia-a100"))

@@ -158,7 +158,7 @@ class Init(Repository):
         self.write("gate.json", '{"schema": "gate-config/1", "library": "out/l.so"}')
         for option, value in (("library", "x.so"), ("build", "ninja"), ("main-branch", "dev")):
             said = self.gate("init", f"--{option}", value, expect=64).stderr
-            self.assertIn(f"--{option} is '{value}', and gate.json, which is there already", said)
+            self.assertIn(f"--{option} is '{value}', but the existing gate.json", said)
         self.assertEqual(os.listdir(self.repository).count("kernels.json"), 0)
         self.gate("init", "--library", "out/l.so")
         self.assertFalse(os.path.exists(self.file("kernels.json")))  # nothing would read it
@@ -175,7 +175,7 @@ class Init(Repository):
             self.assertEqual(self.read(".gitignore"), "*.o\nbuild/\ngate.db*\n")
 
     def test_a_build_that_is_guessed_is_said_to_be(self):
-        guess = "guessed   that 'make build/libmykernels.so' makes the library"
+        guess = "guessed   that 'make build/libmykernels.so' builds the library"
         self.assertIn(guess, self.gate("init").stdout)
         self.assertNotIn("guessed", self.gate("init").stdout)
         self.assertNotIn("guessed", self.gate("init", "--example", "--force").stdout)
@@ -341,7 +341,7 @@ class Story(Repository):
         os.mkdir(self.file("below"))
         case = self.measure(folder="below")
         self.assertEqual(case["mode"], "paired")
-        self.assertIn("another file of the same machine code", case["reason"])
+        self.assertIn("another file with the same machine code", case["reason"])
         kept = os.listdir(self.path("cache/artifacts"))  # what was built, and the candidate
         self.assertEqual((len(kept), stored + ".so" in kept), (2, False))
 
@@ -365,12 +365,12 @@ class Story(Repository):
         os.mkdir(self.file("baselines"))
         self.gate("import", "../run.json")
         said = self.gate("baseline", "accept", CASE, "--reason", "wanted").stdout
-        self.assertIn(f"or builds commit {self.head[:12]} anew", said)
+        self.assertIn(f"or rebuilds commit {self.head[:12]}", said)
         self.commit("accepted")
         self.change(self.KERNEL, "\n" + self.KERNEL)
         case = self.measure()
         self.assertEqual(case["mode"], "paired")
-        self.assertIn("another file of the same machine code", case["reason"])
+        self.assertIn("another file with the same machine code", case["reason"])
 
     def test_the_candidate_s_own_file_may_be_the_baseline(self):
         self.measure("--accept-new")

@@ -192,14 +192,14 @@ class Command(unittest.TestCase):
     def test_usage(self):
         create = ("create", "--db", self.db)
         for words, arguments in (
-                ("say what to do", ()), ("nothing to do", ("make", "--db", self.db)),
+                ("an action is missing", ()), ("nothing to do", ("make", "--db", self.db)),
                 ("--db FILE is missing", ("list",)), ("takes --name and --scope", create),
                 ("takes --name and --scope", (*create, "--name", "a")),
                 ("takes --name and --scope", ("list", "--db", self.db, "--name", "a")),
-                ("no list of scopes", (*create, "--name", "a", "--scope", "write")),
-                ("no name for a token", (*create, "--name", "a b", "--scope", "read")),
-                ("no name for a token", (*create, "--name", "a" * 65, "--scope", "read")),
-                ("must be a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),
+                ("not a list of scopes", (*create, "--name", "a", "--scope", "write")),
+                ("not a valid name for a token", (*create, "--name", "a b", "--scope", "read")),
+                ("not a valid name for a token", (*create, "--name", "a" * 65, "--scope", "read")),
+                ("expected a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),
                 ("takes the ID", ("revoke", "--db", self.db)),
                 ("takes the ID", ("list", "--db", self.db, "x")),
                 ("not expected", ("revoke", "--db", self.db, "x", "y"))):

@@ -102,7 +102,7 @@ class Blame(FakeRuns):
 
     def test_a_worker_that_does_not_tell_or_lies(self):
         case, _ = self.run_red()
-        self.assertEqual(case["blame"]["message"], "this worker does not tell")
+        self.assertEqual(case["blame"]["message"], "this worker does not report it")
         case, _ = self.run_red(blame={"nodes": [{"name": 7}]})
         self.assertIn("talked nonsense: /blame/nodes/0/name", case["blame"]["message"])
 

@@ -205,7 +205,7 @@ class Refused(Calibrate):
 
     def test_suites_devices_and_words(self):
         self.assert_refused(64, "no suite is named 'nope'", "--suite", "nope", "--device", "host")
-        self.assert_refused(64, "no device is named 'tpu'", "--device", "tpu", "--suite", "smoke")
+        self.assert_refused(64, "unknown device 'tpu'", "--device", "tpu", "--suite", "smoke")
         self.assert_refused(4, "", "--device", "cuda:99", "--library", HOST)
         self.assert_refused(64, "unexpected argument 'host'", "host")
 

@@ -60,7 +60,7 @@ class Check(CareCase):
         write_file(key, "key")
         os.chmod(key, 0o640)
         done = self.check("--listen", "0.0.0.0:80", "--max-connections", "100000")
-        for words in ("without TLS", "without --private", "there is none that lets runs in",
+        for words in ("without TLS", "without --private", "none has the scope ingest",
                       "too few for 100000 connections"):
             self.assertIn(words, done.stdout)
         self.assertEqual(done.returncode, 0, done.stderr)

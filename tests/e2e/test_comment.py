@@ -53,8 +53,8 @@ class Commenting(InJob):
         for arguments in ([self.report(subject="late")], [self.file("early.json", early)],
                           [self.report(), "--change", "12"]):
             done = self.gate(*arguments, status=3)
-            self.assertIn(f"of commit {HEAD[:12]}, the head of", done.stderr)
-            self.assertIn(f"12 is {OTHER[:12]} by now: nothing was written", done.stderr)
+            self.assertIn(f"of commit {HEAD[:12]}, but the head of", done.stderr)
+            self.assertIn(f"12 is now {OTHER[:12]}: nothing was written", done.stderr)
         self.assertEqual(len(self.service.written()), 1)
         self.gate(self.report(commit=OTHER), "--change", "12")
         self.gate(self.report(commit=""), "--change", "12", status=3)
@@ -326,7 +326,7 @@ class Printing(Commenting):
         self.assertIn("it takes at most 32", done.stderr)
         long = self.report(subject="&" * 400, author="&" * 400)
         done = self.gate(*[long] * 32, "--dry-run", status=74)
-        self.assertIn("is longer than a comment may be", done.stderr)
+        self.assertIn("are longer than a comment may be", done.stderr)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ class Environment(Gate):
     def judged(self):
         done = self.gate("doctor", "--device", "host")
         self.assertEqual(done.returncode, 0, done.stderr)
-        return re.search(r"\nlibrary to judge\n(.*?)\nfiles\n", done.stdout, re.DOTALL).group(1)
+        return re.search(r"\nlibrary to test\n(.*?)\nfiles\n", done.stdout, re.DOTALL).group(1)
 
     def judged_json(self):
         done = self.gate("doctor", "--device", "host", "--json")

@@ -141,10 +141,10 @@ class Diff(Gate):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         touched = [c["id"] for c, name in zip(document["cases"], sorted(names)) if "sum" in name]
         self.assertEqual(shown.stdout.splitlines()[-3:], [
-            "Cases that launch a kernel that is not the same:", f"  {touched[0]}",
-            "1 of 3 cases; of 1 the run does not say what they launch"])
+            "Cases that launch a changed kernel:", f"  {touched[0]}",
+            "1 of 3 cases; for 1 the run does not record the launched kernels"])
         self.assertEqual(self.gate("diff", new, old, "--cases", "no.json").returncode, 74)
-        self.refuse("--json goes with none of", new, old, "--cases", "run.json", "--json")
+        self.refuse("--json cannot be combined with", new, old, "--cases", "run.json", "--json")
 
     def show_instructions(self, new, old):
         here = {"PATH": "", "CUDA_HOME": self.folder}  # no nvdisasm of this machine

@@ -101,6 +101,15 @@ class Environment(unittest.TestCase):
         section = text_of("docs/ci.md").split("## Environment")[1]
         self.assertEqual(read, set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section)))
 
+    def test_the_meanings_are_those_that_doctor_prints(self):
+        listing = text_of("gate/base/environment.c").split("environment_variables[] = {")[1]
+        entries = re.findall(r'\{"(\w+)",\s*((?:"[^"]*"\s*)+),', listing)
+        printed = {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in entries}
+        section = text_of("docs/ci.md").split("## Environment")[1]
+        table = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE))
+        self.assertGreater(len(table), 20)
+        self.assertEqual(table, printed)
+
     def test_what_is_recognised_of_other_ci_systems(self):
         section = text_of("docs/ci.md").split("## Other CI systems")[1].split("\n## ")[0]
         listed = dict(re.findall(r"^\| (\w+)[^|]*\|[^|]*\| (`[^|]*) \|", section, re.MULTILINE))

@@ -80,7 +80,7 @@ class Interrupted(FakeRuns):
             os.environ["PATH"] = path
             os.remove(self.path("ncu"))
         self.assertEqual((code, out), (-signal.SIGINT, ""), errors)
-        self.assertIn("interrupted while causes were looked for: nothing is stored", errors)
+        self.assertIn("interrupted during the search for causes: nothing is stored", errors)
         self.assertEqual(self.kept(), before)
 
     def test_before_anything_is_measured(self):

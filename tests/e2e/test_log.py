@@ -104,7 +104,7 @@ class Refusals(LogCase):
         self.assertIn(self.line("POST", 401, "-", runs, SENTENCE), lines)
         self.assertIn(self.line("GET", 401, "-", runs, SENTENCE), lines)
         self.assertIn(self.line("POST", 403, identity(reader), runs, "The token 'ci' may not do "
-                                "this: it takes the scope 'ingest'."), lines)
+                                "this: it needs the scope 'ingest'."), lines)
         self.assertTrue(any(line.startswith(self.line("POST", 400, identity(good), runs, "")[:-1])
                             and "line 1, column 2: " in line for line in lines), lines)
 

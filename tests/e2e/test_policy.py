@@ -219,7 +219,7 @@ class Wait(FakeRuns):
         self.hold()
         code, _, errors = self.run_gate()
         self.assertEqual(code, 4)
-        self.assertIn("is busy: it is measured by another gate", errors)
+        self.assertIn("is busy: another gate (process", errors)
         self.assertEqual(self.run_gate("--wait", "0.01")[0], 4)
 
     def test_it_goes_on_when_the_other_has_ended(self):

@@ -85,7 +85,7 @@ class Records(unittest.TestCase):
 class Import(Records):
     def test_a_document(self):
         self.write("run.json", SAMPLE_TEXT)
-        self.assertEqual(self.gate("import", "run.json"), "runs: 1 stored, 0 were there already\n")
+        self.assertEqual(self.gate("import", "run.json"), "runs: 1 stored, 0 already there\n")
         out = self.gate("import", "--json", "run.json")
         self.assertEqual(json.loads(out), {"stored": 0, "existed": 1})
 
@@ -165,7 +165,7 @@ class Import(Records):
 
     def test_no_case_and_a_case_twice(self):
         self.assert_a_lie(dict(document(2), cases=[], verdict="pass", exit_code=0),
-                          "/cases: is empty, and there is no calibration")
+                          "/cases: is empty, and the document has no calibration")
         run = document(2)
         run["cases"].append(run["cases"][0])
         self.assert_a_lie(run, "is there twice")
@@ -235,7 +235,7 @@ class Export(Records):
         text = self.gate("export")
         self.assertEqual([json.loads(line) for line in text.splitlines()], runs[::-1])
         self.assertEqual(self.gate("import", "--db", "copy.db", "-", stdin=text),
-                         "runs: 2 stored, 0 were there already\n")
+                         "runs: 2 stored, 0 already there\n")
         self.assertEqual(self.gate("export", "--db", "copy.db"), text)
 
     def test_one_run(self):
@@ -395,7 +395,7 @@ class Leaderboard(Records):
     def test_of_nothing(self):
         self.write("nothing", "")
         self.gate("import", "nothing", expect=74)
-        self.assertIn("no kernel was measured", self.gate("leaderboard"))
+        self.assertIn("no verified measurement is stored", self.gate("leaderboard"))
 
 
 if __name__ == "__main__":

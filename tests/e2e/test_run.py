@@ -209,7 +209,7 @@ class Refused(Smoke):
         self.assert_refused(4, "", "--device", "cuda:99")
 
     def test_unknown_device(self):
-        self.assert_refused(64, "no device is named 'tpu'", "--device", "tpu", "--suite", "smoke")
+        self.assert_refused(64, "unknown device 'tpu'", "--device", "tpu", "--suite", "smoke")
 
     def test_unknown_suite(self):
         self.assert_refused(64, "no suite is named 'nope'", "--suite", "nope", "--device", "host")

@@ -78,7 +78,7 @@ class Search(FakeRuns):
         self.assertEqual(states["03.so"], "in")
         text = self.search("--from", folder).stdout
         self.assertIn(f"gate run --library {winner['library']} --ratchet", text)
-        self.assertIn("over the whole search", text)
+        self.assertIn("over all calls of this search", text)
         self.assertFalse(os.path.exists(self.path("baselines")), "a search moved a baseline")
 
     def test_work_that_is_left_out_does_not_win(self):

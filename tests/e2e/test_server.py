@@ -360,13 +360,13 @@ class Life(unittest.TestCase):
     def test_usage(self):
         self.fails(64, "--db FILE is missing")
         self.fails(64, "'--db' needs a value", "--db")
-        self.fails(64, "'--nonsense' is no option", "--nonsense")
+        self.fails(64, "unknown option '--nonsense'", "--nonsense")
         self.fails(64, "'more' is not expected", "--db", self.db, "more")
         seed(self.db, 1)
         for address in ("", "8731", "127.0.0.1", "127.0.0.1:", ":1", "127.0.0.1:65536",
                         "127.0.0.1:-1", "127.0.0.1:1x", "localhost:0", "::1:0", "[::1:0",
                         "1.2.3.4.5:0", "a" * 300 + ":1"):
-            self.fails(64, "is no address to listen on", "--db", self.db, "--listen", address)
+            self.fails(64, "is not an address to listen on", "--db", self.db, "--listen", address)
         self.fails(74, "cannot open the folder", "--db", self.db, "--listen", "127.0.0.1:0",
                    "--web-root", os.path.join(self.folder.name, "none"))
 

@@ -416,7 +416,7 @@ class Adjudication(FakeRuns):
         self.assertEqual(code, 3)
         for case in document["cases"]:
             self.assertEqual(case["verdict"], "no-verdict")
-            self.assertIn("control could not be timed", case["reason"])
+            self.assertIn("control kernel could not be timed", case["reason"])
 
     def test_a_slowdown_whose_cycles_were_not_counted_is_the_clock(self):
         self.accept()

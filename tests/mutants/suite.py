@@ -244,7 +244,7 @@ def table(judgements):
     text = [BEGIN, "", "Host: " + "; ".join(summary(host)) + ".", "",
             f"CUDA, each row {often} on {seen['device']} with gate {seen['gate']}, the last on "
             f"{seen['date']}: " + "; ".join(summary(ran)) + "." + later, "",
-            "| library:fault | like | held to | what is unusual | must be | seen |",
+            "| library:fault | like | case | fault or peculiarity | expected | seen |",
             "| --- | --- | --- | --- | --- | --- |"]
     for row, outcome in host + cuda:
         case = f"`{row['case']}`{how_timed(row, ', ')}"

@@ -25,7 +25,7 @@ static const struct sentence sentences[] = {
                "processes: this machine resolves 4.73 % for this case"},
     {{20, 2, 0.19},
      .reason = "the interval +1.87 to +2.13 % still holds the threshold of 2.00 % after 20 "
-               "processes: the ratio is too near to it to tell on which side it lies"},
+               "processes: the ratio is too close to it to decide"},
     {{20, 2.5, 0.19},
      .floor_ns = 3200,
      .reason = "the excess of 2500.0 ns, 2.50 % (2.37 to 2.63), is not over the floor of 3200.0 ns "

@@ -173,7 +173,7 @@ TEST(a_cause_is_of_a_kernel_that_is_there)
         cJSON_AddItemToObject(cJSON_GetArrayItem(cJSON_GetObjectItem(document, "cases"), 0),
                               one->string, one);
         assert_false(check(document, now_ms, &fault));
-        assert_string_equal(fault.message, "there is no kernel of number 1");
+        assert_string_equal(fault.message, "kernel number 1 does not exist");
         set(cJSON_GetArrayItem(cJSON_GetArrayItem(one, 1), 0), "kernel", 0);
         assert_accepted(document, now_ms);
         cJSON_Delete(cause);
