@@ -122,8 +122,8 @@ void report_conditions(const struct report_run *run, struct buf *out);
 void report_policy(const struct report_run *run, struct buf *out);
 
 /*
- * The evidence below a case's reason, in order, one line each: the result of each fresh process of a
- * stage, "+9.31 +9.28 +9.35 %" ("-": a process without a comparison), p90 and calls of launch()
+ * The evidence below a case's reason, in order, one line each: the result of each fresh process of
+ * a stage, "+9.31 +9.28 +9.35 %" ("-": a process without a comparison), p90 and calls of launch()
  * compared with the baseline's, "+1.20 % (+0.85 to +1.55 %)", and the statements below. `figures`
  * are plain ASCII.
  */
