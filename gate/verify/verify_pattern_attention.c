@@ -11,7 +11,7 @@
 #define MASKED_SCORE 8.0
 #define FAINT_VALUE 32.0  /* of keys that have a 50th of the weight of the dominant one, or less */
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
-#define FAINT_OCTAVES 88  /* of fp32's range: values of 32 times that make up for FAINT_LEAD */
+#define OCTAVES_PER_NAT 1.4427 /* log2(e) */
 
 /*
  * The key that `row` of `head` looks for: by turns of the heads near the diagonal or at the end,
@@ -183,8 +183,9 @@ static double value_stretched(const struct kg_problem *p, unsigned i, int64_t fl
                   : pattern_integer(seed_at(seed, i), flat, -integers, integers);
 }
 
-/* The dominant key of a KV head leads by 4 to FAINT_LEAD nats, and the values of the others are
- * alike and so large that they count all the same: a weight of e^-64 is not negligible. fp16 has no
+/* The dominant key of a KV head leads by 4 to FAINT_LEAD nats. The values of the others are alike,
+ * and larger by as much, so that they decide the output of each head: a weight of e^-64 is not
+ * negligible. Outputs of all heads are of one size, and so each head's errors show. fp16 has no
  * such weights and values. */
 static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
                           uint64_t seed)
@@ -199,12 +200,13 @@ static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, 
     /* Early keys more often than late ones, which a mask hides from most rows. */
     int64_t dominant = pattern_integer(head, 1, 0, (int)(p->seqlen_kv - 1));
     dominant = head & 1 ? dominant : dominant / 8;
-    double lead =
-        key == dominant ? pattern_integer(head, 2, 4, narrow ? FAINT_LEAD_FP16 : FAINT_LEAD) : 0;
+    const int lead = pattern_integer(head, 2, 4, narrow ? FAINT_LEAD_FP16 : FAINT_LEAD);
     if (i == 2)
-        return key == dominant
-                   ? pattern_normal(seed, flat)
-                   : ldexp(FAINT_VALUE + pattern_normal(seed, flat), narrow ? 0 : FAINT_OCTAVES);
+        return key == dominant ? pattern_normal(seed, flat)
+                               : ldexp(FAINT_VALUE + pattern_normal(seed, flat),
+                                       narrow ? 0 : (int)lround(lead * OCTAVES_PER_NAT));
+    if (key != dominant)
+        return 0;
     /* Short enough for every dtype and TF32, so that the score is exact. */
     double size = lead / ((double)p->head_dim * attention_safe_scale(p));
     return pattern_sign(shared, d) * (double)kg_bf16_to_float(kg_float_to_bf16((float)size));
