@@ -55,16 +55,17 @@
  *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors
  *    nor as results, because they are normal numbers in fp32, in which all sums are computed.
  *  - TF32 rounds factors to 10 bits of mantissa in any way, including truncation, which the tensor
- *    cores apply to an fp32 number. It keeps the range of fp32.
+ *    cores apply to an fp32 number. It keeps the range of fp32. A bias is not a factor: TF32 does
+ *    not round it.
  *  - Scaled attention scores are below 2^16 in size, where fp32 still resolves 1/128. Their error,
  *    and that of a log-sum-exp over splits, is allowed.
  *
  * Results are rounded to nearest, ties to even, and only once. So neither the product of a linear
  * layer before its bias nor a part of a split sum may be kept in 16 bits, as cuBLAS and cuBLASLt do
  * for some shapes. A sum of finite inputs that is too large for the output's dtype is infinity, not
- * NaN, unless partial sums may overflow with both signs. The scale has any size and sign (cuDNN
- * gives NaN for a negative scale, so its provider does not support one). A kernel may apply the
- * mask by multiplying weights with zero.
+ * NaN, unless partial sums may overflow with both signs. The scale has any size and sign, and may
+ * be zero (cuDNN gives NaN for a negative scale, so its provider does not support one). A kernel
+ * may apply the mask by multiplying weights with zero.
  *
  * Memory between rows, and before and behind a tensor, may contain anything, such as a NaN, or may
  * not be mapped. launch() touches no byte there, with one exception: it may read bytes that share
