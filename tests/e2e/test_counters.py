@@ -105,7 +105,7 @@ class Counters(FakeRuns):
         kernels = {"new": [["k", {}]], "old": [["k", {}]]}
         for act, says in (("forbidden", "only an administrator"),
                           ("error", "ncu failed: Failed to find metric"),
-                          ("silent", "ncu wrote no table"), ("rubbish", "no text"),
+                          ("silent", "ncu wrote no table"), ("rubbish", "bytes that are not text"),
                           ("cut", "cannot be read, number 2"), ("flood", "larger than"),
                           ("dies", "the worker died"), ("hang", "ncu wrote no table")):
             with self.subTest(act):

@@ -129,7 +129,7 @@ class Sides(FakeRuns):
         self.assertIn("fetch it", self.run_here("--against", "merge-base", "--base", "release",
                                                 status=64))
         self.git("checkout", "-q", "trunk")
-        self.assertIn("HEAD is on 'trunk' itself",
+        self.assertIn("HEAD is on 'trunk', so merge-base would compare it with itself",
                       self.run_here("--warn-against", "merge-base", status=64))
         self.git("checkout", "-q", "--orphan", "other")
         self.commit("time=1")

@@ -144,7 +144,7 @@ class Neighbours(FakeRuns):
             file.flush()
             code, document, errors = self.run_gate()
         self.assertEqual((code, document), (4, None))
-        self.assertIn("measured by another gate (process 4711)", errors)
+        self.assertIn("another gate (process 4711) measures on it", errors)
         self.assertEqual(self.run_gate()[0], 0)
 
     def test_what_a_gpu_cannot_be_asked_is_told(self):

@@ -192,7 +192,7 @@ class Shards(FakeRuns):
             report = self.path("early.json")
             code, _, errors = self.run_all(n, "--report", "json=" + report)
             self.assertEqual(code, 4)
-            self.assertIn(f"there are {n} GPUs here", errors)
+            self.assertIn(f"this machine has {n} GPUs", errors)
             self.assertEqual(json.loads(read_file(report))["exit_code"], 4)
         self.assertEqual(subprocess.run([GATE, "run", "--device", "all", "--shard", "1/2"],
                                         capture_output=True, check=False).returncode, 64)

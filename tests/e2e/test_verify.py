@@ -254,7 +254,7 @@ class Refused(Verify):
         self.assert_refused("--tier is 'weekly', expected", "--tier", "weekly")
         self.assert_refused("--seed is 'xyz', expected", "--seed", "xyz")
         self.assert_refused("unexpected argument", "what")
-        self.assert_refused("goes with --sanitize", "--allow", "x")
+        self.assert_refused("--allow needs --sanitize", "--allow", "x")
         self.assert_refused("no suite is named", "--suite", "nope", "--device", "host")
 
     def test_a_case_that_no_kernel_serves(self):
