@@ -128,7 +128,7 @@ describe("alerts", { skip }, () => {
             assert.equal(answer.status, 200);
             await page.click(".steps button:has-text('Acknowledge')");
             await page.click("dialog button[type=submit]");
-            await page.click("[role=alert] button:has-text('Show it as it is now')");
+            await page.click("[role=alert] button:has-text('Show its present state')");
             await page.waitForSelector("main p > .state.fixed");
         });
     });
