@@ -27,8 +27,7 @@ static const struct option_def options[] = {
     OPTION(TEXT, "run", "UUID|latest", run,
            "only this run, or an unambiguous beginning of its uuid"),
     OPTION(READ, "format", "FORMAT", format,
-           "ndjson: one run document per line; json: one indented run document, needs --run; "
-           "csv: one row per case and library",
+           "ndjson: one run document per line; csv: one row per case and library",
            .form = "ndjson or csv", .read = read_format, .fallback = "ndjson"),
     OPTION(TEXT, "output", "FILE", output,
            "write to FILE, completely or not at all, instead of to standard output"),
