@@ -256,8 +256,9 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
         if (!status)
             status = operands_hash_outputs(job->device, job->operands, 1, &again, err);
         if (!status && again != first)
-            note_fault(v, "another launch on the same inputs gives other bits; the kernel does not "
-                          "declare itself non-deterministic");
+            note_fault(
+                v, "a second launch on the same inputs gave different bits; the kernel does not "
+                   "declare itself non-deterministic");
     }
     return status;
 }
@@ -303,9 +304,8 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
     if (!status && !v->ok)
         note_fault_before(v, "right when launched, wrong when replayed from a recording");
     else if (!status && !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
-        note_fault(v,
-                   "gives other bits when replayed from a recording than when launched; the kernel "
-                   "does not declare itself non-deterministic");
+        note_fault(v, "a replayed recording gave different bits than a launch; the kernel "
+                      "does not declare itself non-deterministic");
     return status;
 }
 
@@ -335,7 +335,7 @@ static enum gate_status check_surroundings(const struct verify_job *job, struct 
         return status;
     state_compare(&before->process, &now.process, STATE_MORE_ANY, &arm->verification);
     if (now.inputs != before->inputs)
-        note_fault(&arm->verification, "wrote where it must not: an input is not what it was");
+        note_fault(&arm->verification, "wrote where it must not: an input changed");
     return state_compare_device(&before->device, &now.device, &arm->verification, err);
 }
 

@@ -241,8 +241,9 @@ static void look_for_change(struct trial *t)
         char where[96];
         compare_index(about, (int64_t)at, where, sizeof where);
         say(t,
-            "output '%s': %zu elements are other bits than those of the first launch on the same "
-            "inputs, the first is [%s]; the kernel does not declare itself non-deterministic",
+            "output '%s': %zu elements differ from those of the first launch on the same inputs, "
+            "the "
+            "first is [%s]; the kernel does not declare itself non-deterministic",
             about->name, changed, where);
     }
 }

@@ -125,9 +125,10 @@ static bool describe_part(const struct look *look, char *text, size_t size)
                  f->worst_tile, (long long)f->worst_tile_row, (long long)f->worst_tile_column,
                  part);
     else if (f->bad && look->rms > 0 && look->op != KG_OP_ATTENTION_FWD)
-        snprintf(text, size,
-                 "an element is off by over %.3g times its own size and the rms of %.3g together",
-                 look->rule.bad_share, look->rms);
+        snprintf(
+            text, size,
+            "the error of an element is over %.3g times the sum of its size and the rms of %.3g",
+            look->rule.bad_share, look->rms);
     else
         return false;
     return true;
@@ -157,13 +158,11 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
                  (long long)f->nonfinite, all, first);
     else if (f->swallowed)
         snprintf(text, size,
-                 "output '%s': %lld of %lld elements are not the NaN or infinity that they must "
-                 "be%s",
-                 name, (long long)f->swallowed, all, first);
+                 "output '%s': %lld of %lld elements must be NaN or infinity and are not%s", name,
+                 (long long)f->swallowed, all, first);
     else if (look->rule.exact && f->bad)
-        snprintf(text, size,
-                 "output '%s': %lld of %lld elements are not exactly what they must be%s", name,
-                 bad, all, first);
+        snprintf(text, size, "output '%s': %lld of %lld elements differ from the exact result%s",
+                 name, bad, all, first);
     else if (!(whole <= look->limit))
         snprintf(text, size,
                  "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld "
@@ -173,10 +172,11 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
         snprintf(text, size, "output '%s': %s; %lld of %lld elements are far off%s", name, part,
                  bad, all, first);
     else if (fabs(bias_of(look)) > BIAS_MAX)
-        snprintf(text, size,
-                 "output '%s': elements are off by %.2g units of the last place on average, %s "
-                 "zero, and not rounded to nearest",
-                 name, fabs(bias_of(look)), bias_of(look) < 0 ? "towards" : "away from");
+        snprintf(
+            text, size,
+            "output '%s': elements are not rounded to nearest: on average they are off by %.2g "
+            "units of the last place, %s zero",
+            name, fabs(bias_of(look)), bias_of(look) < 0 ? "towards" : "away from");
     else
         return true;
     return false;

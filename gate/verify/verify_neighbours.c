@@ -212,8 +212,9 @@ static enum gate_status repeat(struct around *a, struct gate_error *err)
         status = operands_hash_outputs(d, &a->operands, 1, &again, err);
     if (!status && again != first)
         set_message(
-            a, "another launch on the same inputs gives other bits; the kernel does not declare "
-               "itself non-deterministic");
+            a,
+            "a second launch on the same inputs gave different bits; the kernel does not declare "
+            "itself non-deterministic");
     return status;
 }
 
@@ -248,9 +249,8 @@ static enum gate_status launch_and_look(struct around *a, struct gate_error *err
     if (!status)
         status = hash_inputs(a, &after, err);
     if (!status && before != after)
-        set_message(
-            a, "wrote where it must not: an input, or the padding between its rows, is not what it "
-               "was");
+        set_message(a,
+                    "wrote where it must not: an input, or the padding between its rows, changed");
     return status;
 }
 

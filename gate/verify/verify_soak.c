@@ -185,9 +185,9 @@ static enum gate_status launch_round(struct soak *x, unsigned round, struct gate
         status = hash_slots(x, SLOTS, hashes, err);
     for (unsigned slot = 0; slot < SLOTS && !status && !may_differ(x); slot++)
         if (hashes[slot] != x->wanted[slot % VARIANTS])
-            describe_soak(
-                x, "one of the last 16 gives other bits than the first one on the same inputs; "
-                   "the kernel does not declare itself non-deterministic");
+            describe_soak(x, "one of the last 16 launches gave different bits than the first one "
+                             "on the same inputs; "
+                             "the kernel does not declare itself non-deterministic");
     return status;
 }
 
@@ -317,7 +317,7 @@ enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struc
     struct means means = {0};
     uint64_t first = 0, last = 0;
     double ns = 0;
-    job->notice(job->context, arm, "many launches on the problem itself");
+    job->notice(job->context, arm, "many launches of the case itself");
     enum gate_status status = launch_timed(job, arm, &ns, &first, err);
     unsigned n = endure_launches(job->tier, ns);
     if (!status)
@@ -334,7 +334,8 @@ enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struc
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "after %u more launches on the same inputs it gives other bits; the kernel does "
+                 "after %u more launches on the same inputs the output has different bits; the "
+                 "kernel does "
                  "not declare itself non-deterministic",
                  n);
     return GATE_OK;

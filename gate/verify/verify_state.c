@@ -117,8 +117,7 @@ static void describe_change(struct verification *v, const char *whose, const cha
 {
     v->ok = false;
     if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "the kernel changed the state of the %s: %s is not what it was before", whose,
+        snprintf(v->message, sizeof v->message, "the kernel changed the state of the %s: %s", whose,
                  what);
 }
 
@@ -151,9 +150,9 @@ void state_compare(const struct state *before, const struct state *now, unsigned
     if (strcmp(before->affinity, now->affinity) != 0)
         describe_process(v, "the set of CPUs");
     if (before->umask != now->umask)
-        describe_process(v, "the file mode mask");
+        describe_process(v, "the file mode mask (umask)");
     if (before->scheduler != now->scheduler || before->niceness != now->niceness)
-        describe_process(v, "how it is scheduled");
+        describe_process(v, "the scheduling policy or niceness");
     if (has_more(before->counts.threads, now->counts.threads, more))
         describe_process(v, "the number of threads");
     if (has_more(before->counts.files, now->counts.files, more))
@@ -202,7 +201,7 @@ void state_find_leak(const struct state_memory at[3], unsigned launches, struct 
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "the kernel loses memory: %zu bytes of the heap and %zu of the address space in "
+                 "the kernel leaks memory: %zu bytes of the heap and %zu of the address space in "
                  "%u launches",
                  growth(heap[0], heap[2]), growth(address[0], address[2]), launches);
 }
@@ -217,8 +216,8 @@ static void find_gathering(const unsigned at[3], unsigned launches, const char *
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "the kernel leaves something behind: the number of %s grew by %zu in %u launches",
-                 what, counts[2] - counts[0], launches);
+                 "the kernel leaks %s: their number grew by %zu in %u launches", what,
+                 counts[2] - counts[0], launches);
 }
 
 void state_find_gathering(const struct state_counts at[3], unsigned launches,
@@ -254,14 +253,14 @@ static enum gate_status judge_taking(const struct device_state *before,
     if (!told || lost_bytes(before, now) <= before->memory_free_bytes / 2)
         return gate_fail(
             err, GATE_ENVIRONMENT,
-            "%zu of the %zu bytes of device memory that were free were taken meanwhile, "
-            "%s; run it again while nothing else uses the device",
-            gone, before->memory_free_bytes,
-            told ? "by another process" : "and the driver does not tell by whom");
+            "during the check %s took %zu of the %zu free bytes of device memory; run it again "
+            "while nothing else uses the device",
+            told ? "another process" : "a process that the driver does not name", gone,
+            before->memory_free_bytes);
     v->ok = false;
     snprintf(v->message, sizeof v->message,
-             "the kernel took %zu of the %zu bytes of device memory that were free",
-             lost_bytes(before, now), before->memory_free_bytes);
+             "the kernel took %zu of the %zu free bytes of device memory", lost_bytes(before, now),
+             before->memory_free_bytes);
     return GATE_OK;
 }
 
@@ -270,21 +269,21 @@ enum gate_status state_compare_device(const struct device_state *before,
                                       struct gate_error *err)
 {
     if (before->current != now->current)
-        describe_change(v, "device", "the device that is current");
+        describe_change(v, "device", "the current device");
     if (before->malloc_heap_bytes != now->malloc_heap_bytes)
         describe_change(v, "device", "the limit of its malloc() heap");
     if (before->printf_bytes != now->printf_bytes)
         describe_change(v, "device", "the limit of its printf() buffer");
     if (before->persisting_l2_bytes != now->persisting_l2_bytes)
-        describe_change(v, "device", "the part of the L2 that is set aside");
+        describe_change(v, "device", "the part of the L2 reserved for persisting accesses");
     if (before->l2_fetch_bytes != now->l2_fetch_bytes)
-        describe_change(v, "device", "how much of the L2 a miss fills");
+        describe_change(v, "device", "the fetch granularity of the L2");
     if (before->wait_flags != now->wait_flags)
-        describe_change(v, "device", "how a call waits");
+        describe_change(v, "device", "the way in which calls wait (cudaSetDeviceFlags)");
     if (before->cache_preference != now->cache_preference)
-        describe_change(v, "device", "the preference of L1 or shared memory");
+        describe_change(v, "device", "the preference for L1 or shared memory");
     if (before->pool_keeps != now->pool_keeps)
-        describe_change(v, "device", "what its memory pool keeps");
+        describe_change(v, "device", "the release threshold of its memory pool");
     if (!v->ok || now->memory_free_bytes >= before->memory_free_bytes / 2)
         return GATE_OK;
     return judge_taking(before, now, v, err);
@@ -300,6 +299,6 @@ void state_find_device_leak(const struct device_state at[3], unsigned launches,
     v->ok = false;
     if (!v->message[0])
         snprintf(v->message, sizeof v->message,
-                 "the kernel loses device memory: %zu bytes in %u launches", first + then,
+                 "the kernel leaks device memory: %zu bytes in %u launches", first + then,
                  launches);
 }

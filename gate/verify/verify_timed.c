@@ -35,7 +35,8 @@ enum gate_status timed_check(void *context, struct arm *arm, const struct operan
                          v->message);
     if (may_differ || arm->role != ARM_CANDIDATE)
         return GATE_OK;
-    return gate_fail(err, GATE_WRONG,
-                     "gives other bits when timed than when verified on the same inputs; the "
-                     "kernel does not declare itself non-deterministic");
+    return gate_fail(
+        err, GATE_WRONG,
+        "the timed launch gave different bits than the verified one on the same inputs; the "
+        "kernel does not declare itself non-deterministic");
 }

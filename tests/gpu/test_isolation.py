@@ -105,7 +105,7 @@ class UnderFire(unittest.TestCase):
 
     def test_leak(self):
         """1 MiB a launch, which the check of many launches tells."""
-        self.assert_costs_one_case("cuda_rogue", "leak", "loses device memory")
+        self.assert_costs_one_case("cuda_rogue", "leak", "leaks device memory")
 
     def test_out_of_memory(self):
         self.assert_costs_one_case("cuda_rogue", "out_of_memory", "launch")

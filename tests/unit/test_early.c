@@ -46,8 +46,7 @@ TEST(limits_of_the_device_are_seen)
     assert_int_equal(last_status, GATE_OK);
     now.persisting_l2_bytes = (size_t)4 << 20;
     assert_string_equal(said_of(now), "in prepare(): the kernel changed the state of the device: "
-                                      "the part of the L2 that is set aside is not what it was "
-                                      "before");
+                                      "the part of the L2 reserved for persisting accesses");
     assert_int_equal(last_status, GATE_WRONG);
     now = usual;
     now.malloc_heap_bytes *= 2;
@@ -57,7 +56,7 @@ TEST(limits_of_the_device_are_seen)
     assert_non_null(strstr(said_of(now), "printf() buffer"));
     now = usual;
     now.current = 1;
-    assert_non_null(strstr(said_of(now), "device that is current"));
+    assert_non_null(strstr(said_of(now), "the current device"));
 }
 
 /* A library may have memory of its own, and no more of it than the gate. */
@@ -69,7 +68,7 @@ TEST(most_of_the_memory_is_too_much)
     now.memory_free_bytes--;
     now.memory_own_bytes += ((size_t)1 << 29) + 1;
     assert_string_equal(said_of(now), "in prepare(): the kernel took 536870913 of the 1073741824 "
-                                      "bytes of device memory that were free");
+                                      "free bytes of device memory");
     assert_int_equal(last_status, GATE_WRONG);
 }
 
@@ -79,10 +78,10 @@ TEST(what_others_take_is_the_environment)
     struct device_state now = usual;
     now.memory_free_bytes = 1;
     now.memory_own_bytes += (size_t)1 << 29;
-    assert_non_null(strstr(said_of(now), "by another process"));
+    assert_non_null(strstr(said_of(now), "another process took"));
     assert_int_equal(last_status, GATE_ENVIRONMENT);
     now.memory_own_bytes = 0;
-    assert_non_null(strstr(said_of(now), "the driver does not tell by whom"));
+    assert_non_null(strstr(said_of(now), "a process that the driver does not name took"));
     assert_int_equal(last_status, GATE_ENVIRONMENT);
     now.printf_bytes *= 2; /* which is this process's, whoever took the memory */
     assert_non_null(strstr(said_of(now), "printf() buffer"));

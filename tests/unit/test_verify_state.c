@@ -31,12 +31,12 @@ static struct verification after_change(size_t at)
 TEST(a_device_is_as_it_was)
 {
     static const char *const says[] = {"",
-                                       "that is current",
+                                       "current device",
                                        "heap",
                                        "printf() buffer",
                                        "the L2",
-                                       "a miss fills",
-                                       "how a call waits",
+                                       "fetch granularity",
+                                       "calls wait",
                                        "preference",
                                        "memory pool"};
     assert_true(after_change(0).ok);
