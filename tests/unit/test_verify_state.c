@@ -30,15 +30,10 @@ static struct verification after_change(size_t at)
 
 TEST(a_device_is_as_it_was)
 {
-    static const char *const says[] = {"",
-                                       "current device",
-                                       "heap",
-                                       "printf() buffer",
-                                       "the L2",
-                                       "fetch granularity",
-                                       "calls wait",
-                                       "preference",
-                                       "memory pool"};
+    static const char *const says[] = {
+        "",           "current device",    "heap",       "printf() buffer",
+        "the L2",     "fetch granularity", "calls wait", "preference",
+        "memory pool"};
     assert_true(after_change(0).ok);
     for (size_t i = 1; i < sizeof says / sizeof says[0]; i++) {
         struct verification v = after_change(i);
