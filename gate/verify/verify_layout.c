@@ -69,8 +69,14 @@ static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned c
 
 #define CANDIDATES 64
 
+static bool has_shape_of(const struct problem_tensor *a, const struct problem_tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+}
+
 /* How many pairs of layouts of two tensors meet in `layout` for the first time; `keeps`: they have
- * met then. */
+ * met then. Two tensors of one shape in one layout do not count: they have the same strides, so
+ * that a kernel may use the strides of one for the other. */
 static unsigned meet(const struct kg_problem *p, const struct image_layout *layout, bool keeps,
                      struct layout_pairs *pairs)
 {
@@ -78,8 +84,11 @@ static unsigned meet(const struct kg_problem *p, const struct image_layout *layo
     unsigned n = problem_tensors(p, about), fresh = 0;
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = i + 1; k < n; k++) {
-            uint64_t pair = UINT64_C(1) << (layout_here(&about[i], layout->of[i]) * TENSOR_LAYOUTS +
-                                            layout_here(&about[k], layout->of[k]));
+            const enum tensor_layout of_i = layout_here(&about[i], layout->of[i]);
+            const enum tensor_layout of_k = layout_here(&about[k], layout->of[k]);
+            if (of_i == of_k && has_shape_of(&about[i], &about[k]))
+                continue;
+            uint64_t pair = UINT64_C(1) << (of_i * TENSOR_LAYOUTS + of_k);
             fresh += !(pairs->met[i][k] & pair);
             pairs->met[i][k] |= keeps ? pair : 0;
         }

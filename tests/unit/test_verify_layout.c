@@ -115,6 +115,21 @@ TEST(a_design_brings_layouts_together)
     }
 }
 
+/* Self-attention: Q, K and V have one shape, and a kernel must not use the strides of one for
+ * another. The first layouts count: few shapes of a verification are of this kind. */
+TEST(tensors_of_one_shape_lie_apart)
+{
+    struct kg_problem p = attention(KG_F16, 0, 3, 3, 5, 5, 10);
+    p.batch = 2;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct layout_pairs pairs = {0};
+        const struct image_layout first = image_layout_designed(&p, seed, true, &pairs);
+        assert_int_not_equal(first.of[0], first.of[1]);
+        assert_int_not_equal(first.of[0], first.of[2]);
+        assert_int_not_equal(first.of[1], first.of[2]);
+    }
+}
+
 TEST(a_poison_changes_all_but_the_inputs)
 {
     const struct kg_problem p = heads();
