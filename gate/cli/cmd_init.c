@@ -28,7 +28,7 @@ struct init {
     struct gate_error *err;
 };
 
-#define AT(field) .at = offsetof(struct init, field)
+#define ARGUMENTS struct init
 
 static bool read_ci(void *field, const char *text)
 {
@@ -38,53 +38,22 @@ static bool read_ci(void *field, const char *text)
 }
 
 static const struct option_def options[] = {
-    {.name = "library",
-     .value = "FILE",
-     .help = "path of the built kernel library",
-     .type = OPTION_TEXT,
-     AT(library),
-     .fallback = "build/libmykernels.so"},
-    {.name = "build",
-     .value = "COMMAND",
-     .help = "shell command that builds it in a fresh checkout",
-     .type = OPTION_TEXT,
-     AT(build),
-     .fallback = "from CMakeLists.txt or the Makefile"},
-    {.name = "suite",
-     .value = "FILE",
-     .help = "the problems to measure",
-     .type = OPTION_TEXT,
-     AT(suite),
-     .fallback = "kernels.json"},
-    {.name = "baselines",
-     .value = "DIR",
-     .help = "folder of the stored baselines",
-     .type = OPTION_TEXT,
-     AT(baselines),
-     .fallback = "baselines"},
-    {.name = "main-branch",
-     .value = "BRANCH",
-     .help = "the branch that others are merged into",
-     .type = OPTION_TEXT,
-     AT(main_branch),
-     .fallback = "from git, else main"},
-    {.name = "ci",
-     .value = "SYSTEM",
-     .help = "github, gitlab, slurm or none",
-     .type = OPTION_READ,
-     AT(ci),
-     .form = "github, gitlab, slurm or none",
-     .read = read_ci,
-     .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"},
-    {.name = "example",
-     .help = "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
-             "and Makefile",
-     .type = OPTION_FLAG,
-     AT(example)},
-    {.name = "force",
-     .help = "replace existing files; without it they are kept",
-     .type = OPTION_FLAG,
-     AT(force)},
+    OPTION(TEXT, "library", "FILE", library, "path of the built kernel library",
+           .fallback = "build/libmykernels.so"),
+    OPTION(TEXT, "build", "COMMAND", build, "shell command that builds it in a fresh checkout",
+           .fallback = "from CMakeLists.txt or the Makefile"),
+    OPTION(TEXT, "suite", "FILE", suite, "the problems to measure", .fallback = "kernels.json"),
+    OPTION(TEXT, "baselines", "DIR", baselines, "folder of the stored baselines",
+           .fallback = DEFAULT_BASELINES),
+    OPTION(TEXT, "main-branch", "BRANCH", main_branch, "the branch that others are merged into",
+           .fallback = "from git, else main"),
+    OPTION(READ, "ci", "SYSTEM", ci, "github, gitlab, slurm or none", .read = read_ci,
+           .form = "github, gitlab, slurm or none",
+           .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"),
+    FLAG("example", example,
+         "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
+         "and Makefile"),
+    FLAG("force", force, "replace existing files; without it they are kept"),
     {0},
 };
 
