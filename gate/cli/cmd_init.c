@@ -22,6 +22,7 @@ struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
     bool is_guess; /* nobody has said how the library is built */
+    const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
     char branch[200], make[1100];
     char top[1000];    /* from here to the root of the repository: "" or "../../" */
     char inside[1000]; /* from there to here: "" or "a/b/" */
@@ -46,7 +47,7 @@ static const struct option_def options[] = {
     OPTION(TEXT, "baselines", "DIR", baselines, "folder of the stored baselines",
            .fallback = DEFAULT_BASELINES),
     OPTION(TEXT, "main-branch", "BRANCH", main_branch, "the branch that others are merged into",
-           .fallback = "from git, else main"),
+           .fallback = "from git"),
     OPTION(READ, "ci", "SYSTEM", ci, "github, gitlab, slurm or none", .read = read_ci,
            .form = "github, gitlab, slurm or none",
            .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"),
@@ -86,19 +87,50 @@ static bool ask_git(char *const *argv, char *out, size_t size)
     return found;
 }
 
+static bool is_branch(const char *name)
+{
+    static const char *const places[] = {"heads", "remotes/origin"};
+    char ref[300], found[100];
+    char *argv[] = {(char *)"git", (char *)"rev-parse", (char *)"--verify", (char *)"-q", ref,
+                    NULL};
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        snprintf(ref, sizeof ref, "refs/%s/%s", places[k], name);
+        if (ask_git(argv, found, sizeof found))
+            return true;
+    }
+    return false;
+}
+
+/* The answer of a command of git, if it is a branch that exists. */
+static bool ask_branch(char *const *argv, char *out, size_t size)
+{
+    return ask_git(argv, out, size) && is_branch(out);
+}
+
+/* The current branch comes last: it may be one that will be merged. */
 static void find_branch(struct init *i)
 {
     char *head[] = {(char *)"git", (char *)"symbolic-ref", (char *)"-q",
                     (char *)"refs/remotes/origin/HEAD", NULL};
+    char *usual[] = {(char *)"git", (char *)"config", (char *)"init.defaultBranch", NULL};
     char *current[] = {(char *)"git",     (char *)"symbolic-ref", (char *)"-q",
                        (char *)"--short", (char *)"HEAD",         NULL};
     static const char prefix[] = "refs/remotes/origin/";
     char found[200];
-    snprintf(i->branch, sizeof i->branch, "main");
-    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1))
+    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1)) {
+        i->why_branch = "origin says so";
         snprintf(i->branch, sizeof i->branch, "%s", found + sizeof prefix - 1);
-    else if (ask_git(current, found, sizeof found))
-        snprintf(i->branch, sizeof i->branch, "%s", found);
+    } else if (ask_branch(usual, i->branch, sizeof i->branch)) {
+        i->why_branch = "it exists, and git's init.defaultBranch names it";
+    } else if (is_branch("main") || is_branch("master")) {
+        i->why_branch = "a branch of this name exists";
+        snprintf(i->branch, sizeof i->branch, "%s", is_branch("main") ? "main" : "master");
+    } else if (ask_git(current, i->branch, sizeof i->branch)) {
+        i->why_branch = "it is the current one";
+    } else {
+        i->why_branch = "git names no branch here";
+        snprintf(i->branch, sizeof i->branch, "main");
+    }
     i->main_branch = i->branch;
 }
 
@@ -393,6 +425,10 @@ static void choose_build(struct init *i)
 
 static void print_next(const struct init *i)
 {
+    if (i->why_branch)
+        printf("guessed   that '%s' is the main branch, because %s: if not, use --main-branch and "
+               "--force\n",
+               i->main_branch, i->why_branch);
     if (i->is_guess)
         printf("guessed   that '%s' builds the library %s: if not, use --library, --build and "
                "--force, or --example to begin with a working library\n",
