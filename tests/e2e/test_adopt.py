@@ -330,7 +330,9 @@ class Story(Repository):
     def test_the_whole_story(self):
         self.gate("verify")
         self.measure(expect=3)
-        self.measure("--accept-new")
+        said = self.gate("run", "--accept-new", "--budget", "20", "--threshold", "50%", "--filter",
+                         CASE).stderr
+        self.assertRegex(said, "gate run: 'baselines/.*.json' has changed: commit it\n")
         self.commit("the first baselines")
         self.assertEqual(self.baseline()["commit"], self.head)
         self.assertEqual(self.measure()["mode"], "paired")
@@ -339,7 +341,8 @@ class Story(Repository):
         self.measure("--report", f"json={self.path('red.json')}", expect=1, verdict="regression")
         self.comments(slow)
         os.remove(self.file(self.LIBRARY))
-        self.gate("baseline", "accept", CASE, "--reason", "wanted")
+        said = self.gate("baseline", "accept", CASE, "--reason", "wanted").stdout
+        self.assertRegex(said, r"\ncommit baselines/.*\.json: the next run compares with it\n$")
         self.assertEqual(self.baseline()["commit"], slow)
         self.commit("accepted")
 
