@@ -191,8 +191,9 @@ static enum gate_status post(struct work *w, const struct buf *body, struct gate
     enum gate_status status = comment_post(&w->target, w->marker, body->data,
                                            w->arguments->patience_s, &created, url, err);
     if (!status)
-        fprintf(stderr, "gate comment: the comment on %s %s is %s\n", w->target.project,
-                w->target.change, created ? "written" : "updated");
+        fprintf(stderr, "gate comment: the comment on change %s of %s is %s%s%s\n",
+                w->target.change, w->target.project, created ? "written" : "updated",
+                url[0] ? ": " : "", url);
     return status;
 }
 

@@ -21,7 +21,7 @@
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
-    bool is_guess; /* nobody has said how the library is built */
+    bool is_guess;          /* nobody has said how the library is built */
     const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
     char branch[200], make[1100];
     char top[1000];    /* from here to the root of the repository: "" or "../../" */
