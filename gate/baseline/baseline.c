@@ -404,8 +404,8 @@ enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *e
         continue;
     if (!locked)
         return GATE_OK;
-    enum gate_status status =
-        gate_fail(err, GATE_IO, "cannot lock '%s': %s", folder, strerror(errno));
+    enum gate_status status = gate_fail(err, GATE_IO, "cannot open and lock the folder '%s': %s",
+                                        folder, strerror(errno));
     if (*fd >= 0)
         close(*fd);
     *fd = -1;

@@ -150,8 +150,11 @@ static enum gate_status rebuild_failed(const struct rebuild *r, const char *what
     char tail[TAIL_BYTES + 1];
     read_tail(r, tail);
     return gate_fail(
-        err, GATE_ENVIRONMENT, "%s of commit %.12s cannot be built here: '%.100s' %s (log: %s)%s%s",
-        r->recipe->library, r->commit, what, how, r->log_path, tail[0] ? ": " : "", tail);
+        err, GATE_ENVIRONMENT,
+        "%s of commit %.12s cannot be built here: '%.100s' %s%s (log: %s)%s%s", r->recipe->library,
+        r->commit, what, how,
+        r->recipe->command ? "" : ", and neither gate.json nor --build names another command",
+        r->log_path, tail[0] ? ": " : "", tail);
 }
 
 /* ---- worktrees ---- */

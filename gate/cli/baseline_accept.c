@@ -348,10 +348,14 @@ static enum gate_status print(const struct accept_request *r, const char *model,
         else
             put_text(&list[i], model, path, &text);
     }
-    if (r->json)
+    if (r->json) {
         buf_puts(&text, is_pattern(r) ? "\n]\n" : "\n");
-    else
+    } else {
         put_library(list, &text);
+        buf_puts(&text, "commit ");
+        term_puts(path, &text);
+        buf_puts(&text, ": the next run compares with it\n");
+    }
     enum gate_status status = command_write(NULL, &text, err);
     buf_release(&text);
     return status;

@@ -203,6 +203,12 @@ static enum gate_status open_ends(struct bisect_hunt *h, struct revision *good,
         if (status)
             return status;
         h->n_measured++;
+        if (m.verdict == VERDICT_NO_VERDICT || m.verdict == VERDICT_ENVIRONMENT)
+            return gate_fail(
+                err, m.verdict == VERDICT_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_NO_VERDICT,
+                "this machine does not tell whether %.12s is worse than %.12s; the "
+                "same command tries again: %s, %.300s",
+                h->commits.id[last], h->commits.id[0], verdict_name(m.verdict), m.reason);
         if (m.verdict != VERDICT_REGRESSION && m.verdict != VERDICT_WRONG)
             return gate_fail(err, GATE_NO_VERDICT,
                              "%.12s is not worse than %.12s on this machine, so there is nothing "
@@ -290,7 +296,7 @@ static void print_text(const struct bisect_hunt *h, const struct search *s,
     }
     buf_clear(&safe);
     term_puts(m->reason, &safe);
-    printf("\n%s: %s %.12s: %s%s%s\n", h->how.case_id, verdict_name(m->verdict),
+    printf("\n%s: %s against %.12s: %s%s%s\n", h->how.case_id, verdict_name(m->verdict),
            h->commits.id[s->good], safe.data ? safe.data : "", m->evidence[0] ? "\n    " : "",
            m->evidence);
     for (size_t i = 0; i < h->commits.n; i++)

@@ -97,7 +97,10 @@ enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_
     uuid[0] = '\0';
     enum gate_status status = store_runs(s, &any, start, 1, copy_uuid, uuid, err);
     if (status == GATE_OK && !uuid[0])
-        status = gate_fail(err, GATE_USAGE, "the database has no runs yet");
+        status =
+            gate_fail(err, GATE_USAGE,
+                      "the database has no runs yet: 'gate run' stores one; --db names another "
+                      "database");
     return status;
 }
 

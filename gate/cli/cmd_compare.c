@@ -23,16 +23,17 @@ const struct command command_compare = {
 
 /* A's library: the host's or the GPU's, by the device that was asked for. */
 static enum gate_status resolve_candidate(struct run_request *r, const char *what,
-                                          struct revision *out, struct gate_error *err)
+                                          struct target *target, struct revision *out,
+                                          struct gate_error *err)
 {
-    struct target target = {0};
     /* Builds take minutes: a mistake in the other side is known before them. */
     enum gate_status status = revision_check(r->policy.against, err);
     if (!status)
-        status = target_resolve(&r->target, &target, err);
+        status = target_resolve(&r->target, target, err);
     if (status)
         return status;
-    r->recipe = run_request_recipe(r, !strcmp(target.device, "host"));
+    r->target.device = target->device; /* which is not looked for again */
+    r->recipe = run_request_recipe(r, !strcmp(target->device, "host"));
     status = revision_resolve(what, &r->recipe, out, err);
     r->target.library = out->path;
     return status;
@@ -41,6 +42,7 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
 int cmd_compare(int argc, char **argv)
 {
     struct run_request r;
+    struct target target = {0};
     struct revision candidate = {0};
     struct gate_error err = {0};
     int exit_code;
@@ -53,7 +55,7 @@ int cmd_compare(int argc, char **argv)
     }
     r.policy.against = argv[optind + 1];
     r.policy.other = "the old one";
-    if (resolve_candidate(&r, argv[optind], &candidate, &err)) {
+    if (resolve_candidate(&r, argv[optind], &target, &candidate, &err)) {
         run_reports_fail(&r, &err);
         return command_failed(&command_compare, &err);
     }

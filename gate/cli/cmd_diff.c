@@ -66,7 +66,7 @@ const struct command command_diff = {
 struct diff_selection {
     const struct diff_request *request;
     const char *case_id, *device_model;
-    struct revision *out;
+    struct revision *out; /* NULL: is it there? */
     size_t n_found;
     enum gate_status status;
     struct gate_error *err;
@@ -83,7 +83,7 @@ static void take_entry(void *context, const char *case_id, const struct baseline
                               "'%.200s' has baselines of several device models; choose one with "
                               "--device-model",
                               case_id);
-    else
+    else if (w->out)
         w->status = revision_resolve_baseline(e, &recipe, w->out, w->err);
 }
 
@@ -97,12 +97,13 @@ static enum gate_status take_file(void *context, const char *device_model,
     return w->status;
 }
 
+/* Without `out` it looks only whether there is such a library, and builds nothing. */
 static enum gate_status resolve(const struct diff_request *r, const char *what,
                                 struct revision *out, struct gate_error *err)
 {
     struct rebuild_recipe recipe = run_request_recipe(&r->run, false);
     if (strncmp(what, BASELINE, strlen(BASELINE)) != 0)
-        return revision_resolve(what, &recipe, out, err);
+        return out ? revision_resolve(what, &recipe, out, err) : revision_check(what, err);
     struct diff_selection w = {
         .request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
     enum gate_status status =
@@ -222,7 +223,11 @@ int cmd_diff(int argc, char **argv)
     if (r.json && (r.instructions || r.markdown || r.run_file))
         return command_usage(&command_diff, "--json cannot be combined with --instructions, "
                                             "--cases or --markdown");
-    enum gate_status status = open_library(&r, argv[optind], &new, &err);
+    enum gate_status status = resolve(&r, argv[optind], NULL, &err);
+    if (!status)
+        status = resolve(&r, argv[optind + 1], NULL, &err);
+    if (!status)
+        status = open_library(&r, argv[optind], &new, &err);
     if (!status)
         status = open_library(&r, argv[optind + 1], &old, &err);
     if (!status)

@@ -21,14 +21,15 @@
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
-    bool is_guess; /* nobody has said how the library is built */
+    bool is_guess;          /* nobody has said how the library is built */
+    const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
     char branch[200], make[1100];
     char top[1000];    /* from here to the root of the repository: "" or "../../" */
     char inside[1000]; /* from there to here: "" or "a/b/" */
     struct gate_error *err;
 };
 
-#define AT(field) .at = offsetof(struct init, field)
+#define ARGUMENTS struct init
 
 static bool read_ci(void *field, const char *text)
 {
@@ -38,53 +39,22 @@ static bool read_ci(void *field, const char *text)
 }
 
 static const struct option_def options[] = {
-    {.name = "library",
-     .value = "FILE",
-     .help = "path of the built kernel library",
-     .type = OPTION_TEXT,
-     AT(library),
-     .fallback = "build/libmykernels.so"},
-    {.name = "build",
-     .value = "COMMAND",
-     .help = "shell command that builds it in a fresh checkout",
-     .type = OPTION_TEXT,
-     AT(build),
-     .fallback = "from CMakeLists.txt or the Makefile"},
-    {.name = "suite",
-     .value = "FILE",
-     .help = "the problems to measure",
-     .type = OPTION_TEXT,
-     AT(suite),
-     .fallback = "kernels.json"},
-    {.name = "baselines",
-     .value = "DIR",
-     .help = "folder of the stored baselines",
-     .type = OPTION_TEXT,
-     AT(baselines),
-     .fallback = "baselines"},
-    {.name = "main-branch",
-     .value = "BRANCH",
-     .help = "the branch that others are merged into",
-     .type = OPTION_TEXT,
-     AT(main_branch),
-     .fallback = "from git, else main"},
-    {.name = "ci",
-     .value = "SYSTEM",
-     .help = "github, gitlab, slurm or none",
-     .type = OPTION_READ,
-     AT(ci),
-     .form = "github, gitlab, slurm or none",
-     .read = read_ci,
-     .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"},
-    {.name = "example",
-     .help = "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
-             "and Makefile",
-     .type = OPTION_FLAG,
-     AT(example)},
-    {.name = "force",
-     .help = "replace existing files; without it they are kept",
-     .type = OPTION_FLAG,
-     AT(force)},
+    OPTION(TEXT, "library", "FILE", library, "path of the built kernel library",
+           .fallback = "build/libmykernels.so"),
+    OPTION(TEXT, "build", "COMMAND", build, "shell command that builds it in a fresh checkout",
+           .fallback = "from CMakeLists.txt or the Makefile"),
+    OPTION(TEXT, "suite", "FILE", suite, "the problems to measure", .fallback = "kernels.json"),
+    OPTION(TEXT, "baselines", "DIR", baselines, "folder of the stored baselines",
+           .fallback = DEFAULT_BASELINES),
+    OPTION(TEXT, "main-branch", "BRANCH", main_branch, "the branch that others are merged into",
+           .fallback = "from git"),
+    OPTION(READ, "ci", "SYSTEM", ci, "github, gitlab, slurm or none", .read = read_ci,
+           .form = "github, gitlab, slurm or none",
+           .fallback = "detected from .github, .gitlab-ci.yml, or the address of origin"),
+    FLAG("example", example,
+         "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
+         "and Makefile"),
+    FLAG("force", force, "replace existing files; without it they are kept"),
     {0},
 };
 
@@ -117,19 +87,50 @@ static bool ask_git(char *const *argv, char *out, size_t size)
     return found;
 }
 
+static bool is_branch(const char *name)
+{
+    static const char *const places[] = {"heads", "remotes/origin"};
+    char ref[300], found[100];
+    char *argv[] = {(char *)"git", (char *)"rev-parse", (char *)"--verify", (char *)"-q", ref,
+                    NULL};
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        snprintf(ref, sizeof ref, "refs/%s/%s", places[k], name);
+        if (ask_git(argv, found, sizeof found))
+            return true;
+    }
+    return false;
+}
+
+/* The answer of a command of git, if it is a branch that exists. */
+static bool ask_branch(char *const *argv, char *out, size_t size)
+{
+    return ask_git(argv, out, size) && is_branch(out);
+}
+
+/* The current branch comes last: it may be one that will be merged. */
 static void find_branch(struct init *i)
 {
     char *head[] = {(char *)"git", (char *)"symbolic-ref", (char *)"-q",
                     (char *)"refs/remotes/origin/HEAD", NULL};
+    char *usual[] = {(char *)"git", (char *)"config", (char *)"init.defaultBranch", NULL};
     char *current[] = {(char *)"git",     (char *)"symbolic-ref", (char *)"-q",
                        (char *)"--short", (char *)"HEAD",         NULL};
     static const char prefix[] = "refs/remotes/origin/";
     char found[200];
-    snprintf(i->branch, sizeof i->branch, "main");
-    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1))
+    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1)) {
+        i->why_branch = "origin says so";
         snprintf(i->branch, sizeof i->branch, "%s", found + sizeof prefix - 1);
-    else if (ask_git(current, found, sizeof found))
-        snprintf(i->branch, sizeof i->branch, "%s", found);
+    } else if (ask_branch(usual, i->branch, sizeof i->branch)) {
+        i->why_branch = "it exists, and git's init.defaultBranch names it";
+    } else if (is_branch("main") || is_branch("master")) {
+        i->why_branch = "a branch of this name exists";
+        snprintf(i->branch, sizeof i->branch, "%s", is_branch("main") ? "main" : "master");
+    } else if (ask_git(current, i->branch, sizeof i->branch)) {
+        i->why_branch = "it is the current one";
+    } else {
+        i->why_branch = "git names no branch here";
+        snprintf(i->branch, sizeof i->branch, "main");
+    }
     i->main_branch = i->branch;
 }
 
@@ -424,6 +425,10 @@ static void choose_build(struct init *i)
 
 static void print_next(const struct init *i)
 {
+    if (i->why_branch)
+        printf("guessed   that '%s' is the main branch, because %s: if not, use --main-branch and "
+               "--force\n",
+               i->main_branch, i->why_branch);
     if (i->is_guess)
         printf("guessed   that '%s' builds the library %s: if not, use --library, --build and "
                "--force, or --example to begin with a working library\n",

@@ -150,6 +150,8 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     /* First the baselines: a run that says so must not be stored when they could not be. */
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);
+    if (!status && changed)
+        fprintf(stderr, "gate run: '%s' has changed: commit it\n", s->baseline_path);
     return status ? status : keep_document(r, s, err);
 }
 

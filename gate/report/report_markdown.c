@@ -440,6 +440,7 @@ static void render(const struct report_run *run, const struct document_case *con
                    const struct calibration *calibrated, size_t n, struct buf *out)
 {
     size_t n_shown = at_most(n, run->document->n_cases);
+    char accept[REPORT_ACCEPT_MAX];
     head(run, out);
     if (n_shown > 0) {
         table_head(run, out);
@@ -468,6 +469,11 @@ static void render(const struct report_run *run, const struct document_case *con
         buf_putc(out, '\n');
     }
     commands(cases, n_shown, out);
+    if (report_accept(run, accept)) {
+        buf_puts(out, "\nIf a slowdown is intended: ");
+        put_code(accept, out);
+        buf_putc(out, '\n');
+    }
     details(run, cases, n_shown, out);
     covered(run, out);
     if (run->document->has_calibration)

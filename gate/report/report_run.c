@@ -243,6 +243,17 @@ void report_counts(const struct report_run *run, struct buf *out)
         buf_puts(out, "no cases");
 }
 
+bool report_accept(const struct report_run *run, char out[REPORT_ACCEPT_MAX])
+{
+    const struct document *d = run->document;
+    const char *against = d->policy.against;
+    bool stored = !against || !against[0] || !strcmp(against, "baseline");
+    if (!run->counts[VERDICT_REGRESSION] || !stored || d->has_shard)
+        return false;
+    snprintf(out, REPORT_ACCEPT_MAX, "gate baseline accept CASE --run %.8s --reason WHY", d->uuid);
+    return true;
+}
+
 void report_commit(const struct report_run *run, struct buf *out)
 {
     const struct document_git *git = &run->document->git;

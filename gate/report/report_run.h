@@ -111,6 +111,11 @@ const char *report_no_timing(const struct document_arm *arm);
 /* "12 pass, 1 regression", most severe last; "no cases". */
 void report_counts(const struct report_run *run, struct buf *out);
 
+#define REPORT_ACCEPT_MAX 80
+/* The command that makes a slowdown the baseline, "gate baseline accept CASE --run ..."; false: the
+ * run has no regression against a stored baseline, or is a part. */
+bool report_accept(const struct report_run *run, char out[REPORT_ACCEPT_MAX]);
+
 /* "5c3f01a2b9d4, changed (main) subject, by author", "not known"; not escaped. */
 void report_commit(const struct report_run *run, struct buf *out);
 

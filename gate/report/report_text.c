@@ -357,6 +357,7 @@ static void calibration_table(const struct report_run *run, const struct report_
 void report_text(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
     enum verdict v = (enum verdict)run->document->verdict;
+    char accept[REPORT_ACCEPT_MAX];
 
     header(run, out);
     if (run->document->n_cases > 0)
@@ -395,6 +396,8 @@ void report_text(const struct report_run *run, const struct report_style *style,
     buf_puts(out, verdict_name(v));
     term_colour_end(style->colour, verdict_colour(v), out);
     buf_putc(out, '\n');
+    if (report_accept(run, accept))
+        buf_printf(out, "if a slowdown is intended: %s\n", accept);
     if (run->link) {
         report_link_run(run->link, run->document->uuid, out);
         buf_putc(out, '\n');

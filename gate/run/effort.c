@@ -26,13 +26,13 @@ double effort_wanted_ms(const struct effort *e, double level)
     return fmin(fmax(rounds - MEASURE_ROUNDS, 0) * round_ms(e), EFFORT_CASE_MS);
 }
 
-double effort_level(const struct effort *efforts, size_t n)
+double effort_level(const struct effort *efforts, size_t n, double pot_ms)
 {
     for (double level = MEASURE_HALF_WIDTH; level < 1; level *= LEVEL_STEP) {
         double sum_ms = 0;
         for (size_t i = 0; i < n; i++)
             sum_ms += effort_wanted_ms(&efforts[i], level);
-        if (sum_ms <= EFFORT_POT_MS)
+        if (sum_ms <= pot_ms)
             return level;
     }
     return INFINITY;

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#define EFFORT_POT_MS 400.0  /* of a process, for all of its cases */
+#define EFFORT_POT_MS 400.0  /* of a process, for all cases of the suite; a part has its share */
 #define EFFORT_CASE_MS 300.0 /* of it, for one case */
 
 /* What a process saw of a case. */
@@ -30,8 +30,8 @@ double effort_rounds_ms(const struct effort *e);
  * samples; at most EFFORT_CASE_MS. */
 double effort_wanted_ms(const struct effort *e, double level);
 
-/* The lowest level, MEASURE_HALF_WIDTH or more, that the pot brings all of these to, within 1 %;
+/* The lowest level, MEASURE_HALF_WIDTH or more, that this pot brings all of these to, within 1 %;
  * infinite where even 100 % is too much: then nothing is wanted. */
-double effort_level(const struct effort *efforts, size_t n);
+double effort_level(const struct effort *efforts, size_t n, double pot_ms);
 
 #endif

@@ -171,6 +171,13 @@ static bool is_wanted(const struct run_case *c, enum run_stage stage)
     return q->n < q->wanted && q->lost < LOST_MAX;
 }
 
+/* A part of a suite gives each case what the whole would. */
+static double pot_ms(const struct run *run)
+{
+    size_t n = run->suite->n_cases;
+    return run->shard ? EFFORT_POT_MS * (double)n / (double)run->shard->n_cases : EFFORT_POT_MS;
+}
+
 /* The first process has a budget of its own; a later one its eight rounds, and what brings its
  * interval to `level`. */
 static double budget_ms(const struct run *run, const struct run_case *c, double level)
@@ -228,7 +235,7 @@ static void run_process(struct run *run, struct supervisor *s, const struct plan
     for (size_t i = 0; i < n; i++)
         if (is_wanted(&run->cases[i], stage))
             plan->efforts[todo++] = run->cases[i].effort;
-    double level = effort_level(plan->efforts, todo);
+    double level = effort_level(plan->efforts, todo, pot_ms(run));
     if (run->n_processes++) {
         supervisor_leave_providers(s);
         supervisor_retire_worker(s);

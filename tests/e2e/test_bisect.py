@@ -90,7 +90,7 @@ class Bisect(FakeRuns):
         done = self.bisect()
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], f"{self.ids[5]} commit 5")
-        self.assertIn(f"{FIRST}: regression", done.stdout)
+        self.assertIn(f"{FIRST}: regression against {self.ids[4][:12]}: ", done.stdout)
         self.assertIn("+5", done.stdout)
         db, = [word for word in done.stdout.split() if word.endswith(".db")]
         told = subprocess.run([GATE, "report", "--db", db, "--json"], check=True, text=True,
@@ -174,6 +174,13 @@ class Bisect(FakeRuns):
     def test_there_must_be_something_to_look_for(self):
         self.line(4, 9)
         self.assertIn("is not worse", self.bisect(status=3).stderr)
+
+    def test_a_machine_that_cannot_tell_is_said_to_be_one(self):
+        self.line(4, 2)
+        said = self.bisect(status=4, greeting={"control_ns": 0}).stderr
+        self.assertIn("does not tell whether", said)
+        self.assertNotIn("not worse", said)
+        self.assertEqual(self.answer()["commits"], [self.ids[2]])
 
     def test_a_good_commit_that_does_not_build(self):
         self.line(4, 2, broken={0})

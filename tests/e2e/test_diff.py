@@ -215,6 +215,18 @@ class Diff(Gate):
         os.mkdir(self.path("baselines"))
         self.refuse("no baseline of case 'x'", "baseline:x", HOST)
 
+    def test_nothing_is_built_while_the_other_one_is_unknown(self):
+        for command in (["init", "-q"], ["commit", "-qm", "first", "--allow-empty"]):
+            subprocess.run(["git", "-C", self.folder, "-c", "user.name=A", "-c",
+                            "user.email=a@example", *command], check=True)
+        os.mkdir(self.path("baselines"))
+        build = ["--build", f"touch {self.path('built')}; false", "--built", "k.so"]
+        self.refuse("'nope' is neither", "HEAD", "nope", *build)
+        self.refuse("no baseline of case 'nope'", "HEAD", "baseline:nope", *build)
+        self.assertFalse(os.path.exists(self.path("built")))
+        self.refuse("cannot be built here", "HEAD", "HEAD", *build, status=4)
+        self.assertTrue(os.path.exists(self.path("built")))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -161,6 +161,20 @@ class Shards(FakeRuns):
                     if "--device " in c["reason"]}
         self.assertNotIn("all", commands)
 
+    def test_parts_sample_a_case_no_longer_than_the_whole_does(self):
+        """Each case would take more than is left for all of them beyond their eight rounds."""
+        self.accept()
+        widths = {name: 0.05 for name in IDS}
+
+        def later(run, *args):
+            path = self.path("budgets")
+            code, _, errors = run(*args, "--budget", "1000", widths=widths, budgets=path)
+            self.assertEqual(code, 0, errors)
+            budgets = [ms for _, ms in map(json.loads, read_file(path).splitlines()) if ms != 1000]
+            os.unlink(path)
+            return sum(budgets) / len(budgets)
+        self.assertAlmostEqual(later(self.run_all, 3) / later(self.run_gate), 1, delta=0.02)
+
     def test_the_baselines_of_all_parts_are_kept(self):
         code, document, errors = self.run_all(3, "--accept-new", library="old")
         self.assertEqual(code, 0, errors)

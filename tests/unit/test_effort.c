@@ -46,8 +46,8 @@ static double sum_ms(const struct effort *efforts, size_t n, double level)
 TEST(few_wishes_are_all_met)
 {
     const struct effort few[] = {{0.0012, 16, 1e6}, {0.0005, 16, 1e6}};
-    assert_near(effort_level(few, 0), MEASURE_HALF_WIDTH);
-    assert_near(effort_level(few, 2), MEASURE_HALF_WIDTH);
+    assert_near(effort_level(few, 0, EFFORT_POT_MS), MEASURE_HALF_WIDTH);
+    assert_near(effort_level(few, 2, EFFORT_POT_MS), MEASURE_HALF_WIDTH);
 }
 
 /* One wide case among many that are a little over: it gets nearly all. */
@@ -57,10 +57,13 @@ TEST(the_widest_come_first)
     for (size_t i = 0; i < 54; i++)
         efforts[i] = (struct effort){0.0015, 16, 1e6};
     efforts[17] = (struct effort){0.0045, 16, 1e6};
-    double level = effort_level(efforts, 54), sum = sum_ms(efforts, 54, level);
+    double level = effort_level(efforts, 54, EFFORT_POT_MS), sum = sum_ms(efforts, 54, level);
     assert_true(level > 0.0014 && level < 0.0016);
     assert_true(sum <= EFFORT_POT_MS && sum_ms(efforts, 54, level / 1.011) > EFFORT_POT_MS);
     assert_true(effort_wanted_ms(&efforts[17], level) > 0.6 * sum);
+    level = effort_level(efforts, 54, EFFORT_POT_MS / 2);
+    sum = sum_ms(efforts, 54, level);
+    assert_true(sum <= EFFORT_POT_MS / 2 && sum > 0.9 * EFFORT_POT_MS / 2);
 }
 
 TEST(the_pot_is_never_exceeded)
@@ -73,10 +76,10 @@ TEST(the_pot_is_never_exceeded)
             efforts[i] = (struct effort){(random >> 16) * 1e-6, 8 + (random >> 24),
                                          (random >> 12) % 5000000};
         }
-        double sum = sum_ms(efforts, 54, effort_level(efforts, 54));
+        double sum = sum_ms(efforts, 54, effort_level(efforts, 54, EFFORT_POT_MS));
         assert_true(sum > 0.9 * EFFORT_POT_MS && sum <= EFFORT_POT_MS);
     }
     for (size_t i = 0; i < 54; i++)
         efforts[i] = (struct effort){i % 2 ? INFINITY : NAN, 16, 1e6};
-    assert_near(sum_ms(efforts, 54, effort_level(efforts, 54)), 0);
+    assert_near(sum_ms(efforts, 54, effort_level(efforts, 54, EFFORT_POT_MS)), 0);
 }

@@ -169,6 +169,35 @@ TEST(unresolved_cases_are_named)
     cJSON_Delete(document);
 }
 
+static bool offers_accept(const cJSON *document)
+{
+    char *text = report_made(document, REPORT_TEXT, &report_plain);
+    char *page = report_made(document, REPORT_MARKDOWN, &report_plain);
+    bool offers = strstr(text, "gate baseline accept CASE --run 5a3b1e00");
+    assert_int_equal(offers, strstr(page, "`gate baseline accept CASE --run 5a3b1e00") != NULL);
+    free(text);
+    free(page);
+    return offers;
+}
+
+/* A slowdown against another library is no business of the baselines. */
+TEST(how_to_accept_a_slowdown_is_told_where_it_can_be)
+{
+    cJSON *document = report_sample(), *policy = cJSON_GetObjectItem(document, "policy");
+    assert_true(offers_accept(document));
+    cJSON_ReplaceItemInObject(policy, "against", cJSON_CreateString("merge-base"));
+    assert_false(offers_accept(document));
+    cJSON_DeleteItemFromObject(policy, "against");
+    assert_true(offers_accept(document));
+    for (int i = 0; i < 10; i++) {
+        cJSON *verdict = cJSON_GetObjectItem(sample_case(document, i), "verdict");
+        if (!strcmp(cJSON_GetStringValue(verdict), "regression"))
+            cJSON_SetValuestring(verdict, "pass");
+    }
+    assert_false(offers_accept(document));
+    cJSON_Delete(document);
+}
+
 TEST(policy_is_told)
 {
     cJSON *document = report_sample();
