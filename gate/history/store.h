@@ -116,7 +116,7 @@ struct store_run {
 
 /* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
 struct store_case {
-    int64_t track; /* names the case on this device model, see store_track() */
+    int64_t track; /* names the case on this device model */
     const char *id;
     const char *op;
     const char *dtype;

@@ -15,7 +15,7 @@
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/history/store.h"
+#include "gate/history/store_list.h"
 
 /* One answer in the making. */
 struct call {
@@ -99,6 +99,18 @@ bool read_limit(struct page *p, int64_t otherwise, int64_t max);
 bool page_takes(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
 /* list_rows_end() with the member `next`. */
 bool page_end(struct page *p);
+
+/* A list of store_list.h. `key` has a letter for each part of its rows' key: 's' a text, 'n' a
+ * number. With an empty one the list has no pages. */
+struct list_of {
+    const char *name;
+    enum store_list list;
+    int64_t usual, most; /* rows of a page */
+    const char *key;
+};
+/* Reads `limit` and `after`, and writes the answer. */
+enum gate_status put_list(struct call *c, const struct list_of *l,
+                          struct store_list_filter *filter);
 
 /* ---- parts of answers ---- */
 
