@@ -112,74 +112,6 @@ struct store_run {
     int n_vendor;
 };
 
-#define STORE_SPARK 24
-
-/* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
-struct store_case {
-    int64_t track; /* names the case on this device model */
-    const char *id;
-    const char *op;
-    const char *dtype;
-    const char *device_model;
-    int64_t n_runs; /* of any branch */
-    /* of the newest run of the branch that has the case; p50_ns is 0 when it was not timed */
-    int64_t time_ms;
-    const char *run_uuid;
-    const char *commit;
-    const char *branch;
-    const char *verdict;
-    double p50_ns, baseline_p50_ns, tflops,
-        ceiling; /* the baseline's as measured in that run, if it was */
-    const char *contract;
-    const char *reason; /* why the verdict */
-    double p50_lo_ns, p50_hi_ns;
-    double ratio, ratio_lo, ratio_hi; /* candidate over baseline; 0: no baseline */
-    double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
-    const char *peer;                 /* the fastest provider of that run, "" for none */
-    double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
-    double gbps, control_ns, rel_err, threshold;
-    /* p50 of the candidate's newest points in that contract and branch, oldest first */
-    int n_spark;
-    double spark_ns[STORE_SPARK];
-};
-
-enum store_case_sort {
-    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, those that an open alert calls
-                          slower, the others; by ratio, falling */
-    STORE_CASES_NAME,
-    STORE_CASES_P50,    /* longest first */
-    STORE_CASES_TIME,   /* newest first */
-    STORE_CASES_CHANGE, /* slowest first, as compared with the baseline */
-    STORE_CASES_VENDOR, /* the same, with the fastest other library */
-    STORE_CASES_CEILING /* lowest share first */
-};
-
-#define STORE_MAX_WORDS 8
-
-/* Filters are NULL for "any". */
-struct store_case_query {
-    const char *branch; /* "": of runs that name none */
-    const char *device_model;
-    const char *op;
-    const char *dtype;
-    const char *verdict;
-    const char *words[STORE_MAX_WORDS]; /* each is in the name of the case or of the device */
-    int n_words;
-    enum store_case_sort sort;
-    bool reversed; /* but those without the value stay last */
-    bool without_spark;
-    int64_t limit;
-    const char *after; /* the `next` of an earlier page, or NULL */
-};
-
-struct store_case_page {
-    int64_t n_peers;  /* cases with a vendor beside them, */
-    double peer_mean; /* and the geometric mean of their times over the fastest one's */
-    int64_t total;    /* that pass the filters */
-    int64_t counts[VERDICT_COUNT]; /* that pass those but the verdict's */
-    char next[64];                 /* "": this was the last page */
-};
-
 struct store_point {
     int64_t time_ms;
     const char *run_uuid;
@@ -236,7 +168,6 @@ struct store_state {
 };
 
 typedef bool (*store_run_fn)(void *context, const struct store_run *row);
-typedef bool (*store_case_fn)(void *context, const struct store_case *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_device_fn)(void *context, const struct store_device *row);
@@ -274,10 +205,6 @@ enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn 
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
                                 store_run_fn fn, void *context, int64_t *id,
                                 struct gate_error *err);
-/* A page of cases. GATE_USAGE when `after` is not one of ours. */
-enum gate_status store_cases(struct store *s, const struct store_case_query *query,
-                             store_case_fn fn, void *context, struct store_case_page *page,
-                             struct gate_error *err);
 /* Newest first, timed and verified points of one case on one device model. A baseline that was
  * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
  */

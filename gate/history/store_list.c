@@ -3,15 +3,13 @@
  * store_list.c: see store_list.h.
  *
  * The first character of a column's name may be a mark: "#case" is a part of the key (and "#" one
- * that is not shown), "-branch" is not shown, "*cases" is JSON.
+ * that is not shown), "-branch" is not shown, "*cases" is JSON, and "!verdict" the number of one.
  */
 #include "gate/history/store_list.h"
 
 #include <string.h>
 
 #include "gate/history/store_private.h"
-
-#define MAX_CELLS 16
 
 /* The statement, and those that an index makes faster where a device, or a case or a machine, is
  * given; SQL_READ_BEGIN: there is none. */
@@ -22,6 +20,7 @@ static const struct {
     [STORE_BASELINE_LOG] = {SQL_BASELINE_LOG, SQL_BASELINE_LOG_OF_DEVICE, SQL_BASELINE_LOG_OF_CASE},
     [STORE_CALIBRATIONS] = {SQL_CALIBRATIONS, SQL_CALIBRATIONS_OF_DEVICE,
                             SQL_CALIBRATIONS_OF_MACHINE},
+    [STORE_CASE] = {.all = SQL_CASE},
     [STORE_COVERAGE] = {.all = SQL_COVERAGE},
 };
 
@@ -42,8 +41,8 @@ static struct store_cell read_cell(struct query *q, int column)
 {
     const char *name = sqlite3_column_name(q->stmt, column);
     int type = sqlite3_column_type(q->stmt, column);
-    return (struct store_cell){
-        .name = name + (strchr("#-*", name[0]) != NULL),
+    struct store_cell cell = {
+        .name = name + (strchr("#-*!", name[0]) != NULL),
         .kind = type == SQLITE_NULL      ? STORE_NULL
                 : type == SQLITE_INTEGER ? STORE_INTEGER
                 : type == SQLITE_FLOAT   ? STORE_REAL
@@ -51,10 +50,23 @@ static struct store_cell read_cell(struct query *q, int column)
         .is_key = name[0] == '#',
         .is_hidden = name[0] == '-' || !strcmp(name, "#"),
         .is_json = name[0] == '*',
-        .integer = column_int(q, column),
-        .real = column_real(q, column),
+        .integer = type == SQLITE_INTEGER ? column_int(q, column) : 0,
+        .real = type == SQLITE_NULL || type == SQLITE_TEXT ? 0 : column_real(q, column),
         .text = type == SQLITE_TEXT ? column_text(q, column) : "",
     };
+    if (name[0] == '!' && type == SQLITE_INTEGER) {
+        cell.kind = STORE_TEXT;
+        cell.text = verdict_name((enum verdict)cell.integer);
+    }
+    return cell;
+}
+
+int store_read_cells(struct query *q, struct store_cell cells[STORE_MAX_CELLS])
+{
+    int n = sqlite3_column_count(q->stmt);
+    for (int i = 0; i < n; i++)
+        cells[i] = read_cell(q, i);
+    return n;
 }
 
 const struct store_cell *store_cell_of(const struct store_cell *cells, int n, const char *name)
@@ -70,10 +82,8 @@ const struct store_cell *store_cell_of(const struct store_cell *cells, int n, co
 static bool list_row(struct query *q, void *call)
 {
     const struct list_call *c = call;
-    struct store_cell cells[MAX_CELLS];
-    int n = sqlite3_column_count(q->stmt);
-    for (int i = 0; i < n; i++)
-        cells[i] = read_cell(q, i);
+    struct store_cell cells[STORE_MAX_CELLS];
+    int n = store_read_cells(q, cells);
     return c->fn(c->context, cells, n);
 }
 

@@ -15,6 +15,7 @@ enum store_list {
     STORE_BASELINE_LOG, /* runs that were compared with a newer baseline than before, newest first
                          */
     STORE_CALIBRATIONS, /* results of `gate calibrate`, newest first */
+    STORE_CASE,         /* one case with its newest result: only for store_list_names() */
     STORE_COVERAGE,     /* what the verification of candidates covered, by device and op */
 };
 

@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "gate/history/store.h"
+#include "gate/history/store_list.h"
 #include "gate/history/store_sql.h"
 
 struct store {
@@ -97,6 +97,10 @@ typedef bool (*store_row_fn)(struct query *q, void *call);
 /* Steps through the rows of a query whose values are bound, and ends it. */
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
+
+/* The cells of a row, as many as the statement has columns; see store_list.c for the names. */
+#define STORE_MAX_CELLS 32
+int store_read_cells(struct query *q, struct store_cell cells[STORE_MAX_CELLS]);
 
 /* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
 struct store_run store_read_run(struct query *q);

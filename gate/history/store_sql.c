@@ -141,13 +141,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "FROM device d CROSS JOIN track t ON t.device_id = d.id "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?1, t.branch) "
         "CROSS JOIN test_case c ON c.id = t.case_id WHERE ?2 IS NULL OR d.model = ?2",
-    /* ?1: track, ?2: branch or NULL */
+    /* ?1: track, ?2: branch or NULL; columns as store_list.c reads them */
     [SQL_CASE] =
-        "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, n.time_ms, r.uuid,"
-        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.baseline_p50_ns, n.tflops, n.ceiling,"
-        " r.contract, n.reason, n.p50_lo_ns, n.p50_hi_ns, n.ratio, n.ratio_lo, n.ratio_hi, n.peer,"
-        " n.peer_ratio, n.mde, n.gbps, n.control_ns, n.rel_err, n.threshold, n.series_id, t.id,"
-        " n.branch "
+        "SELECT c.name AS id, c.op AS op, c.dtype AS dtype, d.model AS device, t.n_runs AS runs,"
+        " n.time_ms AS time_ms, r.uuid AS run, v.commit_id AS 'commit',"
+        " nullif(n.branch, '') AS branch, r.contract AS contract, n.verdict AS '!verdict',"
+        " n.reason AS reason, n.p50_ns AS p50_ns, n.p50_lo_ns AS p50_lo_ns,"
+        " n.p50_hi_ns AS p50_hi_ns, n.baseline_p50_ns AS baseline_p50_ns, n.ratio AS ratio,"
+        " n.ratio_lo AS ratio_lo, n.ratio_hi AS ratio_hi, n.mde AS mde, n.tflops AS tflops,"
+        " n.ceiling AS ceiling, nullif(n.peer, '') AS peer, n.peer_ratio AS peer_ratio,"
+        " n.gbps AS gbps, n.control_ns AS control_ns, nullif(n.rel_err, 0) AS rel_err,"
+        " n.threshold AS threshold, n.ratio - 1 AS change,"
+        " (SELECT a.id FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"
+        "  AND a.state IN ('new', 'acknowledged') ORDER BY a.id DESC LIMIT 1) AS alert,"
+        " n.series_id AS '-series' "
         "FROM track t "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?2, t.branch) "
         "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "

@@ -127,8 +127,6 @@ const char *const store_sql_alerts[STORE_SQL_COUNT] = {
         "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
     [SQL_PUT_WRONG] =
         "INSERT INTO wrong (track_id, time_ms, run_id, reason) VALUES (?1, ?2, ?3, ?4)",
-    [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
-                       " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
     [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
     [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
 

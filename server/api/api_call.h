@@ -75,7 +75,8 @@ int64_t parse_count(const char *s);
 /* format=json|rows|csv, before anything is written. */
 bool read_format(struct call *c);
 /* columns=: the members of its rows that an answer is to have, of those of an empty row. */
-bool read_row_columns(struct call *c, void (*put_empty)(struct emit *e));
+typedef void (*put_empty_fn)(struct call *c, struct emit *e);
+bool read_row_columns(struct call *c, put_empty_fn put_empty);
 
 /*
  * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
@@ -108,6 +109,8 @@ struct list_of {
     int64_t usual, most; /* rows of a page */
     const char *key;
 };
+/* The members of a row, between emit_row_begin() and emit_row_end(). */
+void put_cells(struct emit *e, const struct store_cell *cells, int n);
 /* Reads `limit` and `after`, and writes the answer. */
 enum gate_status put_list(struct call *c, const struct list_of *l,
                           struct store_list_filter *filter);

@@ -28,8 +28,9 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_row_end(e);
 }
 
-static void put_empty_leader(struct emit *e)
+static void put_empty_leader(struct call *c, struct emit *e)
 {
+    (void)c;
     put_leader(e, &(struct store_leader){0});
 }
 
@@ -76,7 +77,7 @@ enum gate_status get_leaderboard(struct call *c)
                                                 leader_row, &page, &c->err);
     page_end(&page);
     if (list_lacks_header(c))
-        put_empty_leader(&c->emit);
+        put_empty_leader(c, &c->emit);
     list_close(c);
     return status;
 }

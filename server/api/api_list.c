@@ -29,27 +29,27 @@ bool read_format(struct call *c)
 }
 
 /* Is each name a member of a row? */
-static bool knows_columns(const struct emit *names, void (*put_empty)(struct emit *e))
+static bool knows_columns(struct call *c, put_empty_fn put_empty)
 {
     struct buf row;
     struct emit e;
     int n = 1;
-    for (const char *at = names->members; *at; at++)
+    for (const char *at = c->emit.members; *at; at++)
         n += *at == ',';
     buf_init(&row, MAX_EMPTY_ROW);
-    emit_init(&e, &row, names->form);
-    e.members = names->members;
-    put_empty(&e);
+    emit_init(&e, &row, c->emit.form);
+    e.members = c->emit.members;
+    put_empty(c, &e);
     bool known = e.n_kept == n;
     emit_release(&e);
     buf_release(&row);
     return known;
 }
 
-bool read_row_columns(struct call *c, void (*put_empty)(struct emit *e))
+bool read_row_columns(struct call *c, put_empty_fn put_empty)
 {
     c->emit.members = request_parameter(c->request, "columns");
-    if (!c->emit.members || knows_columns(&c->emit, put_empty))
+    if (!c->emit.members || knows_columns(c, put_empty))
         return true;
     reply_problem(c->reply, 400,
                   "The parameter 'columns' takes names of members of a row, each once, with commas "
@@ -137,17 +137,21 @@ static void put_cell(struct emit *e, const struct store_cell *cell)
         emit_string(e, cell->text);
 }
 
-static bool put_cells(void *context, const struct store_cell *cells, int n)
+void put_cells(struct emit *e, const struct store_cell *cells, int n)
 {
-    struct emit *e = context;
-    emit_row_begin(e);
     for (int i = 0; i < n; i++) {
         if (cells[i].is_hidden || (cells[i].is_json && e->form == EMIT_CSV))
             continue;
         emit_key(e, cells[i].name);
         put_cell(e, &cells[i]);
     }
-    emit_row_end(e);
+}
+
+static bool put_row(void *context, const struct store_cell *cells, int n)
+{
+    emit_row_begin(context);
+    put_cells(context, cells, n);
+    emit_row_end(context);
     return true;
 }
 
@@ -175,7 +179,7 @@ static bool cells_row(void *context, const struct store_cell *cells, int n)
     if (p->n++ == p->limit)
         return false;
     write_key(p, cells, n);
-    return put_cells(&p->call->emit, cells, n);
+    return put_row(&p->call->emit, cells, n);
 }
 
 /* The parts of `after` are kept in `text`. */
@@ -209,7 +213,7 @@ enum gate_status put_list(struct call *c, const struct list_of *l, struct store_
     else
         list_rows_end(c);
     if (list_lacks_header(c))
-        store_list_names(c->store, l->list, put_cells, &c->emit);
+        store_list_names(c->store, l->list, put_row, &c->emit);
     list_close(c);
     return status;
 }
