@@ -130,8 +130,7 @@ const char *const store_sql_alerts[STORE_SQL_COUNT] = {
     [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
     [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
 
-    [SQL_WATCH_MARK] = "SELECT run_id, track_id, (SELECT max(id) FROM run) FROM watch "
-                       "WHERE only = 1",
+    [SQL_WATCH_MARK] = "SELECT run_id, track_id FROM watch WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
     /* the series of a wrong result is the candidate's last one on the branch */
     [SQL_WATCH_NEXT] =

@@ -3,10 +3,11 @@
  * api_call.h: one call of the API: what handlers (api_<topic>.c) share, and the handlers
  * themselves.
  *
- * A topic is a file of handlers and one row each in http/routes.c. A handler reads its
- * parameters by take_*(), which write the problem themselves and return false; then the handler
- * returns GATE_OK, because the request was answered. Any other status means that the store could
- * not be read, and c->err says why. All that a handler reads is of one state of the store.
+ * A topic is one file of handlers. Each handler has a row in http/routes.c. It reads its parameters
+ * with read_*(). Those functions write the problem and return false for a bad parameter; the
+ * handler then returns GATE_OK, because the request has its answer. Any other status means that the
+ * store could not be read, and c->err says why. A handler reads everything from one state of the
+ * store.
  */
 #ifndef SERVER_API_API_CALL_H
 #define SERVER_API_API_CALL_H
@@ -97,7 +98,7 @@ struct page {
 };
 bool read_limit(struct page *p, int64_t otherwise, int64_t max);
 /* Is there room for the row of this key? */
-bool page_takes(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
+bool page_has_room(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
 /* list_rows_end() with the member `next`. */
 bool page_end(struct page *p);
 

@@ -37,8 +37,8 @@ static void put_empty_leader(struct call *c, struct emit *e)
 static bool leader_row(void *context, const struct store_leader *row)
 {
     struct page *p = context;
-    if (!page_takes(p, "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model, row->p50_ps,
-                    row->provider))
+    if (!page_has_room(p, "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model, row->p50_ps,
+                       row->provider))
         return false;
     put_leader(&p->call->emit, row);
     return true;

@@ -79,7 +79,7 @@ bool read_limit(struct page *p, int64_t otherwise, int64_t max)
     return read_number(p->call, "limit", otherwise, 1, max, &p->limit);
 }
 
-bool page_takes(struct page *p, const char *key, ...)
+bool page_has_room(struct page *p, const char *key, ...)
 {
     va_list args;
     if (p->n++ == p->limit)
@@ -92,10 +92,10 @@ bool page_takes(struct page *p, const char *key, ...)
 
 bool page_end(struct page *p)
 {
-    bool takes_members = list_rows_end(p->call);
-    if (takes_members)
+    bool has_members = list_rows_end(p->call);
+    if (has_members)
         emit_known_string(&p->call->emit, "next", p->n > p->limit ? p->next : "");
-    return takes_members;
+    return has_members;
 }
 
 bool list_lacks_header(struct call *c)
