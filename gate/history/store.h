@@ -2,11 +2,11 @@
 /*
  * store.h: the history, one SQLite file.
  *
- * `gate` and `gate-server` both write it, one process at a time; readers go on beside that (WAL). A
- * run is stored whole in one transaction or not at all. The run document is kept as it came, and
- * its numbers again in columns that the queries need. Every row handed to a callback is valid
- * during that call only, and the callback must not use the same store. A callback that returns
- * false ends the query, which then succeeds.
+ * Both `gate` and `gate-server` write to it, one process at a time; readers do not wait for a
+ * writer (WAL). A run is stored in one transaction, whole or not at all. The store keeps the run
+ * document as it came, and its numbers a second time, in the columns that queries need. A row that
+ * a callback receives is valid only during that call. The callback must not use the same store.
+ * When it returns false, the query ends and succeeds.
  */
 #ifndef GATE_HISTORY_STORE_H
 #define GATE_HISTORY_STORE_H
@@ -42,7 +42,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
 
-/* How much of the file it may keep in memory; SQLite's default is 2 MB. */
+/* Sets how many bytes of the file SQLite may keep in memory; its default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);
 
 struct document; /* gate/document/document.h */
@@ -79,11 +79,11 @@ enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
 void store_batch_rollback(struct store *s); /* nothing to undo is fine */
 
 /*
- * SQLite moves a long WAL into the file within the commit that made it long, which then takes
- * several times as long though it is durable before. After store_defer_checkpoints() it does not:
- * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
- * more. It is quick where there is nothing to do. `is_busy`: others wait to be written, so the log
- * may become longer first; a page that several of them write is moved once.
+ * When the WAL becomes long, SQLite moves it into the file during the commit. That commit takes
+ * several times as long, although its data is durable before. store_defer_checkpoints() turns this
+ * off. The caller then calls store_checkpoint() after its commits, outside of a batch, when nobody
+ * waits for them. The call is quick when there is nothing to move. `is_busy`: more writes wait, so
+ * the WAL may become longer first; a page that several of them change is then moved once.
  */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
@@ -220,13 +220,14 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
  * least 4 characters will do). */
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
                                 void *context, struct gate_error *err);
-/* All documents, oldest first. */
-/* Its run's id, and how long it is, inflated and as it lies there: deflated, as zlib does it. */
+/* The id of a run, and the length of its document: inflated, and as it is stored (zlib). */
 enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
                                      size_t *n_bytes, size_t *n_packed, struct gate_error *err);
-/* n bytes of it as it lies there, from `at` on. GATE_IO when it has not n_packed bytes any more. */
+/* Reads n bytes of the stored (deflated) document from `at` on. GATE_IO when the document no longer
+ * has n_packed bytes. */
 enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
                                       void *out, size_t n, struct gate_error *err);
+/* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
 /* The device models that have runs of the branch (NULL: any), the one with the newest first. */
@@ -237,14 +238,15 @@ enum gate_status store_epochs(struct store *s, const char *device_model, store_e
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
-/* Was anything that was read since the last call written after what was read before it? True the
- * first time. Costs no look at the file. */
+/* True when this connection has read newer data since the last call than before it, and on the
+ * first call. Does not read the file. */
 bool store_saw_news(struct store *s);
 
-/* How often this process has committed something to any store: another number, another state. */
+/* How many commits this process has made to any store. While it is the same, this process has
+ * changed nothing. */
 uint64_t store_n_commits(void);
 
-/* What is read between the two is of one state. */
+/* Everything that is read between the two calls is of one state of the store. */
 enum gate_status store_read_begin(struct store *s, struct gate_error *err);
 void store_read_end(struct store *s);
 
