@@ -17,6 +17,7 @@
 #include "gate/baseline/origin.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/decide/decide_bounds.h"
+#include "gate/history/store_cases.h"
 #include "gate/library/machine_code.h"
 #include "gate/report/report_units.h"
 
@@ -46,14 +47,17 @@ struct run_search {
     char run_uuid[64];
 };
 
-static bool note_model(void *context, const struct store_case *row)
+static bool note_model(void *context, const struct store_cell *row, int n,
+                       const struct store_spark *spark)
 {
     struct run_search *s = context;
-    if (strcmp(row->id, s->request->cases) == 0) {
-        buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", row->device_model);
-        snprintf(s->model, sizeof(s->model), "%s", row->device_model);
-        snprintf(s->newest, sizeof(s->newest), "%s", row->run_uuid);
-        snprintf(s->verdict, sizeof(s->verdict), "%s", row->verdict);
+    const char *model = store_cell_of(row, n, "device")->text;
+    (void)spark;
+    if (strcmp(store_cell_of(row, n, "id")->text, s->request->cases) == 0) {
+        buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", model);
+        snprintf(s->model, sizeof(s->model), "%s", model);
+        snprintf(s->newest, sizeof(s->newest), "%s", store_cell_of(row, n, "run")->text);
+        snprintf(s->verdict, sizeof(s->verdict), "%s", store_cell_of(row, n, "verdict")->text);
     }
     return true;
 }

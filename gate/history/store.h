@@ -2,11 +2,11 @@
 /*
  * store.h: the history, one SQLite file.
  *
- * `gate` and `gate-server` both write it, one process at a time; readers go on beside that (WAL). A
- * run is stored whole in one transaction or not at all. The run document is kept as it came, and
- * its numbers again in columns that the queries need. Every row handed to a callback is valid
- * during that call only, and the callback must not use the same store. A callback that returns
- * false ends the query, which then succeeds.
+ * Both `gate` and `gate-server` write to it, one process at a time; readers do not wait for a
+ * writer (WAL). A run is stored in one transaction, whole or not at all. The store keeps the run
+ * document as it came, and its numbers a second time, in the columns that queries need. A row that
+ * a callback receives is valid only during that call. The callback must not use the same store.
+ * When it returns false, the query ends and succeeds.
  */
 #ifndef GATE_HISTORY_STORE_H
 #define GATE_HISTORY_STORE_H
@@ -42,7 +42,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
 
-/* How much of the file it may keep in memory; SQLite's default is 2 MB. */
+/* Sets how many bytes of the file SQLite may keep in memory; its default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);
 
 struct document; /* gate/document/document.h */
@@ -79,11 +79,11 @@ enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
 void store_batch_rollback(struct store *s); /* nothing to undo is fine */
 
 /*
- * SQLite moves a long WAL into the file within the commit that made it long, which then takes
- * several times as long though it is durable before. After store_defer_checkpoints() it does not:
- * store_checkpoint() is to be called after commits, in no batch, when nobody waits for them any
- * more. It is quick where there is nothing to do. `is_busy`: others wait to be written, so the log
- * may become longer first; a page that several of them write is moved once.
+ * When the WAL becomes long, SQLite moves it into the file during the commit. That commit takes
+ * several times as long, although its data is durable before. store_defer_checkpoints() turns this
+ * off. The caller then calls store_checkpoint() after its commits, outside of a batch, when nobody
+ * waits for them. The call is quick when there is nothing to move. `is_busy`: more writes wait, so
+ * the WAL may become longer first; a page that several of them change is then moved once.
  */
 void store_defer_checkpoints(struct store *s);
 enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
@@ -110,74 +110,6 @@ struct store_run {
     double control_drift;   /* -1: not known */
     double vendor_ratio;    /* time over that of the best vendor, the same of n_vendor cases */
     int n_vendor;
-};
-
-#define STORE_SPARK 24
-
-/* A case on a device model, with its newest result. Numbers are 0 where they are not known. */
-struct store_case {
-    int64_t track; /* names the case on this device model, see store_track() */
-    const char *id;
-    const char *op;
-    const char *dtype;
-    const char *device_model;
-    int64_t n_runs; /* of any branch */
-    /* of the newest run of the branch that has the case; p50_ns is 0 when it was not timed */
-    int64_t time_ms;
-    const char *run_uuid;
-    const char *commit;
-    const char *branch;
-    const char *verdict;
-    double p50_ns, baseline_p50_ns, tflops,
-        ceiling; /* the baseline's as measured in that run, if it was */
-    const char *contract;
-    const char *reason; /* why the verdict */
-    double p50_lo_ns, p50_hi_ns;
-    double ratio, ratio_lo, ratio_hi; /* candidate over baseline; 0: no baseline */
-    double mde;                       /* minimum detectable effect, 0.005 is 0.5 %; 0: not known */
-    const char *peer;                 /* the fastest provider of that run, "" for none */
-    double peer_ratio;                /* p50 over that provider's, paired where it was; 0: none */
-    double gbps, control_ns, rel_err, threshold;
-    /* p50 of the candidate's newest points in that contract and branch, oldest first */
-    int n_spark;
-    double spark_ns[STORE_SPARK];
-};
-
-enum store_case_sort {
-    STORE_CASES_WORST, /* wrong, regression, environment, no-verdict, those that an open alert calls
-                          slower, the others; by ratio, falling */
-    STORE_CASES_NAME,
-    STORE_CASES_P50,    /* longest first */
-    STORE_CASES_TIME,   /* newest first */
-    STORE_CASES_CHANGE, /* slowest first, as compared with the baseline */
-    STORE_CASES_VENDOR, /* the same, with the fastest other library */
-    STORE_CASES_CEILING /* lowest share first */
-};
-
-#define STORE_MAX_WORDS 8
-
-/* Filters are NULL for "any". */
-struct store_case_query {
-    const char *branch; /* "": of runs that name none */
-    const char *device_model;
-    const char *op;
-    const char *dtype;
-    const char *verdict;
-    const char *words[STORE_MAX_WORDS]; /* each is in the name of the case or of the device */
-    int n_words;
-    enum store_case_sort sort;
-    bool reversed; /* but those without the value stay last */
-    bool without_spark;
-    int64_t limit;
-    const char *after; /* the `next` of an earlier page, or NULL */
-};
-
-struct store_case_page {
-    int64_t n_peers;  /* cases with a vendor beside them, */
-    double peer_mean; /* and the geometric mean of their times over the fastest one's */
-    int64_t total;    /* that pass the filters */
-    int64_t counts[VERDICT_COUNT]; /* that pass those but the verdict's */
-    char next[64];                 /* "": this was the last page */
 };
 
 struct store_point {
@@ -236,7 +168,6 @@ struct store_state {
 };
 
 typedef bool (*store_run_fn)(void *context, const struct store_run *row);
-typedef bool (*store_case_fn)(void *context, const struct store_case *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_device_fn)(void *context, const struct store_device *row);
@@ -274,10 +205,6 @@ enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn 
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
                                 store_run_fn fn, void *context, int64_t *id,
                                 struct gate_error *err);
-/* A page of cases. GATE_USAGE when `after` is not one of ours. */
-enum gate_status store_cases(struct store *s, const struct store_case_query *query,
-                             store_case_fn fn, void *context, struct store_case_page *page,
-                             struct gate_error *err);
 /* Newest first, timed and verified points of one case on one device model. A baseline that was
  * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
  */
@@ -293,13 +220,14 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
  * least 4 characters will do). */
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
                                 void *context, struct gate_error *err);
-/* All documents, oldest first. */
-/* Its run's id, and how long it is, inflated and as it lies there: deflated, as zlib does it. */
+/* The id of a run, and the length of its document: inflated, and as it is stored (zlib). */
 enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
                                      size_t *n_bytes, size_t *n_packed, struct gate_error *err);
-/* n bytes of it as it lies there, from `at` on. GATE_IO when it has not n_packed bytes any more. */
+/* Reads n bytes of the stored (deflated) document from `at` on. GATE_IO when the document no longer
+ * has n_packed bytes. */
 enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
                                       void *out, size_t n, struct gate_error *err);
+/* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
 /* The device models that have runs of the branch (NULL: any), the one with the newest first. */
@@ -310,14 +238,15 @@ enum gate_status store_epochs(struct store *s, const char *device_model, store_e
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
-/* Was anything that was read since the last call written after what was read before it? True the
- * first time. Costs no look at the file. */
+/* True when this connection has read newer data since the last call than before it, and on the
+ * first call. Does not read the file. */
 bool store_saw_news(struct store *s);
 
-/* How often this process has committed something to any store: another number, another state. */
+/* How many commits this process has made to any store. While it is the same, this process has
+ * changed nothing. */
 uint64_t store_n_commits(void);
 
-/* What is read between the two is of one state. */
+/* Everything that is read between the two calls is of one state of the store. */
 enum gate_status store_read_begin(struct store *s, struct gate_error *err);
 void store_read_end(struct store *s);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_cases.c: the cases with their newest results, filtered, sorted and in pages; see store.h.
+ * store_cases.c: the cases with their newest results, filtered, sorted and in pages; see
+ * store_cases.h.
  *
  * The tracks are read whole, because they are counted by verdict too, but only the columns that
  * the order needs; the rest is read for the rows of the page. A page begins behind the key of the
  * last row of the page before, so that results which come in between neither repeat nor hide a
  * case.
  */
+#include "gate/history/store_cases.h"
 #include "gate/history/store_private.h"
 
 #include <errno.h>
@@ -297,62 +299,33 @@ struct one_case {
 /* Newest first; they are put in from the end. */
 static bool spark_row(struct query *q, void *call)
 {
-    struct store_case *row = call;
-    row->spark_ns[STORE_SPARK - ++row->n_spark] = (double)column_int(q, 0) / 1e3;
-    return row->n_spark < STORE_SPARK;
+    struct store_spark *spark = call;
+    spark->ns[STORE_SPARK - ++spark->n] = (double)column_int(q, 0) / 1e3;
+    return spark->n < STORE_SPARK;
 }
 
 static enum gate_status read_spark(const struct one_case *c, int64_t series_id,
-                                   struct store_case *row)
+                                   struct store_spark *spark)
 {
     struct query q = query_begin(c->store, SQL_NEWEST_POINTS);
     bind_int(&q, series_id);
     bind_text_or_null(&q, c->query->branch);
     bind_int(&q, STORE_SPARK);
     bind_int(&q, SPARK_READ);
-    enum gate_status status = store_each_row(c->store, &q, spark_row, row, c->err);
-    memmove(row->spark_ns, row->spark_ns + STORE_SPARK - row->n_spark,
-            (size_t)row->n_spark * sizeof row->spark_ns[0]);
+    enum gate_status status = store_each_row(c->store, &q, spark_row, spark, c->err);
+    memmove(spark->ns, spark->ns + STORE_SPARK - spark->n, (size_t)spark->n * sizeof spark->ns[0]);
     return status;
 }
 
 static bool case_row(struct query *q, void *call)
 {
     struct one_case *c = call;
-    struct store_case row = {
-        .id = column_text(q, 0),
-        .op = column_text(q, 1),
-        .dtype = column_text(q, 2),
-        .device_model = column_text(q, 3),
-        .n_runs = column_int(q, 4),
-        .time_ms = column_int(q, 5),
-        .run_uuid = column_text(q, 6),
-        .commit = column_text(q, 7),
-        .verdict = verdict_name((enum verdict)column_int(q, 8)),
-        .p50_ns = column_real(q, 9),
-        .baseline_p50_ns = column_real(q, 10),
-        .tflops = column_real(q, 11),
-        .ceiling = column_real(q, 12),
-        .contract = column_text(q, 13),
-        .reason = column_text(q, 14),
-        .p50_lo_ns = column_real(q, 15),
-        .p50_hi_ns = column_real(q, 16),
-        .ratio = column_real(q, 17),
-        .ratio_lo = column_real(q, 18),
-        .ratio_hi = column_real(q, 19),
-        .peer = column_text(q, 20),
-        .peer_ratio = column_real(q, 21),
-        .mde = column_real(q, 22),
-        .gbps = column_real(q, 23),
-        .control_ns = column_real(q, 24),
-        .rel_err = column_real(q, 25),
-        .threshold = column_real(q, 26),
-        .track = column_int(q, 28),
-        .branch = column_text(q, 29),
-    };
+    struct store_spark spark = {.n = 0};
+    struct store_cell cells[STORE_MAX_CELLS];
+    int n = store_read_cells(q, cells);
     if (!c->query->without_spark)
-        c->status = read_spark(c, column_int(q, 27), &row);
-    c->go_on = !c->status && c->fn(c->context, &row);
+        c->status = read_spark(c, store_cell_of(cells, n, "series")->integer, &spark);
+    c->go_on = !c->status && c->fn(c->context, cells, n, &spark);
     return false;
 }
 

@@ -67,11 +67,3 @@ enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t lim
     bind_int(&q, limit);
     return store_each_row(s, &q, wrong_row, &call, err);
 }
-
-enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
-                                  struct gate_error *err)
-{
-    struct query q = query_begin(s, SQL_OPEN_ALERT);
-    bind_int(&q, track);
-    return store_find_id(s, &q, id, err);
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_change.h: where trends changed, by the alerts (watch.h), and which of these are open.
+ * store_change.h: where trends changed, by the alerts (watch.h).
  */
 #ifndef GATE_HISTORY_STORE_CHANGE_H
 #define GATE_HISTORY_STORE_CHANGE_H
@@ -37,8 +37,4 @@ typedef bool (*store_wrong_fn)(void *context, const struct store_wrong *row);
 /* Of one track, newest first. */
 enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t limit,
                                      store_wrong_fn fn, void *context, struct gate_error *err);
-/* The open alert of a track, 0: there is none. */
-enum gate_status store_open_alert(struct store *s, int64_t track, int64_t *id,
-                                  struct gate_error *err);
-
 #endif

@@ -99,34 +99,17 @@ void store_packed_release(struct store_packed *p)
     *p = (struct store_packed){0};
 }
 
-/* Inflates into `out`, at most n_bytes; true when that is just what there was. */
-static bool inflate_all(z_stream *z, size_t n_bytes, struct buf *out)
-{
-    unsigned char chunk[16384];
-    int rc;
-    size_t n = 0;
-    do {
-        z->next_out = chunk;
-        z->avail_out = sizeof chunk;
-        rc = inflate(z, Z_NO_FLUSH);
-        size_t got = sizeof chunk - z->avail_out;
-        if (got > n_bytes - n)
-            return false;
-        buf_append(out, chunk, got);
-        n += got;
-    } while (rc == Z_OK);
-    return rc == Z_STREAM_END && n == n_bytes && z->avail_in == 0;
-}
-
 enum gate_status store_unpack(const void *bytes, size_t len, size_t n_bytes, struct buf *out,
                               struct gate_error *err)
 {
-    z_stream z = {.next_in = bytes, .avail_in = (uInt)len};
-    if (len > STORE_MAX_DOCUMENT || inflateInit(&z) != Z_OK)
+    uLong n_read = len;
+    uLongf n_written = n_bytes;
+    char *room = n_bytes <= STORE_MAX_DOCUMENT ? buf_room(out, n_bytes) : NULL;
+    if (!room)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    bool good = inflate_all(&z, n_bytes, out);
-    inflateEnd(&z);
-    if (!good)
+    if (uncompress2((Bytef *)room, &n_written, bytes, &n_read) != Z_OK || n_written != n_bytes ||
+        n_read != len)
         return gate_fail(err, GATE_IO, "a stored document is damaged: it cannot be unpacked");
-    return out->failed ? gate_fail(err, GATE_INTERNAL, "out of memory") : GATE_OK;
+    buf_used(out, n_bytes);
+    return GATE_OK;
 }

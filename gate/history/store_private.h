@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "gate/history/store.h"
+#include "gate/history/store_list.h"
 #include "gate/history/store_sql.h"
 
 struct store {
@@ -91,12 +91,16 @@ static inline double column_real(struct query *q, int column) /* 0.0 for NULL */
     return sqlite3_column_double(q->stmt, column);
 }
 
-/* Tells the caller of one row; false ends the query. */
+/* Receives one row; false ends the query. */
 typedef bool (*store_row_fn)(struct query *q, void *call);
 
 /* Steps through the rows of a query whose values are bound, and ends it. */
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
+
+/* The cells of a row, as many as the statement has columns; see store_list.c for the names. */
+#define STORE_MAX_CELLS 32
+int store_read_cells(struct query *q, struct store_cell cells[STORE_MAX_CELLS]);
 
 /* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
 struct store_run store_read_run(struct query *q);
@@ -105,9 +109,10 @@ struct store_run store_read_run(struct query *q);
 enum gate_status store_check_limit(int64_t limit, struct gate_error *err);
 
 /*
- * Ends a statement that writes: without a row; one that makes a row, whose id it tells; one that
- * makes a row or changes it, and says RETURNING id. (With RETURNING in a plain INSERT, SQLite would
- * plan a search for rows that point at the new one.)
+ * Run a statement that writes, and end it. store_finish() is for one without a result,
+ * store_finish_new() for a plain INSERT, whose new id it returns, and store_finish_id() for one
+ * with RETURNING id. (With RETURNING in a plain INSERT, SQLite would plan a search for rows that
+ * refer to the new one.)
  */
 enum gate_status store_finish(struct store *s, struct query *q, struct gate_error *err);
 enum gate_status store_finish_new(struct store *s, struct query *q, int64_t *id,
@@ -119,8 +124,8 @@ enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
                                struct gate_error *err);
 
 /*
- * Within a write that changes what some query answers: makes store_state() another one. A run that
- * is stored has done so.
+ * Changes store_state(). Call it in each write that changes the answer of a query. Storing a run
+ * calls it already.
  */
 enum gate_status store_touch(struct store *s, struct gate_error *err);
 

@@ -35,29 +35,46 @@
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 
-/* A run of the commit of baseline `g`, for its subject and author: NULLs where there is none. */
-#define BASELINE_SUBJECT "coalesce(w.subject, ''), coalesce(w.author, '') "
+/* The commit of baseline `g`, and a run of it for the subject and the author. */
+#define BASELINE_SUBJECT                                                                           \
+    "nullif(g.commit_id, '') AS 'commit', nullif(w.subject, '') AS subject,"                       \
+    " nullif(w.author, '') AS author"
 #define BASELINE_COMMIT                                                                            \
     "LEFT JOIN run w ON w.id = (SELECT n.id FROM run n WHERE n.revision_id ="                      \
     "  (SELECT o.id FROM revision o WHERE o.commit_id = g.commit_id) ORDER BY n.time_ms LIMIT 1) "
+/* A part of the key before the first row; it comes as text, or as NULL for the start. */
+#define NUMBER(parameter, start) "CAST(coalesce(" parameter ", " start ") AS INTEGER)"
+#define NEWEST "9223372036854775807"
+/* :after: an id */
 #define BASELINE_LOG(first)                                                                        \
-    "SELECT g.id, c.name, d.model, r.time_ms, r.uuid, g.from_ns, g.to_ns, g.commit_id, g.kind, "   \
-    "r.branch, " BASELINE_SUBJECT "FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "       \
+    "SELECT g.id AS '#', c.name AS 'case', d.model AS device, r.time_ms AS time_ms, r.uuid AS "    \
+    "run,"                                                                                         \
+    " g.from_ns AS from_ns, g.to_ns AS to_ns, " BASELINE_SUBJECT ", g.kind AS kind, "              \
+    "r.branch AS '-branch' FROM baseline_log g CROSS JOIN run r ON r.id = g.run_id "               \
     "CROSS JOIN device d ON d.id = g.device_id CROSS JOIN track t ON t.id = g.track_id "           \
     "CROSS JOIN test_case c ON c.id = t.case_id " BASELINE_COMMIT "WHERE " first                   \
-    " g.id < ?1 ORDER BY g.id DESC LIMIT ?2"
+    " g.id < " NUMBER(":after", NEWEST) " ORDER BY g.id DESC LIMIT :limit"
 
-/* ?1: limit, ?2 ?3: the key before the first row */
 /* A sum that a double holds, whatever documents say. */
 #define ADD(column) " " column " = min(9007199254740991, " column " + excluded." column ")"
 
+/* :after :after2: time and id */
 #define CALIBRATIONS(first)                                                                        \
-    "SELECT b.run_id, r.uuid, b.time_ms, d.model, coalesce(v.commit_id, ''), r.contract, "         \
-    "b.threshold, b.processes, r.host, coalesce(m.gpu, ''), coalesce(m.name, ''), r.subject, "     \
-    "r.author "                                                                                    \
+    "SELECT r.uuid AS run, b.time_ms AS '#time_ms', b.run_id AS '#', d.model AS device,"           \
+    " nullif(r.host, '') AS host, nullif(m.gpu, '') AS gpu, m.name AS machine,"                    \
+    " v.commit_id AS 'commit', nullif(r.subject, '') AS subject, nullif(r.author, '') AS author,"  \
+    " r.contract AS contract, b.threshold AS threshold, b.processes AS processes,"                 \
+    " (SELECT json_group_array(json_object('id', k.name, 'mde', k.mde,"                            \
+    "   'resolved', json(iif(k.resolved, 'true', 'false')), 'injected', json((SELECT"              \
+    "    json_group_array(json_object('share', i.share, 'decisions', i.decisions, 'red', i.red,"   \
+    "     'pass', i.pass, 'no_verdict', i.no_verdict)) FROM (SELECT * FROM injected j"             \
+    "     WHERE j.run_id = k.run_id AND j.place = k.place ORDER BY j.step) i)))) FROM"             \
+    "   (SELECT * FROM calibrated l WHERE l.run_id = b.run_id ORDER BY l.place) k) AS '*cases' "   \
     "FROM calibration b CROSS JOIN run r ON r.id = b.run_id " RUN_TABLES "WHERE " first            \
-    " (b.time_ms, b.run_id) < (?2, ?3) AND (?4 IS NULL OR d.model = ?4) ORDER BY b.time_ms DESC, " \
-    "b.run_id DESC LIMIT ?1"
+    " (b.time_ms, b.run_id) < (" NUMBER(":after", NEWEST) ", " NUMBER(                             \
+        ":after2", "0") ")"                                                                        \
+                        " AND (:device IS NULL OR d.model = :device)"                              \
+                        " ORDER BY b.time_ms DESC, b.run_id DESC LIMIT :limit"
 
 #define TOKEN_COLUMNS "id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms"
 
@@ -124,13 +141,20 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "FROM device d CROSS JOIN track t ON t.device_id = d.id "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?1, t.branch) "
         "CROSS JOIN test_case c ON c.id = t.case_id WHERE ?2 IS NULL OR d.model = ?2",
-    /* ?1: track, ?2: branch or NULL */
+    /* ?1: track, ?2: branch or NULL; columns as store_list.c reads them */
     [SQL_CASE] =
-        "SELECT c.name, c.op, c.dtype, d.model, t.n_runs, n.time_ms, r.uuid,"
-        " coalesce(v.commit_id, ''), n.verdict, n.p50_ns, n.baseline_p50_ns, n.tflops, n.ceiling,"
-        " r.contract, n.reason, n.p50_lo_ns, n.p50_hi_ns, n.ratio, n.ratio_lo, n.ratio_hi, n.peer,"
-        " n.peer_ratio, n.mde, n.gbps, n.control_ns, n.rel_err, n.threshold, n.series_id, t.id,"
-        " n.branch "
+        "SELECT c.name AS id, c.op AS op, c.dtype AS dtype, d.model AS device, t.n_runs AS runs,"
+        " n.time_ms AS time_ms, r.uuid AS run, v.commit_id AS 'commit',"
+        " nullif(n.branch, '') AS branch, r.contract AS contract, n.verdict AS '!verdict',"
+        " n.reason AS reason, n.p50_ns AS p50_ns, n.p50_lo_ns AS p50_lo_ns,"
+        " n.p50_hi_ns AS p50_hi_ns, n.baseline_p50_ns AS baseline_p50_ns, n.ratio AS ratio,"
+        " n.ratio_lo AS ratio_lo, n.ratio_hi AS ratio_hi, n.mde AS mde, n.tflops AS tflops,"
+        " n.ceiling AS ceiling, nullif(n.peer, '') AS peer, n.peer_ratio AS peer_ratio,"
+        " n.gbps AS gbps, n.control_ns AS control_ns, nullif(n.rel_err, 0) AS rel_err,"
+        " n.threshold AS threshold, n.ratio - 1 AS change,"
+        " (SELECT a.id FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id"
+        "  AND a.state IN ('new', 'acknowledged') ORDER BY a.id DESC LIMIT 1) AS alert,"
+        " n.series_id AS '-series' "
         "FROM track t "
         "CROSS JOIN newest_result n ON n.track_id = t.id AND n.branch = coalesce(?2, t.branch) "
         "CROSS JOIN test_case c ON c.id = t.case_id CROSS JOIN device d ON d.id = t.device_id "
@@ -161,9 +185,6 @@ const char *const store_sql[STORE_SQL_COUNT] = {
                   "WHERE c.name = ?1 AND d.model = ?2 AND (?3 IS NULL OR s.provider = ?3) "
                   "ORDER BY p.time_ms DESC, p.run_id DESC, p.arm LIMIT ?4",
 
-    [SQL_TRACK] = "SELECT t.id FROM test_case c CROSS JOIN device d "
-                  "CROSS JOIN track t ON t.case_id = c.id AND t.device_id = d.id "
-                  "WHERE c.name = ?1 AND d.model = ?2",
     /*
      * ?1: case, ?2: device model, ?3: provider or NULL, ?4: contract or NULL. A row for each
      * series, or one with none, and the role of its newest point; and what there is to be asked
@@ -250,27 +271,31 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "WHERE r.revision_id = ?3 AND r.time_ms <= ?4 AND p.role = 0 AND p.baseline_ms = ?2"
         " AND e.ratio > 0 AND e.ratio_lo > 0 AND e.ratio_hi > 0 "
         "ORDER BY r.time_ms DESC LIMIT 1",
-    /* ?1: device model or NULL, ?2: limit, ?3 ?4: the key before the first row, or NULL */
+    /* Statements of lists: see store_list.c for the names of their columns and parameters. */
     [SQL_BASELINES] =
-        "SELECT c.name, d.model, r.contract, g.p50_ns, g.commit_id, g.stored_ms, r.epoch,"
-        " r.uuid, " BASELINE_SUBJECT "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
+        "SELECT c.name AS '#case', d.model AS '#device', r.contract AS contract,"
+        " g.p50_ns AS p50_ns, " BASELINE_SUBJECT ", g.stored_ms AS time_ms,"
+        " nullif(r.epoch, '') AS epoch, r.uuid AS run "
+        "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
         "CROSS JOIN baseline g ON g.track_id = t.id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN run r ON r.id = g.run_id " BASELINE_COMMIT
-        "WHERE (?1 IS NULL OR d.model = ?1) AND c.name >= coalesce(?3, '')"
-        " AND (?3 IS NULL OR (c.name, d.model) > (?3, ?4)) "
-        "ORDER BY c.name, d.model LIMIT ?2",
-    /* ?1: the id before the first row, ?2: limit */
+        "WHERE (:device IS NULL OR d.model = :device) AND c.name >= coalesce(:after, '')"
+        " AND (:after IS NULL OR (c.name, d.model) > (:after, :after2)) "
+        "ORDER BY c.name, d.model LIMIT :limit",
     [SQL_BASELINE_LOG] = BASELINE_LOG(""),
     [SQL_BASELINE_LOG_OF_DEVICE] =
-        BASELINE_LOG("g.device_id = (SELECT id FROM device WHERE model = ?3) AND"),
-    [SQL_BASELINE_LOG_OF_TRACK] = BASELINE_LOG("g.track_id = ?3 AND"),
+        BASELINE_LOG("g.device_id = (SELECT id FROM device WHERE model = :device) AND"),
+    [SQL_BASELINE_LOG_OF_CASE] = BASELINE_LOG(
+        "g.track_id = (SELECT o.id FROM test_case p CROSS JOIN device q CROSS JOIN track o"
+        "  ON o.case_id = p.id AND o.device_id = q.id"
+        "  WHERE p.name = :case AND q.model = :device) AND"),
 
     [SQL_CALIBRATIONS] = CALIBRATIONS(""),
     [SQL_CALIBRATIONS_OF_DEVICE] =
-        CALIBRATIONS("b.device_id = (SELECT id FROM device WHERE model = ?4) AND"),
-    /* ?5: GPU or host */
-    [SQL_CALIBRATIONS_OF_MACHINE] = CALIBRATIONS("b.machine_id IN " MACHINES_NAMED("?5") " AND"),
+        CALIBRATIONS("b.device_id = (SELECT id FROM device WHERE model = :device) AND"),
+    [SQL_CALIBRATIONS_OF_MACHINE] =
+        CALIBRATIONS("b.machine_id IN " MACHINES_NAMED(":machine") " AND"),
     /* ?1: device model or NULL, ?2: limit; the newest */
     [SQL_MACHINES] = "SELECT m.id, d.model, m.name, m.host, m.gpu, m.n_runs, m.time_ms "
                      "FROM machine m CROSS JOIN device d ON d.id = m.device_id "
@@ -285,16 +310,13 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "  ORDER BY time_ms DESC, run_id DESC LIMIT 1) b "
         "CROSS JOIN run r ON r.id = b.run_id CROSS JOIN calibrated c ON c.run_id = b.run_id "
         "GROUP BY b.run_id",
-    [SQL_CALIBRATED] = "SELECT place, name, mde, resolved FROM calibrated WHERE run_id = ?1 "
-                       "ORDER BY place",
-    [SQL_INJECTED] = "SELECT share, decisions, red, pass, no_verdict FROM injected "
-                     "WHERE run_id = ?1 AND place = ?2 ORDER BY step",
-
-    /* ?1: device model or NULL */
-    [SQL_COVERAGE] = "SELECT d.model, v.op, v.runs, v.cases, v.checks, v.shapes, v.layouts,"
-                     " v.launches, v.skipped, v.most_values, v.most_pairs, v.pairs_of "
-                     "FROM coverage v CROSS JOIN device d ON d.id = v.device_id "
-                     "WHERE ?1 IS NULL OR d.model = ?1 ORDER BY d.model, v.op",
+    [SQL_COVERAGE] =
+        "SELECT d.model AS device, v.op AS op, v.runs AS runs, v.cases AS cases,"
+        " v.checks AS checks, v.shapes AS shapes, v.layouts AS layouts, v.launches AS launches,"
+        " v.skipped AS skipped, v.most_values AS 'values', v.most_pairs AS pairs,"
+        " v.pairs_of AS pairs_of "
+        "FROM coverage v CROSS JOIN device d ON d.id = v.device_id "
+        "WHERE :device IS NULL OR d.model = :device ORDER BY d.model, v.op",
 
     [SQL_DOCUMENT] = "SELECT packed, n_bytes FROM document WHERE run_id = ?1",
     [SQL_DOCUMENT_LENGTH] = "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1",

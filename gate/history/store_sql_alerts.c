@@ -127,13 +127,10 @@ const char *const store_sql_alerts[STORE_SQL_COUNT] = {
         "WHERE w.track_id = ?1 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2",
     [SQL_PUT_WRONG] =
         "INSERT INTO wrong (track_id, time_ms, run_id, reason) VALUES (?1, ?2, ?3, ?4)",
-    [SQL_OPEN_ALERT] = "SELECT id FROM alert WHERE track_id = ?1"
-                       " AND state IN ('new', 'acknowledged') ORDER BY id DESC LIMIT 1",
     [SQL_WEBHOOK_MARK] = "SELECT event_id FROM webhook WHERE target = ?1",
     [SQL_NEWEST_EVENT] = "SELECT coalesce(max(id), 0) FROM alert_event",
 
-    [SQL_WATCH_MARK] = "SELECT run_id, track_id, (SELECT max(id) FROM run) FROM watch "
-                       "WHERE only = 1",
+    [SQL_WATCH_MARK] = "SELECT run_id, track_id FROM watch WHERE only = 1",
     /* ?1 ?2: run and track of the last one; a row of `result` is a run's, of one track */
     /* the series of a wrong result is the candidate's last one on the branch */
     [SQL_WATCH_NEXT] =

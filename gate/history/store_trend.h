@@ -88,7 +88,7 @@ struct store_trend_series {
     struct store_trend_details *details; /* of each row; NULL: levels_only */
 };
 
-/* What the newest run was compared with (store_baseline.h). */
+/* What the newest run was compared with. */
 struct store_trend_baseline {
     double p50_ns; /* 0: there is none */
     int64_t time_ms;
@@ -99,7 +99,7 @@ struct store_trend_result {
     int64_t track; /* 0: there is no such case on such a device */
     double threshold;
     struct store_trend_baseline baseline;
-    /* Is there any of the track, of whatever series? store_change.h, store_baseline.h */
+    /* Is there any of the track, of whatever series? store_change.h, store_list.h */
     bool has_changes, has_baseline_log, has_wrong;
     int64_t total;
     bool bucketed;

@@ -35,29 +35,6 @@ enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *
     return store_finish(s, &q, err);
 }
 
-struct watch_ends {
-    int64_t newest_id, watched_id;
-};
-
-static bool ends_row(struct query *q, void *call)
-{
-    struct watch_ends *ends = call;
-    ends->watched_id = column_int(q, 0);
-    ends->newest_id = column_int(q, 2);
-    return true;
-}
-
-enum gate_status store_watch_runs(struct store *s, int64_t *newest_id, int64_t *watched_id,
-                                  struct gate_error *err)
-{
-    struct watch_ends ends = {0};
-    struct query q = query_begin(s, SQL_WATCH_MARK);
-    enum gate_status status = store_each_row(s, &q, ends_row, &ends, err);
-    *newest_id = ends.newest_id;
-    *watched_id = ends.watched_id;
-    return status;
-}
-
 static bool item_row(struct query *q, void *call)
 {
     struct watch_item *item = call;

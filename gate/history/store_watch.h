@@ -56,10 +56,6 @@ struct watch_point {
     double vendor_ratio;       /* its error over the vendor's; the same */
 };
 
-/* The newest run, and the last one that was watched, in whole or in part; 0: none. */
-enum gate_status store_watch_runs(struct store *s, int64_t *newest_id, int64_t *watched_id,
-                                  struct gate_error *err);
-
 /* The next track that was not watched, behind the item; *found: there is one. */
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err);

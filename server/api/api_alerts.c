@@ -28,7 +28,7 @@ static void put_alert(struct emit *e, const struct store_alert *row)
 static bool list_row(void *context, const struct store_alert *row)
 {
     struct page *p = context;
-    if (!page_takes(p, "%" PRId64, row->id))
+    if (!page_has_room(p, "%" PRId64, row->id))
         return false;
     put_alert(&p->call->emit, row);
     return true;

@@ -3,10 +3,11 @@
  * api_call.h: one call of the API: what handlers (api_<topic>.c) share, and the handlers
  * themselves.
  *
- * A topic is a file of handlers and one row each in http/routes.c. A handler reads its
- * parameters by take_*(), which write the problem themselves and return false; then the handler
- * returns GATE_OK, because the request was answered. Any other status means that the store could
- * not be read, and c->err says why. All that a handler reads is of one state of the store.
+ * A topic is one file of handlers. Each handler has a row in http/routes.c. It reads its parameters
+ * with read_*(). Those functions write the problem and return false for a bad parameter; the
+ * handler then returns GATE_OK, because the request has its answer. Any other status means that the
+ * store could not be read, and c->err says why. A handler reads everything from one state of the
+ * store.
  */
 #ifndef SERVER_API_API_CALL_H
 #define SERVER_API_API_CALL_H
@@ -15,7 +16,7 @@
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/history/store.h"
+#include "gate/history/store_list.h"
 
 /* One answer in the making. */
 struct call {
@@ -75,7 +76,8 @@ int64_t parse_count(const char *s);
 /* format=json|rows|csv, before anything is written. */
 bool read_format(struct call *c);
 /* columns=: the members of its rows that an answer is to have, of those of an empty row. */
-bool read_row_columns(struct call *c, void (*put_empty)(struct emit *e));
+typedef void (*put_empty_fn)(struct call *c, struct emit *e);
+bool read_row_columns(struct call *c, put_empty_fn put_empty);
 
 /*
  * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
@@ -96,9 +98,23 @@ struct page {
 };
 bool read_limit(struct page *p, int64_t otherwise, int64_t max);
 /* Is there room for the row of this key? */
-bool page_takes(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
+bool page_has_room(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
 /* list_rows_end() with the member `next`. */
 bool page_end(struct page *p);
+
+/* A list of store_list.h. `key` has a letter for each part of its rows' key: 's' a text, 'n' a
+ * number. With an empty one the list has no pages. */
+struct list_of {
+    const char *name;
+    enum store_list list;
+    int64_t usual, most; /* rows of a page */
+    const char *key;
+};
+/* The members of a row, between emit_row_begin() and emit_row_end(). */
+void put_cells(struct emit *e, const struct store_cell *cells, int n);
+/* Reads `limit` and `after`, and writes the answer. */
+enum gate_status put_list(struct call *c, const struct list_of *l,
+                          struct store_list_filter *filter);
 
 /* ---- parts of answers ---- */
 

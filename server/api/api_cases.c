@@ -3,78 +3,40 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_change.h"
+#include "gate/history/store_cases.h"
 
 #define CASES_DEFAULT 200
 #define CASES_MAX 1000
 
-static void put_spark(struct emit *e, const struct store_case *row)
+static void put_spark(struct emit *e, const struct store_spark *spark)
 {
     emit_key(e, "spark");
     emit_open(e, '[');
-    for (int i = 0; i < row->n_spark; i++)
-        emit_real(e, row->spark_ns[i]);
+    for (int i = 0; i < spark->n; i++)
+        emit_real(e, spark->ns[i]);
     emit_close(e, ']');
 }
 
-static void put_case(struct emit *e, const struct store_case *row, int64_t alert)
+static bool case_row(void *context, const struct store_cell *cells, int n,
+                     const struct store_spark *spark)
 {
+    struct emit *e = context;
     emit_row_begin(e);
-    emit_string_member(e, "id", row->id);
-    emit_string_member(e, "op", row->op);
-    emit_string_member(e, "dtype", row->dtype);
-    emit_string_member(e, "device", row->device_model);
-    emit_integer_member(e, "runs", row->n_runs);
-    emit_integer_member(e, "time_ms", row->time_ms);
-    emit_string_member(e, "run", row->run_uuid);
-    emit_known_string(e, "commit", row->commit);
-    emit_known_string(e, "branch", row->branch);
-    emit_string_member(e, "contract", row->contract);
-    emit_string_member(e, "verdict", row->verdict);
-    emit_string_member(e, "reason", row->reason);
-    emit_known_real(e, "p50_ns", row->p50_ns);
-    emit_known_real(e, "p50_lo_ns", row->p50_lo_ns);
-    emit_known_real(e, "p50_hi_ns", row->p50_hi_ns);
-    emit_known_real(e, "baseline_p50_ns", row->baseline_p50_ns);
-    emit_known_real(e, "ratio", row->ratio);
-    emit_known_real(e, "ratio_lo", row->ratio_lo);
-    emit_known_real(e, "ratio_hi", row->ratio_hi);
-    emit_known_real(e, "mde", row->mde);
-    emit_known_real(e, "tflops", row->tflops);
-    emit_known_real(e, "ceiling", row->ceiling);
-    emit_known_string(e, "peer", row->peer);
-    emit_known_real(e, "peer_ratio", row->peer_ratio);
-    emit_known_real(e, "gbps", row->gbps);
-    emit_known_real(e, "control_ns", row->control_ns);
-    emit_known_real(e, "rel_err", row->rel_err);
-    emit_known_real(e, "threshold", row->threshold);
-    emit_key(e, "change");
-    if (row->ratio > 0)
-        emit_real(e, row->ratio - 1);
-    else
-        emit_null(e);
-    emit_key(e, "alert");
-    if (alert != 0)
-        emit_integer(e, alert);
-    else
-        emit_null(e);
+    put_cells(e, cells, n);
     if (e->form != EMIT_CSV)
-        put_spark(e, row);
+        put_spark(e, spark);
     emit_row_end(e);
+    return true;
 }
 
-static void put_empty_case(struct emit *e)
+static bool empty_row(void *context, const struct store_cell *cells, int n)
 {
-    put_case(e, &(struct store_case){0}, 0);
+    return case_row(context, cells, n, &(struct store_spark){0});
 }
 
-static bool case_row(void *context, const struct store_case *row)
+static void put_empty_case(struct call *c, struct emit *e)
 {
-    struct call *c = context;
-    int64_t alert = 0;
-    c->status = store_open_alert(c->store, row->track, &alert, &c->err);
-    put_case(&c->emit, row, alert);
-    return c->status == GATE_OK;
+    store_list_names(c->store, STORE_CASE, empty_row, e);
 }
 
 #define MAX_SEARCH 160
@@ -140,7 +102,7 @@ enum gate_status get_cases(struct call *c)
     if (!read_format(c) || !read_row_columns(c, put_empty_case) || !read_query(c, search, &query))
         return GATE_OK;
     list_open(c, "cases");
-    enum gate_status status = store_cases(c->store, &query, case_row, c, &page, &c->err);
+    enum gate_status status = store_cases(c->store, &query, case_row, &c->emit, &page, &c->err);
     if (status == GATE_USAGE) {
         refuse_after(c);
         return GATE_OK;
@@ -157,7 +119,7 @@ enum gate_status get_cases(struct call *c)
         emit_known_string(&c->emit, "next", page.next);
     }
     if (list_lacks_header(c))
-        put_empty_case(&c->emit);
+        put_empty_case(c, &c->emit);
     list_close(c);
-    return !status ? c->status : status;
+    return status;
 }

@@ -28,16 +28,17 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_row_end(e);
 }
 
-static void put_empty_leader(struct emit *e)
+static void put_empty_leader(struct call *c, struct emit *e)
 {
+    (void)c;
     put_leader(e, &(struct store_leader){0});
 }
 
 static bool leader_row(void *context, const struct store_leader *row)
 {
     struct page *p = context;
-    if (!page_takes(p, "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model, row->p50_ps,
-                    row->provider))
+    if (!page_has_room(p, "%s,%s,%" PRId64 ",%s", row->case_id, row->device_model, row->p50_ps,
+                       row->provider))
         return false;
     put_leader(&p->call->emit, row);
     return true;
@@ -76,7 +77,7 @@ enum gate_status get_leaderboard(struct call *c)
                                                 leader_row, &page, &c->err);
     page_end(&page);
     if (list_lacks_header(c))
-        put_empty_leader(&c->emit);
+        put_empty_leader(c, &c->emit);
     list_close(c);
     return status;
 }

@@ -62,7 +62,7 @@ static void put_run(struct emit *e, const struct store_run *r)
 static bool run_row(void *context, const struct store_run *row)
 {
     struct page *p = context;
-    if (!page_takes(p, "%" PRId64 ",%s", row->time_ms, row->uuid))
+    if (!page_has_room(p, "%" PRId64 ",%s", row->time_ms, row->uuid))
         return false;
     put_run(&p->call->emit, row);
     return true;

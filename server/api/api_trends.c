@@ -7,7 +7,6 @@
 
 #include "server/api/api_call.h"
 #include "gate/base/utf8.h"
-#include "gate/history/store_baseline.h"
 #include "gate/history/store_change.h"
 #include "gate/history/store_trend.h"
 #include "server/api/trend_columns.h"
@@ -153,22 +152,28 @@ static struct event *new_event(struct events *events, const char *kind, int64_t 
     return event;
 }
 
-static bool event_row(void *context, const struct store_baseline_change *row)
+static bool event_row(void *context, const struct store_cell *cells, int n)
 {
     const struct events *events = context;
-    if (!is_of_branch(events->call, row->branch))
+#define TEXT(name) store_cell_of(cells, n, name)->text
+    const char *kind = TEXT("kind");
+    if (!is_of_branch(events->call, TEXT("branch")))
         return true;
-    bool accepted = !strcmp(row->kind, "raised");
-    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
-                                    row->commit, row->subject, row->author, row->run_uuid);
-    double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
-    if (!strcmp(row->kind, "first"))
+    bool accepted = !strcmp(kind, "raised");
+    struct event *event = new_event(context, accepted ? "accepted" : "baseline",
+                                    store_cell_of(cells, n, "time_ms")->integer, TEXT("commit"),
+                                    TEXT("subject"), TEXT("author"), TEXT("run"));
+    double from_ns = store_cell_of(cells, n, "from_ns")->real;
+    double to_ns = store_cell_of(cells, n, "to_ns")->real;
+    double percent = from_ns > 0 ? 100 * (to_ns / from_ns - 1) : 0;
+    if (!strcmp(kind, "first"))
         snprintf(event->text, sizeof event->text, "first baseline");
     else
         snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
-                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
+                 !strcmp(kind, "epoch") ? ", in another epoch" : "");
     return true;
+#undef TEXT
 }
 
 static bool wrong_row(void *context, const struct store_wrong *row)
@@ -189,16 +194,18 @@ static int by_time(const void *a, const void *b)
     return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
 }
 
-static enum gate_status put_events(struct call *c, const struct store_trend_result *t)
+static enum gate_status put_events(struct call *c, const struct store_trend_query *q,
+                                   const struct store_trend_result *t)
 {
+    const struct store_list_filter filter = {
+        .device_model = q->device_model, .case_id = q->case_id, .limit = MAX_EVENTS};
     struct emit *e = &c->emit;
     struct events events;
     events.call = c;
     events.n = 0;
     enum gate_status status = GATE_OK;
     if (t->has_baseline_log)
-        status = store_baseline_log_of_track(c->store, t->track, INT64_MAX, MAX_EVENTS, event_row,
-                                             &events, &c->err);
+        status = store_list(c->store, STORE_BASELINE_LOG, &filter, event_row, &events, &c->err);
     if (!status && t->has_wrong)
         status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
     qsort(events.list, events.n, sizeof events.list[0], by_time);
@@ -234,17 +241,17 @@ static void put_baseline(struct emit *e, const struct store_trend_baseline *base
     emit_close(e, '}');
 }
 
-static enum gate_status put_context(struct call *c, const char *device,
+static enum gate_status put_context(struct call *c, const struct store_trend_query *q,
                                     const struct store_trend_result *t)
 {
-    enum gate_status status = put_epochs(c, device);
+    enum gate_status status = put_epochs(c, q->device_model);
     emit_key(&c->emit, "change_points");
     emit_open(&c->emit, '[');
     if (!status && t->has_changes)
         status = store_change_points(c->store, t->track, change_row, c, &c->err);
     emit_close(&c->emit, ']');
     if (!status)
-        status = put_events(c, t);
+        status = put_events(c, q, t);
     put_baseline(&c->emit, &t->baseline);
     return status;
 }
@@ -267,7 +274,7 @@ static enum gate_status put_answer(struct call *c, const struct store_trend_quer
             put_series(e, &t->series[i], columns);
     }
     emit_close(e, ']');
-    enum gate_status status = put_context(c, q->device_model, t);
+    enum gate_status status = put_context(c, q, t);
     emit_known_string(e, "next", t->next);
     emit_close(e, '}');
     buf_putc(e->out, '\n');

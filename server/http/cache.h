@@ -2,8 +2,8 @@
 /*
  * cache.h: answers that were given before, kept ready to be sent again.
  *
- * What a tag and an address name never changes, so nothing in here can be out of date; what no
- * longer is asked for is dropped when the room is needed.
+ * A tag and an address together name one answer, which never changes. So no answer in the cache is
+ * out of date. When the cache needs room, it drops the answers that nobody requests any more.
  */
 #ifndef SERVER_HTTP_CACHE_H
 #define SERVER_HTTP_CACHE_H
@@ -27,9 +27,9 @@ void cache_close(struct cache *c);          /* NULL is fine */
 bool cache_queue(struct cache *c, const struct cache_key *key, struct MHD_Connection *connection,
                  enum MHD_Result *result, size_t *bytes);
 
-/* Keeps an answer, whose body has `size` bytes, and with it the caller's reference. False: it is
- * short and was not asked for before, it is too large, or memory is short; the reference stays the
- * caller's. */
+/* Keeps an answer, whose body has `size` bytes, and takes over the caller's reference. Returns
+ * false, and leaves the reference to the caller, when the answer is short and was not requested
+ * before, when it is too large, or when memory is short. */
 bool cache_put(struct cache *c, const struct cache_key *key, struct MHD_Response *response,
                size_t size);
 

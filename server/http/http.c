@@ -16,7 +16,6 @@
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
 #include "gate/history/store_care.h"
-#include "gate/history/store_watch.h"
 #include "server/watch/watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
@@ -26,7 +25,7 @@
 #define PAGE_BYTES ((size_t)20 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
 #define WATCH_TRACKS 256    /* at a time; a job that comes waits for no more, */
-#define WATCH_LATE_MS 30000 /* unless a run has waited for so long to be looked at */
+#define WATCH_LATE_MS 30000 /* unless there was always more to look at for so long */
 #define THIN_RUNS 4
 #define THIN_MS 3600000 /* between looks for samples that have become old */
 #define WATCH_MS 5000   /* between looks for runs that another process stored */
@@ -155,16 +154,15 @@ static enum gate_status watch_runs(struct http *h, struct store *store, enum wri
                                    struct gate_error *err)
 {
     bool more = false;
-    int64_t newest_id = 0, watched_id = 0;
+    int64_t now_ms = http_now_ms();
     enum gate_status status =
         watch_pending(store, h->options.main_branch, WATCH_TRACKS, &more, err);
-    if (!status)
-        status = store_watch_runs(store, &newest_id, &watched_id, err);
     if (status)
         return status;
-    int64_t age_ms = watch_age(&h->watch_age, newest_id, watched_id, http_now_ms());
+    if (!more || h->watch_behind_ms == 0)
+        h->watch_behind_ms = more ? now_ms : 0;
     if (more)
-        *left = age_ms < WATCH_LATE_MS ? WRITER_MORE_LEFT : WRITER_LATE;
+        *left = now_ms - h->watch_behind_ms < WATCH_LATE_MS ? WRITER_MORE_LEFT : WRITER_LATE;
     return GATE_OK;
 }
 
@@ -197,7 +195,7 @@ static enum gate_status do_chores(void *context, struct store *store, enum write
     return thin_samples(h, store, left);
 }
 
-static void tell_commit(void *context, struct store *store)
+static void log_commit(void *context, struct store *store)
 {
     struct http *h = context;
     watch_log_groups(&h->watch_log, store);
@@ -238,7 +236,7 @@ static enum gate_status open_parts(struct http *h, struct gate_error *err)
 {
     struct writer_options writer = {.db = h->options.db,
                                     .chore = do_chores,
-                                    .committed = tell_commit,
+                                    .committed = log_commit,
                                     .context = h,
                                     .period_ms = WATCH_MS};
     enum gate_status status = assets_open(h->options.web_root, &h->assets, err);

@@ -28,7 +28,6 @@
 #include "server/request/request.h"
 #include "gate/history/store.h"
 #include "server/request/tag.h"
-#include "server/watch/watch_age.h"
 #include "server/watch/watch_log.h"
 #include "server/watch/webhook.h"
 #include "server/writer/writer.h"
@@ -103,9 +102,10 @@ struct http {
     struct limits *read_limits, *write_limits;
     struct limits *touch_limits; /* how often a token's use is written down */
     struct writer *writer;
-    struct watch_age watch_age; /* of the writer's thread, */
-    struct watch_log watch_log; /* the same, */
-    int64_t thin_next_ms;       /* and when it drops old samples next */
+    /* of the writer's thread */
+    int64_t watch_behind_ms; /* since when runs have been waiting for the watch; 0: none waits */
+    struct watch_log watch_log;
+    int64_t thin_next_ms; /* when old samples are dropped next */
     struct webhook *webhook;
     struct slow *slow;
     unsigned n_threads;
@@ -205,7 +205,7 @@ void http_get_metrics(struct http *h, const struct exchange *x, struct reply *re
 
 /* Looks at the headers of a write: true, it was refused. */
 bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply);
-void http_take_body(struct http *h, struct exchange *x, const char *bytes, size_t n);
+void http_read_body(struct http *h, struct exchange *x, const char *bytes, size_t n);
 /* The body is whole: hands it to the writer, or sends the refusal. */
 enum MHD_Result http_end_body(struct http *h, struct MHD_Connection *connection, struct peer *peer);
 void http_free_upload(struct http *h, struct exchange *x);

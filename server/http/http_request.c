@@ -188,7 +188,7 @@ enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection
     case PHASE_BODY:
         if (*upload_size == 0)
             return http_end_body(h, connection, peer);
-        http_take_body(h, &peer->exchange, upload, *upload_size);
+        http_read_body(h, &peer->exchange, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     case PHASE_WRITTEN:

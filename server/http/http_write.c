@@ -148,7 +148,7 @@ static void release_body(struct http *h, struct upload *u)
 
 /* A body that is at fault is read to its end, which its deadline bounds, so that the client gets to
  * see the answer. */
-void http_take_body(struct http *h, struct exchange *x, const char *bytes, size_t n)
+void http_read_body(struct http *h, struct exchange *x, const char *bytes, size_t n)
 {
     struct upload *u = x->upload;
     u->received += n;

@@ -16,18 +16,18 @@ enum gate_status tagger_open(const char *db, const char *speaker, struct tagger 
 void tagger_close(struct tagger *t); /* NULL is fine */
 
 /*
- * The tag of `target` in the present state of the database; it stays valid over a restart. What
- * this process has committed is in it, what another one did within 10 ms may not be. A commit that
- * comes after it makes the tag too old, which costs a second answer and not a wrong one, as long as
- * it is asked for before the rows are. Several threads may call it.
+ * Makes the tag of `target` for the present state of the database. The tag is the same after a
+ * restart. It includes every commit of this process; a commit of another process within the last 10
+ * ms may be missing. Call this before reading the rows: a commit in between makes the tag too old,
+ * so the client asks a second time, but never gets a wrong answer. Several threads may call it.
  */
 enum gate_status tagger_get(struct tagger *t, const char *target, struct etag *out,
                             struct gate_error *err);
 
 /*
- * The next tag is of the state that the database has then. Call it when rows were read under a tag,
- * and are not as old as those that it was last called for: they may be newer than the tag, and a
- * client that has seen them must not be sent an older answer that is kept under that tag.
+ * Makes the next tagger_get() read the state again. Call it after an answer whose rows were newer
+ * than those that its connection had read before. Such rows may be newer than their tag, and a
+ * client that has seen them must not get an older answer that is cached under that tag.
  */
 void tagger_renew(struct tagger *t);
 

@@ -194,6 +194,12 @@ void emit_null(struct emit *e)
         buf_puts(e->out, "null");
 }
 
+void emit_json(struct emit *e, const char *text)
+{
+    separate(e);
+    buf_puts(e->out, text);
+}
+
 void emit_string_member(struct emit *e, const char *key, const char *value)
 {
     emit_key(e, key);

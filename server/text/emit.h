@@ -56,6 +56,7 @@ void emit_string(struct emit *e, const char *value); /* NULL: null */
 void emit_integer(struct emit *e, int64_t value);
 void emit_real(struct emit *e, double value); /* nine digits */
 void emit_null(struct emit *e);
+void emit_json(struct emit *e, const char *text); /* as it is */
 
 /* A member of an object. 0 and "" mean not known in emit_known_*: null. */
 void emit_string_member(struct emit *e, const char *key, const char *value);

@@ -22,15 +22,15 @@ static void begin(struct log_line *line, const char *state, const struct store_a
     log_text(line, "device", alert->device_model);
 }
 
-/* A group that moved, and its lines, which are not written yet. */
-struct telling {
+/* A group that had alerts opened or closed, and its lines, which are not written yet. */
+struct group_lines {
     struct store_alert_group group;
     struct log_line opened, closed;
 };
 
 static bool prepare(void *context, const struct store_alert *alert)
 {
-    struct telling *t = context;
+    struct group_lines *t = context;
     const struct store_alert_group *g = &t->group;
     bool was_open = g->n_open - g->n_opened + g->n_closed > 0;
     if (!was_open && g->n_opened > 0)
@@ -44,35 +44,34 @@ static bool prepare(void *context, const struct store_alert *alert)
     return true;
 }
 
-static void tell(struct telling *t)
+static void write_lines(struct group_lines *t)
 {
     log_end(&t->opened);
     log_end(&t->closed);
 }
 
-static void drop(struct telling *t)
+static void drop_lines(struct group_lines *t)
 {
     log_drop(&t->opened);
     log_drop(&t->closed);
 }
 
 /* All lines or, where one of them cannot be made, none: the next call begins anew. */
-static enum gate_status tell_groups(const struct watch_log *l, struct store *s,
-                                    struct gate_error *err)
+static enum gate_status log_groups(const struct watch_log *l, struct store *s,
+                                   struct gate_error *err)
 {
     struct store_alert_group group[MAX_GROUPS + 1];
-    struct telling telling[MAX_GROUPS];
-    size_t n, n_told = 0;
+    struct group_lines lines[MAX_GROUPS];
+    size_t n, n_read = 0;
     bool found;
     enum gate_status status =
         store_alert_groups_moved(s, l->event_id, group, MAX_GROUPS + 1, &n, err);
-    for (; n_told < n && n_told < MAX_GROUPS && !status; n_told++) {
-        telling[n_told] = (struct telling){.group = group[n_told]};
-        status =
-            store_find_alert(s, group[n_told].alert_id, prepare, &telling[n_told], &found, err);
+    for (; n_read < n && n_read < MAX_GROUPS && !status; n_read++) {
+        lines[n_read] = (struct group_lines){.group = group[n_read]};
+        status = store_find_alert(s, group[n_read].alert_id, prepare, &lines[n_read], &found, err);
     }
-    for (size_t i = 0; i < n_told; i++)
-        (status ? drop : tell)(&telling[i]);
+    for (size_t i = 0; i < n_read; i++)
+        (status ? drop_lines : write_lines)(&lines[i]);
     if (!status && n > MAX_GROUPS)
         log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
     return status;
@@ -84,7 +83,7 @@ void watch_log_groups(struct watch_log *l, struct store *s)
     int64_t newest = 0;
     enum gate_status status = store_newest_event(s, &newest, &err);
     if (!status && l->begun && newest > l->event_id && log_wants(LOG_LEVEL_INFO))
-        status = tell_groups(l, s, &err);
+        status = log_groups(l, s, &err);
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     else

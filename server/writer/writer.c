@@ -229,7 +229,7 @@ static enum gate_status run_batch(struct writer *w, struct list *batch, struct g
     return status;
 }
 
-static void tell_committed(struct writer *w)
+static void call_committed(struct writer *w)
 {
     if (w->committed)
         w->committed(w->context, w->store);
@@ -251,7 +251,7 @@ static void do_batch(struct writer *w, struct list *batch)
         end_job(w, job, kept ? job->status : status, kept ? &job->err : &err);
     }
     if (!status)
-        tell_committed(w);
+        call_committed(w);
     if (large)
         malloc_trim(0);
 }
@@ -282,7 +282,7 @@ static enum writer_left do_chore(struct writer *w)
     if (status)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     else
-        tell_committed(w);
+        call_committed(w);
     beat(w);
     return !status ? left : WRITER_NONE_LEFT;
 }
@@ -320,7 +320,7 @@ static void *run_jobs(void *context)
     enum writer_left left = WRITER_NONE_LEFT;
     list_init(&batch);
     tidy_log(w); /* what a server that was killed left, which each start has to read */
-    tell_committed(w);
+    call_committed(w);
     beat(w);
     while (pop_ready(w, &batch, wait_ms(w, left))) {
         int64_t start_ns = (int64_t)clock_ns();

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate/history/store_alert.h"
+#include "gate/history/store_cases.h"
 #include "gate/history/store_change.h"
 #include "gate/history/store_badge.h"
 #include "gate/history/store_webhook.h"
@@ -302,20 +303,33 @@ TEST_WITHIN(lists_are_filtered_paged_and_counted, store_set_up, store_tear_down)
     store_close(s);
 }
 
-TEST_WITHIN(the_open_alert_of_a_track_is_its_newest, store_set_up, store_tear_down)
+static bool see_open(void *context, const struct store_cell *row, int n,
+                     const struct store_spark *spark)
+{
+    (void)spark;
+    *(int64_t *)context += store_cell_of(row, n, "alert")->integer;
+    return true;
+}
+
+static int64_t open_alert(struct store_fixture *f, struct store *s)
+{
+    const struct store_case_query query = {.limit = 1000};
+    struct store_case_page page;
+    int64_t id = 0;
+    assert_int_equal(store_cases(s, &query, see_open, &id, &page, &f->err), GATE_OK);
+    return id;
+}
+
+TEST_WITHIN(the_open_alert_of_a_case_is_its_newest, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    int64_t id;
-    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
-    assert_int_equal(id, 0);
+    assert_int_equal(open_alert(f, s), 0);
     raise_alert(f, s, 1, ALERT_REGRESSION);
     raise_alert(f, s, 1, ALERT_REGRESSION);
-    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
-    assert_int_equal(id, 2);
+    assert_int_equal(open_alert(f, s), 2);
     step(f, s, 2, ALERT_FIXED, "");
-    assert_int_equal(store_open_alert(s, 1, &id, &f->err), GATE_OK);
-    assert_int_equal(id, 1);
+    assert_int_equal(open_alert(f, s), 1);
     store_close(s);
 }
 

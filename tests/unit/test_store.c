@@ -6,6 +6,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
+#include "gate/history/store_cases.h"
 #include "gate/history/store_private.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
@@ -192,29 +193,38 @@ struct case_tally {
     const char *only_device;
 };
 
-static bool see_case(void *context, const struct store_case *row)
+static bool see_case(void *context, const struct store_cell *row, int n,
+                     const struct store_spark *spark)
 {
     struct case_tally *t = context;
+    const char *verdict = store_cell_of(row, n, "verdict")->text;
+    const char *device = store_cell_of(row, n, "device")->text;
+    const char *peer = store_cell_of(row, n, "peer")->text;
+    double p50_ns = store_cell_of(row, n, "p50_ns")->real;
+    double mde = store_cell_of(row, n, "mde")->real;
+    double peer_ratio = store_cell_of(row, n, "peer_ratio")->real;
+    (void)spark;
     t->n++;
-    assert_int_equal(row->n_runs, plan.n_runs / 2);
+    assert_int_equal(store_cell_of(row, n, "runs")->integer, plan.n_runs / 2);
     if (t->only_device)
-        assert_string_equal(row->device_model, t->only_device);
-    if (strcmp(row->verdict, "wrong") == 0) {
+        assert_string_equal(device, t->only_device);
+    if (strcmp(verdict, "wrong") == 0) {
         t->n_wrong++;
-        assert_true(row->p50_ns == 0 && row->ratio == 0 && row->peer_ratio == 0 && row->mde == 0);
-        assert_string_equal(row->peer, "");
+        assert_true(p50_ns == 0 && store_cell_of(row, n, "ratio")->real == 0 && peer_ratio == 0 &&
+                    mde == 0);
+        assert_string_equal(peer, "");
     } else {
-        assert_true(row->p50_ns > 0 && row->p50_lo_ns < row->p50_ns &&
-                    row->p50_ns < row->p50_hi_ns);
-        assert_true(row->mde == 0.031 || (row->mde > 0.002 && row->mde < 0.012));
-        assert_true((row->mde == 0.031) == (strcmp(row->verdict, "no-verdict") == 0));
+        assert_true(p50_ns > 0 && store_cell_of(row, n, "p50_lo_ns")->real < p50_ns &&
+                    p50_ns < store_cell_of(row, n, "p50_hi_ns")->real);
+        assert_true(mde == 0.031 || (mde > 0.002 && mde < 0.012));
+        assert_true((mde == 0.031) == (strcmp(verdict, "no-verdict") == 0));
     }
-    t->n_regression += strcmp(row->verdict, "regression") == 0;
-    if (strcmp(row->id, "gemm/fp16/m4096-n4096-k4096") == 0 &&
-        strcmp(row->device_model, "nvidia-h200") == 0) {
+    t->n_regression += strcmp(verdict, "regression") == 0;
+    if (strcmp(store_cell_of(row, n, "id")->text, "gemm/fp16/m4096-n4096-k4096") == 0 &&
+        strcmp(device, "nvidia-h200") == 0) {
         /* torch is further away than cublas in the sample */
-        assert_string_equal(row->peer, "cublas");
-        assert_true(row->peer_ratio > 0.98 && row->peer_ratio < 1.06);
+        assert_string_equal(peer, "cublas");
+        assert_true(peer_ratio > 0.98 && peer_ratio < 1.06);
     }
     return true;
 }

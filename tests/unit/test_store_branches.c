@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate/document/document.h"
+#include "gate/history/store_cases.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -28,11 +29,13 @@ struct heard {
     struct buf text;
 };
 
-static bool see_case(void *context, const struct store_case *row)
+static bool see_case(void *context, const struct store_cell *row, int n,
+                     const struct store_spark *spark)
 {
     struct heard *t = context;
-    buf_printf(&t->text, "%s %lld %s %d; ", row->reason, (long long)row->time_ms, row->branch,
-               row->n_spark);
+    buf_printf(&t->text, "%s %lld %s %d; ", store_cell_of(row, n, "reason")->text,
+               (long long)store_cell_of(row, n, "time_ms")->integer,
+               store_cell_of(row, n, "branch")->text, spark->n);
     return true;
 }
 

@@ -6,7 +6,7 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/history/store_baseline.h"
+#include "gate/history/store_list.h"
 #include "gate/history/store_pack.h"
 #include "gate/history/store_trend.h"
 #include "tests/unit/store_fixture.h"
@@ -148,15 +148,16 @@ static void put_with_baseline(struct store_fixture *f, struct store *s, int64_t 
     must_put(f, s, run);
 }
 
-static bool add_change(void *context, const struct store_baseline_change *row)
+static bool add_change(void *context, const struct store_cell *row, int n)
 {
-    buf_printf(context, "%s %g>%g ", row->kind, row->from_ns, row->to_ns);
+    buf_printf(context, "%s %g>%g ", store_cell_of(row, n, "kind")->text,
+               store_cell_of(row, n, "from_ns")->real, store_cell_of(row, n, "to_ns")->real);
     return true;
 }
 
-static bool add_baseline(void *context, const struct store_baseline *row)
+static bool add_baseline(void *context, const struct store_cell *row, int n)
 {
-    buf_printf(context, "= %g", row->p50_ns);
+    buf_printf(context, "= %g", store_cell_of(row, n, "p50_ns")->real);
     return true;
 }
 
@@ -164,11 +165,11 @@ static void assert_baselines(struct store_fixture *f, struct store *s, const cha
 {
     struct buf text;
     buf_init(&text, 1000);
-    assert_int_equal(store_baseline_log(s, GPU, INT64_MAX, 100, add_change, &text, &f->err),
+    const struct store_list_filter filter = {.device_model = GPU, .limit = 1000};
+    assert_int_equal(store_list(s, STORE_BASELINE_LOG, &filter, add_change, &text, &f->err),
                      GATE_OK);
-    assert_int_equal(
-        store_baselines(s, GPU, (struct store_baseline_key){0}, 1000, add_baseline, &text, &f->err),
-        GATE_OK);
+    assert_int_equal(store_list(s, STORE_BASELINES, &filter, add_baseline, &text, &f->err),
+                     GATE_OK);
     assert_string_equal(text.data, expected);
     buf_release(&text);
 }
@@ -211,9 +212,9 @@ TEST_WITHIN(a_baseline_that_nobody_accepted_is_not_raised, store_set_up, store_t
     store_close(s);
 }
 
-static bool add_case(void *context, const struct store_baseline_change *row)
+static bool add_case(void *context, const struct store_cell *row, int n)
 {
-    buf_printf(context, "%s ", row->case_id);
+    buf_printf(context, "%s ", store_cell_of(row, n, "case")->text);
     return true;
 }
 
@@ -242,8 +243,8 @@ TEST_WITHIN(baseline_log_is_in_the_order_of_the_document, store_set_up, store_te
     must_put(f, s, run);
     struct buf got;
     buf_init(&got, 10000);
-    assert_int_equal(store_baseline_log(s, NULL, INT64_MAX, 1000, add_case, &got, &f->err),
-                     GATE_OK);
+    const struct store_list_filter filter = {.limit = 1000};
+    assert_int_equal(store_list(s, STORE_BASELINE_LOG, &filter, add_case, &got, &f->err), GATE_OK);
     assert_true(got.len > 0);
     assert_string_equal(got.data, expected.data);
     buf_release(&got);
