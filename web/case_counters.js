@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { h } from "./dom.js";
 import { dateText, plural, shortCommit } from "./format.js";
-import { runLink, tableBox } from "./parts.js";
+import { runLink, tableOf } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { COUNTERS, movedIn } from "./run_counters.js";
 
@@ -68,24 +68,22 @@ function tableRows(runs) {
         .slice(0, ROWS_MAX);
 }
 
-function cell(unit, value) {
-    return h("td", { class: "number" }, !value ? "–" : [unit(value.candidate),
-        h("span", { class: "note" }, `from ${unit(value.baseline)}`)]);
+function cell(value, unit) {
+    return value ? [unit(value.candidate),
+        h("span", { class: "note" }, `from ${unit(value.baseline)}`)] : "–";
 }
 
 function table(id, runs) {
     const rows = tableRows(runs);
     const several = new Set(rows.map((row) => row.kernel)).size > 1;
-    return tableBox(`Hardware counters of the last regressions of ${id}`,
-        h("thead", {}, h("tr", {}, h("th", {}, "Counter"), runs.map((r) =>
-            h("th", { class: "number" }, dateText(r.time), h("span", { class: "note" },
-                r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run)))))),
-        h("tbody", {}, rows.map((row) => {
-            const [label, unit, meaning] = COUNTERS[row.counter];
-            return h("tr", {}, h("th", { scope: "row", title: meaning }, label,
-                several && h("span", { class: "aside mono" }, row.kernel)),
-            runs.map((_, at) => cell(unit, row.of[at])));
-        })));
+    return tableOf(`Hardware counters of the last regressions of ${id}`, [
+        [null, "Counter", ({ counter, kernel }) => h("th",
+            { scope: "row", title: COUNTERS[counter][2] }, COUNTERS[counter][0],
+            several && h("span", { class: "aside mono" }, kernel))],
+        ...runs.map((r, i) => [null, [dateText(r.time), h("span", { class: "note" },
+            r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run))],
+        (row) => cell(row.of[i], COUNTERS[row.counter][1]), "number"]),
+    ], rows);
 }
 
 const quiet = (...words) => h("p", { class: "quiet" }, words);

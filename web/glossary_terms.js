@@ -75,8 +75,6 @@ export const TERMS = {
         "baseline, so 1 is always the newest baseline. This has the least noise.",
     over_control: "Each time divided by the control kernel's time in the same run. What slows " +
         "the whole machine cancels out; what the code does remains.",
-    linear: "Equal distances are equal times.",
-    log: "Equal distances are equal ratios.",
     fit_ours: "The axis fits our times, the baseline and the threshold. A provider outside of it " +
         "is named at the edge, with its newest time.",
     fit_all: "The axis fits all series, so ours may look flat.",
@@ -119,6 +117,7 @@ export const TERMS = {
         "is intended. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
     compare_change: "Time of B compared with that of A, from pairs where there are any; + is " +
         "slower.",
+    compare_bar: "The change, with the threshold on both sides. A bar with an arrow goes on.",
     compare_judged: "Slower or faster: by more than the runs' threshold, with the whole interval " +
         "beyond half of it. Unclear: beyond the threshold, but the interval is too wide.",
     device: "The model of the GPU, or of the host, that the run was measured on.",

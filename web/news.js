@@ -4,7 +4,6 @@
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
-import { timeOfDay } from "./format.js";
 
 const INTERVAL_MS = 30000;
 
@@ -43,7 +42,8 @@ export function watch(show, seen) {
 
     function away() {
         offline.textContent = "The server cannot be reached. The page shows what it knew at " +
-            `${timeOfDay(heard)}. It continues by itself when the server answers again.`;
+            `${new Date(heard).toLocaleTimeString()}. It continues by itself when the server ` +
+            "answers again.";
         offline.hidden = false;
     }
 

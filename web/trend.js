@@ -63,7 +63,7 @@ function placeOf(model, lanes, { run, time }) {
 /**
  * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
  * of /trends without a range.
- * `state`: { order, y, log, fit ("ours", or "all" for providers that are far off too), hide (Set),
+ * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
  * `load(order, span, signal)` fetches, `csv(order, span)` is the address of the same as CSV.
@@ -465,8 +465,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     const has = { chain: knows(candidates, "chain"), control: knows(whole.series, "control_ns"),
         raw: true };
     if (!has[state.y]) state.y = has.chain ? "chain" : "raw";
-    const choose = (name, valueOf = (v) => v) => (value) => {
-        state[name] = valueOf(value);
+    const choose = (name) => (value) => {
+        state[name] = value;
         render();
         chosen();
     };
@@ -476,9 +476,6 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         choice("Time shown", "y", state.y,
             Object.entries(YARDSTICKS).filter(([y]) => has[y])
                 .map(([y, { text, term }]) => [y, text, term]), choose("y")),
-        choice("Scale", "scale", state.log ? "log" : "linear",
-            [["linear", "Linear", "linear"], ["log", "Log", "log"]],
-            choose("log", (scale) => scale === "log")),
         choice("Heights shown", "fit", state.fit,
             [["ours", "Fit ours", "fit_ours"], ["all", "Fit all", "fit_all"]], choose("fit")),
         choices, zoomButtons({ zoom, pan, all }));

@@ -7,7 +7,7 @@ import { address, h, s } from "./dom.js";
 import {
     change, dateText, duration, durationCell, interval, plural, shortCommit, time, versus,
 } from "./format.js";
-import { head, term } from "./glossary.js";
+import { term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "./parts.js";
 import { choose, note } from "./places.js";
@@ -91,29 +91,24 @@ const SORTS = {
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
 };
 
-function cell(one, more, note) {
-    return h("td", { class: `number ${more}` }, durationCell(one?.p50_ns ?? null), note,
-        one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict)));
-}
+const timed = (one, note) => [durationCell(one?.p50_ns ?? null), note,
+    one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict))];
 
 function table(rows, { names, isJudged, tell = changeText }) {
     const limit = barLimit(rows);
-    const number = { class: "number" };
-    const minor = { class: "number minor" };
-    const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
-        head("compare_change", "B against A", number),
-        h("td", { class: "minor" }),
-        isJudged && head("compare_judged", "Result", { class: "minor" })];
-    return longTable("Comparison", heads, rows, (r) => h("tr", {},
-        h("th", { scope: "row" }, caseLink(r.id, r.device),
-            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
-        cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
-            "A ", duration(r.a.p50_ns))),
-        h("td", number, r.comparable ? tell(r.ratio) : "–", r.comparable && r.by &&
-            h("span", { class: "note" }, r.paired ? interval(r.paired_lo, r.paired_hi) :
-                BY[r.by]), isJudged && h("span", { class: "note narrow" }, mark(r.judged))),
-        h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        isJudged && h("td", { class: "minor" }, mark(r.judged))));
+    return longTable("Comparison", [
+        ["case", "Case", (r) => [caseLink(r.id, r.device),
+            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
+        ["p50", names.a, (r) => timed(r.a), "number minor"],
+        ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
+            "A ", duration(r.a.p50_ns))), "number"],
+        ["compare_change", "B against A", (r) => [r.comparable ? tell(r.ratio) : "–",
+            r.comparable && r.by && h("span", { class: "note" },
+                r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
+            isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
+        ["compare_bar", "Size", (r) => r.comparable && changeBar(r, limit), "minor"],
+        isJudged && ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
+    ], rows);
 }
 
 // ---- what is compared ----
