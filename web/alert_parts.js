@@ -12,8 +12,8 @@ export const STEPS = {
     acknowledged: { label: "Acknowledge", reason: false, help: "Someone works on it." },
     accepted: { label: "Accept", reason: true, help: "The change is intended." },
     fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
-    ignored: { label: "Ignore", reason: true, help: "It is not real, or not of interest." },
-    new: { label: "Open again", reason: false, help: "It needs someone's attention." },
+    ignored: { label: "Ignore", reason: true, help: "It is not real, or it does not matter." },
+    new: { label: "Open again", reason: false, help: "Somebody must look at it." },
 };
 
 /** The states that can follow one. The server decides; this is what is offered. */

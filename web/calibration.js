@@ -139,10 +139,11 @@ export function calibrationSection(run) {
     const unchanged = tally(cases, 0);
     return h("section", { class: "calibration" },
         h("h2", {}, "Calibration"),
-        h("p", {}, `${resolved} of ${plural(cases.length, "case")} resolve the threshold here; ` +
-            `unchanged code was red in ${unchanged.red} of ${unchanged.decisions} decisions.`),
+        h("p", {}, `On this machine, ${resolved} of ${plural(cases.length, "case")} resolve the ` +
+            `threshold. Unchanged code was red in ${unchanged.red} of ${unchanged.decisions} ` +
+            "decisions."),
         h("p", { class: "quiet" },
-            "Decisions that were red, by the share of time that was added, from " +
-            `${plural(processes, "process", "processes")} a case, worst first.`),
+            "The table shows how many decisions were red when this share of the time was added. " +
+            `Each case had ${plural(processes, "process", "processes")}. The worst case is first.`),
         calibrationTable({ cases, threshold, device: run.device.model }));
 }

@@ -91,8 +91,8 @@ const quiet = (...words) => h("p", { class: "quiet" }, words);
 async function content(id, load, signal) {
     const { red, all } = await regressions(load);
     if (red.length === 0)
-        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression here, and no `,
-            "other is profiled.");
+        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression of this `,
+            "case. Only regressions have hardware counters.");
     const { came, failed } = await documents(id, red, signal);
     const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
         [i > 0 && ", ", "run ", runLink(row.run)]),
@@ -105,8 +105,8 @@ async function content(id, load, signal) {
     if (tableRows(runs).length === 0)
         return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved `,
             "by more than 5 %.")];
-    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was `,
-        "not read."), table(id, runs)];
+    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. “–” means `,
+        "that the run did not read this counter."), table(id, runs)];
 }
 
 /** Nothing is asked for before it is opened. `load` as in regressions(). */

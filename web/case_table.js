@@ -66,8 +66,8 @@ function sentence(c, newest, alerts) {
             alert.author && ` (${alert.author})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
         c.mde !== null && [
-            ` The smallest change that this machine can tell from noise is ${percent(c.mde)}; `,
-            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is less: ")
+            ` The smallest change that this machine can detect is ${percent(c.mde)}; `,
+            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is lower: ")
                 : "the threshold is ", `${percent(c.threshold, 1)}.`],
         c.rel_err !== null &&
             ` The relative error against the fp64 reference is ${number(c.rel_err, 2)}.`,

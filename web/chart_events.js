@@ -80,6 +80,6 @@ export function eventList(events, point = null) {
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },
-                "No step, no wrong result, no accepted change, no new driver in this range.")
+                "This range has no step, no wrong result, no accepted change and no new driver.")
             : [list, more]);
 }

@@ -118,9 +118,9 @@ function key() {
         mark({ number: 0, ratio: 1, p50_ns: 0, ...p }, 6, 6, 4));
     return h("p", { class: "quiet strip-key" },
         swatch({ stage: "first" }), "a process, ",
-        swatch({ stage: "first", swapped: true }), "baseline first, ",
-        swatch({ stage: "confirmation" }), "confirmation. A short line is the change in cycles, ",
-        "the shaded range the interval. Up is slower.");
+        swatch({ stage: "first", swapped: true }), "a process with the baseline first, ",
+        swatch({ stage: "confirmation" }), "a process of the confirmation. A short line shows ",
+        "the change in cycles. The shaded range is the interval. Higher is slower.");
 }
 
 function table(item, processes) {

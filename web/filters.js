@@ -82,7 +82,7 @@ export function filters(state, devices, signal, changed, again) {
             failed.hidden = true;
         },
         fail(error) {
-            reason.textContent = "The rows below still show the filters before this choice. " +
+            reason.textContent = "The filters could not be applied. These rows are from before. " +
                 error.message;
             failed.hidden = false;
         },

@@ -22,13 +22,13 @@ function verdictOf(m) {
         return ["No", `its control kernel takes ${percent(Math.abs(m.off), 1)} ` +
             `${m.off > 0 ? "longer" : "less"} than on other machines of its model`];
     if (m.calibrated === 0) return ["Not known", "it has not been calibrated"];
-    if (m.resolved === 0) return ["No", "it can tell that change in none of its cases"];
+    if (m.resolved === 0) return ["No", "it cannot detect such a slowdown in any of its cases"];
     if (m.no_verdict_rate > MANY_UNDECIDED)
         return ["No", `${percent(m.no_verdict_rate, 1)} of its newest results have no verdict`];
     if (m.resolved < m.calibrated)
-        return ["Not for every case", `it can tell that change in ${resolved}; ` +
-            `in the worst case it needs ${percent(m.mde, 1)}`];
-    return ["Yes", `it can tell that change in ${resolved}, and ` +
+        return ["Not for every case", `it can detect such a slowdown in ${resolved}; ` +
+            `the worst case needs ${percent(m.mde, 1)}`];
+    return ["Yes", `it can detect such a slowdown in ${resolved}, and ` +
         `${percent(m.no_verdict_rate ?? 0, 1)} of its newest results have no verdict`];
 }
 

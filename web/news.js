@@ -41,8 +41,8 @@ export function watch(show, seen) {
     let heard = Date.now(); // when the server last answered
 
     function away() {
-        offline.textContent = "The server cannot be reached. The page shows what it knew at " +
-            `${new Date(heard).toLocaleTimeString()}. It continues by itself when the server ` +
+        offline.textContent = "The server cannot be reached. The page shows the state of " +
+            `${new Date(heard).toLocaleTimeString()}. It updates by itself when the server ` +
             "answers again.";
         offline.hidden = false;
     }

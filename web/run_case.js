@@ -147,7 +147,7 @@ export async function caseDetail({ id }, run) {
         countersSection(item),
         instructionsSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
-        h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
+        h("p", {}, caseLink(item.id, run.device.model, "Show its trend")),
         command("Repeat this case", reproduce(run, [item.id])),
     ];
 }

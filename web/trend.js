@@ -288,8 +288,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         note.textContent = `${dateText(from)} to ${dateText(to)}` +
             `${state.span ? "" : `, ${plural(total, "run")}`}` +
             `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
-                ? " A point is the median of several runs, the band their extremes; zoom in for " +
-                  "single runs." : ""}`;
+                ? " Each point is the median of several runs. The band goes from their lowest to " +
+                  "their highest value. Zoom in to see single runs." : ""}`;
         const [lane] = wholeModel.lanes;
         surface.setAttribute("aria-label", `Trend, ${YARDSTICKS[state.y].text}: ` +
             `${plural(total, "run")}, newest ${lane.provider} ` +
@@ -505,9 +505,9 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     return {
         chart: h("figure", { class: "chart" }, tools, legend, readout, surface, note, live, missing,
             h("figcaption", { class: "quiet", id: "chart-help" },
-                "Lower is faster. A click on a point, or Enter, opens its run. Drag, + and − " +
-                "zoom; a double click or 0 shows all; the arrow keys choose a run and a series, " +
-                "with Shift they pan."),
+                "Lower is faster. Click a point, or press Enter, to open its run. Drag, or press " +
+                "+ and −, to zoom. Double-click, or press 0, to show all runs. The arrow keys " +
+                "choose a run and a series; with Shift they move the range."),
             table),
         /** Draws at once what waits for a place on the page. */
         attached: draw,

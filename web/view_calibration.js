@@ -28,17 +28,17 @@ function tiles({ cases, threshold, processes }) {
         tile("False alarms", "false_alarm", falseAlarms(same),
             `${same.red} of ${plural(same.decisions, "decision")} on unchanged code`),
         tile("No verdict", "undecided_same", rate(same.no_verdict, same.decisions),
-            "of decisions on unchanged code, not green"),
+            "of decisions on unchanged code"),
         missed.decisions > 0 && tile("Missed slowdowns", "missed",
             rate(missed.pass, missed.decisions),
-            `passed, of those of ${setPercent(threshold * 1.25)} or more`),
+            `of slowdowns of ${setPercent(threshold * 1.25)} or more passed`),
         missed.decisions > 0 && tile("Undecided slowdowns", "undecided",
-            rate(missed.no_verdict, missed.decisions), "no verdict, not green"),
+            rate(missed.no_verdict, missed.decisions), "of these slowdowns got no verdict"),
         tile(`Resolve ${setPercent(threshold)}`, "resolves",
             `${resolvedIn(cases)} of ${cases.length}`, "cases, on this machine"),
         mdes.length > 0 && tile("MDE", "mde", percent(mdes[mdes.length >> 1]),
             `median; from ${percent(mdes[0])} to ${percent(mdes.at(-1))}`),
-        tile("Processes", "process", processes, "measured a case; decisions are drawn from them"));
+        tile("Processes", "process", processes, "per case; the decisions are drawn from them"));
 }
 
 const earlier = (all, selected, link) => all.length > 1 && h("section", {},
@@ -54,17 +54,18 @@ const earlier = (all, selected, link) => all.length > 1 && h("section", {},
 /** What verification has looked at over all runs on the device, by op. */
 function coverageSection(coverage) {
     return coverage.length > 0 && h("section", {},
-        h("h2", {}, "What verification has covered, over all runs"),
-        h("p", { class: "quiet" }, "Sums over the cases of all runs; a part of the shapes is " +
-            "drawn anew in every run. The last two columns are the most that one case had."),
+        h("h2", {}, "Coverage of verification, over all runs"),
+        h("p", { class: "quiet" }, "The numbers are sums over the cases of all runs. Each " +
+            "run draws some of its shapes anew. The last two columns show the largest value of " +
+            "one case."),
         coverageTable(coverage));
 }
 
 function none(model) {
     return h("section", { class: "empty" },
         h("h2", {}, "Not calibrated yet"),
-        h("p", {}, `No run on ${model} says how often the gate is wrong there. This measures it, ` +
-            "by adding a known delay to the candidate, and stores it with the history:"),
+        h("p", {}, `No run on ${model} has a calibration. This command makes one. It adds a ` +
+            "known delay to the candidate, and stores how often the gate decided wrongly:"),
         h("pre", {}, h("code", {}, "gate calibrate --device auto --db FILE")));
 }
 
@@ -92,14 +93,14 @@ export async function calibrationView({ query, signal }) {
             await machineSection(machines, machine, all,
                 (name) => address("calibration", { device, machine: name }), signal),
             !one ? none(device) : [
-                h("p", { class: "quiet" }, "How the gate decided here where the right answer was " +
-                    "known: on unchanged code, and with a known delay added. Measured ",
+                h("p", { class: "quiet" }, "The right answer to these decisions is known: the " +
+                    "code was unchanged, or a known delay was added to it. Measured ",
                 time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
                 tiles(one),
-                h("h2", {}, "Decisions by the share of time that was added"),
+                h("h2", {}, "Decisions by added time"),
                 outcomeBars(shown),
-                h("h2", {}, "What it can resolve, case by case"),
+                h("h2", {}, "Smallest slowdown that each case can detect"),
                 drawing((width) => resolutionStrip(shown, width), signal),
                 calibrationTable(shown),
                 earlier(calibrations, one, link),

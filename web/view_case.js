@@ -72,7 +72,7 @@ function tiles(c, whole, error, candidate) {
             storedBaseline(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
-        tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change it can tell"),
+        tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change that can be detected"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),

@@ -111,10 +111,10 @@ export async function rooflineView({ query, signal }) {
         content: [
             h("h1", {}, "Roofline"),
             deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
-            h("p", { class: "quiet" }, "The newest verified result of each case",
-                main.length > 0 && " on the main branch", ", under the ",
-                term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
-                "rates and their share of the ceiling. A point is a link to its case."),
+            h("p", { class: "quiet" }, "Each point is the newest verified result of a case",
+                main.length > 0 && " on the main branch", ". The lines are the ",
+                term("roofline", "roofs"), " of the device. They follow from the recorded rates " +
+                "and their share of the ceiling. Click a point to open its case."),
             all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
             body,
         ],

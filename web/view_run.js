@@ -76,7 +76,7 @@ function facts(run) {
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
         ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
-        ["Asked by", "who", run.who || "–"],
+        ["Started by", "who", run.who || "–"],
         ["Gate", "gate", run.gate_version],
     ].filter(Boolean);
     return h("dl", { class: "facts" },
@@ -206,7 +206,7 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
 
 function coverageSection({ cases, classes }) {
     const rows = coverageOf(cases);
-    return rows.length > 0 && [h("h2", {}, "What verification covered"), coverageTable(rows),
+    return rows.length > 0 && [h("h2", {}, "Coverage of verification"), coverageTable(rows),
         classesTable(classes)];
 }
 
@@ -214,8 +214,8 @@ function coverageSection({ cases, classes }) {
 function ofCalibration({ verdict, cases, calibration }) {
     const poor = calibration?.cases.filter((c) => !c.resolved).length;
     return verdict === "no-verdict" && poor > 0 && cases.every((c) => c.verdict !== verdict) &&
-        h("p", {}, `It has no verdict because ${plural(poor, "case")} of its calibration cannot ` +
-            "tell a change of the threshold from noise on this machine.");
+        h("p", {}, `The run has no verdict because ${plural(poor, "case")} of its calibration ` +
+            "cannot detect a change as large as the threshold on this machine.");
 }
 
 export async function runView({ rest, query, signal }) {
@@ -253,9 +253,9 @@ export async function runView({ rest, query, signal }) {
             libraries(run),
             calibrationSection(run),
             coverageSection(run),
-            h("h2", {}, "Again"),
-            command(`Repeats the run${run.git.dirty
-                ? ", without the changes that were not committed" : ""}`, reproduce(run)),
+            h("h2", {}, "Repeat this run"),
+            command(`Run this in a clone of the repository.${run.git.dirty
+                ? " The uncommitted changes are not in it." : ""}`, reproduce(run)),
         ],
     };
     await Promise.all(run.opening);

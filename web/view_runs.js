@@ -89,7 +89,7 @@ export async function runsView({ query, signal }) {
             unclear.map(([what, names]) => whichOne(what, names, filter)),
             runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
                 "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
-            unclear.length === 0 && tableOf("Runs", COLUMNS, runs),
+            runs.length > 0 && tableOf("Runs", COLUMNS, runs),
             h("nav", { class: "pages", "aria-label": "Pages" },
                 after && h("a", { href: address("runs", filter) }, "Newest"),
                 next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),

@@ -65,7 +65,7 @@ describe("the chart of a case", { skip }, () => {
                 .slice(0, 8)}`, "s"));
             const { x, y } = await onLine(page, 0.2);
             assert.match(await readout.innerText(),
-                /^\s*pass[\s\S]*to baseline[\s\S]*2025[\s\S]*run/);
+                /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
             assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
             await shoot(page, "case-hover");
             await page.mouse.move(5, 5);

@@ -405,7 +405,8 @@ describe("run", { skip }, () => {
             await it.open(page,
                 `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
             const one = await page.locator(".detail .command code").innerText();
-            const all = await page.locator("h2:text-is('Again') ~ .command code").innerText();
+            const all = await page.locator("h2:text-is('Repeat this run') ~ .command code")
+                .innerText();
             assert.match(all, /^git checkout [0-9a-f]{40} && make && build\/bin\/gate run --su/);
             assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
             assert.equal(one, `${all} --filter ${REGRESSED}`);

@@ -399,11 +399,11 @@ describe("shell", { skip }, () => {
                 assert.match(await page.locator("main").innerText(), /Reading it needs a token/);
                 await page.locator("input[name=token]").waitFor(); // a module of its own
                 await page.fill("input[name=token]", "kg_wrong");
-                await page.click("button:text-is('Use it')");
+                await page.click("button:text-is('Use this token')");
                 await page.waitForSelector("button:has-text('Forget')");
                 assert.match(await page.locator("main").innerText(), /The token is not known/);
                 await page.fill("input[name=token]", ` ${token} `);
-                await page.click("button:text-is('Use it')");
+                await page.click("button:text-is('Use this token')");
                 await page.waitForSelector(".card");
                 await it.open(page, `#/run/${uuids[0]}`, other.url);
                 const [saved] = await Promise.all([page.waitForEvent("download"),
