@@ -72,11 +72,8 @@ function failure(error) {
 
 function markNavigation(name) {
     for (const link of document.querySelectorAll("#views a")) {
-        if (link.dataset.view !== (PARENT[name] ?? name)) {
-            link.removeAttribute("aria-current");
-            continue;
-        }
-        link.setAttribute("aria-current", "page");
+        if (link.dataset.view === (PARENT[name] ?? name)) link.setAttribute("aria-current", "page");
+        else link.removeAttribute("aria-current");
     }
     centre();
 }
