@@ -7,13 +7,11 @@ import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { ago, change, plural, time } from "./format.js";
 import { spark } from "./glyphs.js";
-import { head } from "./glossary.js";
 import { distinct } from "./lists.js";
-import { caseLink, commitRange, runLink, site, tableBox } from "./parts.js";
+import { caseLink, columnsOf, commitRange, runLink, site, tableBox } from "./parts.js";
 
 const POINTS = 24;
 export const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
-const GLYPHS = { regression: "regression", improvement: "improvement" };
 
 /** The level around the step, on the main branch, divided by the baseline's where that is known. It
  *  is drawn into `place` when that comes into sight; `size`: of glyphs.js. */
@@ -34,7 +32,7 @@ export function picture(place, alert, size, signal) {
             const at = times.findIndex((t) => t >= alert.time_ms);
             const isLinked = linked.slice(0, at).some(Boolean) && linked.slice(at).some(Boolean);
             place.replaceChildren(spark(isLinked ? linked : p50s,
-                GLYPHS[alert.kind] ?? "wrong", size, at));
+                alert.kind === "error" ? "wrong" : alert.kind, size, at));
         } catch {
             // an extra: the row says the same in numbers
         }
@@ -126,8 +124,8 @@ export function alertList(alerts, may, changed, signal) {
         }));
     });
     if (may === "yes") draw();
-    return [bar, tableBox("Alerts",
-        h("thead", {}, h("tr", {}, may === "yes" && h("td"), head("change_point", "What happened"),
-            head("trend", "Trend", { class: "minor" }), head("case", "Case"),
-            head("alert_state", "State"))), rows)];
+    const { head } = columnsOf([["change_point", "What happened"],
+        ["trend", "Trend", null, "minor"], ["case", "Case"], ["alert_state", "State"]]);
+    if (may === "yes") head.firstChild.prepend(h("td"));
+    return [bar, tableBox("Alerts", head, rows)];
 }

@@ -3,14 +3,7 @@
 
 import { h } from "./dom.js";
 import { change, duration, number } from "./format.js";
-import { eventSwatch } from "./chart_events.js";
-
-const KINDS = {
-    regression: { swatch: "slower", word: "slower" },
-    improvement: { swatch: "faster", word: "faster" },
-    error: { swatch: "error", word: "error grew" },
-    wrong: { swatch: "wrong", word: "wrong" },
-};
+import { eventSwatch, lookOf } from "./chart_events.js";
 
 export const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
 
@@ -19,8 +12,8 @@ export const STEPS = {
     acknowledged: { label: "Acknowledge", reason: false, help: "Someone works on it." },
     accepted: { label: "Accept", reason: true, help: "The change is intended." },
     fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
-    ignored: { label: "Ignore", reason: true, help: "It is not real, or not of interest." },
-    new: { label: "Open again", reason: false, help: "It needs someone's attention." },
+    ignored: { label: "Ignore", reason: true, help: "It is not real, or it does not matter." },
+    new: { label: "Open again", reason: false, help: "Somebody must look at it." },
 };
 
 /** The states that can follow one. The server decides; this is what is offered. */
@@ -32,13 +25,12 @@ export const NEXT = {
     ignored: ["new"],
 };
 
-const kindOf = (alert) => KINDS[alert.kind] ?? KINDS.error;
-
 /** "▲ +4.81 % slower" */
-export function alertKind(alert, extra = "") {
-    const { swatch, word } = kindOf(alert);
-    return h("span", { class: `alert-kind ${swatch} ${extra}` }, eventSwatch(swatch),
-        h("b", {}, alert.change === null ? "" : `${change(1 + alert.change)} `, word));
+export function alertKind(alert) {
+    const look = lookOf(alert.kind);
+    return h("span", { class: `alert-kind ${look}` }, eventSwatch(look),
+        h("b", {}, alert.change === null ? "" : `${change(1 + alert.change)} `,
+            look === "error" ? "error grew" : look));
 }
 
 export const stateBadge = (state) =>

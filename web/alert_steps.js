@@ -21,7 +21,7 @@ function askWhy({ label, help, reason: needed }, state, n) {
         h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
         h("p", { id: "reason-help", class: "quiet" }, help,
             needed ? " A reason is needed. It stays in the log." : ""),
-        state && h("label", {}, needed ? "Reason" : "Reason, if you like", text),
+        state && h("label", {}, needed ? "Reason" : "Reason (optional)", text),
         (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
         h("p", { class: "dialog-buttons" },
             h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
@@ -103,7 +103,7 @@ export function stepButtons(alerts, may, changed) {
 /** The selection of a list: how many, and what to do with them. */
 export function selectionBar(alerts, may, changed) {
     return h("div", { class: "selection", role: "region", "aria-label": "Selection" },
-        h("p", {}, alerts.length === 0 ? "Select alerts to deal with them together."
+        h("p", {}, alerts.length === 0 ? "Select alerts to change them together."
             : `${plural(alerts.length, "alert")} selected`),
         alerts.length > 0 && stepButtons(alerts, may, changed));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // api.js: asks the server. The browser keeps answers and asks again with their tag.
 
+import { queryText } from "./dom.js";
 import { token } from "./token.js";
 
 export class ApiError extends Error {
@@ -10,14 +11,9 @@ export class ApiError extends Error {
     }
 }
 
-/** The address of an answer, for links as well. Parameters without a value are left out. */
-export function apiUrl(path, parameters) {
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(parameters ?? {}))
-        if (value !== null && value !== undefined && value !== "") query.set(name, value);
-    const text = query.toString().replaceAll("+", "%20"); // the server takes + as itself
-    return `api/v1/${path}${text ? `?${text}` : ""}`;
-}
+/** The address of an answer, for links as well. */
+export const apiUrl = (path, parameters) =>
+    `api/v1/${path}${queryText(parameters).replaceAll("+", "%20")}`; // the server takes + as itself
 
 /** The page says at once when the server is away, and when it is back: news.js. */
 async function send(url, options) {

@@ -38,7 +38,7 @@ function parse(hash) {
 
 /** The view of that name. A file that is not there means that another build serves by now. */
 async function viewOf(name) {
-    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "The page has no such view.");
+    if (!Object.hasOwn(VIEWS, name)) throw new ApiError(404, "The page has no view of this name.");
     try {
         return await VIEWS[name]();
     } catch (error) {
@@ -58,7 +58,7 @@ function failure(error) {
     }
     const unknown = error instanceof ApiError && error.status === 404;
     const title = unknown ? "Not found"
-        : error.status === 0 ? "The server cannot be reached" : "This cannot be shown";
+        : error.status === 0 ? "The server cannot be reached" : "The page cannot show this";
     return h("section", { class: "empty" },
         h("h1", {}, title),
         h("p", {}, error.message),
@@ -72,11 +72,8 @@ function failure(error) {
 
 function markNavigation(name) {
     for (const link of document.querySelectorAll("#views a")) {
-        if (link.dataset.view !== (PARENT[name] ?? name)) {
-            link.removeAttribute("aria-current");
-            continue;
-        }
-        link.setAttribute("aria-current", "page");
+        if (link.dataset.view === (PARENT[name] ?? name)) link.setAttribute("aria-current", "page");
+        else link.removeAttribute("aria-current");
     }
     centre();
 }

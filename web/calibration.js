@@ -6,25 +6,22 @@
 
 import { address, h, s } from "./dom.js";
 import { percent, plural } from "./format.js";
-import { head } from "./glossary.js";
 import { longTable } from "./lists.js";
 import { caseLink } from "./parts.js";
 
 const KINDS = ["red", "no_verdict", "pass"];
 const WORDS = { red: "red", no_verdict: "no verdict", pass: "pass" };
 
-/** Decisions of all entries of some cases with that share of injected time. */
-export function tally(cases, share) {
+/** Decisions of all entries of some cases with that share of injected time, or up to another. */
+export function tally(cases, from, to = from) {
     const sum = { red: 0, no_verdict: 0, pass: 0, decisions: 0 };
-    for (const { injected } of cases)
-        for (const entry of injected) {
-            if (entry.share !== share) continue;
+    for (const entry of cases.flatMap((c) => c.injected))
+        if (entry.share >= from && entry.share <= to)
             for (const key of Object.keys(sum)) sum[key] += entry[key];
-        }
     return sum;
 }
 
-export const sharesOf = (cases) =>
+const sharesOf = (cases) =>
     [...new Set(cases.flatMap((c) => c.injected.map((e) => e.share)))].sort((a, b) => a - b);
 
 /** "99.64 %", never rounded to 0 or 100 when it is not. */
@@ -49,21 +46,16 @@ function order(a, b) {
 }
 
 export function calibrationTable({ cases, threshold, device }) {
-    const number = { class: "number" };
-    const shares = sharesOf(cases);
     return longTable("Calibration", [
-        head("case", "Case"), head("mde", "MDE", number),
-        head("resolves", `Resolves ${setPercent(threshold)}`, number),
-        ...shares.map((v) => head(v === 0 ? "false_alarm" : "red_share", shareName(v), number)),
-    ],
-    [...cases].sort(order), (c) => h("tr", {},
-        h("th", { scope: "row" }, caseLink(c.id, device)),
-        h("td", number, percent(c.mde)),
-        h("td", number, c.resolved ? "yes" : h("b", {}, "no")),
-        shares.map((share) => {
-            const { red, decisions } = tally([c], share);
-            return h("td", number, rate(red, decisions));
-        })), { name: "calibrated" });
+        ["case", "Case", (c) => caseLink(c.id, device), "row"],
+        ["mde", "MDE", (c) => percent(c.mde), "number"],
+        ["resolves", `Resolves ${setPercent(threshold)}`,
+            (c) => (c.resolved ? "yes" : h("b", {}, "no")), "number"],
+        ...sharesOf(cases).map((v) => [v === 0 ? "false_alarm" : "red_share", shareName(v), (c) => {
+            const { red, decisions } = tally([c], v);
+            return rate(red, decisions);
+        }, "number"]),
+    ], [...cases].sort(order), { name: "calibrated" });
 }
 
 /** The outcomes of all decisions, a bar for each share of time that was added. */
@@ -147,10 +139,11 @@ export function calibrationSection(run) {
     const unchanged = tally(cases, 0);
     return h("section", { class: "calibration" },
         h("h2", {}, "Calibration"),
-        h("p", {}, `${resolved} of ${plural(cases.length, "case")} resolve the threshold here; ` +
-            `unchanged code was red in ${unchanged.red} of ${unchanged.decisions} decisions.`),
+        h("p", {}, `On this machine, ${resolved} of ${plural(cases.length, "case")} resolve the ` +
+            `threshold. Unchanged code was red in ${unchanged.red} of ${unchanged.decisions} ` +
+            "decisions."),
         h("p", { class: "quiet" },
-            "Decisions that were red, by the share of time that was added, from " +
-            `${plural(processes, "process", "processes")} a case, worst first.`),
+            "The table shows how many decisions were red when this share of the time was added. " +
+            `Each case had ${plural(processes, "process", "processes")}. The worst case is first.`),
         calibrationTable({ cases, threshold, device: run.device.model }));
 }

@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { h } from "./dom.js";
 import { dateText, plural, shortCommit } from "./format.js";
-import { runLink, tableBox } from "./parts.js";
+import { runLink, tableOf } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { COUNTERS, movedIn } from "./run_counters.js";
 
@@ -68,24 +68,22 @@ function tableRows(runs) {
         .slice(0, ROWS_MAX);
 }
 
-function cell(unit, value) {
-    return h("td", { class: "number" }, !value ? "–" : [unit(value.candidate),
-        h("span", { class: "note" }, `from ${unit(value.baseline)}`)]);
+function cell(value, unit) {
+    return value ? [unit(value.candidate),
+        h("span", { class: "note" }, `from ${unit(value.baseline)}`)] : "–";
 }
 
 function table(id, runs) {
     const rows = tableRows(runs);
     const several = new Set(rows.map((row) => row.kernel)).size > 1;
-    return tableBox(`Hardware counters of the last regressions of ${id}`,
-        h("thead", {}, h("tr", {}, h("th", {}, "Counter"), runs.map((r) =>
-            h("th", { class: "number" }, dateText(r.time), h("span", { class: "note" },
-                r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run)))))),
-        h("tbody", {}, rows.map((row) => {
-            const [label, unit, meaning] = COUNTERS[row.counter];
-            return h("tr", {}, h("th", { scope: "row", title: meaning }, label,
-                several && h("span", { class: "aside mono" }, row.kernel)),
-            runs.map((_, at) => cell(unit, row.of[at])));
-        })));
+    return tableOf(`Hardware counters of the last regressions of ${id}`, [
+        [null, "Counter", ({ counter, kernel }) => h("th",
+            { scope: "row", title: COUNTERS[counter][2] }, COUNTERS[counter][0],
+            several && h("span", { class: "aside mono" }, kernel))],
+        ...runs.map((r, i) => [null, [dateText(r.time), h("span", { class: "note" },
+            r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run))],
+        (row) => cell(row.of[i], COUNTERS[row.counter][1]), "number"]),
+    ], rows);
 }
 
 const quiet = (...words) => h("p", { class: "quiet" }, words);
@@ -93,8 +91,8 @@ const quiet = (...words) => h("p", { class: "quiet" }, words);
 async function content(id, load, signal) {
     const { red, all } = await regressions(load);
     if (red.length === 0)
-        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression here, and no `,
-            "other is profiled.");
+        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression of this `,
+            "case. Only regressions have hardware counters.");
     const { came, failed } = await documents(id, red, signal);
     const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
         [i > 0 && ", ", "run ", runLink(row.run)]),
@@ -107,8 +105,8 @@ async function content(id, load, signal) {
     if (tableRows(runs).length === 0)
         return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved `,
             "by more than 5 %.")];
-    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. "–": it was `,
-        "not read."), table(id, runs)];
+    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. “–” means `,
+        "that the run did not read this counter."), table(id, runs)];
 }
 
 /** Nothing is asked for before it is opened. `load` as in regressions(). */

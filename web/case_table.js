@@ -4,34 +4,40 @@
 import { found } from "./causes.js";
 import { address, h } from "./dom.js";
 import {
-    ago, change, durationCell, interval, number, percent, share, shortCommit, versus,
+    ago, change, durationCell, interval, number, percent, share, shortCommit,
 } from "./format.js";
-import { explain } from "./glossary.js";
-import { changeGlyph, shareBar, spark } from "./glyphs.js";
-import { caseLink, commitRange, runLink, subjectText, tableBox } from "./parts.js";
+import { term } from "./glossary.js";
+import { changeGlyph, spark } from "./glyphs.js";
+import {
+    caseLink, cellOf, commitRange, runLink, subjectText, tableBox, vendorRatio,
+} from "./parts.js";
 import { badge, word } from "./verdict.js";
 
 /**
- * Columns: what the head says and explains, and where it makes an order, of which the server's is,
- * the way in which that goes unless it is reversed.
+ * Columns: what the head says and explains; where it makes an order, of which the server's is, the
+ * way in which that goes unless it is reversed; and what a case has in it.
  */
 const COLUMNS = [
-    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst" },
-    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending" },
+    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst", cell: opener },
+    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending", cell: (c) =>
+        h("th", { scope: "row", title: c.id }, caseLink(c.id, c.device)) },
     { key: "device", term: "device", label: "Device", kind: "minor device",
-        only: ({ several }) => several },
-    { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out",
-        only: ({ branches }) => branches },
-    { key: "since", term: "since", label: "Since", kind: "minor narrow-out" },
-    { key: "trend", term: "trend", label: "Trend", kind: "minor narrow-out" },
+        only: ({ several }) => several, cell: (c) => c.device },
+    { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out branch",
+        only: ({ branches }) => branches, cell: (c) => c.branch },
+    { key: "since", term: "since", label: "Since", kind: "minor narrow-out", cell: sinceLink },
+    { key: "trend", term: "trend", label: "Trend", kind: "minor glyph narrow-out",
+        cell: (c) => spark(c.spark, c.verdict) },
     { key: "p50", term: "p50", label: "p50", kind: "number minor", sort: "p50",
-        way: "descending" },
-    { key: "change", term: "change", label: "Change", kind: "number changed",
-        sort: "change", way: "descending" },
+        way: "descending", cell: (c) => durationCell(c.p50_ns) },
+    { key: "change", term: "change", label: "Change", kind: "number changed", sort: "change",
+        way: "descending", cell: (c) => [
+            h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
+            h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)), changeGlyph(c)] },
     { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
-        sort: "vendor", way: "descending" },
+        sort: "vendor", way: "descending", cell: (c) => vendorRatio(c.peer_ratio, c.peer) },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
-        sort: "ceiling", way: "ascending" },
+        sort: "ceiling", way: "ascending", cell: (c) => share(c.ceiling) },
 ];
 
 /** As assistive technology is told. */
@@ -40,13 +46,8 @@ function wayOf({ way = "other" }, reversed) {
     return way === "ascending" ? "descending" : "ascending";
 }
 
-function providerCell(c) {
-    const kind = !c.peer_ratio ? "none" : c.peer_ratio < 1 ? "first" : "";
-    return h("span", { class: `peer ${kind}` }, versus(c.peer_ratio, c.peer ?? ""));
-}
-
 /** Since which commit, where an alert says so. */
-function sinceLink(c, alerts) {
+function sinceLink(c, { alerts }) {
     const alert = alerts.get(c.alert);
     return c.alert && h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
@@ -57,7 +58,7 @@ function sinceLink(c, alerts) {
 }
 
 /** All that the row has no room for, in words. */
-function sentence(c, device, alerts) {
+function sentence(c, newest, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
         alert && [` It became ${found(alert.kind, [alert])} in `,
@@ -65,43 +66,34 @@ function sentence(c, device, alerts) {
             alert.author && ` (${alert.author})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
         c.mde !== null && [
-            ` The smallest change that this machine can tell from noise is ${percent(c.mde)}; `,
-            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is less: ")
+            ` The smallest change that this machine can detect is ${percent(c.mde)}; `,
+            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is lower: ")
                 : "the threshold is ", `${percent(c.threshold, 1)}.`],
         c.rel_err !== null &&
             ` The relative error against the fp64 reference is ${number(c.rel_err, 2)}.`,
         ` Measured ${ago(c.time_ms)} `, c.branch && `on ${c.branch} `, "in run ", runLink(c.run),
-        device && c.run !== device.newest.uuid && ", and not in the newest run", ".");
+        c.run !== newest && ", and not in the newest run", ".");
 }
 
-function row(c, device, { several, branches, alerts }) {
-    const stale = device && c.run !== device.newest.uuid;
+/** The verdict, which opens what the row has no room for. */
+function opener(c, { alerts, newest }) {
     const button = h("button", { type: "button", class: "opener", "aria-expanded": "false",
         "aria-label": `${word(c.verdict)}: more of ${c.id}`,
         click() {
+            const row = button.closest("tr");
             const opens = button.getAttribute("aria-expanded") === "false";
             button.setAttribute("aria-expanded", String(opens));
-            const seen = [...element.cells].filter((cell) => cell.checkVisibility()).length;
-            if (!opens) element.nextSibling.remove();
-            else element.after(h("tr", { class: "detail" },
-                h("td", { colspan: seen }, sentence(c, device, alerts))));
+            const seen = [...row.cells].filter((cell) => cell.checkVisibility()).length;
+            if (!opens) row.nextSibling.remove();
+            else row.after(h("tr", { class: "detail" },
+                h("td", { colspan: seen }, sentence(c, newest(c), alerts))));
         } }, badge(c.verdict, "short"));
-    const element = h("tr", { class: stale && "stale" },
-        h("td", {}, button),
-        h("th", { scope: "row", title: c.id }, caseLink(c.id, c.device)),
-        several && h("td", { class: "minor device" }, c.device),
-        branches && h("td", { class: "minor narrow-out branch" }, c.branch),
-        h("td", { class: "minor narrow-out" }, sinceLink(c, alerts)),
-        h("td", { class: "minor glyph narrow-out" }, spark(c.spark, c.verdict)),
-        h("td", { class: "number minor" }, durationCell(c.p50_ns)),
-        h("td", { class: "number changed" },
-            h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
-            h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)),
-            changeGlyph(c)),
-        h("td", { class: "number" }, providerCell(c)),
-        h("td", { class: "number minor narrow-out" }, c.ceiling !== null && shareBar(c.ceiling),
-            h("span", { class: "of" }, share(c.ceiling))));
-    return element;
+    return button;
+}
+
+function row(c, columns, shows) {
+    return h("tr", { class: c.run !== shows.newest(c) && "stale" },
+        columns.map(({ kind, cell }) => cellOf(cell(c, shows), kind)));
 }
 
 const SCREEN = 20; // rows that the first screen can show
@@ -127,18 +119,17 @@ function fill(body, rows) {
  * a head is pressed.
  */
 export function caseTable(devices, alerts, branches, actions) {
+    const newest = new Map(devices.map((d) => [d.model, d.newest.uuid]));
     const shows = {
         several: devices.length > 1, branches, alerts: new Map(alerts.map((a) => [a.id, a])),
+        newest: (c) => newest.get(c.device) ?? c.run,
     };
-    const byModel = new Map(devices.map((d) => [d.model, d]));
     const columns = COLUMNS.filter((c) => !c.only || c.only(shows));
     const body = h("tbody");
     const heads = columns.map((column) => {
         const label = column.symbol ? h("span", { class: "symbol" }, column.label) : column.label;
-        const inner = column.sort
-            ? h("button", { type: "button", click: () => actions.sort(column.sort) }, label)
-            : h("span", column.term ? { class: "term", tabindex: "0" } : {}, label);
-        if (column.term) explain(inner, column.term);
+        const inner = column.sort ? h("button", { type: "button", "data-term": column.term,
+            click: () => actions.sort(column.sort) }, label) : term(column.term, label);
         return h("th", { scope: "col", class: `${column.kind ?? ""} of-${column.key}` }, inner);
     });
     const nothing = h("p", { class: "quiet nothing", hidden: true },
@@ -151,7 +142,7 @@ export function caseTable(devices, alerts, branches, actions) {
             const column = columns.find((c) => c.sort === state.sort.replace("-", "")) ??
                 columns[0];
             const reversed = state.sort === `-${column.sort}`;
-            fill(body, cases.map((c) => () => row(c, byModel.get(c.device), shows)));
+            fill(body, cases.map((c) => () => row(c, columns, shows)));
             heads.forEach((head, i) => {
                 head.classList.toggle("reversed", reversed && columns[i] === column);
                 if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));

@@ -8,7 +8,9 @@ import { commitName, runLink, subjectText } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { SHAPES } from "./verdict.js";
 
-const KINDS = { regression: "slower", improvement: "faster", error: "error" };
+/** The look of an alert of a kind. */
+export const lookOf = (kind) => ({ regression: "slower", improvement: "faster" })[kind] ?? kind;
+
 const LIMIT = 12; // in the list until it is asked for more
 
 /** Of 16 by 16, as the verdicts have them. */
@@ -23,7 +25,7 @@ export function eventSwatch(kind) {
 }
 
 function stepEvent(step) {
-    const kind = KINDS[step.kind] ?? (step.change > 0 ? "slower" : "faster");
+    const kind = lookOf(step.kind);
     const size = step.change === null ? "" : change(1 + step.change);
     return {
         ...step, kind, alert: step.id, text: size || "error",
@@ -78,6 +80,6 @@ export function eventList(events, point = null) {
     return h("section", { class: "events" }, h("h2", {}, "Events"),
         newest.length === 0
             ? h("p", { class: "quiet" },
-                "No step, no wrong result, no accepted change, no new driver in this range.")
+                "This range has no step, no wrong result, no accepted change and no new driver.")
             : [list, more]);
 }

@@ -5,7 +5,7 @@ import uPlot from "./uplot.js";
 
 import { colourOf } from "./chart_specs.js";
 import { EVENT_SHAPES } from "./chart_events.js";
-import { dayText, duration, number, unitOf } from "./format.js";
+import { duration, number, unitOf } from "./format.js";
 import { SHAPES } from "./verdict.js";
 
 const DAY = 86400e3;
@@ -34,30 +34,24 @@ export function readColours(element, colours) {
 // ---- axes ----
 
 const hourText = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const dayText = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const monthText = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric" });
 
 /** Labels of a time axis in the reader's zone: the day where it changes, else the hour. */
 function timeLabels(u, splits, axis, space, step) {
     return splits.map((ms, i) => {
         if (step >= 28 * DAY) return monthText.format(ms);
-        const day = dayText(ms);
+        const day = dayText.format(ms);
         if (step >= DAY) return day;
         const hour = hourText.format(ms);
-        return i > 0 && day === dayText(splits[i - 1]) ? hour : `${day} ${hour}`;
+        return i > 0 && day === dayText.format(splits[i - 1]) ? hour : `${day} ${hour}`;
     });
 }
 
-/** uPlot's own ticks of a logarithm need a whole decade; a kernel moves within a tenth of one. */
+/** uPlot's own ticks of a logarithm are nine in a decade, for which a low plot has no room. */
 function logTicks(u, axis, lo, hi) {
     const out = [];
-    if (hi / lo < 10) {
-        const rough = (hi - lo) / 5;
-        const power = 10 ** Math.floor(Math.log10(rough));
-        const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough * 0.999);
-        for (let i = Math.ceil(lo / step); i * step <= hi; i++) out.push(i * step);
-        return out;
-    }
-    const factors = hi / lo < 1000 && u.height > SMALL ? [1, 2, 5] : [1];
+    const factors = hi / lo < 30 ? [1, 2, 5] : [1];
     for (let power = 10 ** Math.floor(Math.log10(lo)); power <= hi; power *= 10)
         out.push(...factors.map((f) => f * power).filter((v) => v >= lo && v <= hi));
     return out;

@@ -48,7 +48,7 @@ export function pointWords(main, all, events, shown) {
             [r.label, candidate.get(r.column), (v) => amountOf(r, v)])];
     return [
         candidate.verdict && badge(candidate.verdict),
-        changeOf(main, candidate) && [changeOf(main, candidate), " to baseline",
+        changeOf(main, candidate) && [changeOf(main, candidate), " against the baseline",
             main.lane !== candidate.lane && ` (${main.lane.provider})`],
         time(main.time),
         [commitName(main), " ", h("span", { class: "subject", title: subjectText(main) },

@@ -14,7 +14,7 @@ import { change, duration, number, percent } from "./format.js";
 export const RESOURCES = [
     {
         column: "vendor_ratio", term: "vendor_error", label: "Error ÷ the vendor's",
-        unit: "×", scatters: true,
+        unit: "", scatters: true,
     },
     { column: "sm_clock_mhz", term: "clock", label: "SM clock", unit: "MHz" },
     { column: "registers", term: "resources", label: "Registers", unit: "per thread" },
@@ -128,8 +128,7 @@ function measured(model, y) {
  */
 export function timesSpec(model, { state, threshold, colours }) {
     const { y } = state;
-    const spec = plot(model,
-        { unit: y === "raw" ? "ns" : "×", log: state.log, height: 340, flags: true });
+    const spec = plot(model, { unit: y === "raw" ? "ns" : "×", height: 340, flags: true });
     const show = (v) => amountOn(y, v);
     const { of, times: timesOf, baseline: known } = measured(model, y);
     const candidates = model.lanes.filter(isCandidate);
@@ -235,7 +234,7 @@ export function onlyValue(model, { column }) {
 /** "192 KiB": a value of one of RESOURCES. */
 export function amountOf({ unit, size = 1 }, value) {
     const scaled = value / size;
-    return `${Number.isInteger(scaled) ? scaled : number(scaled)} ${unit}`;
+    return `${Number.isInteger(scaled) ? scaled : number(scaled)} ${unit}`.trim();
 }
 
 /** One of RESOURCES; null when no row knows it, or all say the same. */

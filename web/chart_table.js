@@ -3,8 +3,7 @@
 
 import { h } from "./dom.js";
 import { durationCell, number, plural, time } from "./format.js";
-import { head } from "./glossary.js";
-import { commitName, download, runLink, tableBox } from "./parts.js";
+import { commitName, download, runLink, tableOf } from "./parts.js";
 import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
 import { RESOURCES } from "./chart_specs.js";
@@ -25,7 +24,7 @@ function columnsOf(candidates) {
         { name: "tflops", term: "tflops", label: "TFLOP/s", show: (v) => number(v) },
         { name: "gbps", term: "gbps", label: "GB/s", show: (v) => number(v) },
         ...RESOURCES.map(({ column, term, label, unit, size = 1 }) => ({
-            name: column, term, label: `${label}, ${unit}`,
+            name: column, term, label: [label, unit].filter(Boolean).join(", "),
             show: (v) => (v === null ? "–" : number(v / size)),
         })),
     ];
@@ -39,37 +38,31 @@ const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lan
 export function trendTable(model, count, csv, more) {
     const branched = knows(model.lanes, "branch");
     const candidates = model.lanes.filter((l) => l.role === "candidate");
-    const columns = columnsOf(candidates);
-    const body = [];
-    for (let i = model.x.length - 1; i >= 0 && body.length < count; i--) {
-        const any = model.lanes.find((l) => l.at[i] !== undefined);
-        const mine = candidates.find((l) => l.at[i] !== undefined);
-        const row = any.at[i];
-        const known = (column) => mine?.columns[column]?.[mine.at[i]] ?? null;
-        body.push(h("tr", {},
-            h("th", { scope: "row" }, time(any.columns.time_ms[row])),
-            h("td", {}, commitName(Object.fromEntries(["commit", "subject", "author"]
-                .map((column) => [column, any.columns[column]?.[row]])))),
-            branched && h("td", {}, any.columns.n?.[row] > 1 ? "–"
-                : any.columns.branch[row] ?? "–"),
-            h("td", {}, known("verdict") && badge(known("verdict"), "short")),
-            model.lanes.map((l) => h("td", { class: "number" },
-                durationCell(l.columns.p50_ns[l.at[i]]))),
-            columns.map((c) => h("td", { class: "number" }, c.show(known(c.name)))),
-            h("td", { class: "mono" }, known("kernel") ?? "–"),
-            h("td", {}, runLink(any.columns.run[row]))));
-    }
-    const right = { class: "number" };
-    const heads = [head("run_measured", "When"), head("commit", "Commit"),
-        branched && head("branch", "Branch"), head("verdict", "Verdict"),
-        model.lanes.map((l) => head("p50", `${name(l)} p50`, right)),
-        columns.map((c) => head(c.term, c.label, right)), head("kernel", "Kernel"),
-        head("run", "Run")];
-    const left = model.x.length - body.length;
+    const places = model.x.map((_, i) => i).slice(-count).reverse();
+    /** What the first of these lanes that has a row at the place says. */
+    const said = (lanes, i, column) => {
+        const lane = lanes.find((l) => l.at[i] !== undefined);
+        return lane?.columns[column]?.[lane.at[i]] ?? null;
+    };
+    const any = (i, column) => said(model.lanes, i, column);
+    const known = (i, column) => said(candidates, i, column);
+    const left = model.x.length - places.length;
     return [
-        tableBox("Numbers of the chart",
-            h("thead", {}, h("tr", {}, heads)),
-            h("tbody", {}, body)),
+        tableOf("Numbers of the chart", [
+            ["run_measured", "When", (i) => time(any(i, "time_ms")), "row"],
+            ["commit", "Commit", (i) => commitName(Object.fromEntries(
+                ["commit", "subject", "author"].map((column) => [column, any(i, column)])))],
+            branched && ["branch", "Branch", (i) =>
+                (any(i, "n") > 1 ? null : any(i, "branch")) ?? "–"],
+            ["verdict", "Verdict", (i) =>
+                known(i, "verdict") && badge(known(i, "verdict"), "short")],
+            ...model.lanes.map((l) => ["p50", `${name(l)} p50`,
+                (i) => durationCell(l.columns.p50_ns[l.at[i]]), "number"]),
+            ...columnsOf(candidates).map((c) =>
+                [c.term, c.label, (i) => c.show(known(i, c.name)), "number"]),
+            ["kernel", "Kernel", (i) => known(i, "kernel") ?? "–", "mono"],
+            ["run", "Run", (i) => runLink(any(i, "run"))],
+        ], places),
         h("p", {}, left > 0 && h("button", { type: "button", click: () => more(count + PAGE) },
             plural(left, "older row")), " ", download("CSV", csv, "trend.csv")),
     ];

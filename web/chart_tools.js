@@ -5,10 +5,10 @@ import { h, s } from "./dom.js";
 
 /**
  * One of a few: radio buttons that look like one switch. `options` are [value, text, term of the
- * glossary]; `off`: why it cannot be changed.
+ * glossary].
  */
-export function choice(label, name, value, options, change, off = null) {
-    return h("fieldset", { class: "choice", disabled: off !== null, title: off },
+export function choice(label, name, value, options, change) {
+    return h("fieldset", { class: "choice" },
         h("legend", { class: "hidden" }, label),
         options.map(([key, text, term]) => h("label", { "data-term": term },
             h("input", {

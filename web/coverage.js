@@ -3,8 +3,7 @@
 
 import { h } from "./dom.js";
 import { count } from "./format.js";
-import { head } from "./glossary.js";
-import { tableBox } from "./parts.js";
+import { tableOf } from "./parts.js";
 
 const COLUMNS = [
     ["runs", "Runs"], ["cases", "Cases"], ["shapes", "Other shapes"], ["layouts", "Layouts"],
@@ -12,27 +11,23 @@ const COLUMNS = [
 
 /** A row an op. Columns that no row has, as the runs of a single one, are left out. */
 export function coverageTable(rows) {
-    const number = { class: "number" };
-    const columns = COLUMNS.filter(([key]) => rows.some((row) => row[key] !== undefined));
-    return tableBox("Coverage", h("thead", {}, h("tr", {}, head("op", "Op"),
-        columns.map(([key, name]) => head(`covered_${key}`, name, number)),
-        head("covered_pairs", "Pairs of classes", number))),
-    h("tbody", {}, rows.map((row) => h("tr", {},
-        h("th", { scope: "row" }, row.op),
-        columns.map(([key]) => h("td", number, count(row[key]))),
-        h("td", number, `${count(row.pairs)} of ${count(row.pairs_of)}`)))));
+    return tableOf("Coverage", [
+        ["op", "Op", (row) => row.op, "row"],
+        ...COLUMNS.filter(([key]) => rows.some((row) => row[key] !== undefined)).map(
+            ([key, name]) => [`covered_${key}`, name, (row) => count(row[key]), "number"]),
+        ["covered_pairs", "Pairs of classes", (row) =>
+            `${count(row.pairs)} of ${count(row.pairs_of)}`, "number"],
+    ], rows);
 }
 
 /** How often each class of values, shapes, layouts and launches was looked at, op by op. */
 export function classesTable({ ops, rows }) {
-    const number = { class: "number" };
     return rows.length > 0 && h("details", { class: "data" }, h("summary", {}, "Class by class"),
-        tableBox("Covered classes", h("thead", {}, h("tr", {},
-            head("covered_of", "Of"), head("covered_class", "Class"),
-            ops.map((op) => head("op", op, number)))),
-        h("tbody", {}, rows.map((row) => h("tr", {},
-            h("td", {}, row.of), h("th", { scope: "row" }, row.name),
-            row.counts.map((n) => h("td", number, count(n))))))));
+        tableOf("Covered classes", [
+            ["covered_of", "Of", (row) => row.of],
+            ["covered_class", "Class", (row) => row.name, "row"],
+            ...ops.map((op, i) => ["op", op, (row) => count(row.counts[i]), "number"]),
+        ], rows));
 }
 
 /** The rows of a run: sums over its cases, and of the last three the most that one case had. */

@@ -26,11 +26,14 @@ export function s(tag, attributes, ...children) {
     return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** The address of a view: "#/case?id=...". Parameters without a value are left out. */
-export function address(path, parameters) {
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(parameters ?? {}))
-        if (value !== null && value !== undefined && value !== "") query.set(name, value);
-    const text = query.toString();
-    return `#/${path}${text ? `?${text}` : ""}`;
+/** A place in a drawing, to a hundredth of a pixel. */
+export const round = (v) => Math.round(v * 100) / 100;
+
+/** "?id=...", or nothing: parameters without a value are left out. */
+export function queryText(parameters) {
+    const known = Object.entries(parameters ?? {}).filter(([, value]) => (value ?? "") !== "");
+    return known.length > 0 ? `?${new URLSearchParams(known)}` : "";
 }
+
+/** The address of a view: "#/case?id=...". */
+export const address = (path, parameters) => `#/${path}${queryText(parameters)}`;

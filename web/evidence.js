@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // evidence.js: what a verdict rests on: what each fresh process measured, drawn as SVG.
 
-import { h, s } from "./dom.js";
-import { change, duration, percent, plural } from "./format.js";
-import { head, term } from "./glossary.js";
+import { h, round, s } from "./dom.js";
+import { change, duration, multiples, percent, plural, roundStep } from "./format.js";
+import { term } from "./glossary.js";
 import { detailWidth } from "./lists.js";
-import { tableBox } from "./parts.js";
-
-const round = (v) => Math.round(v * 100) / 100;
+import { tableOf } from "./parts.js";
 
 /** The processes of a case that compared anything, in order, each with its ratio; maybe none. */
 function processesOf(item) {
@@ -72,17 +70,9 @@ export function evidenceDots(item, threshold) {
 const CHART = { width: 640, height: 210, left: 66, right: 92, top: 10, bottom: 26 };
 const GAP = 0.8; // between the first look and the confirmation, in processes
 
-/** Round steps of a change that leave from three to six lines. */
-function steps(lo, hi) {
-    const rough = (hi - lo) / 4;
-    const size = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((m) => m * size).find((v) => v >= rough);
-    const first = Math.ceil(lo / step);
-    return Array.from({ length: Math.floor(hi / step) - first + 1 }, (_, i) => (first + i) * step);
-}
-
 function axis(lo, hi, y, { left, right, width }) {
-    return s("g", { class: "axes", "aria-hidden": "true" }, steps(lo, hi).map((v) => [
+    const all = multiples(lo, hi, roundStep(lo, hi, 4));
+    return s("g", { class: "axes", "aria-hidden": "true" }, all.map((v) => [
         s("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }),
         s("text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, change(1 + v)),
     ]));
@@ -128,27 +118,23 @@ function key() {
         mark({ number: 0, ratio: 1, p50_ns: 0, ...p }, 6, 6, 4));
     return h("p", { class: "quiet strip-key" },
         swatch({ stage: "first" }), "a process, ",
-        swatch({ stage: "first", swapped: true }), "baseline first, ",
-        swatch({ stage: "confirmation" }), "confirmation. A short line is the change in cycles, ",
-        "the shaded range the interval. Up is slower.");
+        swatch({ stage: "first", swapped: true }), "a process with the baseline first, ",
+        swatch({ stage: "confirmation" }), "a process of the confirmation. A short line shows ",
+        "the change in cycles. The shaded range is the interval. Higher is slower.");
 }
 
 function table(item, processes) {
-    const cell = (v) => h("td", { class: "number" }, v);
     const ratio = (d) => change(d === null || d === undefined ? null : Math.exp(d));
-    const number = { class: "number" };
-    return tableBox(`Processes of ${item.id}`,
-        h("thead", {}, h("tr", {}, head("process", "Process"), head("stage", "Stage"),
-            head("swapped", "Order"), head("p50", "p50", number),
-            head("baseline", "Baseline's p50", number), head("change", "Change", number),
-            head("cycles", "In cycles", number), head("p90", "p90's change", number),
-            head("control", "Control", number))),
-        h("tbody", {}, processes.map((p) => h("tr", {},
-            h("th", { scope: "row" }, String(p.number)), h("td", {}, p.stage),
-            h("td", {}, p.swapped ? "baseline first" : "candidate first"),
-            cell(duration(p.p50_ns)), cell(duration(p.baseline_p50_ns)), cell(change(p.ratio)),
-            cell(ratio(p.log_ratio_cycles)), cell(ratio(p.log_ratio_p90)),
-            cell(duration(p.control_ns || null))))));
+    return tableOf(`Processes of ${item.id}`, [
+        ["process", "Process", (p) => p.number, "row"], ["stage", "Stage", (p) => p.stage],
+        ["swapped", "Order", (p) => (p.swapped ? "baseline first" : "candidate first")],
+        ["p50", "p50", (p) => duration(p.p50_ns), "number"],
+        ["baseline", "Baseline's p50", (p) => duration(p.baseline_p50_ns), "number"],
+        ["change", "Change", (p) => change(p.ratio), "number"],
+        ["cycles", "In cycles", (p) => ratio(p.log_ratio_cycles), "number"],
+        ["p90", "p90's change", (p) => ratio(p.log_ratio_p90), "number"],
+        ["control", "Control", (p) => duration(p.control_ns || null), "number"],
+    ], processes);
 }
 
 /** The evidence of a case in full; null when none of its processes compared anything. */

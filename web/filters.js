@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { count } from "./format.js";
+import { selectBox } from "./parts.js";
 import { ALL, scopeChoice } from "./scope.js";
 import { ORDER, icon, word } from "./verdict.js";
 
@@ -11,11 +12,8 @@ const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
 const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
 const TYPING_MS = 120;
 
-function choice(name, label, any, values, value, change) {
-    return h("select", { name, "aria-label": label, change: (event) => change(event.target.value) },
-        h("option", { value: "", selected: value === "" }, any),
-        values.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
-}
+const choice = (name, label, any, values, value, change) =>
+    selectBox({ name, "aria-label": label }, [["", any], ...values], value, change);
 
 const same = (names) => names.map((name) => [name, name]);
 
@@ -84,7 +82,7 @@ export function filters(state, devices, signal, changed, again) {
             failed.hidden = true;
         },
         fail(error) {
-            reason.textContent = "The rows below still show the filters before this choice. " +
+            reason.textContent = "The filters could not be applied. These rows are from before. " +
                 error.message;
             failed.hidden = false;
         },

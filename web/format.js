@@ -26,6 +26,20 @@ function digits(value, significant) {
     return value.toPrecision(significant);
 }
 
+/** The distance of at most n + 1 ticks from lo to hi: 1, 2 or 5 times a power of ten. */
+export function roundStep(lo, hi, n) {
+    const rough = (hi - lo) / n;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].map((m) => m * power).find((v) => v >= rough);
+}
+
+/** The multiples of a step. */
+export function multiples(lo, hi, step) {
+    const first = Math.ceil(lo / step);
+    return Array.from({ length: Math.max(0, Math.floor(hi / step) - first + 1) },
+        (_, i) => (first + i) * step);
+}
+
 /** "18.60 µs" */
 export function duration(ns) {
     if (ns === null || ns === undefined) return DASH;
@@ -91,7 +105,6 @@ export function shortCommit(commit) {
 const absolute = new Intl.DateTimeFormat(undefined, {
     year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
 });
-const dayOnly = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 /** Units with their length, and from how many of them on they are used. */
 const STEPS = [
@@ -117,15 +130,6 @@ export function bothTimes(ms) {
     return `${dateText(ms)} (${utcText(ms)})`;
 }
 
-/** "14:05:09" */
-export function timeOfDay(ms) {
-    return new Date(ms).toLocaleTimeString();
-}
-
-export function dayText(ms) {
-    return dayOnly.format(ms);
-}
-
 /** "3 hours ago" */
 export function ago(ms) {
     const distance = ms - Date.now();
@@ -147,8 +151,8 @@ export function time(ms, text = dateText(ms)) {
 /** "1 min 14 s" */
 export function elapsed(ms) {
     const seconds = Math.round(ms / 1000);
-    if (seconds < 60) return `${seconds} s`;
-    return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+    const rest = `${seconds % 60}${NARROW_SPACE}s`;
+    return seconds < 60 ? rest : `${Math.floor(seconds / 60)}${NARROW_SPACE}min ${rest}`;
 }
 
 const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

@@ -7,21 +7,9 @@ let serial = 0;
 let tip = null; // the one explanation that is shown
 let owner = null; // the element that it explains
 
-/** Lets `element` explain a term on hover and on focus. It must be one that takes the focus. */
-export function explain(element, term) {
-    element.dataset.term = term;
-    return element;
-}
-
-/** A word with its explanation. */
-export function term(name, label) {
-    return explain(h("span", { class: "term", tabindex: "0" }, label), name);
-}
-
-/** The head of a column that explains itself. */
-export function head(name, label, attributes = {}) {
-    return h("th", { scope: "col", ...attributes }, term(name, label));
-}
+/** A word with its explanation, on hover and on focus. */
+export const term = (name, label) =>
+    h("span", { class: "term", tabindex: "0", "data-term": name }, label);
 
 function hide() {
     tip?.remove();

@@ -13,10 +13,10 @@ export const TERMS = {
     baseline: "The stored baseline: the lowest confirmed p50, with the library that reached it, " +
         "until a slower one is accepted in its place. Each run times that library again.",
     change: "Time compared with the stored baseline, measured in the same processes; + is " +
-        "slower. Beside it stands the verdict's interval in percent, whose two sides can differ. " +
-        "The picture shows it between two marks at the threshold.",
-    mde: "Minimum detectable effect: the smallest change that can be told from noise in this " +
-        "case on this machine. Where it is above the threshold, a pass means little.",
+        "slower. Beside it is the interval of the verdict, in percent. The picture shows the " +
+        "interval between two marks at the threshold.",
+    mde: "Minimum detectable effect: the smallest change that can be detected in this case " +
+        "on this machine. Where it is above the threshold, a pass means little.",
     verified: "The result was compared with a reference in double precision before it was timed. " +
         "The number is the largest relative error.",
     error: "Relative error against the reference (Frobenius norm), worst over all seeds; and the " +
@@ -33,7 +33,7 @@ export const TERMS = {
     tflops: "Floating-point operations a second, by the count that the op needs.",
     gbps: "Compulsory bytes a second: each operand read once, each result written once.",
     measured: "When the newest run with this case was measured.",
-    commit: "The commit that was checked out; + means that there were changes on top of it.",
+    commit: "The commit that was checked out. + means that there were uncommitted changes.",
     branch: "The branch that was measured.",
     branches: "Which runs are shown: those of the main branch (gate-server --main-branch), of " +
         "another branch, or of all.",
@@ -75,8 +75,6 @@ export const TERMS = {
         "baseline, so 1 is always the newest baseline. This has the least noise.",
     over_control: "Each time divided by the control kernel's time in the same run. What slows " +
         "the whole machine cancels out; what the code does remains.",
-    linear: "Equal distances are equal times.",
-    log: "Equal distances are equal ratios.",
     fit_ours: "The axis fits our times, the baseline and the threshold. A provider outside of it " +
         "is named at the edge, with its newest time.",
     fit_all: "The axis fits all series, so ours may look flat.",
@@ -94,9 +92,8 @@ export const TERMS = {
         "processes that were measured, so they are not independent of each other.",
     undecided_same: "Unchanged code that got no verdict. Such a run must be repeated on a " +
         "quieter machine or with more processes.",
-    missed: "Code made slower by more than the threshold that passed.",
-    undecided: "Code made slower by more than the threshold that got no verdict: neither green " +
-        "nor red.",
+    missed: "The code was made slower by more than the threshold, but it passed.",
+    undecided: "The code was made slower by more than the threshold, and got no verdict.",
     resolves: "The minimum detectable effect is at most the threshold: unchanged code passes, " +
         "and a pass means something.",
     covered_runs: "Runs, of any branch, that recorded what their verification covered.",
@@ -108,7 +105,8 @@ export const TERMS = {
     covered_launches: "Launches whose outputs were looked at.",
     covered_skipped: "Checks that could not be made: a layout that the kernel refuses, a shape " +
         "that the library does not serve or that is too large.",
-    covered_of: "Values of the inputs, shapes, layouts of the tensors, or how often was launched.",
+    covered_of: "What is counted: values of the inputs, shapes, layouts of the tensors, or " +
+        "launches.",
     covered_class: "How many checks had such values or layouts, how many shapes were of the " +
         "class, and how many launches there were. docs/method.md says what each is for.",
     covered_pairs: "A size belongs to classes: its remainder modulo 8 to 512, and its magnitude. " +
@@ -119,6 +117,7 @@ export const TERMS = {
         "is intended. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
     compare_change: "Time of B compared with that of A, from pairs where there are any; + is " +
         "slower.",
+    compare_bar: "The change, with the threshold on both sides. A bar with an arrow goes on.",
     compare_judged: "Slower or faster: by more than the runs' threshold, with the whole interval " +
         "beyond half of it. Unclear: beyond the threshold, but the interval is too wide.",
     device: "The model of the GPU, or of the host, that the run was measured on.",
@@ -138,14 +137,16 @@ export const TERMS = {
     assignee: "Who works on it.",
     leader: "The lowest verified p50 of this library, under the newest contract of the case.",
     red_share: "How many decisions were red when the code was slowed by this share of its time.",
-    library: "Who made the library: ours, or another one that it is compared with.",
-    role: "candidate: is judged. baseline: is compared with it. provider: is timed beside it.",
+    library: "The name of the library: ours, or one that ours is compared with.",
+    role: "candidate: the gate judges it. baseline: the candidate is compared with it. provider: " +
+        "it is timed beside the candidate.",
     library_version: "The version that the library reports.",
     file: "The file that was loaded.",
     sha256: "The SHA-256 hash of the file's bytes.",
-    side: "ours: the code under test. baseline: its stored one. Others: the libraries beside it.",
+    side: "ours: the code under test. baseline: the stored baseline. The others are libraries " +
+        "that are timed beside them.",
     kernel: "The variant of the kernel that the library chose.",
-    samples: "How many times were taken, over all processes.",
+    samples: "The number of measured times, over all processes.",
     quantile: "The time that this share of the samples did not exceed: p25 is a quarter.",
     seed: "All inputs of the run follow from this number.",
 };

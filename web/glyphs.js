@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // glyphs.js: the small pictures in table cells. The numbers beside them say the same.
 
-import { s } from "./dom.js";
-
-const round = (v) => Math.round(v * 10) / 10;
+import { round, s } from "./dom.js";
 
 const SPARK = [84, 22];
 const LEAST_SPAN = 0.04; // of the median, so that noise looks like noise
@@ -60,19 +58,5 @@ export function changeGlyph({ ratio, ratio_lo: lo, ratio_hi: hi, threshold, verd
         Math.abs(ratio - 1) > full ? s("path", { class: `point ${verdict}`,
             d: `M${x(ratio) + 4 * way} ${middle}l${-6 * way} -4v8z` })
             : s("circle", { class: `point ${verdict}`, cx: x(ratio), cy: middle, r: 3 }));
-    return svg;
-}
-
-const BAR_WIDTH = 36;
-
-/** A share from 0 to 1 as a bar. */
-export function shareBar(value) {
-    const svg = s("svg", {
-        class: "share", width: BAR_WIDTH, height: 6, "aria-hidden": "true",
-        viewBox: `0 0 ${BAR_WIDTH} 6`,
-    }, s("rect", { class: "track", width: BAR_WIDTH, height: 6, rx: 1.5 }));
-    if (value > 0)
-        svg.append(s("rect", { class: "level", width: round(Math.min(1, value) * BAR_WIDTH),
-            height: 6, rx: 1.5 }));
     return svg;
 }

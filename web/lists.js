@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { h } from "./dom.js";
 import { plural } from "./format.js";
-import { tableBox } from "./parts.js";
+import { columnsOf, selectBox, tableBox } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 
 const PAGE = 1000; // rows of an answer
@@ -32,13 +32,13 @@ export const allLeaders = (device, signal, scope, columns) =>
 
 /**
  * A table of `items`, whose rows beyond SHOWN come on request; the parameter `name` of the address
- * has their number. `heads`: cells of the first row. `least`: so many rows at first. `grouped`:
- * row() makes a tbody of its own for each item.
+ * has their number. `least`: so many rows at first. `group`: makes a tbody of its own for each
+ * item, where the columns say nothing of rows.
  */
-export function longTable(label, heads, items, row,
-    { least = 0, grouped = false, name = "rows" } = {}) {
-    const box = tableBox(label, h("thead", {}, h("tr", {}, heads)), !grouped && h("tbody"));
-    const body = box.querySelector(grouped ? "table" : "tbody");
+export function longTable(label, columns, items, { least = 0, group = null, name = "rows" } = {}) {
+    const { head, row } = columnsOf(columns);
+    const box = tableBox(label, head, !group && h("tbody"));
+    const body = box.querySelector(group ? "table" : "tbody");
     const more = h("button", {
         type: "button",
         click: () => {
@@ -51,7 +51,7 @@ export function longTable(label, heads, items, row,
     function draw(wanted) {
         const from = count;
         count = Math.min(wanted, items.length);
-        body.append(...items.slice(from, count).map(row));
+        body.append(...items.slice(from, count).map(group ?? row));
         const left = items.length - count;
         more.hidden = left === 0;
         more.textContent = `Show ${Math.min(left, SHOWN)} of ${plural(left, "more row")}`;
@@ -61,18 +61,11 @@ export function longTable(label, heads, items, row,
     return [box, h("p", {}, more)];
 }
 
-/**
- * A choice of one of many: `options` are [value, text]. It is named, so that the focus finds it
- * again in the view that a choice brings.
- */
-export function picker(label, options, value, change) {
-    const select = h("select", {
-        name: label.toLowerCase().replaceAll(" ", "-"), change: () => change(select.value),
-    },
-        options.map(([key, text]) =>
-            h("option", { value: key, selected: key === value }, text)));
-    return h("label", { class: "picker" }, h("span", {}, label), select);
-}
+/** A choice with its label. It is named, so that the focus finds it again in the view that a choice
+ *  brings. */
+export const picker = (label, options, value, change) => h("label", { class: "picker" },
+    h("span", {}, label),
+    selectBox({ name: label.toLowerCase().replaceAll(" ", "-") }, options, value, change));
 
 /** The values of a member, each once, sorted. */
 export const distinct = (items, member) =>
@@ -90,7 +83,7 @@ export function deviceTabs(devices, selected, link) {
 export const chosenDevice = (devices, model) => devices.find((d) => d.model === model) ??
     devices.find((d) => !d.model.startsWith("host")) ?? devices[0];
 
-const DRAWING = [300, 1200]; // pixels
+const DRAWING = [300, 1440]; // pixels
 
 function inside() {
     const main = document.getElementById("main");

@@ -5,8 +5,7 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { ago, duration, percent, plural } from "./format.js";
 import { spark } from "./glyphs.js";
-import { head, term } from "./glossary.js";
-import { tableBox } from "./parts.js";
+import { figure, tableOf } from "./parts.js";
 
 const RUNS = 40; // of the history
 const MANY_UNDECIDED = 0.05; // of results without a verdict, from which on it is not fit
@@ -23,41 +22,34 @@ function verdictOf(m) {
         return ["No", `its control kernel takes ${percent(Math.abs(m.off), 1)} ` +
             `${m.off > 0 ? "longer" : "less"} than on other machines of its model`];
     if (m.calibrated === 0) return ["Not known", "it has not been calibrated"];
-    if (m.resolved === 0) return ["No", "it can tell that change in none of its cases"];
+    if (m.resolved === 0) return ["No", "it cannot detect such a slowdown in any of its cases"];
     if (m.no_verdict_rate > MANY_UNDECIDED)
         return ["No", `${percent(m.no_verdict_rate, 1)} of its newest results have no verdict`];
     if (m.resolved < m.calibrated)
-        return ["Not for every case", `it can tell that change in ${resolved}; ` +
-            `in the worst case it needs ${percent(m.mde, 1)}`];
-    return ["Yes", `it can tell that change in ${resolved}, and ` +
+        return ["Not for every case", `it can detect such a slowdown in ${resolved}; ` +
+            `the worst case needs ${percent(m.mde, 1)}`];
+    return ["Yes", `it can detect such a slowdown in ${resolved}, and ` +
         `${percent(m.no_verdict_rate ?? 0, 1)} of its newest results have no verdict`];
 }
 
-function table(machines, chosen, link) {
-    const number = { class: "number" };
-    return tableBox("Machines", h("thead", {}, h("tr", {}, head("machine", "Machine"),
-        head("fit", "Fit to gate"), head("mde", "Worst MDE", number),
-        head("undecided_same", "No verdict", number), head("control", "Control", number),
-        head("off_level", "Off its model", number), head("run_measured", "Newest run"))),
-    h("tbody", {}, machines.map((m) => h("tr", { "aria-current": m === chosen && "true" },
-        h("th", { scope: "row" }, h("a", { href: link(m.machine) }, machineName(m))),
-        h("td", {}, h("b", {}, verdictOf(m)[0])),
-        h("td", number, percent(m.mde)),
-        h("td", number, percent(m.no_verdict_rate, 1)),
-        h("td", number, duration(m.control_ns)),
-        h("td", number, m.is_off ? h("b", {}, percent(m.off)) : percent(m.off)),
-        h("td", {}, ago(m.time_ms))))));
-}
+const table = (machines, chosen, link) => tableOf("Machines", [
+    ["machine", "Machine", (m) => h("a", { href: link(m.machine) }, machineName(m)), "row"],
+    ["fit", "Fit to gate", (m) => h("b", {}, verdictOf(m)[0])],
+    ["mde", "Worst MDE", (m) => percent(m.mde), "number"],
+    ["undecided_same", "No verdict", (m) => percent(m.no_verdict_rate, 1), "number"],
+    ["control", "Control", (m) => duration(m.control_ns), "number"],
+    ["off_level", "Off its model", (m) => h(m.is_off ? "b" : "span", {}, percent(m.off)), "number"],
+    ["run_measured", "Newest run", (m) => ago(m.time_ms)],
+], machines, chosen);
 
 /** One line of the history: what, from first to last, and its picture; oldest first. */
 function line(name, label, values, show) {
     const known = values.filter((v) => v !== null);
     if (known.length === 0) return null;
-    return h("div", {}, h("dt", {}, term(name, label)), h("dd", {}, show(known.at(-1)), " ",
-        known.length > 1 && spark(values, "pass"),
+    return figure(name, label, show(known.at(-1)), " ", known.length > 1 && spark(values, "pass"),
         h("span", { class: "note" }, known.length > 1
             ? `${show(Math.min(...known))} to ${show(Math.max(...known))} in ` +
-                `${plural(known.length, "run")}` : "one run")));
+                `${plural(known.length, "run")}` : "one run"));
 }
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1] ?? null;

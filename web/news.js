@@ -4,7 +4,6 @@
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
-import { timeOfDay } from "./format.js";
 
 const INTERVAL_MS = 30000;
 
@@ -42,8 +41,9 @@ export function watch(show, seen) {
     let heard = Date.now(); // when the server last answered
 
     function away() {
-        offline.textContent = "The server cannot be reached. The page shows what it knew at " +
-            `${timeOfDay(heard)}. It continues by itself when the server answers again.`;
+        offline.textContent = "The server cannot be reached. The page shows the state of " +
+            `${new Date(heard).toLocaleTimeString()}. It updates by itself when the server ` +
+            "answers again.";
         offline.hidden = false;
     }
 

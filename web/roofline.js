@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // roofline.js: kernels under the roofs of a device, drawn as SVG, both axes logarithmic.
 
-import { address, h, s } from "./dom.js";
+import { address, h, round, s } from "./dom.js";
 import { number, share, versus } from "./format.js";
 
-const ASPECT = 0.5; // height over width, of a wide drawing
+const ASPECT = 0.45; // height over width, of a wide drawing
 const LEAST_HEIGHT = 420;
 const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
 const LABEL_HEIGHT = 14; // in the units of the drawing
@@ -12,8 +12,6 @@ const MAX_LABELS = 200; // that are tried: more would not be read, and take long
 const SAME = 1.02; // roofs that are nearer to each other than this are one
 const SLOPE_STEP = 6; // pixels between the pieces of the slope that labels keep off
 const R = 5;
-
-const round = (v) => Math.round(v * 100) / 100;
 
 /** Shapes by the number of the op, about the origin. */
 const SHAPES = [
@@ -133,37 +131,40 @@ const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
 const bandwidthLabel = ({ x, y }, gbps, low) =>
     [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
 
-function roofLines(scale, { gbps, peaks }) {
-    const { x, y, right } = scale;
-    const flat = flatRoofs(peaks);
-    const bandwidth = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
-    const highest = flat[0]?.[1] ?? y.to;
+/** The line of the slope, and that of a flat roof. */
+function roofPaths({ x, y, right }, { gbps, peaks }) {
+    const meeting = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
     const low = slopeStart({ x, y }, gbps);
-    const top = Math.min(y.to, highest);
+    const top = Math.min(y.to, flatRoofs(peaks)[0]?.[1] ?? y.to);
+    return {
+        slope: `M${x(low)} ${y((low * gbps) / 1e3)}L${x(meeting(top))} ${y(top)}`,
+        flat: (peak) => `M${x(meeting(peak))} ${y(peak)}H${right}`,
+    };
+}
+
+function roofLines(scale, roofs) {
+    const { x, y, right } = scale;
+    const { gbps, peaks } = roofs;
+    const { slope, flat } = roofPaths(scale, roofs);
+    const low = slopeStart({ x, y }, gbps);
     const angle = (Math.atan2(y((low * 2 * gbps) / 1e3) - y((low * gbps) / 1e3),
         x(low * 2) - x(low)) * 180) / Math.PI;
     const [lx, ly] = bandwidthLabel({ x, y }, gbps, low);
     return s("g", { class: "roofs" },
-        s("path", {
-            d: `M${x(low)} ${y((low * gbps) / 1e3)}L${x(bandwidth(top))} ${y(top)}`,
-        }),
+        s("path", { d: slope }),
         s("text", { x: lx, y: ly, transform: `rotate(${round(angle)} ${lx} ${ly})` },
             `${number(gbps / 1e3, 3)} TB/s`),
-        flat.map((roof, i) => s("g", { class: `roof-${Math.min(i, 3)}` },
-            s("path", { d: `M${x(bandwidth(roof[1]))} ${y(roof[1])}H${right}` }),
+        flatRoofs(peaks).map((roof, i) => s("g", { class: `roof-${Math.min(i, 3)}` },
+            s("path", { d: flat(roof[1]) }),
             s("text", { x: right, y: y(roof[1]) - 6, "text-anchor": "end" },
                 roofText(roof, scale)))));
 }
 
 /** The same of what is reached: lines alone, which the legend names. */
-function reachedLines({ x, y, right }, { gbps, peaks }) {
-    const bandwidth = (tflops) => (tflops * 1e3) / gbps;
-    const low = slopeStart({ x, y }, gbps);
-    const top = Math.min(y.to, Math.max(...peaks.values()));
-    return s("g", { class: "reached" },
-        s("path", { d: `M${x(low)} ${y((low * gbps) / 1e3)}L${x(bandwidth(top))} ${y(top)}` }),
-        flatRoofs(peaks).map(([, peak]) =>
-            s("path", { d: `M${x(bandwidth(peak))} ${y(peak)}H${right}` })));
+function reachedLines(scale, roofs) {
+    const { slope, flat } = roofPaths(scale, roofs);
+    return s("g", { class: "reached" }, s("path", { d: slope }),
+        flatRoofs(roofs.peaks).map(([, peak]) => s("path", { d: flat(peak) })));
 }
 
 const overlap = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width &&

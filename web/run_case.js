@@ -7,17 +7,22 @@ import { evidenceSection } from "./evidence.js";
 import {
     change, dateText, duration, durationCell, interval, number, percent, plural, share,
 } from "./format.js";
-import { head } from "./glossary.js";
-import { againstText, caseLink, command, overVendor, tableBox } from "./parts.js";
+import { againstText, caseLink, columnsOf, command, overVendor, tableBox } from "./parts.js";
 import { reproduce } from "./reproduce.js";
-import { blameSection } from "./run_blame.js";
 import { countersSection } from "./run_counters.js";
-import { instructionsSection } from "./run_instructions.js";
-import { kernelsSection } from "./run_kernels.js";
+import { blameSection, instructionsSection, kernelsSection } from "./run_launch.js";
 import { samplesSection } from "./samples.js";
 import { badge } from "./verdict.js";
 
-const N_COLUMNS = 12;
+/** armRow() makes their cells. */
+const ARM_COLUMNS = [
+    ["side", "Side"], ["kernel", "Kernel"], ["verified", "Verified"],
+    ["error", "Error, limit", null, "number"], ["p50", "p50", null, "number"],
+    ["p90", "p90", null, "number"], ["change", "Ours against it", null, "number"],
+    ["tflops", "TFLOP/s", null, "number"], ["gbps", "GB/s", null, "number"],
+    ["ceiling", "Ceiling", null, "number"], ["clock", "MHz", null, "number"],
+    ["resources", "Resources"],
+];
 
 function verifyCells(verify) {
     if (!verify) return h("td", { class: "quiet", colspan: "2" }, "not verified");
@@ -74,21 +79,14 @@ function armRow(arm) {
             verifyCells(arm.verify),
             timingCells(arm.timing)),
         arm.verify?.message && h("tr", {},
-            h("td", { class: "message", colspan: N_COLUMNS }, arm.verify.message)),
+            h("td", { class: "message", colspan: ARM_COLUMNS.length }, arm.verify.message)),
     ];
 }
 
 function armsTable(item) {
     if (item.arms.length === 0)
         return h("p", { class: "quiet" }, "The worker ended before there was a result.");
-    const right = { class: "number" };
-    return tableBox(`Arms of ${item.id}`,
-        h("thead", {}, h("tr", {}, head("side", "Side"), head("kernel", "Kernel"),
-            head("verified", "Verified"), head("error", "Error, limit", right),
-            head("p50", "p50", right), head("p90", "p90", right),
-            head("change", "Ours against it", right), head("tflops", "TFLOP/s", right),
-            head("gbps", "GB/s", right), head("ceiling", "Ceiling", right),
-            head("clock", "MHz", right), head("resources", "Resources"))),
+    return tableBox(`Arms of ${item.id}`, columnsOf(ARM_COLUMNS).head,
         h("tbody", {}, item.arms.map(armRow)));
 }
 
@@ -149,7 +147,7 @@ export async function caseDetail({ id }, run) {
         countersSection(item),
         instructionsSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
-        h("p", {}, caseLink(item.id, run.device.model, "Its trend")),
+        h("p", {}, caseLink(item.id, run.device.model, "Show its trend")),
         command("Repeat this case", reproduce(run, [item.id])),
     ];
 }

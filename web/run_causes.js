@@ -65,13 +65,14 @@ function whatNext(run, cases, isMain) {
     const link = (a, text) => h("a", { href: address("compare", { a, b: uuid, device: model }) },
         text);
     return h("details", { class: "next", open: true }, h("summary", {}, "What to do next"),
-        command("To see whether it happens again, in a clone of the repository",
+        command("To measure these cases again, run this in a clone of the repository",
             reproduce(run, cases.map((c) => c.id))),
         h("p", {}, "To see what changed, compare it with ",
             isMain ? link("parent", "the commit before") : [
                 link("merge-base", `${site().main_branch} where this branch began`), " or with ",
                 link(site().main_branch, `the newest run of ${site().main_branch}`)], "."),
-        slower.length > 0 && command("If the cost is worth it, accept the new time as the baseline",
+        slower.length > 0 && command(
+            "If the slowdown is intended, accept the new time as the baseline",
             accept(uuid, model, slower.map((c) => c.id), git.dirty)));
 }
 
@@ -80,10 +81,10 @@ function whatNextOnMain(run, alert, cases) {
     const { commit, before_commit: before } = alert;
     const compare = { a: before, b: commit, device: run.device.model };
     return h("details", { class: "next" }, h("summary", {}, "What to do next"),
-        command("To see whether it happens again, in a clone of the repository",
+        command("To measure these cases again, run this in a clone of the repository",
             reproduce(run, cases.map((c) => c.id))),
         h("p", {}, before && commit && [h("a", { href: address("compare", compare) },
-            "Compare the commits"), " between which it began. "],
+            "Compare the commits"), " before and after the slowdown began. "],
         alert.kind === "regression" &&
             "The page of its alert has the command that accepts the new time."));
 }

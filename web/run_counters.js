@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { tableBox } from "./parts.js";
+import { tableOf } from "./parts.js";
 
 const ROWS_MAX = 8;
 const MOVED_MIN = 0.05; // as in the reports: less is what two readings of one kernel differ by
@@ -87,15 +87,6 @@ export const COUNTERS = {
         "issued"],
 };
 
-function row({ kernel, counter, candidate, baseline }, kernels) {
-    const [label, unit, meaning] = COUNTERS[counter];
-    return h("tr", {},
-        h("th", { scope: "row" }, label,
-            kernels.length > 1 && h("span", { class: "aside mono" }, kernels[kernel])),
-        h("td", { class: "number" }, unit(baseline)), h("td", { class: "number" }, unit(candidate)),
-        h("td", {}, meaning));
-}
-
 /** Those that this page knows, and that moved by more than chance. */
 export const movedIn = (counters) =>
     counters.moved.filter((m) => m.counter in COUNTERS && m.moved >= MOVED_MIN);
@@ -108,9 +99,12 @@ export function countersSection({ id, counters }) {
         return h("p", { class: "quiet" }, "Hardware counters: ", counters.message ??
             (counters.moved.length > 0 ? "none moved by more than 5 %"
                 : "no kernel is launched by both sides"), ".");
-    return tableBox(`Hardware counters of ${id} that moved most`,
-        h("thead", {}, h("tr", {}, h("th", {}, "Counter"),
-            h("th", { class: "number" }, "Baseline"), h("th", { class: "number" }, "Now"),
-            h("th", {}, "What it means"))),
-        h("tbody", {}, moved.slice(0, ROWS_MAX).map((m) => row(m, counters.kernels))));
+    const { kernels } = counters;
+    return tableOf(`Hardware counters of ${id} that moved most`, [
+        [null, "Counter", (m) => [COUNTERS[m.counter][0],
+            kernels.length > 1 && h("span", { class: "aside mono" }, kernels[m.kernel])], "row"],
+        [null, "Baseline", (m) => COUNTERS[m.counter][1](m.baseline), "number"],
+        [null, "Now", (m) => COUNTERS[m.counter][1](m.candidate), "number"],
+        [null, "What it means", (m) => COUNTERS[m.counter][2]],
+    ], moved.slice(0, ROWS_MAX));
 }

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // samples.js: the raw samples of both sides, as the share that took at most a time.
 
-import { h, s } from "./dom.js";
-import { duration, unitOf } from "./format.js";
-import { head, term } from "./glossary.js";
+import { h, round, s } from "./dom.js";
+import { duration, multiples, roundStep, unitOf } from "./format.js";
+import { term } from "./glossary.js";
 import { detailWidth } from "./lists.js";
-import { tableBox } from "./parts.js";
+import { tableOf } from "./parts.js";
 
 const MOST_WIDTH = 480;
 const HEIGHT = 210;
 const PLOT = { left: 44, right: 14, top: 10, bottom: 30 };
 const QUANTILES = [["lowest", 0], ["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75],
     ["p90", 0.9], ["highest", 1]];
-const round = (v) => Math.round(v * 100) / 100;
-
 /** Base64 of little-endian float32, as nanoseconds, sorted; empty where there is nothing. */
 function decode(text) {
     let bytes;
@@ -46,13 +44,9 @@ function curvesOf(item) {
 
 function ticks(lo, hi) {
     const [unit, size] = unitOf(hi);
-    const rough = (hi - lo) / size / 4;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((v) => v >= rough);
+    const step = roundStep(lo / size, hi / size, 4);
     const decimals = Math.max(0, -Math.floor(Math.log10(step)));
-    const first = Math.ceil(lo / size / step);
-    const n = Math.floor(hi / size / step) - first + 1;
-    return Array.from({ length: Math.max(0, n) }, (_, i) => (first + i) * step)
+    return multiples(lo / size, hi / size, step)
         .map((v) => [v * size, `${v.toFixed(decimals)}\u202f${unit}`]);
 }
 
@@ -110,13 +104,10 @@ export function samplesSection(item) {
         h("div", { class: "wide-chart" }, picture(drawn)),
         key(drawn),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
-            tableBox(`Samples of ${item.id}`,
-                h("thead", {}, h("tr", {}, head("side", "Side"),
-                    head("samples", "Samples", { class: "number" }),
-                    QUANTILES.map(([name]) =>
-                        head("quantile", name, { class: "number" })))),
-                h("tbody", {}, curves.map((c) => h("tr", {}, h("th", { scope: "row" }, c.name),
-                    h("td", { class: "number" }, String(c.values.length)),
-                    QUANTILES.map(([, q]) => h("td", { class: "number" },
-                        duration(quantile(c.values, q))))))))));
+            tableOf(`Samples of ${item.id}`, [
+                ["side", "Side", (c) => c.name, "row"],
+                ["samples", "Samples", (c) => c.values.length, "number"],
+                ...QUANTILES.map(([name, q]) =>
+                    ["quantile", name, (c) => duration(quantile(c.values, q)), "number"]),
+            ], curves)));
 }

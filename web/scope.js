@@ -3,6 +3,7 @@
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
+import { selectBox } from "./parts.js";
 
 export const ALL = "*"; // as a name of a branch in the address, which no branch can have
 
@@ -26,18 +27,14 @@ async function newestBranches(signal) {
     }
 }
 
-const option = (name, value, text = name) =>
-    h("option", { value: name, selected: name === value }, text);
-
 /** A choice of a branch: first `fixed`, as [value, text], then names, which come late. */
-function choice(props, fixed, value, signal, change, wanted) {
-    const select = h("select", {
-        name: "branch", "aria-label": "Branch", ...props, change: () => change(select.value),
-    }, fixed.map(([name, text]) => option(name, value, text)),
-    !fixed.some(([name]) => name === value) && option(value, value));
+function choice(attributes, fixed, value, signal, change, wanted) {
+    const isFixed = fixed.some(([name]) => name === value);
+    const select = selectBox({ name: "branch", "aria-label": "Branch", ...attributes },
+        isFixed ? fixed : [...fixed, [value, value]], value, change);
     newestBranches(signal).then((branches) => select.append(
         ...branches.filter(wanted).map((b) => b.branch).filter((name) => name && name !== value)
-            .sort().map((name) => option(name, value))));
+            .sort().map((name) => new Option(name, name))));
     return select;
 }
 

@@ -21,8 +21,8 @@ export function tokenForm(changed) {
     };
     return h("form", { class: "token", submit: save },
         h("label", {}, "Token ", input), " ",
-        h("button", { type: "submit" }, "Use it"), " ",
-        token() && h("button", { type: "button", click: forget }, "Forget the present one"),
-        h("p", { class: "quiet" }, "It is kept until this tab is closed. ",
-            h("code", {}, "gate-server token create"), " makes one."));
+        h("button", { type: "submit" }, "Use this token"), " ",
+        token() && h("button", { type: "button", click: forget }, "Forget the current token"),
+        h("p", { class: "quiet" }, "The page keeps the token until this tab is closed. ",
+            h("code", {}, "gate-server token create"), " makes a token."));
 }

@@ -63,7 +63,7 @@ function placeOf(model, lanes, { run, time }) {
 /**
  * The chart and its events: { chart, events, attached(), limit(of the error) }. `whole`: the answer
  * of /trends without a range.
- * `state`: { order, y, log, fit ("ours", or "all" for providers that are far off too), hide (Set),
+ * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
  * `load(order, span, signal)` fetches, `csv(order, span)` is the address of the same as CSV.
@@ -288,8 +288,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         note.textContent = `${dateText(from)} to ${dateText(to)}` +
             `${state.span ? "" : `, ${plural(total, "run")}`}` +
             `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
-                ? " A point is the median of several runs, the band their extremes; zoom in for " +
-                  "single runs." : ""}`;
+                ? " Each point is the median of several runs. The band goes from their lowest to " +
+                  "their highest value. Zoom in to see single runs." : ""}`;
         const [lane] = wholeModel.lanes;
         surface.setAttribute("aria-label", `Trend, ${YARDSTICKS[state.y].text}: ` +
             `${plural(total, "run")}, newest ${lane.provider} ` +
@@ -465,8 +465,8 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     const has = { chain: knows(candidates, "chain"), control: knows(whole.series, "control_ns"),
         raw: true };
     if (!has[state.y]) state.y = has.chain ? "chain" : "raw";
-    const choose = (name, valueOf = (v) => v) => (value) => {
-        state[name] = valueOf(value);
+    const choose = (name) => (value) => {
+        state[name] = value;
         render();
         chosen();
     };
@@ -476,9 +476,6 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
         choice("Time shown", "y", state.y,
             Object.entries(YARDSTICKS).filter(([y]) => has[y])
                 .map(([y, { text, term }]) => [y, text, term]), choose("y")),
-        choice("Scale", "scale", state.log ? "log" : "linear",
-            [["linear", "Linear", "linear"], ["log", "Log", "log"]],
-            choose("log", (scale) => scale === "log")),
         choice("Heights shown", "fit", state.fit,
             [["ours", "Fit ours", "fit_ours"], ["all", "Fit all", "fit_all"]], choose("fit")),
         choices, zoomButtons({ zoom, pan, all }));
@@ -508,9 +505,9 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     return {
         chart: h("figure", { class: "chart" }, tools, legend, readout, surface, note, live, missing,
             h("figcaption", { class: "quiet", id: "chart-help" },
-                "Lower is faster. A click on a point, or Enter, opens its run. Drag, + and − " +
-                "zoom; a double click or 0 shows all; the arrow keys choose a run and a series, " +
-                "with Shift they pan."),
+                "Lower is faster. Click a point, or press Enter, to open its run. Drag, or press " +
+                "+ and −, to zoom. Double-click, or press 0, to show all runs. The arrow keys " +
+                "choose a run and a series; with Shift they move the range."),
             table),
         /** Draws at once what waits for a place on the page. */
         attached: draw,

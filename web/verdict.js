@@ -12,15 +12,6 @@ export const SHAPES = {
     environment: "M8 1.8L14.2 8 8 14.2 1.8 8z",
 };
 
-const WORDS = {
-    pass: "pass",
-    regression: "regression",
-    improvement: "improvement",
-    wrong: "wrong",
-    "no-verdict": "no verdict",
-    environment: "environment",
-};
-
 /** Worst first, as the exit codes have it. */
 export const ORDER = ["wrong", "regression", "environment", "no-verdict", "pass", "improvement"];
 
@@ -29,9 +20,7 @@ export function rank(verdict) {
     return place < 0 ? ORDER.length : place;
 }
 
-export function word(verdict) {
-    return WORDS[verdict] ?? verdict;
-}
+export const word = (verdict) => verdict.replace("-", " ");
 
 const known = (verdict) => (Object.hasOwn(SHAPES, verdict) ? verdict : "no-verdict");
 

@@ -9,7 +9,7 @@ import { address, h } from "./dom.js";
 import { plural, time } from "./format.js";
 import { term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, command, commitRange, crumbs, nothingYet, runLink } from "./parts.js";
+import { caseLink, command, commitRange, crumbs, figure, nothingYet, runLink } from "./parts.js";
 import { accept } from "./reproduce.js";
 
 const PAGE = 200; // alerts, with which a page begins no other group
@@ -35,12 +35,14 @@ function stateTabs(counts, state, query) {
 }
 
 function nothing(state, filtered) {
-    if (filtered) return h("p", { class: "quiet", role: "status" }, "No alert of this kind.");
+    if (filtered)
+        return h("p", { class: "quiet", role: "status" }, "No alert matches these filters.");
     return h("section", { class: "empty" },
         h("h2", {}, state === "new" ? "No new alert"
             : state === "all" ? "No alert so far" : `No alert is ${state}`),
-        h("p", { class: "quiet" }, "An alert is raised when a run of the main branch is a " +
-            "confirmed regression or wrong, and when the level of a trend changes and stays so."));
+        h("p", { class: "quiet" }, "The server raises an alert when a run of the main branch " +
+            "has a confirmed regression or a wrong result, and when the level of a trend changes " +
+            "and does not return."));
 }
 
 const isCut = (alerts) =>
@@ -75,7 +77,7 @@ async function listView(query, signal) {
             h("h1", {}, "Alerts"),
             h("p", { class: "quiet" }, "An alert is a confirmed regression or wrong result on ",
                 "the main branch, or a ", term("change_point", "change point"), " of its trend. ",
-                "Change points also find what is too small for one comparison."),
+                "Change points also show slowdowns that are too small for a single comparison."),
             stateTabs(counts, state, filters),
             h("div", { class: "tools" },
                 pick("Device", "device", devices.map((d) => [d.model, d.newest.device_name])),
@@ -103,10 +105,6 @@ function logList(log) {
         entry.reason && h("p", {}, entry.reason))));
 }
 
-function fact(name, label, ...value) {
-    return h("div", {}, h("dt", {}, term(name, label)), h("dd", {}, value));
-}
-
 /** What makes the level of an open alert the one that runs are compared with. */
 function acceptance({ kind, state, case: id, device, run }) {
     const isOpen = state === "new" || state === "acknowledged";
@@ -128,17 +126,18 @@ function detail(alert, may, changed, signal) {
             "aria-label": "The trend from two weeks before the step to two weeks after it" }),
         alert, PICTURE, signal),
         h("dl", { class: "facts" },
-            alert.kind === "error" ? fact("level_error", "Error", step)
-                : alert.evidence ? fact("process", "Evidence", step) : fact("level", "p50", step),
-            fact("since", "Since", time(alert.time_ms)),
-            fact("first_run", "First run after it", runLink(alert.run)),
-            fact("first_commit", "Commits", commitRange(alert),
+            alert.kind === "error" ? figure("level_error", "Error", step)
+                : alert.evidence ? figure("process", "Evidence", step)
+                    : figure("level", "p50", step),
+            figure("since", "Since", time(alert.time_ms)),
+            figure("first_run", "First run after the step", runLink(alert.run)),
+            figure("first_commit", "Commits", commitRange(alert),
                 h("span", { class: "note" }, alert.subject, alert.author && `, ${alert.author}`)),
-            fact("assignee", "Assigned to", alert.assignee ?? "nobody"),
-            fact("device", "Device", alert.device),
-            fact("library", "Provider", alert.provider),
-            fact("contract", "Contract", alert.contract)),
-        h("p", {}, h("a", { href: trendAddress(alert) }, "Show it in the trend"),
+            figure("assignee", "Assigned to", alert.assignee ?? "nobody"),
+            figure("device", "Device", alert.device),
+            figure("library", "Provider", alert.provider),
+            figure("contract", "Contract", alert.contract)),
+        h("p", {}, h("a", { href: trendAddress(alert) }, "Show the trend"),
             alert.commit && alert.before_commit && [" · ", h("a", {
                 href: address("compare", {
                     device: alert.device, a: alert.before_commit, b: alert.commit,

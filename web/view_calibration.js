@@ -3,88 +3,69 @@
 
 import { get } from "./api.js";
 import {
-    calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, sharesOf, tally,
+    calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, tally,
 } from "./calibration.js";
 import { coverageTable } from "./coverage.js";
 import { address, h } from "./dom.js";
-import { dateText, percent, plural, time } from "./format.js";
-import { head, term } from "./glossary.js";
-import { chosenDevice, deviceTabs, drawing, picker } from "./lists.js";
+import { percent, plural, time } from "./format.js";
+import { chosenDevice, deviceTabs, drawing } from "./lists.js";
 import { machineSection } from "./machines.js";
-import { commitName, nothingYet, runLink, tableBox } from "./parts.js";
+import { commitName, figure, nothingYet, runLink, tableOf } from "./parts.js";
 
 const LIMIT = 50;
 
-function tile(label, name, value, note) {
-    return h("div", {}, h("dt", {}, term(name, label)),
-        h("dd", {}, value, h("span", { class: "note" }, note)));
-}
+const tile = (label, name, value, ...words) =>
+    figure(name, label, value, h("span", { class: "note" }, words));
 
-/** Decisions about code that is slower than the threshold by a quarter of it, or more. */
-function slower(cases, threshold) {
-    const all = { red: 0, no_verdict: 0, pass: 0, decisions: 0 };
-    for (const share of sharesOf(cases).filter((v) => v >= threshold * 1.25 - 1e-9))
-        for (const [key, n] of Object.entries(tally(cases, share))) all[key] += n;
-    return all;
-}
+const falseAlarms = ({ red, decisions }) => rate(red, decisions);
+const resolvedIn = (cases) => cases.filter((c) => c.resolved).length;
 
 function tiles({ cases, threshold, processes }) {
-    const unchanged = tally(cases, 0);
-    const missed = slower(cases, threshold);
+    const same = tally(cases, 0);
+    const missed = tally(cases, threshold * 1.25 - 1e-9, Infinity);
     const mdes = cases.map((c) => c.mde).filter((v) => v > 0).sort((a, b) => a - b);
-    const resolved = cases.filter((c) => c.resolved).length;
     return h("dl", { class: "tiles" },
-        tile("False alarms", "false_alarm", rate(unchanged.red, unchanged.decisions),
-            `${unchanged.red} of ${plural(unchanged.decisions, "decision")} on unchanged code`),
-        tile("No verdict", "undecided_same", rate(unchanged.no_verdict, unchanged.decisions),
-            "of decisions on unchanged code, not green"),
+        tile("False alarms", "false_alarm", falseAlarms(same),
+            `${same.red} of ${plural(same.decisions, "decision")} on unchanged code`),
+        tile("No verdict", "undecided_same", rate(same.no_verdict, same.decisions),
+            "of decisions on unchanged code"),
         missed.decisions > 0 && tile("Missed slowdowns", "missed",
             rate(missed.pass, missed.decisions),
-            `passed, of those of ${setPercent(threshold * 1.25)} or more`),
+            `of slowdowns of ${setPercent(threshold * 1.25)} or more passed`),
         missed.decisions > 0 && tile("Undecided slowdowns", "undecided",
-            rate(missed.no_verdict, missed.decisions), "no verdict, not green"),
-        tile(`Resolve ${setPercent(threshold)}`, "resolves", `${resolved} of ${cases.length}`,
-            "cases, on this machine"),
+            rate(missed.no_verdict, missed.decisions), "of these slowdowns got no verdict"),
+        tile(`Resolve ${setPercent(threshold)}`, "resolves",
+            `${resolvedIn(cases)} of ${cases.length}`, "cases, on this machine"),
         mdes.length > 0 && tile("MDE", "mde", percent(mdes[mdes.length >> 1]),
             `median; from ${percent(mdes[0])} to ${percent(mdes.at(-1))}`),
-        h("div", {}, h("dt", {}, term("process", "Processes")), h("dd", {}, String(processes),
-            h("span", { class: "note" }, "measured a case; decisions are drawn from them"))));
+        tile("Processes", "process", processes, "per case; the decisions are drawn from them"));
 }
 
-function earlier(all, selected, link) {
-    const number = { class: "number" };
-    return all.length > 1 && h("section", {}, h("h2", {}, "Calibrations of this machine"),
-        tableBox("Calibrations", h("thead", {}, h("tr", {},
-            head("run_measured", "When"), head("commit", "Commit"), head("contract", "Contract"),
-            head("case", "Cases", number), head("false_alarm", "False alarms", number),
-            head("resolves", "Resolve the threshold", number), head("run", "Run"))),
-        h("tbody", {}, all.map((c) => {
-            const { red, decisions } = tally(c.cases, 0);
-            return h("tr", { "aria-current": c === selected && "true" },
-                h("th", { scope: "row" }, h("a", { href: link(c.run) }, time(c.time_ms))),
-                h("td", {}, commitName(c)),
-                h("td", {}, c.contract),
-                h("td", { class: "number" }, String(c.cases.length)),
-                h("td", { class: "number" }, rate(red, decisions)),
-                h("td", { class: "number" }, String(c.cases.filter((x) => x.resolved).length)),
-                h("td", {}, runLink(c.run)));
-        }))));
-}
+const earlier = (all, selected, link) => all.length > 1 && h("section", {},
+    h("h2", {}, "Calibrations of this machine"), tableOf("Calibrations", [
+        ["run_measured", "When", (c) => h("a", { href: link(c.run) }, time(c.time_ms)), "row"],
+        ["commit", "Commit", commitName], ["contract", "Contract", (c) => c.contract],
+        ["case", "Cases", (c) => c.cases.length, "number"],
+        ["false_alarm", "False alarms", (c) => falseAlarms(tally(c.cases, 0)), "number"],
+        ["resolves", "Resolve the threshold", (c) => resolvedIn(c.cases), "number"],
+        ["run", "Run", (c) => runLink(c.run)],
+    ], all, selected));
 
 /** What verification has looked at over all runs on the device, by op. */
 function coverageSection(coverage) {
     return coverage.length > 0 && h("section", {},
-        h("h2", {}, "What verification has covered, over all runs"),
-        h("p", { class: "quiet" }, "Sums over the cases of all runs; a part of the shapes is " +
-            "drawn anew in every run. The last two columns are the most that one case had."),
+        h("h2", {}, "Coverage of verification, over all runs"),
+        h("p", { class: "quiet" }, "The numbers are sums over the cases of all runs. Each " +
+            "run draws some of its shapes anew. The last two columns show the largest value of " +
+            "one case."),
         coverageTable(coverage));
 }
 
 function none(model) {
     return h("section", { class: "empty" },
         h("h2", {}, "Not calibrated yet"),
-        h("p", {}, `No run on ${model} says how often the gate is wrong there. This measures it, ` +
-            "by adding a known delay to the candidate, and stores it with the history:"),
+        h("p", {}, `No run on ${model} has a calibration. This command makes one. It adds a ` +
+            "known delay to the candidate, and stores how often the gate decided wrongly:"),
         h("pre", {}, h("code", {}, "gate calibrate --device auto --db FILE")));
 }
 
@@ -112,17 +93,14 @@ export async function calibrationView({ query, signal }) {
             await machineSection(machines, machine, all,
                 (name) => address("calibration", { device, machine: name }), signal),
             !one ? none(device) : [
-                h("p", { class: "quiet" }, "How the gate decided here where the right answer was " +
-                    "known: on unchanged code, and with a known delay added. Measured ",
+                h("p", { class: "quiet" }, "The right answer to these decisions is known: the " +
+                    "code was unchanged, or a known delay was added to it. Measured ",
                 time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
-                calibrations.length > 1 && h("div", { class: "tools" }, picker("Calibration",
-                    calibrations.map((c) => [c.run, `${dateText(c.time_ms)}, ${c.contract}`]),
-                    one.run, (run) => { location.hash = link(run); })),
                 tiles(one),
-                h("h2", {}, "Decisions by the share of time that was added"),
+                h("h2", {}, "Decisions by added time"),
                 outcomeBars(shown),
-                h("h2", {}, "What it can resolve, case by case"),
+                h("h2", {}, "Smallest slowdown that each case can detect"),
                 drawing((width) => resolutionStrip(shown, width), signal),
                 calibrationTable(shown),
                 earlier(calibrations, one, link),

@@ -11,7 +11,7 @@ import {
     change, duration, interval, number, percent, plural, share, time, versus,
 } from "./format.js";
 import { term } from "./glossary.js";
-import { caseName, commitName, crumbs, overVendor, runLink } from "./parts.js";
+import { caseName, commitName, crumbs, figure, overVendor, runLink } from "./parts.js";
 import { choose, here, note } from "./places.js";
 import { branchChoice, scopeOf } from "./scope.js";
 import { badge, word } from "./verdict.js";
@@ -25,8 +25,8 @@ const PAGE = 1000; // cases of one answer
 
 /** One figure with its term; none when its number is not known. */
 function tile(name, label, known, value, note) {
-    return known !== null && known !== undefined && h("div", {}, h("dt", {}, term(name, label)),
-        h("dd", {}, value, note && h("span", { class: "note" }, note)));
+    return known !== null && known !== undefined &&
+        figure(name, label, value, note && h("span", { class: "note" }, note));
 }
 
 /** The candidate's newest result in full: undefined, where no worker came so far. */
@@ -72,7 +72,7 @@ function tiles(c, whole, error, candidate) {
             storedBaseline(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
-        tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change it can tell"),
+        tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change that can be detected"),
         tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
             ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
@@ -123,7 +123,6 @@ export async function caseView({ query, signal }) {
     const state = {
         order: query.get("order") === "commit" ? "commit" : "time",
         y: Object.hasOwn(YARDSTICKS, query.get("y")) ? query.get("y") : "chain",
-        log: query.get("scale") === "log",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
         fit: query.get("fit") === "all" ? "all" : "ours",
         span: spanOf(query),
@@ -145,7 +144,6 @@ export async function caseView({ query, signal }) {
     const charted = () => here({
         order: state.order === "time" ? null : state.order,
         y: state.y === "chain" ? null : state.y,
-        scale: state.log ? "log" : null,
         fit: state.fit === "ours" ? null : state.fit,
         hide: [...state.hide].join(","),
         from: state.span?.[0], to: state.span?.[1],

@@ -7,7 +7,7 @@ import { address, h, s } from "./dom.js";
 import {
     change, dateText, duration, durationCell, interval, plural, shortCommit, time, versus,
 } from "./format.js";
-import { head, term } from "./glossary.js";
+import { term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
 import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "./parts.js";
 import { choose, note } from "./places.js";
@@ -23,8 +23,8 @@ const WORDS = {
 };
 /** What a change is of, where there is no interval of pairs. */
 const BY = {
-    control: "÷ control", times: "of p50s, not judged", pairs: "from pairs",
-    lowest: "of the lowest p50s",
+    control: "÷ control", times: "of p50, no result", pairs: "from pairs",
+    lowest: "of the lowest p50",
 };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
@@ -91,29 +91,24 @@ const SORTS = {
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
 };
 
-function cell(one, more, note) {
-    return h("td", { class: `number ${more}` }, durationCell(one?.p50_ns ?? null), note,
-        one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict)));
-}
+const timed = (one, note) => [durationCell(one?.p50_ns ?? null), note,
+    one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict))];
 
 function table(rows, { names, isJudged, tell = changeText }) {
     const limit = barLimit(rows);
-    const number = { class: "number" };
-    const minor = { class: "number minor" };
-    const heads = [head("case", "Case"), head("p50", names.a, minor), head("p50", names.b, number),
-        head("compare_change", "B against A", number),
-        h("td", { class: "minor" }),
-        isJudged && head("compare_judged", "Result", { class: "minor" })];
-    return longTable("Comparison", heads, rows, (r) => h("tr", {},
-        h("th", { scope: "row" }, caseLink(r.id, r.device),
-            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))),
-        cell(r.a, "minor"), cell(r.b, "", r.a && h("span", { class: "note narrow" },
-            "A ", duration(r.a.p50_ns))),
-        h("td", number, r.comparable ? tell(r.ratio) : "–", r.comparable && r.by &&
-            h("span", { class: "note" }, r.paired ? interval(r.paired_lo, r.paired_hi) :
-                BY[r.by]), isJudged && h("span", { class: "note narrow" }, mark(r.judged))),
-        h("td", { class: "minor" }, r.comparable && changeBar(r, limit)),
-        isJudged && h("td", { class: "minor" }, mark(r.judged))));
+    return longTable("Comparison", [
+        ["case", "Case", (r) => [caseLink(r.id, r.device),
+            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
+        ["p50", names.a, (r) => timed(r.a), "number minor"],
+        ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
+            "A ", duration(r.a.p50_ns))), "number"],
+        ["compare_change", "B against A", (r) => [r.comparable ? tell(r.ratio) : "–",
+            r.comparable && r.by && h("span", { class: "note" },
+                r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
+            isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
+        ["compare_bar", "Size", (r) => r.comparable && changeBar(r, limit), "minor"],
+        isJudged && ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
+    ], rows);
 }
 
 // ---- what is compared ----
@@ -128,8 +123,8 @@ function runCard(letter, run, byTime) {
         h("p", {}, subjectText(run)),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
             runLink(run.uuid)),
-        byTime && h("p", { class: "quiet" }, "Where the other branch began is not known: its ",
-            `parents were not measured. This is ${run.branch}'s newest run before it.`));
+        byTime && h("p", { class: "quiet" }, "The commit where the other branch began is not ",
+            `known: its parents were not measured. This is ${run.branch}'s newest run before it.`));
 }
 
 function runChoice(label, name, value, runs) {
@@ -137,7 +132,7 @@ function runChoice(label, name, value, runs) {
     return h("label", { class: "picker" }, h("span", {}, label),
         h("input", {
             name, value, list, required: true, spellcheck: "false", autocomplete: "off",
-            title: "A branch, a commit or a run, or how a commit or a run begins",
+            title: "A branch, or the first digits of a commit or of a run",
         }),
         h("datalist", { id: list },
             [...new Set(runs.map((r) => r.branch))].map((branch) => branch && h("option",
@@ -149,6 +144,10 @@ function runChoice(label, name, value, runs) {
 
 const relative = (a, { device, b }) => h("a", { href: address("compare", { device, a, b }) }, a);
 
+const devicePicker = ({ device }, devices, go) => devices.length > 1 && picker("Device",
+    devices.map((d) => [d.model, d.newest.device_name]), device,
+    (other) => go({ device: other, a: "", b: "" }));
+
 function runForm(state, runs, devices, go) {
     const submit = (event) => {
         event.preventDefault();
@@ -156,16 +155,15 @@ function runForm(state, runs, devices, go) {
         go({ a: data.get("a").trim(), b: data.get("b").trim() });
     };
     return h("form", { class: "tools", submit },
-        devices.length > 1 && picker("Device", devices.map((d) => [d.model, d.newest.device_name]),
-            state.device, (device) => go({ device, a: "", b: "" })),
+        devicePicker(state, devices, go),
         runChoice("A", "a", state.a, runs), runChoice("B", "b", state.b, runs),
         h("button", { type: "submit", class: "primary" }, "Compare"),
         h("button", {
             type: "button", name: "swap", click: () => go({ a: state.b, b: state.a }),
         }, "Swap"),
-        h("p", { class: "quiet hint" }, "Each is a branch, a commit or a run. A may also be ",
-            relative("merge-base", state), `, where B left ${site().main_branch}, or `,
-            relative("parent", state), ", the commit before B."));
+        h("p", { class: "quiet hint" }, "A and B are branches, commits or runs. A can also be ",
+            relative("merge-base", state), ` (the commit where B left ${site().main_branch}) `,
+            "or ", relative("parent", state), " (the commit before B)."));
 }
 
 /** The two newest runs, unless the address names others; the caller has made sure of a device. */
@@ -182,10 +180,10 @@ async function runsPart(state, devices, signal, go) {
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
             sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))),
-            caution: "Where both runs were measured against the same baseline, the change is B's " +
-                "ratio to that baseline divided by A's, and the runs' own threshold decides. " +
-                "Otherwise both times are divided by the control kernel's first. Times alone " +
-                "decide nothing.",
+            caution: "If both runs have the same baseline, the change is B's ratio to the " +
+                "baseline divided by A's ratio. Otherwise each time is first divided by the time " +
+                "of the control kernel. The threshold of the runs decides the result. Times " +
+                "alone give no result.",
         };
     } catch (error) {
         if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;
@@ -211,7 +209,7 @@ async function devicesPart(state, devices, signal, go) {
             picker("B", options, state.b, (b) => go({ b }))),
         ...(await compareDevices(state, scope, signal)), sides, names: { a: state.a, b: state.b },
         caution: "The p50 of each case's newest result on both devices. This shows how the " +
-            "devices differ. It is no verdict on the code.",
+            "devices differ. It is not a verdict on the code.",
     };
 }
 
@@ -226,16 +224,13 @@ async function providersPart(state, devices, signal, go) {
     const options = names.map((n) => [n, n]);
     return {
         form: h("div", { class: "tools" },
-            devices.length > 1 && picker("Device",
-                devices.map((d) => [d.model, d.newest.device_name]), state.device,
-                (device) => go({ device, a: "", b: "" })),
-            picker("A", options, state.a, (a) => go({ a })),
+            devicePicker(state, devices, go), picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
         ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
         names: { a: state.a, b: state.b }, tell: (ratio) => versus(ratio, state.a),
         caution: "The times are the lowest verified p50 of each provider on this device. " +
             "The change comes from the newest run where ours was timed in pairs with the best " +
-            "vendor, else from the lowest times. It is no verdict on the code.",
+            "vendor, else from the lowest times. It is not a verdict on the code.",
     };
 }
 

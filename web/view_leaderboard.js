@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { durationCell, plural, share, shortCommit, versus } from "./format.js";
-import { head, term } from "./glossary.js";
+import { term } from "./glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "./lists.js";
@@ -117,7 +117,7 @@ function cell(row, provider) {
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
             h("span", {}, standingOf(row, leader)),
-            reached && [meter(reached), h("span", { class: "reached-share" }, share(reached))]));
+            reached && h("span", { class: "reached-share" }, share(reached))));
 }
 
 const SORTS = [
@@ -161,11 +161,10 @@ export async function leaderboardView({ query, signal }) {
             ? [h("p", { class: "quiet", role: "status" },
                 "No case of this kind has a verified time.")]
             : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
-                ...longTable("Leaderboard", [head("case", "Case"), ...providers.map((p) =>
-                    head("leader", p, { class: "number" }))],
-                sorted(some, state.sort, providers), (row) => h("tr", {},
-                    h("th", { scope: "row" }, caseLink(row.id, device)),
-                    providers.map((p) => cell(row, p))))]));
+                ...longTable("Leaderboard", [
+                    ["case", "Case", (row) => caseLink(row.id, device), "row"],
+                    ...providers.map((p) => ["leader", p, (row) => cell(row, p), "number"]),
+                ], sorted(some, state.sort, providers))]));
     }
 
     const pick = (label, name, options) => picker(label, options, state[name], (value) => {

@@ -30,11 +30,6 @@ function stateOf(query) {
     return state;
 }
 
-/** What differs from the defaults, for the address. */
-function parametersOf(state) {
-    return Object.fromEntries(Object.entries(state).filter(([k, v]) => v !== DEFAULTS[k]));
-}
-
 /** What is asked of the server, which knows names in small letters and takes so many words. */
 function queryOf({ device, branch, op, dtype, verdict, q }) {
     const words = q.toLowerCase().slice(0, MOST_SEARCH).replace(/[^a-z0-9_./+-]+/g, " ").trim();
@@ -65,8 +60,9 @@ function vendorMean({ vendor_mean: mean, vendor_cases: n }) {
     return `Geometric mean of ${plural(n, "case")}: ${versus(mean, "the best vendor")}.`;
 }
 
-/** The address of the state; another branch or device changes the cards as well. */
-const addressOf = (state) => address("", parametersOf(state));
+/** The address of the state: what differs from the defaults. */
+const addressOf = (state) => address("",
+    Object.fromEntries(Object.entries(state).filter(([k, v]) => v !== DEFAULTS[k])));
 
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
 function casesSection(first, state, { devices, alerts, scope }, signal) {
@@ -78,6 +74,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     });
     const bar = filters(state, devices, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
+        // Another branch or device changes the cards as well.
         if (["branch", "device"].includes(name)) location.hash = addressOf(state);
         else change(name === "q" ? note : choose);
     }, () => ask());

@@ -4,7 +4,7 @@
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { durationCell, number, plural, share, versus } from "./format.js";
-import { head, term } from "./glossary.js";
+import { term } from "./glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "./lists.js";
@@ -36,26 +36,17 @@ async function reachedIn(cases, signal) {
 const reachedText = ({ gbps, peaks }) => `${number(gbps / 1e3, 3)} TB/s; ` +
     `${[...peaks].map(([dtype, peak]) => `${dtype} ${number(peak, 3)}`).join(", ")} TFLOP/s`;
 
-function table(points, roofs, reached, device) {
-    const rows = [...points].sort((a, b) => a.ceiling - b.ceiling);
-    const number_ = { class: "number" };
-    return longTable("Kernels", [head("case", "Case"), head("p50", "p50", number_),
-        head("intensity", "FLOP a byte", number_), head("tflops", "TFLOP/s", number_),
-        head("gbps", "GB/s", number_), head("roofline", "Bound by", {}),
-        head("provider", "Against the vendor", number_),
-        reached && head("here", "Reached here", number_),
-        head("ceiling", "Of the ceiling", number_)].filter(Boolean),
-    rows, (c) => h("tr", {},
-        h("th", { scope: "row" }, caseLink(c.id, device)),
-        h("td", number_, durationCell(c.p50_ns)),
-        h("td", number_, intensityText(c)),
-        h("td", number_, number(c.tflops)),
-        h("td", number_, number(c.gbps)),
-        h("td", {}, boundBy(c, roofs)),
-        h("td", number_, versus(c.peer_ratio, c.peer ?? "")),
-        reached && h("td", number_, share(shareReached(c, reached))),
-        h("td", number_, share(c.ceiling))));
-}
+const table = (points, roofs, reached, device) => longTable("Kernels", [
+    ["case", "Case", (c) => caseLink(c.id, device), "row"],
+    ["p50", "p50", (c) => durationCell(c.p50_ns), "number"],
+    ["intensity", "FLOP a byte", intensityText, "number"],
+    ["tflops", "TFLOP/s", (c) => number(c.tflops), "number"],
+    ["gbps", "GB/s", (c) => number(c.gbps), "number"],
+    ["roofline", "Bound by", (c) => boundBy(c, roofs)],
+    ["provider", "Against the vendor", (c) => versus(c.peer_ratio, c.peer ?? ""), "number"],
+    reached && ["here", "Reached here", (c) => share(shareReached(c, reached)), "number"],
+    ["ceiling", "Of the ceiling", (c) => share(c.ceiling), "number"],
+], [...points].sort((a, b) => a.ceiling - b.ceiling));
 
 export async function rooflineView({ query, signal }) {
     const { devices } = await get("devices", null, signal);
@@ -120,10 +111,10 @@ export async function rooflineView({ query, signal }) {
         content: [
             h("h1", {}, "Roofline"),
             deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
-            h("p", { class: "quiet" }, "The newest verified result of each case",
-                main.length > 0 && " on the main branch", ", under the ",
-                term("roofline", "roofs"), " of the device. The roofs follow from the recorded " +
-                "rates and their share of the ceiling. A point is a link to its case."),
+            h("p", { class: "quiet" }, "Each point is the newest verified result of a case",
+                main.length > 0 && " on the main branch", ". The lines are the ",
+                term("roofline", "roofs"), " of the device. They follow from the recorded rates " +
+                "and their share of the ceiling. Click a point to open its case."),
             all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
             body,
         ],

@@ -10,10 +10,10 @@ import {
     ago, change, durationCell, elapsed, epochText, interval, number, percent, plural, share, time,
     versus,
 } from "./format.js";
-import { head, term } from "./glossary.js";
 import { longTable } from "./lists.js";
 import {
-    againstText, caseName, command, commitText, crumbs, download, subjectText, tableBox,
+    againstText, caseName, command, commitText, crumbs, download, figure, subjectText, tableOf,
+    vendorRatio,
 } from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { reproduce } from "./reproduce.js";
@@ -21,14 +21,22 @@ import { caseDetail } from "./run_case.js";
 import { causeSections, causesOf, isRed } from "./run_causes.js";
 import { badge, counts, rank, word } from "./verdict.js";
 
-const N_COLUMNS = 9;
+/** The columns of the cases; caseRows() makes their cells. */
+const HEADS = [
+    ["verdict", "Verdict", null, "symbol"], ["case", "Case", null, "name"],
+    ["process", "Evidence", null, "minor broad"], ["p50", "p50", null, "number minor middling"],
+    ["baseline", "Baseline", null, "number minor narrow-out middling"],
+    ["change", "Change", null, "number broad"],
+    ["mde", "MDE", null, "number minor narrow-out slim"],
+    ["provider", "Against the vendor", null, "number minor broad"],
+    ["ceiling", "Ceiling", null, "number minor slim"],
+];
 const UNTOLD = ["wrong", "no-verdict", "environment"]; // by the numbers of the row
 
 function gib(bytes) {
     return bytes > 0 && `${Math.round(bytes / 2 ** 30)} GiB`;
 }
 
-/** Where and how it was measured: words, their terms, their values. */
 /** "read 4530, copy 4210 GB/s; fp16 835, ... TFLOP/s", or why there are no such rates. */
 function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
     if (message) return `not measured: ${message}`;
@@ -37,6 +45,7 @@ function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
     return `read ${number(read)}, copy ${number(copy)} GB/s; ${types.join(", ")} TFLOP/s`;
 }
 
+/** Where and how it was measured: words, their terms, their values. */
 function facts(run) {
     const { device, git, policy, ceilings } = run;
     const note = (...parts) => h("span", { class: "note" }, parts.filter(Boolean).join(", "));
@@ -53,7 +62,7 @@ function facts(run) {
             `took ${elapsed(run.duration_ms)}`)]],
         ["Commit", "commit", [commitText(git),
             note(git.branch, git.dirty && "with uncommitted changes")]],
-        ["Subject", "subject", subjectText(git) || "–"],
+        ["Subject", "subject", h("span", { class: "subject" }, subjectText(git) || "–")],
         ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
         ["Against", "against", [h("span", { title: policy.against }, againstText(policy.against)),
             note(run.n_processes && plural(run.n_processes, "process", "processes"),
@@ -62,16 +71,16 @@ function facts(run) {
         ["Threshold", "threshold", [percent(policy.threshold), policy.host_threshold &&
             note(`${percent(policy.host_threshold)} of launch() on the host`)]],
         ["Control drift", "control", percent(run.control_drift)],
-        ceilings && ["Reached here", "here", reachedText(ceilings)],
+        ceilings && ["Reached here", "here", h("span", { class: "subject" },
+            reachedText(ceilings))],
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
         ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
-        ["Asked by", "who", run.who || "–"],
+        ["Started by", "who", run.who || "–"],
         ["Gate", "gate", run.gate_version],
     ].filter(Boolean);
-    return h("dl", { class: "facts" }, rows.map(([name, what, value]) =>
-        h("div", { class: what === "subject" && what }, h("dt", {}, term(what, name)),
-            h("dd", {}, value))));
+    return h("dl", { class: "facts" },
+        rows.map(([label, name, value]) => figure(name, label, value)));
 }
 
 function libraries(run) {
@@ -80,17 +89,13 @@ function libraries(run) {
         toggle: () => box.isConnected && note(here({ libraries: box.open ? "open" : null })),
     }, h("summary", {}, plural(run.libraries.length, "library", "libraries"),
         run.absent?.length ? `, ${run.absent.length} absent` : ""),
-        tableBox("Libraries",
-            h("thead", {}, h("tr", {}, head("library", "Provider"), head("role", "Role"),
-                head("library_version", "Version"), head("file", "File"),
-                head("sha256", "SHA-256"))),
-            h("tbody", {}, run.libraries.map((l) => h("tr", {},
-                h("th", { scope: "row" }, l.provider), h("td", {}, l.role), h("td", {}, l.version),
-                h("td", { class: "mono" }, l.file),
-                h("td", { class: "mono", title: l.sha256 }, l.sha256.slice(0, 16)))),
-            (run.absent ?? []).map((a) => h("tr", {},
-                h("th", { scope: "row" }, a.provider),
-                h("td", { colspan: "4" }, `absent: ${a.reason}`))))));
+        tableOf("Libraries", [
+            ["library", "Provider", (l) => l.provider, "row"], ["role", "Role", (l) => l.role],
+            ["library_version", "Version", (l) => l.version],
+            ["file", "File", (l) => l.file ?? `absent: ${l.reason}`, "mono"],
+            ["sha256", "SHA-256", (l) => h("td", { class: "mono", title: l.sha256 },
+                l.sha256?.slice(0, 16))],
+        ], [...run.libraries, ...run.absent ?? []]));
     return box;
 }
 
@@ -120,7 +125,7 @@ function caseRows(item, run, opened, toggled) {
     const { ratio, peer, peer_ratio: over } = item;
     const cell = (...content) => h("td", { class: "number" }, content);
     const minor = (...content) => h("td", { class: "number minor" }, content);
-    const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: N_COLUMNS },
+    const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: HEADS.length },
         h("div", { class: "inner" })));
     const inner = detail.firstChild.firstChild;
     const button = h("button", {
@@ -162,10 +167,8 @@ function caseRows(item, run, opened, toggled) {
                 over && h("span", { class: "note narrow-only" }, versus(over, peer))),
             h("td", { class: `number minor narrow-out ${item.mde > threshold ? "wide" : ""}` },
                 percent(item.mde)),
-            minor(h("span", { class: `peer ${over === null ? "none" : over < 1 ? "first" : ""}` },
-                versus(over, peer ?? ""))),
-            minor(share(item.ceiling), item.measured_ceiling !== null &&
-                h("span", { class: "note" }, share(item.measured_ceiling), " here"))),
+            minor(vendorRatio(over, peer)),
+            minor(share(item.ceiling))),
         detail);
 }
 
@@ -174,9 +177,6 @@ function casesTable(run, some, query, name = "rows") {
     const wanted = new Set(query.getAll("case"));
     const cases = [...some].sort((a, b) =>
         rank(a.verdict) - rank(b.verdict) || (b.ratio?.value ?? 0) - (a.ratio?.value ?? 0));
-    const right = { class: "number" };
-    const minor = { class: "number minor" };
-    const out = { class: "number minor narrow-out" };
 
     /** What is open is in the address. */
     function save() {
@@ -184,14 +184,10 @@ function casesTable(run, some, query, name = "rows") {
             .map((e) => e.closest("tbody").dataset.open) }));
     }
 
-    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, [
-        h("th", { scope: "col" }, h("span", { class: "symbol" }, term("verdict", "Verdict"))),
-        head("case", "Case"), head("process", "Evidence", { class: "minor" }),
-        head("p50", "p50", minor), head("baseline", "Baseline", out),
-        head("change", "Change", right), head("mde", "MDE", out),
-        head("provider", "vs vendor", minor), head("ceiling", "Ceiling", minor),
-    ], cases, (item) => caseRows(item, run, wanted.has(item.id), save),
-    { least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, grouped: true, name });
+    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, HEADS, cases, {
+        least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, name,
+        group: (item) => caseRows(item, run, wanted.has(item.id), save),
+    });
 }
 
 /** There is nothing to compare with where the parent was never measured on the device: the link is
@@ -210,7 +206,7 @@ function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
 
 function coverageSection({ cases, classes }) {
     const rows = coverageOf(cases);
-    return rows.length > 0 && [h("h2", {}, "What verification covered"), coverageTable(rows),
+    return rows.length > 0 && [h("h2", {}, "Coverage of verification"), coverageTable(rows),
         classesTable(classes)];
 }
 
@@ -218,8 +214,8 @@ function coverageSection({ cases, classes }) {
 function ofCalibration({ verdict, cases, calibration }) {
     const poor = calibration?.cases.filter((c) => !c.resolved).length;
     return verdict === "no-verdict" && poor > 0 && cases.every((c) => c.verdict !== verdict) &&
-        h("p", {}, `It has no verdict because ${plural(poor, "case")} of its calibration cannot ` +
-            "tell a change of the threshold from noise on this machine.");
+        h("p", {}, `The run has no verdict because ${plural(poor, "case")} of its calibration ` +
+            "cannot detect a change as large as the threshold on this machine.");
 }
 
 export async function runView({ rest, query, signal }) {
@@ -257,9 +253,9 @@ export async function runView({ rest, query, signal }) {
             libraries(run),
             calibrationSection(run),
             coverageSection(run),
-            h("h2", {}, "Again"),
-            command(`Repeats the run${run.git.dirty
-                ? ", without the changes that were not committed" : ""}`, reproduce(run)),
+            h("h2", {}, "Repeat this run"),
+            command(`Run this in a clone of the repository.${run.git.dirty
+                ? " The uncommitted changes are not in it." : ""}`, reproduce(run)),
         ],
     };
     await Promise.all(run.opening);

@@ -4,29 +4,28 @@
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { ago, plural, time } from "./format.js";
-import { head, term } from "./glossary.js";
 import { machineName } from "./machines.js";
-import { commitText, nothingYet, runLink, subjectText, tableBox } from "./parts.js";
+import { commitText, nothingYet, runLink, selectBox, subjectText, tableOf } from "./parts.js";
 import { ORDER, badge, counts, word } from "./verdict.js";
 
 const BRANCHES = 1000; // the most that the server tells at once
 
-function row(run) {
-    return h("tr", {},
-        h("td", {}, badge(run.verdict, "short")),
-        h("th", { scope: "row", class: "when" },
-            h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
-            h("span", { class: "aside" }, ago(run.time_ms)),
-            h("span", { class: "note narrow-only" }, subjectText(run))),
-        h("td", { class: "words" }, run.device_name,
-            h("span", { class: "aside minor" }, h("span", { class: "narrow-out" },
-                machineName(run) && `${machineName(run)}, `), `suite ${run.suite}`)),
-        h("td", { class: "minor" }, counts(run.verdicts, true)),
-        h("td", {}, commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
-            h("span", { class: "narrow-only" }, counts(run.verdicts, true))),
-        h("td", { class: "minor subject", title: subjectText(run) }, subjectText(run)),
-        h("td", { class: "minor narrow-out" }, runLink(run.uuid)));
-}
+const COLUMNS = [
+    ["verdict", "Verdict", (run) => badge(run.verdict, "short"), "symbol"],
+    ["measured", "Measured", (run) => h("th", { scope: "row", class: "when" },
+        h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
+        h("span", { class: "aside" }, ago(run.time_ms)),
+        h("span", { class: "note narrow-only" }, subjectText(run)))],
+    ["device", "Device", (run) => [run.device_name, h("span", { class: "aside minor" },
+        h("span", { class: "narrow-out" }, machineName(run) && `${machineName(run)}, `),
+        `suite ${run.suite}`)], "words"],
+    ["verdict", "Cases", (run) => counts(run.verdicts, true), "minor"],
+    ["commit", "Commit", (run) => [commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
+        h("span", { class: "narrow-only" }, counts(run.verdicts, true))]],
+    ["subject", "Subject", (run) => h("td", { class: "minor subject", title: subjectText(run) },
+        subjectText(run)), "minor"],
+    ["run", "Run", (run) => runLink(run.uuid), "minor narrow-out"],
+];
 
 /** The names that the server knows, newest first, of what is found by a part of its name. */
 const NAMES = {
@@ -54,18 +53,13 @@ const whichOne = (what, names, filter) => h("p", { role: "status" },
 
 /** The filters. Each change is a new address, from which the view is drawn anew. */
 function tools(filter, devices) {
-    const go = (name) => (event) => {
-        if (event.target.reportValidity())
-            location.hash = address("runs", { ...filter, [name]: event.target.value.trim() });
-    };
-    const select = (name, label, any, values) =>
-        h("select", { name, "aria-label": label, change: go(name) },
-            h("option", { value: "" }, any),
-            values.map(([value, text]) =>
-                h("option", { value, selected: value === filter[name] }, text)));
+    const go = (name, value) => { location.hash = address("runs", { ...filter, [name]: value }); };
+    const select = (name, label, any, values) => selectBox({ name, "aria-label": label },
+        [["", any], ...values], filter[name], (value) => go(name, value));
     const input = (name, label, more) => h("input", {
         type: "search", name, value: filter[name], placeholder: label, "aria-label": label,
-        autocomplete: "off", spellcheck: "false", class: "narrow", change: go(name), ...more,
+        autocomplete: "off", spellcheck: "false", class: "narrow", ...more,
+        change: ({ target }) => target.reportValidity() && go(name, target.value.trim()),
     });
     return h("div", { class: "tools" },
         devices.length > 1 && select("device", "Device", "all devices",
@@ -95,15 +89,7 @@ export async function runsView({ query, signal }) {
             unclear.map(([what, names]) => whichOne(what, names, filter)),
             runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
                 "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
-            unclear.length === 0 && tableBox("Runs",
-                h("thead", {}, h("tr", {},
-                    h("th", { scope: "col" },
-                        h("span", { class: "symbol" }, term("verdict", "Verdict"))),
-                    head("measured", "Measured"), head("device", "Device"),
-                    head("verdict", "Cases", { class: "minor" }), head("commit", "Commit"),
-                    head("subject", "Subject", { class: "minor" }),
-                    head("run", "Run", { class: "minor narrow-out" }))),
-                h("tbody", {}, runs.map(row))),
+            runs.length > 0 && tableOf("Runs", COLUMNS, runs),
             h("nav", { class: "pages", "aria-label": "Pages" },
                 after && h("a", { href: address("runs", filter) }, "Newest"),
                 next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),

@@ -36,7 +36,7 @@ describe("alerts", { skip }, () => {
     async function signIn(page, token) {
         await page.click("summary:has-text('Sign in')");
         await page.fill("input[name=token]", token);
-        await page.click("button:text-is('Use it')");
+        await page.click("button:text-is('Use this token')");
         await page.waitForSelector("summary:has-text('Signed in')");
     }
 
@@ -57,7 +57,7 @@ describe("alerts", { skip }, () => {
                 "--run [0-9a-f]{8} --reason WHY$"));
             assert.equal(await page.locator(".command button").innerText(), "Copy");
             await shoot(page, "alert");
-            await page.click("a:text-is('Show it in the trend')");
+            await page.click("a:text-is('Show the trend')");
             await page.waitForSelector(".plot canvas");
             assert.match(page.url(), /from=\d+&to=\d+/);
             assert.match(await page.locator(".events").innerText(), /slower/);
@@ -140,7 +140,7 @@ describe("alerts", { skip }, () => {
             await settled(page);
             await page.click("summary:has-text('Sign in')");
             await page.fill("input[name=token]", makeToken(history.file, "ingest"));
-            await page.click("button:text-is('Use it')");
+            await page.click("button:text-is('Use this token')");
             await page.waitForSelector("summary:has-text('may not change alerts')");
             assert.equal(await page.locator(".steps").count(), 0);
         });
@@ -192,7 +192,7 @@ describe("alerts", { skip }, () => {
 
                 await walk("summary:has-text('Sign in')");
                 await page.fill("input[name=token]", makeToken(history.file, "admin"));
-                await walk("button:text-is('Use it')");
+                await walk("button:text-is('Use this token')");
                 await page.waitForSelector("summary:has-text('Signed in')");
                 for (const cause of [1, 2, 3]) {
                     const group = page.locator("tr.group", { hasText: `cause ${cause}` });

@@ -46,7 +46,7 @@ async function draw({ count, lanes }) {
         whole, csv: () => "#", save: () => {}, chosen: () => {},
         load: () => new Promise(() => {}), signal: stop.signal,
         state: {
-            order: "time", y: "raw", log: false, fit: "ours", hide: new Set(), span: null,
+            order: "time", y: "raw", fit: "ours", hide: new Set(), span: null,
             point: null,
         },
     });

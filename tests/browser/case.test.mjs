@@ -287,7 +287,7 @@ describe("case", { skip }, () => {
             assert.match(await page.locator(".case-tiles").innerText(),
                 /\d.% of the ceiling\s+reached here: \d+.%/);
             await page.evaluate(() => { globalThis.written = []; });
-            await page.check("input[value=log]"); // what is drawn anew has it too
+            await page.check("input[value=control]"); // what is drawn anew has it too
             await until(page, () => globalThis.written.includes("limit 6.0e-4"));
         });
     });
@@ -318,13 +318,13 @@ describe("case", { skip }, () => {
                 /newest result: .* on tune-tiles[\s\S]*events are of the branch tune-tiles\./);
             assert.equal(await select.inputValue(), "tune-tiles");
             assert.equal(await page.evaluate(() => document.activeElement.name), "branch");
-            await page.check("input[value=log]");
+            await page.check("input[value=control]");
             assert.equal(parameter(page, "branch"), "tune-tiles");
             await page.click("summary:has-text('Numbers')");
             assert.match(await page.locator("details.data :text-is('CSV')").getAttribute("href"),
                 /branch=tune-tiles/);
             await shoot(page, "case-branch");
-            await page.goBack(); // undoes the scale
+            await page.goBack(); // undoes the choice
             await page.goBack();
             await until(page, () => !location.hash.includes("branch="));
             await settled(page);

@@ -65,7 +65,7 @@ describe("the chart of a case", { skip }, () => {
                 .slice(0, 8)}`, "s"));
             const { x, y } = await onLine(page, 0.2);
             assert.match(await readout.innerText(),
-                /^\s*pass[\s\S]*to baseline[\s\S]*2025[\s\S]*run/);
+                /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
             assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
             await shoot(page, "case-hover");
             await page.mouse.move(5, 5);
@@ -204,17 +204,17 @@ describe("the chart of a case", { skip }, () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
             await page.check("input[value=commit]");
-            await page.check("input[value=log]");
+            await page.check("input[value=control]");
             await page.check("input[value=all]");
             const is = (...wanted) => until(page, (values) => values.every((v) =>
                 document.querySelector(`input[value=${v}]`)?.checked), wanted);
-            await is("commit", "log", "all");
+            await is("commit", "control", "all");
             await page.goBack();
-            await is("commit", "log", "ours");
+            await is("commit", "control", "ours");
             await page.goBack();
-            await is("commit", "linear");
+            await is("commit", "chain");
             await page.goBack();
-            await is("time", "linear");
+            await is("time", "chain");
             assert.match(page.url(), /#\/case/);
         });
     });
@@ -294,9 +294,10 @@ describe("the chart of a case", { skip }, () => {
             assert.ok(Number(parameter(page, "from")) < left);
             await page.keyboard.press("0");
             await ranged(page, false);
-            await page.mouse.move(x - 150, y);
+            const scrolled = await middle(page); // the focus has moved the page
+            await page.mouse.move(scrolled.x - 150, scrolled.y);
             await page.mouse.down();
-            await page.mouse.move(x + 150, y, { steps: 4 });
+            await page.mouse.move(scrolled.x + 150, scrolled.y, { steps: 4 });
             await page.mouse.up();
             await ranged(page, true);
             const box = await page.locator(".plot").boundingBox();
@@ -309,7 +310,7 @@ describe("the chart of a case", { skip }, () => {
         });
     });
 
-    test("order, scale and control are in the address, and change the drawing", async () => {
+    test("order and control are in the address, and change the drawing", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
             let before = await picture(page);
@@ -320,12 +321,9 @@ describe("the chart of a case", { skip }, () => {
             };
             await page.check("input[value=commit]");
             await changed();
-            await page.check("input[value=log]");
-            await changed();
             await page.check("input[value=control]");
             await changed();
-            assert.deepEqual(["order", "scale", "y"].map((n) => parameter(page, n)),
-                ["commit", "log", "control"]);
+            assert.deepEqual(["order", "y"].map((n) => parameter(page, n)), ["commit", "control"]);
             await page.locator(".plot").focus();
             await page.keyboard.press("End");
             assert.match(await spoken(page), /^ours [\d.]+× control/);

@@ -24,7 +24,7 @@ describe("leaderboard", { skip }, () => {
             assert.match(await page.locator(".standings li").first().innerText(), new RegExp(
                 `${Math.max(mean, 1 / mean).toFixed(2)} times ${mean > 1 ? "slow" : "fast"}er ` +
                 "than the best vendor"));
-            assert.ok(await page.locator("td .meter").count() >= 12);
+            assert.ok(await page.locator("td .reached-share").count() >= 12);
             await shoot(page, "leaderboard");
             await page.click(".tabs a:not([aria-current])");
             await until(page, (m) => location.hash.endsWith(m), HOST);

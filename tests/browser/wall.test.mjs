@@ -256,7 +256,7 @@ describe("wall", { skip }, () => {
             await page.selectOption("select[name=op]", "gemm");
             const failed = page.locator(".tools .failed");
             await failed.waitFor();
-            assert.match(await failed.innerText(), /before this choice.*cannot be reached/s);
+            assert.match(await failed.innerText(), /from before.*cannot be reached/s);
             assert.ok(await page.locator("#offline").isVisible(), "at once");
             assert.equal(await rows(page).count(), 12);
             assert.equal(await page.locator(".outdated").count(), 1);
@@ -366,7 +366,7 @@ describe("wall", { skip }, () => {
             assert.ok(Math.max(...heights) <= 31, `rows of ${Math.max(...heights)} px`);
             await rows(page).nth(1).locator(".opener").click(); // one click
             assert.match(await page.locator(".detail").innerText(),
-                /against the stored baseline.*\d.% slower in .*can tell from noise is/s);
+                /against the stored baseline.*\d.% slower in .*can detect is/s);
             await page.mouse.wheel(0, 600);
             await until(page, () => scrollY > 300);
             assert.equal(await page.evaluate(() => Math.round(
