@@ -183,7 +183,8 @@ static double value_stretched(const struct kg_problem *p, unsigned i, int64_t fl
                   : pattern_integer(seed_at(seed, i), flat, -integers, integers);
 }
 
-/* The dominant key of a KV head leads by 4 to FAINT_LEAD nats. The values of the others are alike,
+/* The dominant key of a KV head leads by 4 to FAINT_LEAD nats, that of the first head by at least
+ * half of that, since a shape may have no other head. The values of the others are alike,
  * and larger by as much, so that they decide the output of each head: a weight of e^-64 is not
  * negligible. Outputs of all heads are of one size, and so each head's errors show. fp16 has no
  * such weights and values. */
@@ -193,14 +194,16 @@ static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, 
     (void)n;
     int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
     const bool narrow = p->dtype == KG_F16;
+    const bool first = flat / p->head_dim / p->seqlen_kv == 0;
     uint64_t shared = 0x6661696e,
              head = seed_at(seed, (uint64_t)(flat / p->head_dim / p->seqlen_kv));
     if (i == 0)
         return pattern_sign(shared, d);
     /* Early keys more often than late ones, which a mask hides from most rows. */
     int64_t dominant = pattern_integer(head, 1, 0, (int)(p->seqlen_kv - 1));
-    dominant = head & 1 ? dominant : dominant / 8;
-    const int lead = pattern_integer(head, 2, 4, narrow ? FAINT_LEAD_FP16 : FAINT_LEAD);
+    dominant = head & 1 && !first ? dominant : dominant / 8;
+    const int most = narrow ? FAINT_LEAD_FP16 : FAINT_LEAD;
+    const int lead = pattern_integer(head, 2, first ? most / 2 : 4, most);
     if (i == 2)
         return key == dominant ? pattern_normal(seed, flat)
                                : ldexp(FAINT_VALUE + pattern_normal(seed, flat),

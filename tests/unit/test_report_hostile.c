@@ -55,6 +55,14 @@ static cJSON *hostile_document(const char *text)
     return document;
 }
 
+/* With as many lines, and no text of a stranger's: it was compared with a file as well. */
+static cJSON *plain_document(void)
+{
+    cJSON *document = report_sample();
+    set_member(cJSON_GetObjectItem(document, "policy"), "against", "libold.so");
+    return document;
+}
+
 static size_t count(const char *text, const char *needle)
 {
     size_t n = 0;
@@ -67,7 +75,7 @@ TEST(hostile_text_on_a_terminal)
 {
     for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
         cJSON *document = hostile_document(hostile_texts[i]);
-        cJSON *sample = report_sample();
+        cJSON *sample = plain_document();
         char *text = report_made(document, REPORT_TEXT, &report_plain);
         char *clean = report_made(sample, REPORT_TEXT, &report_plain);
         for (const char *p = text; *p; p++)
@@ -86,7 +94,7 @@ TEST(hostile_text_in_markdown)
 {
     for (size_t i = 0; i < sizeof(hostile_texts) / sizeof(hostile_texts[0]); i++) {
         cJSON *document = hostile_document(hostile_texts[i]);
-        cJSON *sample = report_sample();
+        cJSON *sample = plain_document();
         char *text = report_made(document, REPORT_MARKDOWN, &report_plain);
         char *clean = report_made(sample, REPORT_MARKDOWN, &report_plain);
         assert_int_equal(count(text, "<"), 4); /* details, summary and their ends */
