@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -327,7 +328,8 @@ class Together(Smoke):
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for command in commands]
         for run in runs:
-            self.assertEqual(run.communicate()[1].count(b"gate run:"), 0)
+            # No complaint: only that the file of the baselines has to be committed.
+            self.assertEqual(re.findall(rb"gate run: (?!\S+ has changed)", run.communicate()[1]), [])
             self.assertEqual(run.returncode, 0)
         (name,) = os.listdir(self.path("baselines"))
         stored = json.loads(read_file(self.path(f"baselines/{name}")))
