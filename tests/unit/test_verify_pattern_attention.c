@@ -186,7 +186,7 @@ TEST(faint_keys_count)
             lead = fmax(lead, at);
             least = at == 0 ? fmin(least, value) : least;
         }
-        assert_true(lead >= FAINT_LEAD / 2 && lead <= FAINT_LEAD && least * exp(-lead) > 1);
+        assert_true(lead >= FAINT_LEAD / 2.0 && lead <= FAINT_LEAD && least * exp(-lead) > 1);
         highest = fmax(highest, lead);
     }
     assert_true(highest > 40);
