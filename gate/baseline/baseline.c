@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gate/base/file.h"
@@ -399,6 +400,8 @@ bool baseline_trend_end(struct baseline *b, const char *case_id)
 enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *err)
 {
     int locked = -1;
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return gate_fail(err, GATE_IO, "cannot create '%s': %s", folder, strerror(errno));
     *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (*fd >= 0 && (locked = flock(*fd, LOCK_EX)) && errno == EINTR)
         continue;

@@ -151,8 +151,9 @@ enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
 
 bool baseline_trend_end(struct baseline *b, const char *case_id); /* false: there was none */
 
-/* Waits until no other process holds the folder, then holds it until *fd is closed: from
- * baseline_load() to baseline_save(), so that what two commands change at once is not lost. */
+/* Makes the folder if it is missing, waits until no other process holds it, then holds it until *fd
+ * is closed: from baseline_load() to baseline_save(), so that what two commands change at once is
+ * not lost. */
 enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *err);
 
 /* Writes the file whole or not at all. An empty set has no contract and is refused. */

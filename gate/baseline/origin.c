@@ -180,6 +180,13 @@ void origin_author(char *out, size_t size)
     snprintf(out, size, "%s", job.job[0] ? job.job : o.who);
 }
 
+bool origin_ignores(const char *path)
+{
+    char *ask[] = {(char *)"git", (char *)"check-ignore", (char *)"--", (char *)path, NULL};
+    char line[16];
+    return line_of(ask, 0, line, sizeof line);
+}
+
 static void make_uuid(char uuid[37])
 {
     unsigned char b[16];

@@ -34,4 +34,6 @@ void origin_read(const struct origin_choice *choice, struct origin *out);
 /* Who decides something: "NAME <MAIL>" as git is set up here, else user@host. */
 void origin_author(char *out, size_t size);
 
+bool origin_ignores(const char *path); /* does git, by .gitignore? */
+
 #endif

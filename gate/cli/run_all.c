@@ -158,8 +158,20 @@ static enum gate_status start_part(struct part *p, size_t index, size_t n, const
     return process_start(&p->process, (char *const *)p->argv, err);
 }
 
+/* What it said on standard error; what another part has said is not said again. */
+static void pass_notices(char *said, struct buf *seen)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (seen->len && strstr(seen->data, line))
+            continue;
+        buf_printf(seen, "%s\n", line);
+        fprintf(stderr, "%s\n", line);
+    }
+}
+
 /* Its table is thrown away. One that measured nothing has left a report that is no run. */
-static enum gate_status end_part(struct part *p, struct gate_error *err)
+static enum gate_status end_part(struct part *p, struct buf *notices, struct gate_error *err)
 {
     struct document d;
     struct buf line;
@@ -170,6 +182,7 @@ static enum gate_status end_part(struct part *p, struct gate_error *err)
     p->code = process_finish(&p->process, PATIENCE_S);
     if (!document_load(p->report + strlen("json="), &d, NULL)) {
         document_release(&d);
+        pass_notices(p->process.complaint, notices);
         return GATE_OK;
     }
     return gate_fail(err, p->code > 0 ? (enum gate_status)p->code : GATE_INTERNAL,
@@ -183,7 +196,9 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
 {
     char seed[20], names[OPTIONS_MAX][48];
     size_t started = 0;
+    struct buf notices;
     enum gate_status status = GATE_OK;
+    buf_init(&notices, COMMAND_MAX_OUTPUT);
     snprintf(seed, sizeof seed, "%" PRIx64, r->seed_text ? r->seed : run_request_fresh_seed());
     for (; started < n && !status; started += !status)
         status = start_part(&parts[started], started, n, folder, seed, seen, names, err);
@@ -191,8 +206,9 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
         if (status)
             process_kill(&parts[i].process, (char[96]){0}, 96);
         else
-            status = end_part(&parts[i], err);
+            status = end_part(&parts[i], &notices, err);
     }
+    buf_release(&notices);
     return status;
 }
 

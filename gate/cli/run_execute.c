@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "gate/base/interrupt.h"
+#include "gate/baseline/origin.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_session.h"
 #include "gate/run/blame.h"
@@ -151,7 +152,8 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     if (!status && changed)
         status = baseline_save(s->baseline, s->baseline_path, err);
     if (!status && changed)
-        fprintf(stderr, "gate run: '%s' has changed: commit it\n", s->baseline_path);
+        fprintf(stderr, "gate run: '%s' has changed%s\n", s->baseline_path,
+                origin_ignores(s->baseline_path) ? "" : ": commit it");
     return status ? status : keep_document(r, s, err);
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gate/baseline/artifact.h"
@@ -30,11 +29,9 @@ enum gate_status run_session_open_for_keeping(const struct run_request *r, struc
                                               struct gate_error *err)
 {
     char cache[PATHS_MAX];
-    if (mkdir(r->baselines, 0777) && errno != EEXIST)
-        return gate_fail(err, GATE_IO, "cannot create '%s': %s", r->baselines, strerror(errno));
-    if (access(r->baselines, W_OK))
-        return gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
     enum gate_status status = baseline_lock(r->baselines, &s->lock, err);
+    if (!status && access(r->baselines, W_OK))
+        status = gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
     return status ? status : artifact_cache_dir(cache, err);
 }
 

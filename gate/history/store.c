@@ -145,7 +145,9 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
         if (errno == ENOENT && mode == STORE_READ_WRITE)
             return GATE_OK;
         if (errno == ENOENT)
-            return gate_fail(err, GATE_IO, "no database '%s': the first `gate run` creates it",
+            return gate_fail(err, GATE_IO,
+                             "no database '%s': `gate run` creates it; --db, $GATE_DB or a "
+                             "gate.json names another",
                              s->path);
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
     }

@@ -4,6 +4,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import unittest
@@ -37,6 +38,13 @@ class Baselines(FakeRuns):
         self.assertIn("5 runs in a row found it faster, this one by 1.00 %", reason)
         baseline = self.cases(self.run_gate()[1])[SECOND]["baseline"]
         self.assertEqual(baseline["p50_ns"], 990.0)
+
+    def test_a_baseline_that_git_ignores_is_not_to_be_committed(self):
+        self.assertIn("has changed: commit it\n", self.run_gate("--accept-new")[2])
+        shutil.rmtree(self.path("baselines"))
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        write_file(self.path(".gitignore"), "baselines/")
+        self.assertIn("has changed\n", self.run_gate("--accept-new")[2])
 
     def test_a_run_that_is_not_faster_ends_the_trend(self):
         self.accept()

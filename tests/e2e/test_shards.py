@@ -178,6 +178,7 @@ class Shards(FakeRuns):
     def test_the_baselines_of_all_parts_are_kept(self):
         code, document, errors = self.run_all(3, "--accept-new", library="old")
         self.assertEqual(code, 0, errors)
+        self.assertEqual(errors.count("has changed: commit it"), 1, errors)
         done = self.gate("baseline", "show", "--baselines", self.path("baselines"), "--json")
         self.assertEqual(sorted(b["case"] for b in json.loads(done.stdout)), sorted(IDS))
         self.assertEqual({v for _, v in self.verdicts(document)}, {"pass"})
