@@ -63,7 +63,7 @@ test)
     if [ -d tests/browser ] && ! is_ubuntu; then
         need_command node nodejs
         need_command npm npm
-        need_command chromium chromium
+        need_command chromium-headless-shell chromium-headless-shell
     fi
     ;;
 fuzz)

@@ -127,11 +127,13 @@ class Build(unittest.TestCase):
         self.assertEqual(self.rebuilt(), set())
 
     def test_flags_rebuild(self):
-        name = "build/obj/gate/base/error.c.o"
+        """In a folder of its own, or the next test would build all."""
+        of_one = ("B=flags", "flags/obj/gate/base/error.c.o")
         flags = "CFLAGS=-O2 -g -DCHANGED_FLAG"
-        self.assertEqual(self.rebuilt(flags, name), {"gate/base/error.c"})
-        self.assertEqual(self.rebuilt(flags, name), set())
-        self.assertEqual(self.rebuilt(name), {"gate/base/error.c"})
+        self.assertEqual(self.rebuilt(*of_one), {"gate/base/error.c"})
+        self.assertEqual(self.rebuilt(flags, *of_one), {"gate/base/error.c"})
+        self.assertEqual(self.rebuilt(flags, *of_one), set())
+        self.assertEqual(self.rebuilt(*of_one), {"gate/base/error.c"})
 
     def test_bad_settings_are_refused(self):
         for setting, named in (("SANITIZE=adress", "SANITIZE is 'adress'"),
