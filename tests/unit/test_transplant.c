@@ -84,8 +84,6 @@ static enum kg_status launch_side(unsigned side, const struct kg_args *args)
     unsigned n = sides[side].n;
     if (!r)
         return KG_LAUNCH_FAILED;
-    r->nodes = realloc(r->nodes, (r->n + n) * sizeof *r->nodes);
-    assert_non_null(r->nodes);
     for (unsigned i = 0; i < n; i++)
         r->nodes[r->n++] = (struct node){.run = i == 0      ? multiply
                                                 : i + 1 < n ? nothing
@@ -119,6 +117,8 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     (void)d, (void)delayed, (void)err;
     struct device_replay *r = calloc(1, sizeof *r);
     assert_non_null(r);
+    r->nodes = malloc(n * NODES_MAX * sizeof *r->nodes);
+    assert_non_null(r->nodes);
     script.recording = r;
     for (unsigned i = 0; i < n; i++)
         assert_int_equal(launch(context, i, NULL), KG_OK);
