@@ -66,14 +66,15 @@ make_root() {
     fi
 }
 
-# Mounts and processes end with the command, since they are in namespaces of their own.
+# Mounts and processes end with the command, since they are in namespaces of their own. Does not
+# return: it becomes the command, so that a signal reaches it.
 in_root() {
     local root=$1 cuda
     shift
     [ -d "$root/srv/kernel-gate" ] || die "there is no bare root in '$root'"
     cuda=$(realpath -q /usr/local/cuda || true)
     # shellcheck disable=SC2016 # of the shell within
-    unshare --mount --propagation private --pid --fork --kill-child bash -euc '
+    exec unshare --mount --propagation private --pid --fork --kill-child bash -euc '
         root=$1 cuda=$2
         shift 2
         mount -t proc proc "$root/proc"
@@ -105,7 +106,7 @@ try_root() {
 
     printf '\n$ %s\n' "${commands[0]}"
     # shellcheck disable=SC2086 # as a reader types it
-    in_root "$root" ${commands[0]} || die "'${commands[0]}' ended with $?"
+    (in_root "$root" ${commands[0]}) || die "'${commands[0]}' ended with $?"
     echo "-- '${commands[0]}': exit 0 after $((SECONDS - start)) s, packages included"
 
     printf '\n$ %s\n' "${commands[1]}"
@@ -123,7 +124,7 @@ try_root() {
     cat "$log"
     status=$(exec 3<>"/dev/tcp/${url%:*}/${url#*:}" &&
         printf 'GET / HTTP/1.0\r\n\r\n' >&3 && head -1 <&3)
-    kill $!
+    kill -KILL $! # what it waits for dies with it; it takes no other signal
     wait $! 2>/dev/null || true
     rm "$log"
     echo "-- '${commands[1]}': listened after $((SECONDS - start)) s and answered '${status%$'\r'}'"
