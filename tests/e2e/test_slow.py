@@ -5,9 +5,10 @@ runs alone: a busy host gives no verdict
 """
 import unittest
 
-from harness import Smoke, mutant
+from harness import SANITIZED, Smoke, mutant
 
 
+@unittest.skipIf(SANITIZED, "it asks how fast code is")
 class Slow(Smoke):
     def test_three_times_as_slow_is_a_regression(self):
         """Where other work comes or goes meanwhile, the control moves and the gate rightly says so
