@@ -21,6 +21,8 @@
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
+    bool is_kept;           /* there was a gate.json */
+    cJSON *changed;         /* it with what options say otherwise; NULL: they say nothing else */
     bool is_guess;          /* nobody has said how the library is built */
     const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
     char branch[200], make[1100];
@@ -54,7 +56,9 @@ static const struct option_def options[] = {
     FLAG("example", example,
          "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
          "and Makefile"),
-    FLAG("force", force, "replace existing files; without it they are kept"),
+    FLAG("force", force,
+         "replace existing files; without it they are kept. Of gate.json only what options name "
+         "changes, and the suite is replaced only with --example"),
     {0},
 };
 
@@ -301,7 +305,7 @@ static void put_member(const char *key, const char *value, const char *end, stru
     buf_printf(out, "\"%s\n", end);
 }
 
-static enum gate_status write_config(const struct init *i)
+static enum gate_status write_new_config(const struct init *i)
 {
     struct buf text;
     buf_init(&text, FILE_MAX_BYTES);
@@ -317,6 +321,33 @@ static enum gate_status write_config(const struct init *i)
     enum gate_status status = write_file(i, CONFIG_FILE, &text);
     buf_release(&text);
     return status;
+}
+
+/* What somebody has put into it stays. */
+static enum gate_status write_config(const struct init *i)
+{
+    struct buf text;
+    if (!i->is_kept)
+        return write_new_config(i);
+    if (!i->changed) {
+        printf("kept      " CONFIG_FILE ", which exists\n");
+        return GATE_OK;
+    }
+    buf_init(&text, FILE_MAX_BYTES);
+    json_write(i->changed, true, &text);
+    enum gate_status status = write_file(i, CONFIG_FILE, &text);
+    buf_release(&text);
+    return status;
+}
+
+/* A suite is work of its owner, which nobody means by the --force that renews a job. */
+static enum gate_status write_suite(const struct init *i)
+{
+    if (!(i->force && i->example) && !access(i->suite, F_OK)) {
+        printf("kept      %s, which exists (--example --force replaces it)\n", i->suite);
+        return GATE_OK;
+    }
+    return write_embedded(i, "kernels.json", i->suite);
 }
 
 /* Is the pipeline that is there the one that an earlier call wrote for this folder? */
@@ -372,7 +403,18 @@ static enum gate_status write_example(const struct init *i)
 
 /* ---- the command ---- */
 
-/* A gate.json that is kept holds for the other files as well. */
+static enum gate_status change_member(struct init *i, const cJSON *config, const char *key,
+                                      const char *value)
+{
+    if (!i->changed)
+        i->changed = cJSON_Duplicate(config, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(i->changed, key);
+    return cJSON_AddStringToObject(i->changed, key, value)
+               ? GATE_OK
+               : gate_fail(i->err, GATE_INTERNAL, "out of memory");
+}
+
+/* A gate.json that is there holds for the other files as well, but for what options change. */
 static enum gate_status take_kept(struct init *i)
 {
     const struct {
@@ -384,18 +426,23 @@ static enum gate_status take_kept(struct init *i)
                    {"main", "main-branch", &i->main_branch},
                    {"database", NULL, &i->database}};
     const cJSON *config = NULL;
-    if (i->force || access(CONFIG_FILE, F_OK) != 0)
+    if (access(CONFIG_FILE, F_OK) != 0)
         return GATE_OK;
+    i->is_kept = true;
     enum gate_status status = config_read(&config, i->err);
     for (size_t k = 0; k < sizeof members / sizeof members[0] && !status; k++) {
         const char *kept = json_string(config, members[k].key, NULL), **value = members[k].value;
-        if (*value && (!kept || strcmp(kept, *value) != 0))
+        bool other = *value && (!kept || strcmp(kept, *value) != 0);
+        if (other && i->force)
+            status = change_member(i, config, members[k].key, *value);
+        else if (other)
             return gate_fail(i->err, GATE_USAGE,
                              "--%s is '%.300s', but the existing %s has %s%.300s%s as '%s': change "
                              "it there, or add --force",
                              members[k].option, *value, CONFIG_FILE, kept ? "'" : "",
                              kept ? kept : "nothing", kept ? "'" : "", members[k].key);
-        *value = kept;
+        else
+            *value = kept;
     }
     if (!i->suite) /* then a run takes one that comes with the gate, and reads no file */
         i->suite = "canonical";
@@ -425,14 +472,15 @@ static void choose_build(struct init *i)
 
 static void print_next(const struct init *i)
 {
+    const char *places =
+        strcmp(i->ci, "none") != 0 ? CONFIG_FILE " and in the CI file" : CONFIG_FILE;
     if (i->why_branch)
-        printf("guessed   that '%s' is the main branch, because %s: if not, use --main-branch and "
-               "--force\n",
-               i->main_branch, i->why_branch);
+        printf("guessed   that '%s' is the main branch, because %s: if not, change it in %s\n",
+               i->main_branch, i->why_branch, places);
     if (i->is_guess)
-        printf("guessed   that '%s' builds the library %s: if not, use --library, --build and "
-               "--force, or --example to begin with a working library\n",
-               i->build, i->library);
+        printf("guessed   that '%s' builds the library %s: if not, change both in %s, or begin "
+               "with the working library of `gate init --example`\n",
+               i->build, i->library, places);
     printf("\n"
            "Next, on the machine that measures:\n"
            "  git add -A && git commit     # a baseline names its commit\n"
@@ -444,6 +492,28 @@ static void print_next(const struct init *i)
            i->build, i->baselines);
 }
 
+static enum gate_status write_all(struct init *i)
+{
+    enum gate_status status = take_kept(i);
+    if (status)
+        return status;
+    take_defaults(i);
+    choose_build(i);
+    find_top(i);
+    if (!i->main_branch)
+        find_branch(i);
+    if (!i->ci)
+        i->ci = find_ci(i);
+    status = write_config(i);
+    if (!status && paths_is_suite_file(i->suite))
+        status = write_suite(i);
+    if (!status)
+        status = write_ignored(i);
+    if (!status && i->example)
+        status = write_example(i);
+    return status ? status : write_ci(i);
+}
+
 int cmd_init(int argc, char **argv)
 {
     struct gate_error err = {0};
@@ -451,24 +521,8 @@ int cmd_init(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (take_kept(&i))
-        return command_failed(&command_init, &err);
-    take_defaults(&i);
-    choose_build(&i);
-    find_top(&i);
-    if (!i.main_branch)
-        find_branch(&i);
-    if (!i.ci)
-        i.ci = find_ci(&i);
-    enum gate_status status = write_config(&i);
-    if (!status && paths_is_suite_file(i.suite))
-        status = write_embedded(&i, "kernels.json", i.suite);
-    if (!status)
-        status = write_ignored(&i);
-    if (!status && i.example)
-        status = write_example(&i);
-    if (!status)
-        status = write_ci(&i);
+    enum gate_status status = write_all(&i);
+    cJSON_Delete(i.changed);
     if (status)
         return command_failed(&command_init, &err);
     print_next(&i);

@@ -128,8 +128,28 @@ class Init(Repository):
         self.write("kernels.json", "mine")
         self.assertIn("kept      kernels.json", self.gate("init").stdout)
         self.assertEqual(self.read("kernels.json"), "mine")
-        self.assertIn("replaced  kernels.json", self.gate("init", "--force").stdout)
+        self.assertIn("kept      kernels.json", self.gate("init", "--force").stdout)
+        self.assertEqual(self.read("kernels.json"), "mine")
+        self.assertIn("replaced  kernels.json",
+                      self.gate("init", "--example", "--force").stdout)
         self.assertNotEqual(self.read("kernels.json"), "mine")
+
+    def test_force_changes_only_what_options_name(self):
+        said = self.gate("init", "--library", "out/l.so", "--build", "ninja", "--ci", "github")
+        self.assertIn("change it in gate.json and in the CI file", said.stdout)
+        self.write("kernels.json", "mine")
+        config = dict(json.loads(self.read("gate.json")), providers=["v.so"])
+        text = json.dumps(config)
+        self.write("gate.json", text)
+        self.assertIn("kept      gate.json", self.gate("init", "--force").stdout)
+        self.assertEqual(self.read("gate.json"), text)
+        said = self.gate("init", "--main-branch", "dev", "--force", "--ci", "github").stdout
+        self.assertIn("replaced  gate.json", said)
+        self.assertEqual(json.loads(self.read("gate.json")), dict(config, main="dev"))
+        self.assertEqual(self.read("kernels.json"), "mine")
+        job = self.read(".github/workflows/kernel-gate.yml")
+        for value in ("ninja", "out/l.so", '"dev"'):
+            self.assertIn(value, job)
 
     def test_a_gate_json_that_is_kept_decides_what_the_others_say(self):
         config = {"schema": "gate-config/1", "library": "out/l.so", "build": "cd out\nninja l.so",
@@ -163,8 +183,10 @@ class Init(Repository):
         self.gate("init", "--library", "out/l.so")
         self.assertFalse(os.path.exists(self.file("kernels.json")))  # nothing would read it
         self.write("gate.json", "{}")
-        self.gate("init", expect=64)
-        self.gate("init", "--force", "--library", "x.so", "--suite", "smoke")
+        for options in ((), ("--force",)):
+            self.gate("init", *options, expect=64)
+        os.remove(self.file("gate.json"))
+        self.gate("init", "--library", "x.so", "--suite", "smoke")
         self.assertEqual(json.loads(self.read("gate.json"))["library"], "x.so")
         self.assertFalse(os.path.exists(self.file("smoke")))
 
@@ -182,7 +204,9 @@ class Init(Repository):
 
     def test_the_main_branch_is_not_the_one_that_is_worked_on(self):
         def guessed():
-            said = self.gate("init", "--force").stdout
+            if os.path.exists(self.file("gate.json")):
+                os.remove(self.file("gate.json"))
+            said = self.gate("init").stdout
             return re.search("'(.*)' is the main branch, because (.*):", said).groups(), \
                 json.loads(self.read("gate.json"))["main"]
 
