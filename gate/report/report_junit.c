@@ -191,9 +191,9 @@ static void measured(const struct document_policy *policy, const struct document
         else
             buf_printf(out, ": %s\n", report_no_timing(arm));
     }
-    if (ratio > 0) {
+    if (ratio > 0 || report_is_same_code(c)) {
         put_against(policy->against, out);
-        buf_printf(out, "%s\n", units_change(ratio, change));
+        buf_printf(out, "%s\n", ratio > 0 ? units_change(ratio, change) : "same code");
     }
     if (c->has_warning)
         warning(policy, c, out);

@@ -111,7 +111,9 @@ static void put_change(const struct document_case *c, struct buf *out)
     if (change > 0) {
         buf_puts(out, units_change(change, text));
         buf_printf(out, " \xc2\xb1 %s", units_percent(half_width, text));
-    } else if (!c->has_baseline) {
+    } else if (report_is_same_code(c)) {
+        buf_puts(out, "same code");
+    } else if (c->mode == MODE_NONE) {
         buf_puts(out, "no baseline");
     } else {
         buf_puts(out, "-");

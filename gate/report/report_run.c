@@ -33,8 +33,7 @@ static void read_case(struct report_run *run, const struct document_case *c)
     if (c->has_warning)
         run->warned[c->warning.verdict]++;
     run->n_unresolved += report_is_unresolved(run, c);
-    run->n_same_code += c->verdict == VERDICT_PASS && c->mode == MODE_PAIRED && !c->has_ratio &&
-                        (c->same_library == YES || c->same_code == YES);
+    run->n_same_code += report_is_same_code(c);
     run->warm |= timing && !timing->cold;
     for (size_t i = 0; i < c->n_arms; i++)
         if (c->arms[i].role == ROLE_PROVIDER)
@@ -216,6 +215,12 @@ bool report_is_unresolved(const struct report_run *run, const struct document_ca
 {
     return (c->verdict == VERDICT_PASS || c->verdict == VERDICT_NO_VERDICT) &&
            c->mde > (isnan(c->threshold) ? run->document->policy.threshold : c->threshold);
+}
+
+bool report_is_same_code(const struct document_case *c)
+{
+    return c->verdict == VERDICT_PASS && c->mode == MODE_PAIRED && !c->has_ratio &&
+           (c->same_library == YES || c->same_code == YES);
 }
 
 double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm)

@@ -26,7 +26,7 @@ struct report_run {
     const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
     size_t n_providers;
     bool more_providers; /* there are others, without columns */
-    size_t n_same_code;  /* cases that passed without an interval, as one file or code */
+    size_t n_same_code;  /* by report_is_same_code() */
     bool warm;           /* a candidate's inputs did not exceed the cache */
     struct left_out_sums left_out;
     struct covered_sums covered;
@@ -101,6 +101,9 @@ double report_baseline_ns(const struct document_case *c, bool *stored);
 /* The case cannot detect a change of its threshold on this machine, and no larger change was
  * found. */
 bool report_is_unresolved(const struct report_run *run, const struct document_case *c);
+
+/* Did it pass without an interval, as both sides are one file, or run one machine code? */
+bool report_is_same_code(const struct document_case *c);
 
 /* How many times faster than the provider the candidate is, or 0 when one was not timed. */
 double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm);

@@ -77,11 +77,12 @@ static void baseline_cells(struct table *t, const struct document_case *c, enum 
     double baseline_ns = report_baseline_ns(c, &stored), change = report_change(c);
     double half_width = report_half_width(c);
     char text[UNITS_MAX], baseline_text[UNITS_MAX + 2];
+    const char *same = report_is_same_code(c) ? "same code" : "";
     units_duration(baseline_ns, text);
     snprintf(baseline_text, sizeof(baseline_text), stored ? "(%s)" : "%s", text);
     table_cell(t, stored ? TERM_DIM : TERM_PLAIN, baseline_ns > 0 ? baseline_text : "none");
     table_cell(t, v == VERDICT_PASS ? TERM_PLAIN : verdict_colour(v),
-               change > 0 ? units_change(change, text) : "");
+               change > 0 ? units_change(change, text) : same);
     table_cell(t, TERM_DIM, half_width >= 0 ? units_percent(half_width, text) : "");
 }
 

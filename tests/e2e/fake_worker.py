@@ -196,7 +196,7 @@ def by_file(record, process):
         import random
         error = random.Random(names).gauss(0, FAKE["by_file"])
         FAKE["baseline_p50"] = other
-        record["arms"][1] = baseline_arm("", mine, math.log(mine / other) + error)
+        record["arms"][1] = baseline_arm(record["done"], mine, math.log(mine / other) + error)
         record["arms"][1]["timing"]["ratio_fresh"] = idles
 
 

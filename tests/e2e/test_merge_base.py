@@ -105,6 +105,20 @@ class Sides(FakeRuns):
             self.assertRegex(case.findtext("system-out"),
                              r"as a warning, against baseline: \+[45]\.\d+ % regression: slower by")
 
+    def test_a_case_of_the_same_code_is_said_to_be(self):
+        names = {"text": "r.txt", "markdown": "r.md", "junit": "r.xml"}
+        self.run_here("--against", "merge-base", "--seed", "1", same_code=[SECOND],
+                      *[word for kind, name in names.items()
+                        for word in ("--report", f"{kind}={self.path(name)}")])
+        said = {kind: read_file(self.path(name)) for kind, name in names.items()}
+        self.assertRegex(said["text"], rf"\n{SECOND} .* same code .* pass\n")
+        self.assertRegex(said["markdown"], rf"\| `{SECOND}` .* \| same code \| ")
+        first, second = ElementTree.fromstring(said["junit"]).iter("testcase")
+        self.assertNotIn("same code", first.findtext("system-out"))
+        self.assertIn(f"against {self.base[:12]}: same code", second.findtext("system-out"))
+        self.assertNotIn("no baseline", said["markdown"])
+        self.assertEqual(said["markdown"].count("| same code |"), 1)
+
     def test_what_is_wrong_beside_one_of_them_is_wrong(self):
         # The first comparison takes five processes.
         document = self.run_here("--against", "merge-base", "--warn-against", "baseline", status=2,
