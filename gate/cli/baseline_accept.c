@@ -36,6 +36,18 @@ static bool is_usable(const struct document_case *c)
 
 /* ---- the run ---- */
 
+/* A run of a CI job is named where its report is read, which is seldom where its database is. */
+static enum gate_status not_here(const struct accept_request *r, enum gate_status status,
+                                 struct gate_error *err)
+{
+    if (!r->run)
+        return status;
+    return gate_fail(err, status,
+                     "%s. If the run was measured elsewhere, first `gate import` its JSON report "
+                     "(gate-run.json, an artifact of the job)",
+                     err->message);
+}
+
 /* Of one case: the run of its wanted or newest verified measurement. */
 struct run_search {
     const struct accept_request *request;
@@ -93,10 +105,13 @@ static enum gate_status find_run(struct run_search *s, struct store *store, stru
     if (s->n_models == 1)
         status = store_trend(store, r->cases, s->model, NULL, INT32_MAX, take_candidate, s, err);
     if (status == GATE_OK && !s->run_uuid[0])
-        status = gate_fail(err, GATE_USAGE,
-                           "the database has no verified measurement of '%s'%s%s%s%s", r->cases,
-                           r->device_model ? " on " : "", r->device_model ? r->device_model : "",
-                           r->run ? " in a run " : "", r->run ? r->run : "");
+        return not_here(r,
+                        gate_fail(err, GATE_USAGE,
+                                  "the database has no verified measurement of '%s'%s%s%s%s",
+                                  r->cases, r->device_model ? " on " : "",
+                                  r->device_model ? r->device_model : "",
+                                  r->run ? " in a run " : "", r->run ? r->run : ""),
+                        err);
     return status;
 }
 
@@ -146,6 +161,8 @@ static enum gate_status open_run(const struct accept_request *r, struct store *s
                          r->device_model ? " on " : "", r->device_model ? r->device_model : "");
     if (status == GATE_OK)
         status = command_document(store, r->run ? r->run : newest, out, err);
+    if (status == GATE_USAGE)
+        status = not_here(r, status, err);
     if (status == GATE_OK && r->device_model && strcmp(r->device_model, out->device.model) != 0)
         status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s, not on %s", out->uuid,
                            out->device.model, r->device_model);
@@ -431,6 +448,8 @@ enum gate_status baseline_accept(const struct accept_request *r, struct gate_err
     struct store *store = NULL;
     struct document document = {0};
     enum gate_status status = store_open(r->db, STORE_READ_ONLY, &store, err);
+    if (status && access(r->db, F_OK) != 0)
+        status = not_here(r, status, err);
     if (status == GATE_OK)
         status = is_pattern(r) ? open_run(r, store, &document, err)
                                : open_run_of_case(r, store, &document, err);

@@ -474,7 +474,8 @@ static void render(const struct report_run *run, const struct document_case *con
     if (report_accept(run, accept)) {
         buf_puts(out, "\nIf a slowdown is intended: ");
         put_code(accept, out);
-        buf_putc(out, '\n');
+        buf_puts(out, " (elsewhere than on the runner: first `gate import gate-run.json`, an "
+                      "artifact of the job)\n");
     }
     details(run, cases, n_shown, out);
     covered(run, out);

@@ -165,6 +165,22 @@ class Baseline(Records):
         self.assertIn("no verified measurement", self.accept("--reason", "r", "--run", "ffffffff",
                                                              expect=64))
 
+    def test_a_run_of_another_machine_is_imported_first(self):
+        """As the comment on a pull request names it in a clone that has not measured it."""
+        run, advice = document(1, FAST), "first `gate import` its JSON report (gate-run.json"
+        named = ("--reason", "r", "--run", run["uuid"])
+        missing = self.accept(*named, expect=74)
+        self.assertIn("no database", missing)
+        self.assertIn(advice, missing)
+        self.assertNotIn(advice, self.accept("--reason", "r", expect=74))
+        self.import_runs(document(2))
+        for case in (CASE, CASE.split("/", maxsplit=1)[0] + "/*"):
+            self.assertIn(advice, self.gate("baseline", "accept", case, *named, expect=64))
+        self.assertNotIn(advice, self.gate("baseline", "accept", "gemm/none", "--reason", "r",
+                                           expect=64))
+        self.import_runs(run)
+        self.accept(*named)
+
     def test_a_newest_run_without_a_measurement(self):
         """It counts on its own device model, and however long ago it was."""
         good = document(1, FAST)
