@@ -34,20 +34,28 @@ static void complain(const struct command *c, const char *message)
     buf_release(&line);
 }
 
+/* Of a command that ends: for the reports that it leaves. */
+static char last_error[1024];
+
+const char *command_last_error(void)
+{
+    return last_error;
+}
+
 int command_usage(const struct command *c, const char *format, ...)
 {
-    char message[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
+    vsnprintf(last_error, sizeof(last_error), format, args);
     va_end(args);
-    complain(c, message);
+    complain(c, last_error);
     fprintf(stderr, "see 'gate %s --help'\n", c->name);
     return GATE_USAGE;
 }
 
 int command_failed(const struct command *c, const struct gate_error *err)
 {
+    snprintf(last_error, sizeof(last_error), "%s", err->message);
     complain(c, err->message);
     return err->status;
 }

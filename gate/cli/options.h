@@ -115,6 +115,9 @@ int command_usage(const struct command *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int command_failed(const struct command *c, const struct gate_error *err);
 
+/* The last MESSAGE of these two; "": none. */
+const char *command_last_error(void);
+
 /* The same of what goes on. */
 void command_note(const struct command *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -65,9 +65,7 @@ int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_co
     if (!exit_code)
         return 0;
     run_request_take_reports(r, argc, argv);
-    gate_fail(&err, (enum gate_status)exit_code,
-              "nothing was measured: an error in the command line or gate.json, see the job's "
-              "output");
+    gate_fail(&err, (enum gate_status)exit_code, "nothing was measured: %s", command_last_error());
     run_reports_fail(r, &err);
     return exit_code;
 }

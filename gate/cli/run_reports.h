@@ -15,8 +15,9 @@ enum gate_status run_reports_open(const struct run_request *r, struct gate_error
 /* The run ended early: the reports say so. */
 void run_reports_fail(const struct run_request *r, const struct gate_error *why);
 
-/* The command line or gate.json was refused with this exit code, and the output says why: the
- * reports that were asked for point there. Returns the exit code; 0, of --help, leaves them. */
+/* The command line or gate.json was refused with this exit code: the reports that were asked for
+ * say why, as the output does (command_last_error()). Returns the exit code; 0, of --help, leaves
+ * them. */
 int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code);
 
 /* Reads a run document as it will be read, before anybody else sees it, and puts it into the

@@ -92,6 +92,17 @@ class Config(Gate):
         self.config('{"schema": "gate-config/1",\n "libary": "x.so"}')
         self.assert_refused("gate.json:2:2: ")
 
+    def test_a_report_says_what_was_refused(self):
+        report = self.path("r.json")
+        for config, options, message in (
+                ('{"schema": "gate-config/1"}', ("--threshold", "2"),
+                 "--threshold is '2', expected a percentage"),
+                ('{"schema": "gate-config/1",\n "libary": "x.so"}', (), "gate.json:2:2: ")):
+            self.config(config)
+            self.assert_refused(message, *options, "--report", "json=" + report)
+            said = json.loads(read_file(report))["message"]
+            self.assertTrue(said.startswith("nothing was measured: " + message), said)
+
     def test_a_report_is_no_configuration(self):
         self.config('{"schema": "gate-run/1"}')
         self.assert_refused("gate-config/1")

@@ -56,8 +56,10 @@ class Reports(FakeRuns):
                         ["merge", *report], ["calibrate", "--budget", "x", *report]):
             with self.subTest(command):
                 write_file(self.path("text"), "all passed, yesterday")
-                self.assertEqual(self.gate(*command).returncode, 64)
+                done = self.gate(*command)
+                self.assertEqual(done.returncode, 64)
                 self.assertNotIn("yesterday", self.read("text"))
+                self.assertIn(done.stderr.splitlines()[0].split(": ", 1)[1], self.read("text"))
                 self.assertIn("64", self.read("text"))
                 self.assertFalse(os.path.exists(self.path("foo")))
 
