@@ -15,6 +15,7 @@
 
 struct doctor_arguments {
     const char *device, *db, *baselines, *library, *suite;
+    struct option_list providers;
     bool json;
 };
 
@@ -26,6 +27,8 @@ static const struct option_def options[] = {
     BASELINES_OPTION(struct doctor_arguments, baselines),
     OPTION(TEXT, "library", "FILE", library, "the kernel library to test", .key = "library",
            .is_path = true, .fallback = "only the gate's own"),
+    OPTION(LIST, "provider", "FILE", providers, "a library to compare with, repeatable",
+           .key = "providers", .is_path = true, .fallback = "on a GPU cuBLAS and cuDNN"),
     OPTION(TEXT, "suite", "NAME|FILE", suite, "the cases to test it with", .key = "suite",
            .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     FLAG("json", json, "print a JSON document"),
@@ -324,7 +327,10 @@ int cmd_doctor(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_doctor, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    const struct target_choice choice = {.device = a.device};
+    const struct target_choice choice = {.device = a.device,
+                                         .providers = a.providers.text,
+                                         .n_providers = a.providers.n,
+                                         .without_vendors = a.providers.none};
     enum gate_status status = target_resolve(&choice, &target, &err);
     if (!status)
         status = supervisor_start(&target.options, &s, &err);

@@ -151,6 +151,15 @@ class Environment(Gate):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["library"]
 
+    def test_doctor_opens_the_providers_of_gate_json(self):
+        write_file(self.path("gate.json"), json.dumps({
+            "schema": "gate-config/1", "providers": ["nope.so", mutant("wrong_abi")]}))
+        said = self.gate("doctor", "--device", "host").stdout
+        self.assertIn("nope           absent: cannot read kernel library 'nope.so'", said)
+        done = self.gate("doctor", "--device", "host", "--json")
+        self.assertEqual([a["provider"] for a in json.loads(done.stdout)["absent"]],
+                         ["nope", "wrong_abi"])
+
     def test_doctor_looks_at_the_library_of_gate_json(self):
         attention = {"op": "attention_fwd", "dtype": "fp16", "b": 1, "h": 1, "s": 8,
                      "causal": False}
