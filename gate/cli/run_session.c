@@ -35,10 +35,15 @@ enum gate_status run_session_open_for_keeping(const struct run_request *r, struc
     return status ? status : artifact_cache_dir(cache, err);
 }
 
+static const char *base_branch(const struct run_request *r, const struct origin *origin)
+{
+    return origin->base[0] ? origin->base : r->main_branch ? r->main_branch : "main";
+}
+
 static enum gate_status resolve_merge_base(const struct run_request *r, const struct origin *origin,
                                            char commit[41], struct gate_error *err)
 {
-    const char *base = origin->base[0] ? origin->base : r->main_branch ? r->main_branch : "main";
+    const char *base = base_branch(r, origin);
     enum gate_status status = revision_merge_base(base, commit, err);
     if (!status && !strcmp(commit, origin->commit) && !origin->dirty)
         status = gate_fail(err, GATE_USAGE,
@@ -73,6 +78,8 @@ static enum gate_status open_against(struct run_request *r, struct run_session *
     bool host = device->kind == DEVICE_HOST;
     s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, host);
     enum gate_status status = resolve(r, s, &r->policy.against, &s->against, err);
+    if (r->policy.against == s->against.commit)
+        r->policy.base = base_branch(r, &s->origin);
     if (!status)
         status = resolve(r, s, &r->policy.warn_against, &s->warn_against, err);
     if (status || !needs_baselines(&r->policy))

@@ -72,6 +72,7 @@ static const struct field policy_fields[] = {
     NUMBER(threshold, REQUIRED | ABOVE, 0, 10),
     NUMBER(host_threshold, ABOVE, 0, 10),
     TEXT(against, 0, TEXT_MAX),
+    TEXT(base, 0, TEXT_MAX),
     TEXT(warn_against, 0, TEXT_MAX),
 };
 SHAPE(policy);

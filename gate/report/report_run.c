@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/base/hex.h"
 #include "gate/report/report_units.h"
 
 /* A launch() that takes so many times as long on the host is told, whatever the verdict. */
@@ -291,7 +292,10 @@ void report_conditions(const struct report_run *run, struct buf *out)
     if (!isnan(d->control_drift))
         buf_printf(out, ", control drift %s", units_percent(d->control_drift, text));
     if (d->policy.against && d->policy.against[0])
-        buf_printf(out, ", against %s", d->policy.against);
+        buf_printf(out, ", against %.*s", hex_is(d->policy.against, 40) ? 12 : -1,
+                   d->policy.against);
+    if (d->policy.base)
+        buf_printf(out, ", where this branch left %s", d->policy.base);
     if (d->users_checked == NO)
         buf_puts(out, ", other users of the GPU not checked");
     if (d->launch_order_checked == NO)

@@ -117,6 +117,7 @@ struct run_policy {
     bool ratchet;        /* the baselines may move: see ratchet.h */
     bool full;           /* what runs the baseline's machine code is measured as all else */
     const char *against; /* "baseline", or what --against named */
+    const char *base;    /* the branch of which that is the merge base; NULL: it is none */
     const char
         *warn_against; /* what is compared with besides, and decides nothing; NULL: nothing */
     const char *other; /* what reasons and errors call it: "the baseline", "B" */

@@ -226,6 +226,7 @@ bool run_document(struct run *run, struct document *out)
         .policy = {.threshold = run->policy.threshold,
                    .host_threshold = positive_or_nan(run->policy.host_threshold),
                    .against = run->policy.against,
+                   .base = run->policy.base,
                    .warn_against = run->policy.warn_against},
         .epoch = run->epoch,
         .thinned_ms = -1,

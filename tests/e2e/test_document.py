@@ -76,7 +76,7 @@ def full_run():
     case["baseline"].update(made_by="trend", again_ns=1000.5, off=False, library_sha256=SHA256)
     case["processes"][0].update(half_width=0.001, log_ratio_calls=0.25, log_ratio_fresh=0)
     case["ratio_calls"] = {"value": 1.28, "lo": 1.2, "hi": 1.3}
-    run["policy"]["host_threshold"] = 0.2
+    run["policy"].update(host_threshold=0.2, base="main")
     arm["verify"].update(outputs={"dx": 1e-4, "dw": None, "db": 0}, checks=3, skipped=10, refused=1,
                          not_served=2, not_guarded=3, too_large=4, why_not_guarded="no memory",
                          own_shape_only=True, vendor="cublas", vendor_ratio=1.5)

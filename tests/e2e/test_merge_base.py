@@ -74,6 +74,7 @@ class Sides(FakeRuns):
         document = self.run_here("--warn-against", "merge-base", status=1)
         self.assertEqual(self.verdicts(document), {("regression", "pass")})
         self.assertEqual(document["policy"]["warn_against"], self.base)
+        self.assertNotIn("base", document["policy"])
         self.assertTrue(all(c["baseline"] for c in document["cases"]))
 
     def test_one_table_has_both(self):
@@ -84,6 +85,10 @@ class Sides(FakeRuns):
         said = {}
         for kind, name in names.items():
             said[kind] = read_file(self.path(name))
+        where = f"against {self.base[:12]}, where this branch left trunk"
+        for kind in ("text", "markdown"):
+            self.assertIn(where, said[kind])
+            self.assertNotIn(self.base, said[kind])
         head, = (line for line in said["text"].splitlines() if line.startswith("case "))
         self.assertTrue(head.endswith("verdict  vs baseline"), head)
         self.assertRegex(said["text"], rf"{FIRST} .* pass +\+[45]\.\d+ % regression\n")
@@ -134,7 +139,9 @@ class Sides(FakeRuns):
             self.run_here("--against", "merge-base", "--warn-against", "baseline", "--shard",
                           f"{i}/2", "--report", "json=" + parts[i - 1])
         done = self.gate("merge", "--json", "--db", self.path("merged.db"), *parts)
-        self.assertEqual(self.verdicts(json.loads(done.stdout)), {("pass", "regression")})
+        merged = json.loads(done.stdout)
+        self.assertEqual(self.verdicts(merged), {("pass", "regression")})
+        self.assertEqual(merged["policy"]["base"], "trunk")
         self.run_here("--shard", "2/2", "--report", "json=" + parts[1], status=1)
         self.assertIn("different things",
                       self.gate("merge", "--db", self.path("merged.db"), *parts).stderr)
