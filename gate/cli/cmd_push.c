@@ -92,7 +92,7 @@ static void add_counts(struct push_counts *sum, const struct push_counts *more)
     sum->n_existed += more->n_existed;
     sum->n_libraries += more->n_libraries;
     sum->n_refused += more->n_refused;
-    sum->n_left = more->n_left;
+    memcpy(sum->left, more->left, sizeof sum->left);
     if (more->newest[0])
         memcpy(sum->newest, more->newest, sizeof sum->newest);
 }
@@ -270,16 +270,18 @@ static int print_counts(const struct push_counts *c, const struct spool *spool, 
     if (c->newest[0])
         report_link_run(server, c->newest, &page);
     const char *address = page.len ? page.data : "";
+    size_t runs = c->left[SPOOL_RUN], libraries = c->left[SPOOL_LIBRARY];
     int n =
         json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
                       "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
-                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, c->n_left, address)
-             : printf("runs: %zu sent, %zu already there, %zu refused for good, %zu left in '%s'; "
-                      "libraries there: %zu\n"
+                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, runs + libraries,
+                      address)
+             : printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: "
+                      "%zu; left in '%s': %zu run%s, %zu librar%s\n"
                       "%s%s%s",
-                      c->n_created, c->n_existed, c->n_refused, c->n_left, spool->path,
-                      c->n_libraries, address[0] ? "the run: " : "", address,
-                      address[0] ? "\n" : "");
+                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, spool->path, runs,
+                      runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
+                      address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
     buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
@@ -305,8 +307,10 @@ static int push(const struct command *self, const struct push_arguments *a,
     enum gate_status absent = open_client(a, &q.client, &sending);
     enum gate_status filled = fill_spool(&q);
     enum gate_status sent = absent ? absent : send_spool(&q, &sending);
-    if (absent && !spool_list(spool, &left, &n_left, NULL))
-        q.counts.n_left = n_left;
+    if (absent)
+        spool_list(spool, &left, &n_left, NULL);
+    for (size_t i = 0; i < n_left; i++)
+        q.counts.left[left[i].kind]++;
     free(left);
     http_client_close(q.client);
     int code = print_counts(&q.counts, spool, a->remote.url, a->json);

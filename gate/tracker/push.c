@@ -279,7 +279,7 @@ static enum gate_status settle(struct pushing *p, const struct spool_entry *e, e
         p->say(line);
         return spool_refuse(p->spool, e, p->reason, err);
     }
-    p->counts->n_left++;
+    p->counts->left[e->kind]++;
     return GATE_OK;
 }
 
@@ -291,7 +291,8 @@ static enum gate_status push_list(struct pushing *p, const struct spool_entry *l
         enum outcome outcome = p->denied[list[i].kind] ? LEFT : send_entry(p, &list[i]);
         if (outcome == AWAY) {
             note_failure(p);
-            p->counts->n_left += n - i;
+            for (size_t k = i; k < n; k++)
+                p->counts->left[list[k].kind]++;
             break;
         }
         status = settle(p, &list[i], outcome, err);

@@ -23,9 +23,9 @@
 struct push_counts {
     size_t n_created, n_existed; /* runs that are there now, and that were there already */
     size_t n_libraries;          /* that are there now, or were */
-    size_t n_refused;
-    size_t n_left;   /* in the spool */
-    char newest[65]; /* uuid of the last run that is there now, or was; "": of none */
+    size_t n_refused;            /* of both kinds */
+    size_t left[SPOOL_KINDS];    /* in the spool */
+    char newest[65];             /* uuid of the last run that is there now, or was; "": of none */
 };
 
 /* Called with one line about what is waited for or was refused. */

@@ -13,7 +13,7 @@ import threading
 import unittest
 
 from fake_tracker import TOKEN, Tracker
-from harness import GATE, PATIENCE, SEED, read_file
+from harness import GATE, HOST, PATIENCE, SEED, read_file
 
 SPOOL_MAX_ENTRIES = 1000  # of spool.h
 
@@ -380,6 +380,16 @@ class Usage(PushCase):
 
 
 class Spool(PushCase):
+    def test_what_is_left_is_counted_by_its_kind(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            self.env["GATE_SERVER"] = f"http://127.0.0.1:{taken.getsockname()[1]}"
+            library = ("push", "--retry-for", "0", "--library", HOST)
+            self.assertRegex(self.gate(*library, status=74).out, "left in '.*': 1 run, 1 library\n")
+            del self.env["GATE_TOKEN"]
+            said = self.gate(*library, "--all", status=64).out
+            self.assertRegex(said, f"left in '.*': {self.n_runs} runs, 1 library\n")
+
     def test_without_libcurl_runs_wait_and_the_remedy_is_named(self):
         tracker = self.tracker()
         broken = os.path.join(self.folder.name, "lib")
