@@ -52,7 +52,8 @@ const struct command command_bisect = {
         "runs, and treats commits with equal machine code as one. It follows first parents, so a "
         "merge counts as one commit. Results are kept in the cache: after an interruption, the "
         "same command continues. The runs are stored in a separate database.\n",
-    .groups = {{request_options, offsetof(struct bisect_request, run)},
+    .groups = {{request_device_options, offsetof(struct bisect_request, run)},
+               {request_options, offsetof(struct bisect_request, run)},
                {request_measure_options, offsetof(struct bisect_request, run)},
                {request_library_options, offsetof(struct bisect_request, run)},
                {request_build_options, offsetof(struct bisect_request, run)},

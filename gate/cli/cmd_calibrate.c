@@ -41,7 +41,8 @@ const struct command command_calibrate = {
         "history and printed. --budget is per case and share.\n"
         "After an error in a case, or SIGINT, SIGTERM or SIGHUP, cases that have five processes or "
         "more are kept, and the missing ones are reported.\n",
-    .groups = {{request_options, 0},
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
                {request_measure_options, 0},
                {request_report_options, 0},
                {request_library_options, 0},

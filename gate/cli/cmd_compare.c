@@ -12,7 +12,8 @@ const struct command command_compare = {
     .summary = "compare two libraries or commits",
     .about = "Compares kernel library NEW with OLD, each a file or a commit of this repository "
              "(which is built if necessary), with the rules of 'gate run'. Nothing is stored.",
-    .groups = {{request_options, 0},
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
                {request_measure_options, 0},
                {request_full_options, 0},
                {request_report_options, 0},

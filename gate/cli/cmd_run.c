@@ -14,6 +14,9 @@ static bool read_shard(void *field, const char *text)
 }
 
 static const struct option_def options[] = {
+    OPTION(TEXT, "device", "auto|host|cuda:N|all", target.device,
+           "where the kernels run; all: a part of the suite on each GPU",
+           .fallback = REQUEST_DEVICE_FALLBACK),
     OPTION(READ, "shard", "I/N", shard,
            "measure only part I of N of the suite; `gate merge` combines the JSON reports of the "
            "parts",

@@ -67,6 +67,7 @@ const struct command command_search = {
              "each candidate. It must rebuild when a parameter changes, and is killed if it "
              "hangs.\n",
     .groups = {{options, 0},
+               {request_device_options, offsetof(struct search_request, run)},
                {request_options, offsetof(struct search_request, run)},
                {request_measure_options, offsetof(struct search_request, run)},
                {request_library_options, offsetof(struct search_request, run)},

@@ -62,7 +62,10 @@ const struct command command_verify = {
              "awkward shapes near them, and in every layout that kernels may get; writes outside "
              "their outputs; and whether repeated launches give the same bits. 'gate run' runs the "
              "commit tier on every kernel before it is timed.",
-    .groups = {{request_options, 0}, {request_library_options, 0}, {options, 0}},
+    .groups = {{request_device_options, 0},
+               {request_options, 0},
+               {request_library_options, 0},
+               {options, 0}},
     .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
               "case of your own suite is not served, or a sanitizer skipped one, 4 environment "
               "refused, 64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "

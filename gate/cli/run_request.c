@@ -68,12 +68,15 @@ const struct option_def request_build_options[] = {
     {0},
 };
 
+const struct option_def request_device_options[] = {
+    OPTION(TEXT, "device", "auto|host|cuda:N", target.device, "where the kernels run",
+           .fallback = REQUEST_DEVICE_FALLBACK),
+    {0},
+};
+
 const struct option_def request_options[] = {
     OPTION(TEXT, "suite", "NAME|FILE", suite, "canonical, host, smoke, or a file", .key = "suite",
            .is_path = true, .fallback = "canonical on a GPU, host on the host"),
-    OPTION(TEXT, "device", "auto|host|cuda:N|all", target.device,
-           "where the kernels run; all (gate run only): a part of the suite on each GPU",
-           .fallback = "auto: cuda:0 if there is a GPU, else host"),
     OPTION(TEXT, "filter", "GLOB", filter, "only the cases whose id matches, e.g. 'gemm/fp16/*'"),
     {.name = "seed",
      .value = "HEX",

@@ -41,11 +41,14 @@ struct run_request {
     struct rebuild_recipe recipe; /* its library NULL: it goes by the options */
 };
 
-/* Options of struct run_request: what is looked at, how it is measured, what is judged,
- * and whose code it is. */
-extern const struct option_def request_options[], request_measure_options[],
-    request_report_options[], request_full_options[], request_library_options[],
-    request_provider_options[], request_origin_options[], request_build_options[];
+#define REQUEST_DEVICE_FALLBACK "auto: cuda:0 if there is a GPU, else host"
+
+/* Options of struct run_request: where and what is looked at, how it is measured, what is judged,
+ * and whose code it is. The device of `gate run` may be several, so it has an option of its own. */
+extern const struct option_def request_device_options[], request_options[],
+    request_measure_options[], request_report_options[], request_full_options[],
+    request_library_options[], request_provider_options[], request_origin_options[],
+    request_build_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);

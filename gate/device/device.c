@@ -22,9 +22,7 @@ enum gate_status device_open(const char *spec, struct device **out, struct gate_
 #endif
         }
     }
-    return gate_fail(err, GATE_USAGE,
-                     "unknown device '%s'; use 'auto', 'host', 'cuda:N' or, for gate run, 'all'",
-                     spec);
+    return gate_fail(err, GATE_USAGE, "unknown device '%s'; use 'auto', 'host' or 'cuda:N'", spec);
 }
 
 void device_close(struct device *d)

@@ -162,6 +162,8 @@ class Compare(Commits):
         self.assert_refused(64, "unexpected argument 'x'", HOST, HOST, "x")
         self.assert_refused(64, "unknown or unexpected option '--ratchet'", "--ratchet", HOST, HOST)
         self.assert_refused(64, "unknown device 'tpu'", "--device", "tpu", HOST, HOST)
+        self.assert_refused(64, "'all'; use 'auto', 'host' or 'cuda:N'\n", "--device", "all", HOST,
+                            HOST)
 
 
 class Baselines(Commits):

@@ -42,6 +42,11 @@ class Generated(unittest.TestCase):
                                   capture_output=True, text=True, check=True)
             self.assertEqual(done.stderr, "")
 
+    def test_only_a_run_offers_all_devices(self):
+        for command in ("run", "verify", "compare", "bisect", "search", "calibrate", "doctor"):
+            form, = re.findall(r"--device (\S+)", gate(command, "--help"))
+            self.assertEqual("all" in form.split("|"), command == "run", command)
+
     def test_manual_of_the_server(self):
         page = subprocess.run([os.path.join(ROOT, "ci", "server-man.sh"), SERVER], check=True,
                               capture_output=True, text=True).stdout
