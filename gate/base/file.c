@@ -271,7 +271,7 @@ static bool is_folder(const char *path)
 
 /* Whether mkdir() says EEXIST of a folder on a read-only disk is up to the disk, so what counts is
  * that the folder is there. */
-enum gate_status file_make_folders(const char *path, struct gate_error *err)
+enum gate_status file_make_folders(const char *path, mode_t mode, struct gate_error *err)
 {
     char part[PATH_MAX];
     size_t n = strlen(path);
@@ -283,7 +283,7 @@ enum gate_status file_make_folders(const char *path, struct gate_error *err)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0700) && !is_folder(part))
+        if (mkdir(part, mode) && !is_folder(part))
             return gate_fail(err, GATE_IO, "cannot make folder '%s': %s", part, strerror(errno));
     }
     return GATE_OK;

@@ -5,6 +5,8 @@
 #ifndef GATE_BASE_FILE_H
 #define GATE_BASE_FILE_H
 
+#include <sys/types.h>
+
 #include "gate/base/buf.h"
 #include "gate/base/error.h"
 
@@ -31,8 +33,9 @@ enum gate_status file_writer_put(struct file_writer *w, const void *bytes, size_
 enum gate_status file_writer_commit(struct file_writer *w, struct gate_error *err);
 void file_writer_abort(struct file_writer *w); /* NULL is fine */
 
-/* Makes a folder, with mode 0700, and those above it that are not there. */
-enum gate_status file_make_folders(const char *path, struct gate_error *err);
+/* Makes a folder and those above it that are not there, with a mode from which the umask is taken:
+ * 0700 for what is the user's alone, 0777 in a repository. */
+enum gate_status file_make_folders(const char *path, mode_t mode, struct gate_error *err);
 
 /* $TMPDIR, or /tmp where it is not set or empty. */
 const char *file_temporary_folder(void);

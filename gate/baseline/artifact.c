@@ -58,7 +58,7 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
     struct stat st;
     enum gate_status status = paths_user_folder(&cache_folder, chosen, err);
     if (!status)
-        status = file_make_folders(chosen, err);
+        status = file_make_folders(chosen, 0700, err);
     if (status)
         return status;
     char *absolute = realpath(chosen, NULL);
@@ -83,7 +83,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
     enum gate_status status = artifact_cache_dir(cache, err);
     if (!status)
         status = paths_set(&cache_folder, path, err, "%s/%s", cache, name);
-    return status ? status : file_make_folders(path, err);
+    return status ? status : file_make_folders(path, 0700, err);
 }
 
 static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],

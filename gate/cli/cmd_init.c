@@ -181,7 +181,7 @@ static enum gate_status write_file(const struct init *i, const char *path, const
     enum gate_status status = GATE_OK;
     if (slash) {
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        status = file_make_folders(folder, i->err);
+        status = file_make_folders(folder, 0777, i->err);
     }
     if (!status)
         status = command_write(path, text, i->err);

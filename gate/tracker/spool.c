@@ -57,7 +57,7 @@ enum gate_status spool_open(const char *url, struct spool *out, struct gate_erro
     if (!status)
         status = paths_set(&spool_folder, out->refused, err, "%s/refused", out->path);
     if (!status)
-        status = file_make_folders(out->refused, err);
+        status = file_make_folders(out->refused, 0700, err);
     return status ? status : check_owner(out->path, err);
 }
 

@@ -82,6 +82,14 @@ class Init(Repository):
         self.assertFalse(os.path.exists(self.file("mykernels.c")))
         self.assertIn("cannot read kernel library 'out/l.so'", self.gate("run", expect=74).stderr)
 
+    def test_others_can_read_what_it_writes(self):
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        self.gate("init", "--ci", "github", "--suite", "gpu/ours.json")
+        for name, mode in ((".github", 0o755), (".github/workflows", 0o755), ("gpu", 0o755),
+                           (".github/workflows/kernel-gate.yml", 0o644), ("gate.json", 0o644)):
+            self.assertEqual(os.stat(self.file(name)).st_mode & 0o777, mode, name)
+
     def test_it_finds_the_system(self):
         for origin, name in (("git@gitlab.example.org:a/b.git", ".gitlab-ci.yml"),
                              ("https://github.com/a/b", ".github/workflows/kernel-gate.yml")):
