@@ -66,11 +66,11 @@ class Jobs(InJob):
                               text=True, check=True, timeout=PATIENCE)
         return json.loads(done.stdout)
 
-    def component(self):
+    def component(self, folder=""):
         """With its inputs filled in."""
         text = read_file(os.path.join(TEMPLATES, "gitlab-component", "kernel-gate.yml"))
         for name, value in (("gate", GATE), ("args", ""), ("build", "true"), ("stage", "test"),
-                            ("tag", "gpu")):
+                            ("tag", "gpu"), ("wait", "60"), ("folder", folder)):
             text = text.replace(f"$[[ inputs.{name} ]]", value)
         return self.yaml(self.write("component.yml", text))
 
@@ -236,10 +236,12 @@ class OnGitHub(Jobs):
 
     def test_the_action_does_so_too(self):
         path = os.path.join(TEMPLATES, "github-action", "action.yml")
-        step = self.yaml(path)["runs"]["steps"][0]
-        env = {"GATE": self.fake_run(), "ARGS": "--device host", "LINK": SERVER}
+        action = self.yaml(path)
+        self.assertEqual(action["inputs"]["wait"]["default"], "3000")
+        step = action["runs"]["steps"][0]
+        env = {"GATE": self.fake_run(), "ARGS": "--device host", "LINK": SERVER, "WAIT": "7"}
         self.assertIn(self.annotation, self.shell(step["run"], **env))
-        self.assertIn("run --device host --link " + SERVER, self.read("asked"))
+        self.assertIn("run --wait 7 --device host --link " + SERVER, self.read("asked"))
         self.assertEqual(self.read("output"), "exit-code=0\n")
 
     def test_the_action_passes_on_nothing_of_another_job(self):
@@ -258,7 +260,8 @@ class OnGitLab(Jobs):
     def pipelines(self):
         """And the folder that they measure in."""
         self.init("gitlab", "gpu")
-        return (self.yaml(".gitlab-ci.yml"), "gpu/"), (self.component(), "")
+        return ((self.yaml(".gitlab-ci.yml"), "gpu/"), (self.component("gpu/"), "gpu/"),
+                (self.component(), ""))
 
     def test_what_is_red_becomes_annotations(self):
         for pipeline, folder in self.pipelines():
@@ -305,7 +308,7 @@ class OnGitLab(Jobs):
 
     def test_the_second_job_sends_the_run_and_its_library(self):
         tracker = self.tracker()
-        (pipeline, folder), _ = self.pipelines()
+        (pipeline, folder), *_ = self.pipelines()
         self.outcome(folder)
         job = pipeline["kernel-gate-comment"]
         env = {name: value for name, value in job["variables"].items() if name != "GATE"}
@@ -314,6 +317,10 @@ class OnGitLab(Jobs):
         self.assertEqual(tracker.runs, {})
         self.shell(job["script"], **env, CI_COMMIT_BRANCH="main")
         self.assert_sent(tracker)
+
+    def test_the_component_waits_as_long_as_it_is_told(self):
+        script = self.component()["kernel-gate"]["script"]
+        self.assertIn(f"{GATE} run --wait 60 ", script[-1])
 
     def test_a_fork_s_merge_request_has_no_job(self):
         for pipeline, _ in self.pipelines():
