@@ -116,15 +116,22 @@ function table(rows, { names, isJudged, tell = changeText }) {
 const runTitle = (run) => [run.branch, runName(run)].filter(Boolean).join(" ");
 const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
 
-function runCard(letter, run, byTime) {
+/** Why a run stands for another that is not known. */
+const GUESSED = {
+    "merge-base": "The commit where the other branch began is not known: its parents were not " +
+        "measured.",
+    parent: "No parent of the other commit is known on this device.",
+};
+
+function runCard(letter, run, guess) {
     return h("article", { class: "compare-side" },
         h("h2", {}, h("span", { class: "letter" }, letter), " ",
             run.branch && [run.branch, " at "], commitText(run), ` on ${run.device_name}`),
         h("p", {}, subjectText(run)),
         h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
             runLink(run.uuid)),
-        byTime && h("p", { class: "quiet" }, "The commit where the other branch began is not ",
-            `known: its parents were not measured. This is ${run.branch}'s newest run before it.`));
+        guess && h("p", { class: "quiet" }, guess,
+            ` This is ${run.branch}'s newest run before it.`));
 }
 
 function runChoice(label, name, value, runs) {
@@ -163,7 +170,7 @@ function runForm(state, runs, devices, go) {
         }, "Swap"),
         h("p", { class: "quiet hint" }, "A and B are branches, commits or runs. A can also be ",
             relative("merge-base", state), ` (the commit where B left ${site().main_branch}) `,
-            "or ", relative("parent", state), " (the commit before B)."));
+            "or ", relative("parent", state), " (the nearest commit before B that was measured)."));
 }
 
 /** The two newest runs, unless the address names others; the caller has made sure of a device. */
@@ -174,7 +181,7 @@ async function runsPart(state, devices, signal, go) {
     const form = runForm(state, runs, devices, go);
     try {
         const { a, b, by_time: byTime, rows } = await compareRuns(state, signal);
-        const guessed = (name) => byTime && state[name] === "merge-base";
+        const guessed = (name) => byTime && GUESSED[state[name]];
         return {
             form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,

@@ -41,19 +41,20 @@ static enum gate_status newest(struct call *c, const struct store_run_filter *fi
     return store_runs(c->store, filter, after, 1, note_ancestor, out, &c->err);
 }
 
-/* From parent to parent, to one that was measured on the main branch. */
-static enum gate_status climb(struct call *c, const struct ancestor *from, struct ancestor *out)
+/* From parent to parent, to one that was measured on the device, on `branch` unless it is NULL. */
+static enum gate_status climb(struct call *c, const struct ancestor *from, const char *branch,
+                              struct ancestor *out)
 {
     char commit[41];
     struct ancestor step = *from;
-    struct store_run_filter on_main = {
-        .branch = c->main_branch, .device_model = from->device, .commit = commit};
+    struct store_run_filter here = {
+        .branch = branch, .device_model = from->device, .commit = commit};
     struct store_run_filter anywhere = {.commit = commit};
     enum gate_status status = GATE_OK;
     *out = (struct ancestor){0};
     for (int i = 0; i < MAX_STEPS && !status && step.parent[0] && !out->uuid[0]; i++) {
         memcpy(commit, step.parent, sizeof commit);
-        status = newest(c, &on_main, INT64_MAX, out);
+        status = newest(c, &here, INT64_MAX, out);
         if (!status && !out->uuid[0])
             status = newest(c, &anywhere, INT64_MAX, &step);
     }
@@ -70,17 +71,11 @@ enum gate_status compare_find_base(struct call *c, const char *name, const char 
         store_find_run(c->store, run, device, note_ancestor, &from, NULL, &c->err);
     if (status)
         return status;
-    if (!strcmp(name, "parent")) {
-        struct store_run_filter filter = {.device_model = from.device, .commit = from.parent};
-        if (from.parent[0])
-            status = newest(c, &filter, INT64_MAX, &found);
-    } else {
-        status = climb(c, &from, &found);
-        out->by_time = !found.uuid[0];
-        struct store_run_filter on_main = {.branch = c->main_branch, .device_model = from.device};
-        if (!status && out->by_time)
-            status = newest(c, &on_main, from.time_ms, &found);
-    }
+    status = climb(c, &from, strcmp(name, "parent") ? c->main_branch : NULL, &found);
+    out->by_time = !found.uuid[0];
+    struct store_run_filter on_main = {.branch = c->main_branch, .device_model = from.device};
+    if (!status && out->by_time)
+        status = newest(c, &on_main, from.time_ms, &found);
     memcpy(out->uuid, found.uuid, sizeof out->uuid);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_base.h: the run that another one is compared with when that is not named: of the commit
- * before it, or of the main branch where its own began.
+ * compare_base.h: the run that another one is compared with when that is not named: of the nearest
+ * commit before it that was measured on its device, or of the main branch where its own began.
  */
 #ifndef SERVER_API_COMPARE_BASE_H
 #define SERVER_API_COMPARE_BASE_H

@@ -118,6 +118,10 @@ describe("compare", { skip }, () => {
                         `main at[\\s\\S]*run ${uuids[0].slice(0, 8)}[\\s\\S]*` +
                         "began is not known.*main's newest run before it"));
                     assert.doesNotMatch(await sides.last().innerText(), /not known/);
+                    await it.open(page, `#/compare?device=${GPU}&a=parent&b=other`, server.url);
+                    assert.match(await sides.first().innerText(), new RegExp(
+                        `run ${uuids[0].slice(0, 8)}[\\s\\S]*` +
+                        "No parent.* is known.*main's newest run before it"));
                 }, server.url);
             } finally {
                 await stop(server);

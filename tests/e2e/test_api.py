@@ -320,7 +320,18 @@ class Lists(History):
         self.assertEqual((base["a"]["branch"], base["a"]["device"]), ("main", GPU))
         self.assertEqual(self.get(f"compare?b=merge-base&a=tune-tiles&device={GPU}")["b"],
                          base["a"])
-        first = self.pages("runs", "runs", 50)[-1]
+
+    def test_compare_with_the_commit_before(self):
+        """Each device skips every second commit: the parent is the nearest that it measured."""
+        every = self.pages("runs", "runs", 500)
+        by_commit = {r["commit"]: r for r in every}
+        for run in [r for r in every if r["device"] == GPU][:5]:
+            parent = by_commit[run["parent"]]
+            self.assertNotEqual(parent["device"], GPU)
+            before = self.get(f"compare?a=parent&b={run['uuid']}")
+            self.assertEqual((before["a"]["commit"], before["a"]["device"], before["by_time"]),
+                             (parent["parent"], GPU, False))
+        first = every[-1]
         self.assert_problem(self.server.get(f"/api/v1/compare?a=parent&b={first['uuid']}"), 404)
         self.assert_problem(self.server.get("/api/v1/compare?a=parent&b=merge-base"), 404)
 
