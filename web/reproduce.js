@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower.
+// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower. `gate` is on
+// the PATH: the repository may be any that is measured with it.
+
+import { apiUrl } from "./api.js";
+import { token } from "./token.js";
 
 /** A word that a shell takes as it is, or in quotes. */
 function quoted(text) {
@@ -14,17 +18,24 @@ function filter(ids) {
     return ids.length === 1 ? start : start && `${start}*`;
 }
 
+/** Brings a run of this server into the clone's own history, from which a baseline is accepted. */
+function fetchRun(uuid) {
+    const url = new URL(apiUrl(`runs/${uuid}`), document.baseURI).href;
+    const proof = token() ? '-H "Authorization: Bearer $GATE_TOKEN" ' : "";
+    return `curl -sf ${proof}${quoted(url)} | gate import -`;
+}
+
 /** What accepts the new times of some cases of a run as their baselines. */
 export function accept(uuid, model, ids, dirty) {
-    return ids.map((id) => ["build/bin/gate", "baseline", "accept", id, "--device-model", model,
+    return [fetchRun(uuid), ...ids.map((id) => ["gate", "baseline", "accept", id, "--device-model", model,
         "--run", uuid.slice(0, 8), ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"]
-        .map(quoted).join(" ")).join("\n");
+        .map(quoted).join(" "))].join("\n");
 }
 
 /** What to type in a clone of the tree; `ids`: of the cases that it is limited to. */
 export function reproduce(run, ids = []) {
     const { git, policy, device } = run;
-    const words = ["build/bin/gate", "run", "--suite", run.suite, "--device",
+    const words = ["gate", "run", "--suite", run.suite, "--device",
         device.kind === "cuda" ? "cuda:0" : "host", "--seed", run.seed];
     if (filter(ids)) words.push("--filter", filter(ids));
     if (policy.threshold !== 0.02)
@@ -32,6 +43,6 @@ export function reproduce(run, ids = []) {
     if (policy.host_threshold)
         words.push("--host-threshold", `${Number((policy.host_threshold * 100).toPrecision(6))}%`);
     if (policy.against && policy.against !== "baseline") words.push("--against", policy.against);
-    const checkout = git.commit ? `git checkout ${git.commit} && ` : "";
-    return `${checkout}make && ${words.map(quoted).join(" ")}`;
+    const checkout = git.commit ? `git checkout ${git.commit}\n` : "";
+    return `${checkout}# build the kernels, then\n${words.map(quoted).join(" ")}`;
 }

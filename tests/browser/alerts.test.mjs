@@ -2,10 +2,13 @@
 // alerts.test.mjs: steps in the trends, and what people do about them.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
+    BUILD, GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
     walker,
 } from "./harness.mjs";
 
@@ -41,7 +44,7 @@ describe("alerts", { skip }, () => {
     }
 
     test("the list has the step of the trend, and leads to both", async () => {
-        await withAlerts(1, {}, async (page) => {
+        await withAlerts(1, {}, async (page, history, url) => {
             const row = page.locator("tbody tr", { hasText: REGRESSED }).filter({ hasText: GPU });
             assert.match(await row.innerText(), /\+[56]\.\d\d.% slower/);
             assert.match(await row.innerText(), /new/);
@@ -52,11 +55,21 @@ describe("alerts", { skip }, () => {
             assert.equal(await page.locator(".steps").count(), 0); // nobody signed in
             assert.match(await page.locator(".alert-log").innerText(), /new/);
             await page.waitForSelector(".level .step", { state: "attached" }); // has no width
-            assert.match(await page.locator(".command code").innerText(), new RegExp(
-                `^build/bin/gate baseline accept ${REGRESSED} --device-model ${GPU} ` +
+            const commands = await page.locator(".command code").innerText();
+            assert.match(commands, new RegExp(
+                `^curl -sf ${url}api/v1/runs/[0-9a-f-]{36} \\| gate import -\\n` +
+                `gate baseline accept ${REGRESSED} --device-model ${GPU} ` +
                 "--run [0-9a-f]{8} --reason WHY$"));
+            const clone = path.join(it.folder, "clone");
+            execFileSync("git", ["init", "-q", clone]);
+            execFileSync("bash", ["-ec", commands], { cwd: clone,
+                env: { ...process.env, PATH: `${path.join(BUILD, "bin")}:${process.env.PATH}` } });
+            assert.ok(existsSync(path.join(clone, "baselines", `${GPU}.json`)));
             assert.equal(await page.locator(".command button").innerText(), "Copy");
             await shoot(page, "alert");
+            await signIn(page, makeToken(history.file, "admin"));
+            assert.match(await page.locator(".command code").innerText(),
+                /^curl -sf -H "Authorization: Bearer \$GATE_TOKEN" http/);
             await page.click("a:text-is('Show the trend')");
             await page.waitForSelector(".plot canvas");
             assert.match(page.url(), /from=\d+&to=\d+/);

@@ -234,7 +234,8 @@ describe("run", { skip }, () => {
             const own = page.locator(".fault.own");
             assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
             assert.match(await own.locator(".next code").last().innerText(), new RegExp(
-                `^build/bin/gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
+                `^curl -sf ${it.url}api/v1/runs/[0-9a-f-]{36} \\| gate import -\\n` +
+                `gate baseline accept ${REGRESSED} --device-model ${HOST} --run ` +
                 `${it.uuids.at(-1).slice(0, 8)} --reason WHY$`));
         });
     });
@@ -407,7 +408,7 @@ describe("run", { skip }, () => {
             const one = await page.locator(".detail .command code").innerText();
             const all = await page.locator("h2:text-is('Repeat this run') ~ .command code")
                 .innerText();
-            assert.match(all, /^git checkout [0-9a-f]{40} && make && build\/bin\/gate run --su/);
+            assert.match(all, /^git checkout [0-9a-f]{40}\n# build .*\ngate run --su/);
             assert.match(all, / --device cuda:0 --seed [0-9a-f]{16}$/);
             assert.equal(one, `${all} --filter ${REGRESSED}`);
             const [saved] = await Promise.all([page.waitForEvent("download"),
