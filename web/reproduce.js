@@ -5,6 +5,8 @@
 import { apiUrl } from "./api.js";
 import { token } from "./token.js";
 
+const MOST = 5; // cases with a command each
+
 /** A word that a shell takes as it is, or in quotes. */
 function quoted(text) {
     return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -32,17 +34,28 @@ export function accept(uuid, model, ids, dirty) {
         .map(quoted).join(" "))].join("\n");
 }
 
+/** The --filter of each command that measures these cases; none: the whole suite. */
+function filters(ids) {
+    const shared = filter(ids);
+    if (shared) return [["--filter", shared]];
+    return ids.length <= MOST ? ids.map((id) => ["--filter", id]) : [];
+}
+
 /** What to type in a clone of the tree; `ids`: of the cases that it is limited to. */
 export function reproduce(run, ids = []) {
     const { git, policy, device } = run;
     const words = ["gate", "run", "--suite", run.suite, "--device",
         device.kind === "cuda" ? "cuda:0" : "host", "--seed", run.seed];
-    if (filter(ids)) words.push("--filter", filter(ids));
     if (policy.threshold !== 0.02)
         words.push("--threshold", `${Number((policy.threshold * 100).toPrecision(6))}%`);
     if (policy.host_threshold)
         words.push("--host-threshold", `${Number((policy.host_threshold * 100).toPrecision(6))}%`);
     if (policy.against && policy.against !== "baseline") words.push("--against", policy.against);
-    const checkout = git.commit ? `git checkout ${git.commit}\n` : "";
-    return `${checkout}# build the kernels, then\n${words.map(quoted).join(" ")}`;
+    const some = filters(ids);
+    const commands = (some.length > 0 ? some : [[]])
+        .map((own) => [...words, ...own].map(quoted).join(" "));
+    return [git.commit && `git checkout ${git.commit}`, "# build the kernels, then",
+        ids.length > 0 && some.length === 0 &&
+            "# the whole suite, as no --filter fits these cases alone",
+        ...commands].filter(Boolean).join("\n");
 }

@@ -240,6 +240,35 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("red cases without a common name have a command each, many are the suite's", async () => {
+        await it.withPage({}, async (page) => {
+            const own = page.locator(".fault.own .next code").first();
+            const redden = async (isRed) => {
+                let red = [];
+                await page.route(`**/api/v1/runs/${it.uuids.at(-1)}?format=brief`, async (route) => {
+                    const response = await route.fetch();
+                    const json = await response.json();
+                    const { id, verdict } = json.cases;
+                    verdict.forEach((_, i) => { verdict[i] = isRed(id[i]) ? "wrong" : "pass"; });
+                    red = id.filter(isRed);
+                    await route.fulfill({ response, json });
+                });
+                await it.open(page, "#/runs");
+                await it.open(page, `#/run/${it.uuids.at(-1)}`);
+                return [red, (await own.innerText()).split("\n")];
+            };
+            const [few, commands] = await redden((id) => /^(gemm\/fp16|linear_relu\/)/.test(id));
+            assert.ok(few.length > 1 && few.length <= 5, few);
+            assert.deepEqual(commands.slice(2).map((c) => c.split(" --filter ")[1]).sort(),
+                few.toSorted());
+            const [many, [, , words, command, ...rest]] = await redden(() => true);
+            assert.equal(many.length, 12);
+            assert.match(words, /^# the whole suite/);
+            assert.match(command, /^gate run (?!.*--filter)/);
+            assert.deepEqual(rest, []);
+        });
+    });
+
     test("runs come in pages", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
