@@ -268,19 +268,23 @@ function distance(u, spec, si, i) {
     return spec.flags ? Math.hypot(across, u.valToPos(y, "y") - top) : Math.abs(across);
 }
 
-/** The point of a line that is under the pointer, else the nearest on x: beside a step the point
- * under the pointer may be the one on its other side. `i`: the nearest place. */
-function nearestPoint(u, spec, si, i) {
+/** The place of the point under the pointer, of whichever line, else the nearest on x: beside a step
+ * the point under the pointer may be the one on its other side. `i`: the nearest place. */
+function placeOf(u, spec, i) {
     let best = [Infinity, i];
-    for (const way of [-1, 1])
+    const look = (si, way) => {
         for (let k = way < 0 ? i : i + 1; k in spec.data[0]; k += way) {
-            if (!(spec.data[si][k] > 0)) continue;
             const across = Math.abs(u.valToPos(spec.data[0][k], "x") - u.cursor.left);
+            if (across > PROXIMITY) break;
+            if (!(spec.data[si][k] > 0)) continue;
             const away = distance(u, spec, si, k);
             const rank = away <= PROXIMITY ? away : PROXIMITY + across;
             if (rank < best[0]) best = [rank, k];
-            if (across > PROXIMITY) break;
         }
+    };
+    spec.lanes.forEach((lane, si) => {
+        if (lane && u.series[si].show) [-1, 1].forEach((way) => look(si, way));
+    });
     return best[1];
 }
 
@@ -347,8 +351,11 @@ export function drawPlot(box, spec, group, chart, on) {
                 prox: PROXIMITY,
                 dist: (u, si, i) => (spec.lanes[si] ? distance(u, spec, si, i) : Infinity),
             },
-            dataIdx: (u, si, i) => (spec.lanes[si] ? nearestPoint(u, spec, si, i) : i),
-            points: { size: (u, si) => (spec.lanes[si] ? 9 : 0) },
+            dataIdx: (u, si, i) => placeOf(u, spec, i), // one for all: the legend is of one run
+            points: {
+                size: (u, si) => (spec.lanes[si] ? 9 : 0),
+                fill: (u, si) => u.series[si].stroke(u, si), // else a hollow point is wiped out
+            },
             bind: { dblclick: () => () => on.all() },
         },
         hooks: {

@@ -73,11 +73,10 @@ function plot(model, options) {
     return spec;
 }
 
-/** The newest value up to a place, for a legend that the pointer is not over. */
-const upTo = (column, i) => {
-    for (let k = i ?? column.length - 1; k >= 0; k--) if (column[k] > 0) return column[k];
-    return null;
-};
+/** What a legend tells: the value at the pointer's place, null where there is none; the newest while
+ *  the pointer is away. */
+const told = (column, i) => (typeof i === "number" ? column[i] ?? null
+    : column.findLast((v) => v > 0) ?? null);
 
 /** The three yardsticks of the trend: what the switch says, its term, and what the axis shows. */
 export const YARDSTICKS = {
@@ -139,8 +138,8 @@ export function timesSpec(model, { state, threshold, colours }) {
             { ...none, class: "unseen" }, null, label);
         const high = spec.add(outline(hi, (a, b) => Math.max(a, b)), {
             ...none, label, term, marker: () => colours.band,
-            value: (u, v, si, i) => (upTo(hi, i) === null ? "–"
-                : `${show(upTo(lo, i))} to ${show(upTo(hi, i))}`),
+            value: (u, v, si, i) => (told(hi, i) === null ? "–"
+                : `${show(told(lo, i))} to ${show(told(hi, i))}`),
         }, null, label);
         spec.bands.push({ series: [high, low], fill: () => colours.band });
     };
@@ -159,7 +158,7 @@ export function timesSpec(model, { state, threshold, colours }) {
     if (baseline.some((v) => v > 0)) {
         const paths = baseline.length < MANY ? STEPPED : undefined;
         const limit = baseline.map((v) => (v > 0 ? v * (1 + threshold) : v));
-        const value = (column) => (u, v, si, i) => show(upTo(column, i));
+        const value = (column) => (u, v, si, i) => show(told(column, i));
         const points = { show: baseline.length === 1, size: 8 };
         const high = spec.add(limit, {
             label: `threshold, +${percent(threshold, threshold < 0.01 ? 1 : 0)}`,
@@ -193,10 +192,10 @@ export function timesSpec(model, { state, threshold, colours }) {
         const at = spec.addLane(lane, times, colours, {
             auto: !aside,
             value: (u, v, si, i) => {
-                const newest = upTo(times, i);
-                const by = upTo(baseline, i);
-                return newest === null ? "–"
-                    : `${show(newest)}${by ? ` ${change(newest / by)}` : ""}`;
+                const at = told(times, i);
+                const by = told(baseline, i);
+                return at === null ? "–"
+                    : `${show(at)}${by ? ` ${change(at / by)}` : ""}`;
             },
         });
         if (aside) spec.aside.push(at);

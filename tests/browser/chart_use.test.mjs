@@ -73,7 +73,7 @@ describe("the chart of a case", { skip }, () => {
             // Beside all lines nothing is opened: the second click of two shows all.
             await page.mouse.click(x, y - 34);
             assert.match(page.url(), /#\/case/);
-            const last = await onLine(page, 0.98);
+            const last = await onLine(page, 0.995);
             await page.mouse.click(last.x, last.y);
             await until(page, (uuid) => location.hash === `#/run/${uuid}`, it.uuids.at(-2));
         });
@@ -123,6 +123,45 @@ describe("the chart of a case", { skip }, () => {
             assert.ok(told.some((text) => /pass/.test(text)));
             for (const text of told)
                 assert.equal(/pass/.test(text) && /slower/.test(text), false, text);
+        });
+    });
+
+    test("the legend is of the run under the pointer, whose point stays to be seen", async () => {
+        await it.withPage({}, async (page) => {
+            await openCase(page);
+            await page.locator(".plot").focus();
+            await page.keyboard.press("End");
+            const told = (name) => page.locator(".legend tr", { hasText: name }).locator("td")
+                .innerText();
+            const last = await pickedPlace(page);
+            let branch = null;
+            for (let i = 0; i < 30 && !branch; i++) {
+                await page.keyboard.press("ArrowLeft");
+                const text = await page.locator(".readout").innerText();
+                if (/tune-tiles/.test(text)) branch = await pickedPlace(page);
+            }
+            await page.keyboard.press("Escape");
+            await page.mouse.move(branch.x, branch.y);
+            assert.match(await told("other branches"), /×/);
+            assert.equal(await told("ours"), "–");
+            const dots = () => page.locator(".plot .uplot").first().evaluate((plot) =>
+                [...plot.querySelectorAll(".u-cursor-pt:not(.u-off)")]
+                    .map((e) => [e, e.getBoundingClientRect()])
+                    .filter(([, { x, width }]) => width > 4 && x > 0)
+                    .map(([e, { x, width }]) => [x + width / 2,
+                        getComputedStyle(e).backgroundColor]));
+            const paper = await page.evaluate(() => {
+                const swatch = document.body.appendChild(document.createElement("i"));
+                swatch.style.color = "var(--paper)";
+                return getComputedStyle(swatch).color;
+            });
+            for (const [x, colour] of await dots()) {
+                assert.notEqual(colour, paper);
+                assert.ok(Math.abs(x - branch.x) < 2, `${x} is not at ${branch.x}`);
+            }
+            await page.mouse.move(last.x, last.y);
+            assert.match(await told("ours"), /×/);
+            assert.equal(await told("other branches"), "–");
         });
     });
 
@@ -190,7 +229,7 @@ describe("the chart of a case", { skip }, () => {
     test("back from a run leads to the point that opened it", async () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
-            const { x, y } = await onLine(page, 0.98);
+            const { x, y } = await onLine(page, 0.995);
             await page.mouse.click(x, y);
             await until(page, () => location.hash.startsWith("#/run/"));
             await settled(page);
