@@ -84,8 +84,8 @@ function changeText(ratio) {
 
 const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
 const SORTS = {
-    worst: (x, y) => (x.judged ? RANK[x.judged] - RANK[y.judged] || size(y) - size(x)
-        : (y.ratio ?? 0) - (x.ratio ?? 0)),
+    worst: (x, y) => (RANK[x.judged] ?? 0) - (RANK[y.judged] ?? 0) ||
+        (y.ratio ?? 0) - (x.ratio ?? 0),
     change: (x, y) => size(y) - size(x),
     case: () => 0,
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),

@@ -23,6 +23,11 @@ describe("compare", { skip }, () => {
             const order = ["slower", "unclear", "faster", "about the same"];
             assert.deepEqual(words, [...words].sort((x, y) => order.indexOf(x) - order.indexOf(y)));
             assert.equal(await page.locator("tbody tr").count(), 12);
+            const same = await page.locator("tbody tr", { hasText: "about the same" })
+                .evaluateAll((rows) => rows.map((r) => r.cells[3].innerText));
+            const sizes = same.map((text) => parseFloat(text.replace("−", "-")));
+            assert.ok(sizes.some((v) => v < 0) && sizes.some((v) => v > 0), same);
+            assert.deepEqual(sizes, sizes.toSorted((x, y) => y - x));
             assert.match(await page.locator(".compare-summary").innerText(),
                 /\d\s+slower[\s\S]*\d\s+faster[\s\S]*\d\s+about the same[\s\S]*mean change/);
             assert.equal(await page.locator(".compare-side").count(), 2);
