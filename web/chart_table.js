@@ -6,7 +6,8 @@ import { durationCell, number, plural, time } from "./format.js";
 import { commitName, download, runLink, tableOf } from "./parts.js";
 import { badge } from "./verdict.js";
 import { knows } from "./chart_data.js";
-import { RESOURCES } from "./chart_specs.js";
+import { pointAt } from "./chart_point.js";
+import { RESOURCES, YARDSTICKS, amountOn } from "./chart_specs.js";
 
 export const PAGE = 200; // rows; the rest come on request
 
@@ -34,8 +35,9 @@ function columnsOf(candidates) {
 
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/** The newest `count` rows of the model; `more(n)` shows n. `csv`: where they are as CSV. */
-export function trendTable(model, count, csv, more) {
+/** The newest `count` rows of the model; `more(n)` shows n. `y`: the yardstick of the chart; `csv`:
+ *  where the rows are as CSV. */
+export function trendTable(model, y, count, csv, more) {
     const branched = knows(model.lanes, "branch");
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     const places = model.x.map((_, i) => i).slice(-count).reverse();
@@ -46,6 +48,8 @@ export function trendTable(model, count, csv, more) {
     };
     const any = (i, column) => said(model.lanes, i, column);
     const known = (i, column) => said(candidates, i, column);
+    /** Of ours on the axis of the chart. */
+    const onAxis = (i) => candidates.map((lane) => pointAt(lane, i)).find(Boolean)?.on(y);
     const left = model.x.length - places.length;
     return [
         tableOf("Numbers of the chart", [
@@ -56,6 +60,8 @@ export function trendTable(model, count, csv, more) {
                 (any(i, "n") > 1 ? null : any(i, "branch")) ?? "–"],
             ["verdict", "Verdict", (i) =>
                 known(i, "verdict") && badge(known(i, "verdict"), "short")],
+            y !== "raw" && [YARDSTICKS[y].term, YARDSTICKS[y].text,
+                (i) => amountOn(y, onAxis(i)), "number"],
             ...model.lanes.map((l) => ["p50", `${name(l)} p50`,
                 (i) => durationCell(l.columns.p50_ns[l.at[i]]), "number"]),
             ...columnsOf(candidates).map((c) =>

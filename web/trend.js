@@ -194,7 +194,7 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     async function fillTable() {
         if (!table.open) return;
         const { PAGE, trendTable } = await import("./chart_table.js");
-        table.lastChild.replaceChildren(...trendTable(model, Math.max(PAGE, numbers),
+        table.lastChild.replaceChildren(...trendTable(model, state.y, Math.max(PAGE, numbers),
             csv(state.order, state.span), showNumbers));
     }
 

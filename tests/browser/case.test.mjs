@@ -247,6 +247,20 @@ describe("case", { skip }, () => {
             assert.ok(at > 0, heads.join());
             const row = table.locator("tbody tr").first().locator("th, td");
             assert.match(await row.nth(at).innerText(), /^1\.0\d+$/);
+            const axis = async () => {
+                const all = await table.locator("thead th").allInnerTexts();
+                const first = all.findIndex((text) => /÷ (baseline|control)|p50/.test(text));
+                return [all[first], await row.nth(first).innerText()];
+            };
+            assert.match((await axis()).join(), /^÷ baseline,\s*1\.\d+×$/);
+            await page.check("input[value=control]");
+            await until(page, () => /÷ control/.test(
+                document.querySelector("details.data thead").innerText));
+            assert.match((await axis()).join(), /^÷ control,\s*\d+\.?\d*×$/);
+            await page.check("input[value=raw]");
+            await until(page, () => !/÷ control/.test(
+                document.querySelector("details.data thead").innerText));
+            assert.match((await axis()).join(), /^ours p50,/);
         });
     });
 
