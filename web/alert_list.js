@@ -8,7 +8,9 @@ import { address, h } from "./dom.js";
 import { ago, change, plural, time } from "./format.js";
 import { spark } from "./glyphs.js";
 import { distinct } from "./lists.js";
-import { caseLink, columnsOf, commitRange, runLink, site, tableBox } from "./parts.js";
+import {
+    caseLink, causeAuthor, causeSubject, columnsOf, commitRange, runLink, site, tableBox,
+} from "./parts.js";
 
 const POINTS = 24;
 export const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
@@ -72,12 +74,13 @@ function extent(alerts) {
 }
 
 function groupHead([first], alerts, box, span) {
-    const { commit, subject, author, run } = first;
+    const { commit, run } = first;
+    const author = causeAuthor(first);
     return h("tr", { class: "group" }, box && h("td", { class: "check" }, box),
         h("th", { scope: "rowgroup", colspan: span },
             h("b", {}, extent(alerts)), " from ",
-            commit ? commitRange(first) : ["run ", runLink(run)], " ",
-            subject, h("span", { class: "quiet" }, author && `, ${author}`, ", ",
+            commit ? commitRange(first) : ["run ", runLink(run)],
+            causeSubject(first) && [", ", causeSubject(first)], h("span", { class: "quiet" }, author && `, ${author}`, ", ",
                 time(first.time_ms, ago(first.time_ms)))));
 }
 

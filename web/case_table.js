@@ -9,7 +9,8 @@ import {
 import { term } from "./glossary.js";
 import { changeGlyph, spark } from "./glyphs.js";
 import {
-    caseLink, cellOf, commitRange, runLink, subjectText, tableBox, vendorRatio,
+    caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, runLink, tableBox,
+    vendorRatio,
 } from "./parts.js";
 import { badge, word } from "./verdict.js";
 
@@ -52,9 +53,11 @@ function sinceLink(c, { alerts }) {
     return c.alert && h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
-        title: alert && `${found(alert.kind, [alert])} since ${alert.commit ?? "this run"} ` +
-            subjectText(alert),
-    }, alert?.commit ? shortCommit(alert.commit) : "open alert");
+        title: alert && [`${found(alert.kind, [alert])} since ${
+            isOneCommit(alert) ? "" : "or before "}${alert.commit ?? "this run"}`,
+        causeSubject(alert), causeAuthor(alert)].filter(Boolean).join(", "),
+    }, alert?.commit ? `${isOneCommit(alert) ? "" : "≤ "}${shortCommit(alert.commit)}`
+        : "open alert");
 }
 
 /** All that the row has no room for, in words. */
@@ -62,8 +65,8 @@ function sentence(c, newest, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
         alert && [` It became ${found(alert.kind, [alert])} in `,
-            commitRange(alert), " ", alert.subject,
-            alert.author && ` (${alert.author})`, ", ",
+            commitRange(alert), causeSubject(alert) && [", ", causeSubject(alert)],
+            causeAuthor(alert) && ` (${causeAuthor(alert)})`, ", ",
             h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
         c.mde !== null && [
             ` The smallest change that this machine can detect is ${percent(c.mde)}; `,

@@ -4,7 +4,7 @@
 
 import { address, h } from "./dom.js";
 import { ago, percent, plural } from "./format.js";
-import { caseLink, commitRange } from "./parts.js";
+import { caseLink, causeAuthor, causeSubject, commitRange } from "./parts.js";
 import { icon } from "./verdict.js";
 
 const DAY = 86400e3;
@@ -63,8 +63,8 @@ function line({ kind, alerts, isNew, time_ms }) {
                 `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
             h("span", { class: "quiet" }, first.before_commit ? "in" : "since"),
             h("span", {}, commitRange(first)),
-            h("span", { class: "subject", title: first.subject }, first.subject),
-            first.author && h("span", { class: "quiet" }, first.author),
+            h("span", { class: "subject", title: first.subject }, causeSubject(first)),
+            causeAuthor(first) && h("span", { class: "quiet" }, causeAuthor(first)),
             h("span", { class: "quiet devices" }, devices.join(", ")),
             h("span", { class: "quiet" }, ago(time_ms)),
             isNew && h("b", { class: "state new" }, "new")),

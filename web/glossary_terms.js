@@ -127,7 +127,7 @@ export const TERMS = {
     run: "The first digits of the run's unique id.",
     who: "The user or the program that started the run.",
     gate: "The version of the gate that measured and judged.",
-    since: "The first run at the new level.",
+    since: "The first run at the new level. ≤: or a commit before it, which was not measured.",
     level: "The level of p50 before the step and after it, each from several runs.",
     level_error: "The level of the relative error before the step and after it, each from " +
         "several runs.",

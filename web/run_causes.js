@@ -6,7 +6,7 @@ import { stateBadge } from "./alert_parts.js";
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
 import { change, plural, time } from "./format.js";
-import { command, commitRange, site } from "./parts.js";
+import { causeAuthor, command, commitRange, isOneCommit, site } from "./parts.js";
 import { accept, reproduce } from "./reproduce.js";
 
 const ALERTS = 1000; // the newest of the device
@@ -105,8 +105,9 @@ export function causeSections(causes, run, table) {
         before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
             h("h2", {}, `Already red on ${main} since `,
                 commitRange(alert)),
-            h("p", { class: "quiet" }, alert.subject && `“${alert.subject}”, `,
-                alert.author && `${alert.author}, `, time(alert.time_ms), ": ", extent(cases), ". ",
+            h("p", { class: "quiet" }, alert.subject && `${
+                isOneCommit(alert) ? "" : "the last: "}“${alert.subject}”, `,
+                causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ", extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
                 stateBadge(alert.state), alert.assignee && ` ${alert.assignee} works on it.`),
             table(cases, `before-${i}`), whatNextOnMain(run, alert, cases))),

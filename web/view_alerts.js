@@ -9,7 +9,9 @@ import { address, h } from "./dom.js";
 import { plural, time } from "./format.js";
 import { term } from "./glossary.js";
 import { picker } from "./lists.js";
-import { caseLink, command, commitRange, crumbs, figure, nothingYet, runLink } from "./parts.js";
+import {
+    caseLink, causeAuthor, causeSubject, command, commitRange, crumbs, figure, nothingYet, runLink,
+} from "./parts.js";
 import { accept } from "./reproduce.js";
 
 const PAGE = 200; // alerts, with which a page begins no other group
@@ -132,7 +134,8 @@ function detail(alert, may, changed, signal) {
             figure("since", "Since", time(alert.time_ms)),
             figure("first_run", "First run after the step", runLink(alert.run)),
             figure("first_commit", "Commits", commitRange(alert),
-                h("span", { class: "note" }, alert.subject, alert.author && `, ${alert.author}`)),
+                h("span", { class: "note" }, causeSubject(alert),
+                    causeAuthor(alert) && `, ${causeAuthor(alert)}`)),
             figure("assignee", "Assigned to", alert.assignee ?? "nobody"),
             figure("device", "Device", alert.device),
             figure("library", "Provider", alert.provider),

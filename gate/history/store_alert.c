@@ -102,6 +102,7 @@ static bool alert_row(struct query *q, void *call)
         .author = column_text(q, 23),
         .before_subject = column_text(q, 24),
         .before_author = column_text(q, 25),
+        .parent = column_text(q, 26),
     };
     c->found = true;
     return c->fn(c->context, &row);

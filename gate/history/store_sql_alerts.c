@@ -19,7 +19,7 @@
     "coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "             \
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
     " a.confirmed, coalesce(e.evidence, ''), a.assignee, r.subject, r.author,"                     \
-    " coalesce(b.subject, ''), coalesce(b.author, '') "
+    " coalesce(b.subject, ''), coalesce(b.author, ''), coalesce(v.parent, '') "
 /* clang-format off */
 /* ?2 to ?5: state, device, case, kind or NULL */
 #define IS_ASKED(a) \

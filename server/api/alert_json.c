@@ -30,6 +30,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "commit", alert->commit);
     emit_known_string(e, "subject", alert->subject);
     emit_known_string(e, "author", alert->author);
+    emit_known_string(e, "parent", alert->parent);
     emit_known_string(e, "before_commit", alert->before_commit);
     emit_known_string(e, "before_subject", alert->before_subject);
     emit_known_string(e, "before_author", alert->before_author);

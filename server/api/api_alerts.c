@@ -119,6 +119,7 @@ enum gate_status get_alerts(struct call *c)
                                                   .contract = "",
                                                   .run_uuid = "",
                                                   .commit = "",
+                                                  .parent = "",
                                                   .before_commit = "",
                                                   .subject = "",
                                                   .author = "",

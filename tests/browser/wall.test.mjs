@@ -82,7 +82,7 @@ describe("wall", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${found.device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
-            assert.equal(await since.innerText(), found.commit.slice(0, 9));
+            assert.equal(await since.innerText(), `≤ ${found.commit.slice(0, 9)}`);
             await until(page, () => Number.parseInt(
                 document.getElementById("alerts").textContent, 10) > 0);
             await since.click();
@@ -108,7 +108,7 @@ describe("wall", { skip }, () => {
             await it.open(page, `#/?device=${device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
             assert.match(await since.getAttribute("title"),
-                /% slower since [0-9a-f]{40} .+, [A-Z]\w+ \w+$/);
+                /% slower since or before [0-9a-f]{40}, the last: .+$/);
             assert.match(await since.getAttribute("href"), /state=acknowledged/);
         });
     });
@@ -357,6 +357,10 @@ describe("wall", { skip }, () => {
             await mean.locator(".spark path").waitFor();
             assert.ok(await causes.count() >= 3);
             assert.match(await causes.first().innerText(), /1 case wrong[\s\S]*new$/);
+            assert.match(await causes.filter({ hasText: "slower" }).first().innerText(),
+                /[0-9a-f]{9}\.\.[0-9a-f]{9}\s+the last: /);
+            assert.match(await page.locator("td a.alert.regression").first().innerText(),
+                /^≤ [0-9a-f]{9}$/);
             await causes.filter({ hasText: "slower" }).first().locator("summary").click();
             assert.match(await page.locator(".cause[open] li").innerText(),
                 /causal .*% slower, alert \d+/);

@@ -325,7 +325,10 @@ class Steps(Case):
         self.problem(self.server.get("/api/v1/alerts?groups=2"), 400)
 
     def test_groups_are_ranges_of_commits(self):
+        runs = self.server.json("/api/v1/runs?limit=500")["runs"]
+        parents = {run["commit"]: run["parent"] for run in runs}
         for alert in self.alerts()["alerts"]:
+            self.assertEqual(alert["parent"], parents[alert["commit"]])
             self.assertEqual(alert["group"],
                              f"{alert['before_commit'] or ''}..{alert['commit']}")
 
