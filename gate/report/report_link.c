@@ -14,15 +14,22 @@ static void put_encoded(const char *text, struct buf *out)
     }
 }
 
+static void put_page(const char *link, const char *page, struct buf *out)
+{
+    size_t len = strlen(link);
+    buf_append(out, link, len > 0 && link[len - 1] == '/' ? len - 1 : len);
+    buf_printf(out, "/#/%s", page);
+}
+
 void report_link_run(const char *link, const char *uuid, struct buf *out)
 {
-    buf_printf(out, "%s/#/run/", link);
+    put_page(link, "run/", out);
     put_encoded(uuid, out);
 }
 
 void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out)
 {
-    buf_printf(out, "%s/#/case?id=", link);
+    put_page(link, "case?id=", out);
     put_encoded(id, out);
     buf_puts(out, "&device=");
     put_encoded(device_model, out);

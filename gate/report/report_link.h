@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_link.h: addresses of the dashboard's pages; `link` is its own, without a '/' at its end.
+ * report_link.h: addresses of the dashboard's pages; `link` is its own.
  */
 #ifndef GATE_REPORT_REPORT_LINK_H
 #define GATE_REPORT_REPORT_LINK_H

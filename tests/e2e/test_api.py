@@ -481,6 +481,14 @@ class Lists(History):
         self.assertTrue(text.startswith("## "), text[:80])
         for case in self.get(f"runs/{self.uuids[0]}")["cases"]:
             self.assertIn(case["id"], text)
+        self.assertNotIn("](", text)
+        for url in "https://gate.example.org", "https://gate.example.org/":
+            server = Server(self.db, "--public-url", url)
+            try:
+                linked = server.get(f"/api/v1/runs/{self.uuids[0]}?format=markdown").bytes.decode()
+            finally:
+                server.stop()
+            self.assertIn(f"](https://gate.example.org/#/run/{self.uuids[0]})", linked)
 
     def test_one_case_of_a_run(self):
         path = f"runs/{self.get(f'calibrations?device={GPU}')['calibrations'][0]['run']}"
