@@ -80,7 +80,8 @@ function groupHead([first], alerts, box, span) {
         h("th", { scope: "rowgroup", colspan: span },
             h("b", {}, extent(alerts)), " from ",
             commit ? commitRange(first) : ["run ", runLink(run)],
-            causeSubject(first) && [", ", causeSubject(first)], h("span", { class: "quiet" }, author && `, ${author}`, ", ",
+            causeSubject(first) && [", ", causeSubject(first)],
+            h("span", { class: "quiet" }, author && `, ${author}`, ", ",
                 time(first.time_ms, ago(first.time_ms)))));
 }
 

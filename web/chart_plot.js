@@ -268,8 +268,8 @@ function distance(u, spec, si, i) {
     return spec.flags ? Math.hypot(across, u.valToPos(y, "y") - top) : Math.abs(across);
 }
 
-/** The place of the point under the pointer, of whichever line, else the nearest on x: beside a step
- * the point under the pointer may be the one on its other side. `i`: the nearest place. */
+/** The place of the point under the pointer, of whichever line, else the nearest on x: beside a
+ * step the point under the pointer may be the one on its other side. `i`: the nearest place. */
 function placeOf(u, spec, i) {
     let best = [Infinity, i];
     const look = (si, way) => {

@@ -73,8 +73,8 @@ function plot(model, options) {
     return spec;
 }
 
-/** What a legend tells: the value at the pointer's place, null where there is none; the newest while
- *  the pointer is away. */
+/** What a legend tells: the value at the pointer's place, null where there is none; the newest
+ *  while the pointer is away. */
 const told = (column, i) => (typeof i === "number" ? column[i] ?? null
     : column.findLast((v) => v > 0) ?? null);
 

@@ -175,12 +175,15 @@ export function factor(ratio) {
 
 const LIBRARIES = { cublas: "cuBLAS", cudnn: "cuDNN", torch: "PyTorch" };
 
+/** "cuBLAS": a provider as it is written. */
+export const providerName = (name) => LIBRARIES[name] ?? name;
+
 /** "2.01 times slower than cuBLAS": a ratio of times, the one way in which all of them are told. */
 export function versus(ratio, other = "") {
     if (!ratio) return DASH;
-    const than = other && ` than ${LIBRARIES[other] ?? other}`;
+    const than = other && ` than ${providerName(other)}`;
     const times = Math.max(ratio, 1 / ratio);
-    if (times < 1.005) return `as fast${other && ` as ${LIBRARIES[other] ?? other}`}`;
+    if (times < 1.005) return `as fast${other && ` as ${providerName(other)}`}`;
     return `${times >= 9.995 ? digits(times, 3) : times.toFixed(2)} times ${
         ratio > 1 ? "slower" : "faster"}${than}`;
 }

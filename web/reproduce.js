@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower. `gate` is on
-// the PATH: the repository may be any that is measured with it.
+// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower. `gate`
+// is on the PATH: the repository may be any that is measured with it.
 
 import { apiUrl } from "./api.js";
 import { token } from "./token.js";
@@ -29,8 +29,8 @@ function fetchRun(uuid) {
 
 /** What accepts the new times of some cases of a run as their baselines. */
 export function accept(uuid, model, ids, dirty) {
-    return [fetchRun(uuid), ...ids.map((id) => ["gate", "baseline", "accept", id, "--device-model", model,
-        "--run", uuid.slice(0, 8), ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"]
+    return [fetchRun(uuid), ...ids.map((id) => ["gate", "baseline", "accept", id,
+        "--device-model", model, "--run", uuid.slice(0, 8), ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"]
         .map(quoted).join(" "))].join("\n");
 }
 

@@ -107,7 +107,8 @@ export function causeSections(causes, run, table) {
                 commitRange(alert)),
             h("p", { class: "quiet" }, alert.subject && `${
                 isOneCommit(alert) ? "" : "the last: "}“${alert.subject}”, `,
-                causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ", extent(cases), ". ",
+                causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ",
+                extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",
                 stateBadge(alert.state), alert.assignee && ` ${alert.assignee} works on it.`),
             table(cases, `before-${i}`), whatNextOnMain(run, alert, cases))),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_leaderboard.js: the lowest verified p50 of each provider, side by side.
+// view_leaderboard.js: the newest verified p50 of each provider, side by side.
 
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { durationCell, plural, share, shortCommit, versus } from "./format.js";
+import {
+    duration, durationCell, plural, providerName, share, shortCommit, versus,
+} from "./format.js";
 import { term } from "./glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
@@ -61,7 +63,7 @@ function standing(rows, provider) {
         : shared.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
     return {
         provider, cases: mine.length, shared: shared.length,
-        leads: shared.filter((r) => r.fastest.provider === provider).length,
+        leads: shared.filter((r) => isFirst(r, r.byProvider.get(provider))).length,
         mean: Math.exp(logs.reduce((a, b) => a + b, 0) / Math.max(1, logs.length)),
         than: paired.length > 0 ? "the best vendor" : "the fastest",
     };
@@ -75,7 +77,7 @@ function meter(value) {
 
 function standings(all) {
     return h("ul", { class: "standings" }, all.map((s) => h("li", {},
-        h("b", {}, s.provider),
+        h("b", {}, providerName(s.provider)),
         s.shared === 0 ? h("span", { class: "quiet" }, `alone in ${plural(s.cases, "case")}`) : [
             h("span", {}, `fastest in ${s.leads} of ${plural(s.shared, "case")}`,
                 s.cases > s.shared && `, alone in ${s.cases - s.shared}`),
@@ -84,7 +86,7 @@ function standings(all) {
         ])));
 }
 
-/** Ours and the fastest vendor are told by their pairs, the others by their lowest times. */
+/** Ours and the fastest vendor are told by their pairs, the others by their times. */
 function ratioOf(row, leader) {
     if (!row.peer_ratio) return over(leader, row.fastest);
     if (leader.role === "candidate") return row.peer_ratio;
@@ -110,10 +112,11 @@ function cell(row, provider) {
     const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
     return h("td", { class: `number ${first ? "first" : ""}` },
         h("a", {
-            class: "quantity-link", href: address(`run/${leader.run}`),
-            title: `Kernel ${leader.kernel}, commit ${shortCommit(leader.commit)} ` +
-                `${subjectText(leader)}${leader.branch ? ` on ${leader.branch}` : ""}: ` +
-                "open its run",
+            class: "quantity-link", href: address(`run/${leader.newest_run}`),
+            title: `Lowest so far: ${duration(leader.lowest_ns)}, kernel ${leader.kernel}, ` +
+                `commit ${shortCommit(leader.commit)} ` +
+                `${subjectText(leader)}${leader.branch ? ` on ${leader.branch}` : ""}. A click: ` +
+                "open the newest run",
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
             h("span", {}, standingOf(row, leader)),
@@ -144,11 +147,13 @@ export async function leaderboardView({ query, signal }) {
     const shown = await effective(branch, within, signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [leaders, cases] = await Promise.all([
+    const [lowest, cases] = await Promise.all([
         allLeaders(device, signal, scopeOf(shown),
-            "case,provider,role,kernel,commit,subject,author,branch,run,p50_ns"),
+            "case,provider,role,kernel,commit,subject,author,branch,p50_ns,newest_run," +
+                "newest_p50_ns"),
         allCases(device, signal, scopeOf(shown), "id,op,dtype,p50_ns,ceiling,peer,peer_ratio"),
     ]);
+    const leaders = lowest.map((l) => ({ ...l, lowest_ns: l.p50_ns, p50_ns: l.newest_p50_ns }));
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);
     const state = Object.fromEntries(["op", "dtype", "sort"].map((n) => [n, query.get(n) ?? ""]));
@@ -163,7 +168,8 @@ export async function leaderboardView({ query, signal }) {
             : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
                 ...longTable("Leaderboard", [
                     ["case", "Case", (row) => caseLink(row.id, device), "row"],
-                    ...providers.map((p) => ["leader", p, (row) => cell(row, p), "number"]),
+                    ...providers.map((p) =>
+                        ["leader", providerName(p), (row) => cell(row, p), "number"]),
                 ], sorted(some, state.sort, providers))]));
     }
 
@@ -182,10 +188,10 @@ export async function leaderboardView({ query, signal }) {
                 address("leaderboard", { device: model, branch })),
             shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
-                "The times are the lowest verified p50 of each provider under the newest " +
-                "contract of the case. “Slower” and “faster” compare ours with the vendor in " +
-                "pairs in the newest run, so they can disagree with the times. The percentage is " +
-                "the share of the ", term("ceiling", "ceiling"), ". A time is a link to its run."),
+                "The times are the newest verified p50 of each provider under the newest " +
+                "contract of the case; the lowest so far is in their tips. “Slower” and “faster” " +
+                "compare ours with the vendor in pairs in the newest run. The percentage is the " +
+                "share of the ", term("ceiling", "ceiling"), ". A time is a link to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
                 scopeChoice(branch, signal, (name) => {

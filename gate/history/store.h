@@ -136,9 +136,11 @@ struct store_leader {
     int64_t p50_ps;
     double p50_ns, tflops, gbps;
     const char *contract;
-    const char *role;   /* "candidate" or "provider" */
-    const char *branch; /* of the run */
-    bool dirty;         /* with changes that the commit does not have */
+    const char *role;       /* "candidate" or "provider" */
+    const char *branch;     /* of the run */
+    bool dirty;             /* with changes that the commit does not have */
+    const char *newest_run; /* that timed the series, and what it found */
+    double newest_p50_ns;
 };
 
 /* A position in the leaderboard; rows start after it. case_id NULL: the start. */

@@ -362,6 +362,8 @@ static bool leader_row(struct query *q, void *call)
         .dirty = column_int(q, 13) != 0,
         .subject = column_text(q, 14),
         .author = column_text(q, 15),
+        .newest_run = column_text(q, 16),
+        .newest_p50_ns = ns(q, 17),
     };
     return c->fn(c->context, &row);
 }

@@ -237,7 +237,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
      */
     [SQL_LEADERBOARD] =
         "SELECT c.name, d.model, s.provider, k.name, coalesce(v.commit_id, ''), r.uuid, l.time_ms,"
-        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty, r.subject, r.author "
+        " l.p50_ps, s.flops, s.bytes, s.contract, p.role, r.branch, r.dirty, r.subject, r.author,"
+        " m.uuid, n.p50_ps "
         "FROM test_case c CROSS JOIN track t ON t.case_id = c.id "
         "CROSS JOIN device d ON d.id = t.device_id "
         "CROSS JOIN series s ON s.track_id = t.id AND s.contract = t.point_contract "
@@ -247,6 +248,11 @@ const char *const store_sql[STORE_SQL_COUNT] = {
         "CROSS JOIN point p ON p.series_id = s.id AND p.time_ms = l.time_ms"
         " AND p.run_id = l.run_id AND p.arm = l.arm CROSS JOIN run r ON r.id = l.run_id "
         "CROSS JOIN kernel k ON k.id = p.kernel_id LEFT JOIN revision v ON v.id = r.revision_id "
+        "CROSS JOIN point n ON n.series_id = s.id AND (n.time_ms, n.run_id, n.arm) ="
+        "  (SELECT o.time_ms, o.run_id, o.arm FROM point o CROSS JOIN run q ON q.id = o.run_id"
+        "   WHERE o.series_id = s.id AND (?7 IS NULL OR q.branch = ?7)"
+        "   ORDER BY o.time_ms DESC, o.run_id DESC, o.p50_ps LIMIT 1) "
+        "CROSS JOIN run m ON m.id = n.run_id "
         "WHERE (?1 IS NULL OR d.model = ?1) AND c.name >= coalesce(?3, '')"
         " AND (?3 IS NULL OR (c.name, d.model, l.p50_ps, s.provider) > (?3, ?4, ?5, ?6)) "
         "ORDER BY c.name, d.model, l.p50_ps, s.provider LIMIT ?2",

@@ -25,7 +25,7 @@ struct report_style {
     bool colour;
     int width;           /* columns of the terminal; 0: no limit */
     size_t markdown_max; /* bytes of a summary; 0: REPORT_MARKDOWN_MAX */
-    const char *link;    /* of a summary: the dashboard's address; NULL or empty: there are no links */
+    const char *link; /* of a summary: the dashboard's address; NULL or empty: there are no links */
 };
 
 /* "text", "markdown", "json", "csv", "junit". False: no such format. */

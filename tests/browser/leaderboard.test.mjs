@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import { GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until } from "./harness.mjs";
 
 describe("leaderboard", { skip }, () => {
     const it = dashboard();
@@ -13,7 +13,7 @@ describe("leaderboard", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             assert.deepEqual(await page.locator("thead th").allInnerTexts(),
-                ["Case", "ours", "cublas", "cudnn", "torch"]);
+                ["Case", "ours", "cuBLAS", "cuDNN", "PyTorch"]);
             assert.equal(await page.locator("tbody tr").count(), 12);
             assert.equal(await page.locator("td.first").count(), 12);
             const leads = (await page.locator(".standings li").allInnerTexts())
@@ -78,6 +78,28 @@ describe("leaderboard", { skip }, () => {
         });
     });
 
+    test("times and words are of the newest run, the lowest time is in the tip", async () => {
+        const { leaders } = await (await fetch(
+            `${it.url}api/v1/leaderboard?device=${GPU}&main=1`)).json();
+        const ours = leaders.find((l) => l.provider === "ours" && l.case === REGRESSED);
+        assert.ok(ours.p50_ns < ours.newest_p50_ns * 0.97); // it became slower
+        const text = (ns) => `${(ns / 1000).toPrecision(4)}\u202fµs`;
+        await it.withPage({}, async (page) => {
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            const row = page.locator("tbody tr", { hasText: REGRESSED });
+            const link = row.locator("td").first().locator("a");
+            assert.equal(await link.innerText(),
+                text(ours.newest_p50_ns).replace("\u202f", ""));
+            assert.match(await link.getAttribute("title"),
+                new RegExp(`^Lowest so far: ${text(ours.p50_ns)}, kernel`));
+            const words = await row.locator("td .reached").allInnerTexts();
+            const times = (await row.locator("td .quantity").allInnerTexts()).map(parseFloat);
+            assert.match(words[0], /slower than cuDNN/);
+            assert.equal(times.indexOf(Math.min(...times)), words.findIndex((w) =>
+                /faster than ours/.test(w)));
+        });
+    });
+
     test("a time leads to its run", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
@@ -90,10 +112,12 @@ describe("leaderboard", { skip }, () => {
         const lowest = async (scope) => {
             const { leaders } = await (await fetch(
                 `${it.url}api/v1/leaderboard?device=${GPU}&${scope}`)).json();
-            return leaders.filter((l) => l.provider === "ours").map((l) => l.run).sort();
+            return leaders.filter((l) => l.provider === "ours")
+                .map((l) => `${l.newest_run} ${l.commit.slice(0, 9)}`).sort();
         };
         const shown = async (page) => (await page.locator("tbody tr td:nth-child(2) a")
-            .evaluateAll((links) => links.map((a) => a.hash.replace("#/run/", "")))).sort();
+            .evaluateAll((links) => links.map((a) => `${a.hash.replace("#/run/", "")} ${
+                /commit (\w{9})/.exec(a.title)[1]}`))).sort();
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             assert.deepEqual(await shown(page), await lowest("main=1"));

@@ -245,7 +245,8 @@ describe("run", { skip }, () => {
             const own = page.locator(".fault.own .next code").first();
             const redden = async (isRed) => {
                 let red = [];
-                await page.route(`**/api/v1/runs/${it.uuids.at(-1)}?format=brief`, async (route) => {
+                const asked = `**/api/v1/runs/${it.uuids.at(-1)}?format=brief`;
+                await page.route(asked, async (route) => {
                     const response = await route.fetch();
                     const json = await response.json();
                     const { id, verdict } = json.cases;

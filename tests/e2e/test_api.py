@@ -355,8 +355,10 @@ class Lists(History):
                 series = next(s for s in self.trend(case=leader["case"])["series"]
                               if s["provider"] == leader["provider"])["columns"]
                 self.assertIn(leader["branch"], branches)
-                self.assertEqual(leader["p50_ns"], min(
-                    t for t, b in zip(series["p50_ns"], series["branch"]) if b in branches))
+                times = [(t, r) for t, b, r in zip(series["p50_ns"], series["branch"],
+                                                   series["run"]) if b in branches]
+                self.assertEqual(leader["p50_ns"], min(times)[0])
+                self.assertEqual((leader["newest_p50_ns"], leader["newest_run"]), times[-1])
 
     def test_leaderboard(self):
         leaders = self.get(f"leaderboard?device={GPU}")["leaders"]
