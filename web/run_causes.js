@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_causes.js: the red cases of a run in groups: those of this change, and those that were red on
-// the main branch before it, by what they are red since.
+// run_causes.js: the red cases of a run in groups: those of this change, those that are as slow where
+// its branch began, and those with an alert of the main branch, by what they are red since.
 
 import { stateBadge } from "./alert_parts.js";
 import { get } from "./api.js";
@@ -27,7 +27,25 @@ function explains(alert, item, run) {
         item.ratio.value <= (1 + alert.change) * (1 + threshold));
 }
 
-/** { own: cases, before: [{ alert, cases }], isMeasured: was the main branch? }, of a red run. */
+/** Of these cases of a merge request what each adds to where its branch began, of those that are no
+ *  slower than there: ratios by id. A slowdown too small for an alert has none. */
+async function addedTo(cases, run, signal) {
+    const added = new Map();
+    if (run.git.branch === site().main_branch || !cases.some((c) => c.verdict === "regression"))
+        return added;
+    try {
+        const answer = await get("compare",
+            { a: "merge-base", b: run.uuid, device: run.device.model }, signal);
+        for (const { id, judged, paired, ratio_control: control } of answer.cases)
+            if (["same", "faster"].includes(judged)) added.set(id, paired ?? control);
+    } catch (error) {
+        if (error.status !== 404) throw error;
+    }
+    return added;
+}
+
+/** { own: cases, same: [{ item, added }], before: [{ alert, cases }], isMeasured: was the main
+ *  branch? }, of a red run. */
 export async function causesOf(run, signal) {
     const red = run.cases.filter(isRed);
     if (red.length === 0) return null;
@@ -45,17 +63,28 @@ export async function causesOf(run, signal) {
         else if (before.has(alert.group)) before.get(alert.group).cases.push(item);
         else before.set(alert.group, { alert, cases: [item] });
     }
-    return { own, before: [...before.values()], isMeasured: runs.length > 0 };
+    const isMeasured = runs.length > 0;
+    const added = isMeasured ? await addedTo(own, run, signal) : new Map();
+    const isSame = (item) => item.verdict === "regression" && item.ratio && added.has(item.id);
+    return {
+        own: own.filter((item) => !isSame(item)), isMeasured, before: [...before.values()],
+        same: own.filter(isSame).map((item) => ({ item, added: added.get(item.id) })),
+    };
+}
+
+/** "+3.05 % to +5.20 %" */
+function spanText(ratios) {
+    const all = [...new Set(ratios.toSorted((a, b) => a - b).map(change))];
+    return all.length > 1 ? `${all[0]} to ${all.at(-1)}` : all[0];
 }
 
 /** "2 cases, +3.05 % to +5.20 %" */
 function extent(cases) {
-    const all = cases.map((c) => c.ratio?.value).filter(Boolean).sort((a, b) => a - b);
+    const all = cases.map((c) => c.ratio?.value).filter(Boolean);
     const wrong = cases.filter((c) => c.verdict === "wrong").length;
     return [plural(cases.length, wrong === cases.length ? "wrong case" : "case"),
         wrong > 0 && wrong < cases.length && `${wrong} wrong`,
-        all.length > 0 && (all.length === 1 ? change(all[0])
-            : `${change(all[0])} to ${change(all.at(-1))}`)].filter(Boolean).join(", ");
+        all.length > 0 && spanText(all)].filter(Boolean).join(", ");
 }
 
 /** What to do about the cases of this change. */
@@ -89,9 +118,22 @@ function whatNextOnMain(run, alert, cases) {
             "The page of its alert has the command that accepts the new time."));
 }
 
+/** Those that were as slow where the branch began, though no alert says so. */
+function sameSection(same, run, table) {
+    const main = site().main_branch;
+    const there = spanText(same.map(({ item, added }) => item.ratio.value / added));
+    const href = address("compare", { a: "merge-base", b: run.uuid, device: run.device.model });
+    return h("section", { class: "fault earlier same" },
+        h("h2", {}, `Already on ${main}: ${plural(same.length, "case")} (${there} there, this ` +
+            `change adds ${spanText(same.map(({ added }) => added))})`),
+        h("p", { class: "quiet" }, "No alert is of it. ",
+            h("a", { href }, `Compare with ${main} where this branch began`)),
+        table(same.map(({ item }) => item), "same"));
+}
+
 /** The groups of causesOf(); `table(cases, name)` shows cases. */
 export function causeSections(causes, run, table) {
-    const { own, before, isMeasured } = causes;
+    const { own, same, before, isMeasured } = causes;
     const main = site().main_branch;
     const isMain = run.git.branch === main;
     const title = isMain ? "New in this run" : "Caused by this change";
@@ -102,6 +144,7 @@ export function causeSections(causes, run, table) {
             !isMeasured && h("p", { class: "quiet" }, `There is no run of ${main} on this device, `,
                 `so the page cannot tell whether ${main} is slower or wrong too.`),
             own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
+        same.length > 0 && sameSection(same, run, table),
         before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
             h("h2", {}, `Already red on ${main} since `,
                 commitRange(alert)),

@@ -229,7 +229,20 @@ describe("run", { skip }, () => {
                 for (const alert of answer.alerts) if (alert.id === id) alert.change = 0.02;
                 await route.fulfill({ response, json: answer });
             });
+            // Main was as slow where the branch began, whatever the alert says.
             await it.open(page, `#/run/${it.uuids.at(-1)}`);
+            const same = page.locator(".fault.same");
+            assert.match(await same.locator("h2").innerText(), new RegExp("^Already on main: " +
+                "1 case \\(\\+[56]\\.\\d\\d.% there, this change adds [+−]?[01]\\.\\d\\d.%\\)$"));
+            assert.deepEqual(await same.locator("tr.item .case").allInnerTexts(), [REGRESSED]);
+            await page.route("**/api/v1/compare?*", async (route) => {
+                const response = await route.fetch();
+                const json = await response.json();
+                for (const one of json.cases) one.judged = "slower";
+                await route.fulfill({ response, json });
+            });
+            await page.reload();
+            await settled(page);
             assert.equal(await page.locator(".fault.earlier").count(), 0);
             const own = page.locator(".fault.own");
             assert.match(await own.locator("h2").innerText(), /2 cases, 1 wrong, \+6/);
