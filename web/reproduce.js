@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower. `gate`
-// is on the PATH: the repository may be any that is measured with it.
+// reproduce.js: the commands that repeat a run or cases of it, and that accept what is slower.
+// `gate` is on the PATH: the repository may be any that is measured with it.
 
 import { apiUrl } from "./api.js";
 import { token } from "./token.js";

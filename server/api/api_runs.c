@@ -131,8 +131,8 @@ static void put_parsed(struct runs_wanted *w, const char *text, size_t len)
     else if (w->format == REPORT_JSON)
         document_write(&document, out);
     else
-        report_write(&document, w->format,
-                     &(struct report_style){.link = w->call->public_url}, out);
+        report_write(&document, w->format, &(struct report_style){.link = w->call->public_url},
+                     out);
     document_release(&document);
 }
 
