@@ -157,11 +157,17 @@ function stamp(ctx, d, x, y, colour, fill) {
     ctx.restore();
 }
 
-function write(u, colours, text, x, y, { colour = colours.quiet, align = "left" } = {}) {
+/** `over`: what lies below the words is wiped out. */
+function write(u, colours, text, x, y, { colour = colours.quiet, align = "left", over } = {}) {
     const { ctx } = u;
     ctx.font = `${11 * devicePixelRatio}px ${colours.font}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = align;
+    if (over) {
+        const half = 8 * devicePixelRatio;
+        ctx.fillStyle = colours.paper;
+        ctx.fillRect(x - half / 2, y - half, ctx.measureText(text).width + half, 2 * half);
+    }
     ctx.fillStyle = colour;
     ctx.fillText(text, x, y);
 }
@@ -241,7 +247,7 @@ function paintBeyond(u, spec, colours) {
             `${spec.unit === "ns" ? duration(value) : `${number(value, 3)}×`}`,
         bbox.left + 8 * devicePixelRatio,
         arrow === "↑" ? bbox.top + down : bbox.top + bbox.height - down,
-        { colour: colourOf(colours, spec.lanes[si]) });
+        { colour: colourOf(colours, spec.lanes[si]), over: true });
     }
 }
 

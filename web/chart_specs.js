@@ -183,7 +183,7 @@ export function timesSpec(model, { state, threshold, colours }) {
         const times = split ? Array.from(all, (v, i) => (isMain[i] ? v : undefined)) : all;
         if (split && isCandidate(lane) && isMain.includes(false))
             spec.add(Array.from(all, (v, i) => (isMain[i] === false ? v : null)), {
-                label: "other branches", term: "other_branches", dash: [2, 4],
+                label: "other branches", term: "other_branches", class: "dots",
                 stroke: () => colourOf(colours, lane),
                 paths: () => null, points: { show: true, size: 7, width: 1.3,
                     fill: () => colours.paper },

@@ -72,8 +72,7 @@ function summary({ rows, tell = changeText }) {
     return h("ul", { class: "compare-summary" },
         Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
             h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
-        mean !== null && h("li", {}, h("b", {}, tell(mean)), " ",
-            term("geomean", "mean change")));
+        mean !== null && h("li", {}, term("geomean", "mean"), ": ", h("b", {}, tell(mean))));
 }
 
 /** A change that percent can tell, else how many times. */

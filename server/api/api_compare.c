@@ -241,6 +241,7 @@ static bool find_side(struct call *c, const char *device, struct compare_side *s
                       const struct compare_side *other, enum gate_status *status)
 {
     bool is_base = compare_is_base(s->text);
+    const char *asked = s->text;
     *status = is_base ? look_up_base(c, device, s, other) : look_up(c, device, s);
     if (*status != GATE_USAGE)
         return *status == GATE_OK;
@@ -251,9 +252,10 @@ static bool find_side(struct call *c, const char *device, struct compare_side *s
     else
         reply_problem(
             c->reply, 404,
-            "The parameter '%s' must name one run: by a branch, 7 or more digits of a commit, a "
-            "uuid or 4 or more characters of its start, or 'parent' or 'merge-base' of the other.",
-            s->name);
+            "No run, or more than one, is called '%s': name it by a branch, 7 or more digits of a "
+            "commit, a uuid or 4 or more characters of its start, or 'parent' or 'merge-base' of "
+            "the other.",
+            is_name(asked, "_-./+", 100) ? asked : "...");
     return false;
 }
 

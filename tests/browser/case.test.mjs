@@ -161,6 +161,9 @@ describe("case", { skip }, () => {
         await it.withPage({}, async (page) => {
             await openCase(page);
             assert.match(await page.locator(".legend").innerText(), /other branches/);
+            const { width, height } = await page.locator(".legend tr", {
+                hasText: "other branches" }).locator(".u-marker").boundingBox();
+            assert.equal(width, height); // a hollow dot, as in the chart
             await page.selectOption("select[name=branch]", "tune-tiles");
             await until(page, () => location.hash.includes("branch=tune-tiles"));
             await settled(page);

@@ -347,6 +347,9 @@ class Lists(History):
                              (f"compare?a={uuid}&b=abc", 404), (f"compare?a={uuid}&b=%2e%2e", 404),
                              (f"compare?a={uuid}&b={host['commit']}&device={GPU}", 404)):
             self.assert_problem(self.server.get("/api/v1/" + path), status)
+        for name, told in (("no/such-1.2", "no/such-1.2"), ("%C3%A9" * 90, "...")):
+            answer = self.server.get(f"/api/v1/compare?a={uuid}&b={name}")
+            self.assertIn(f" is called '{told}': name it by ", json.loads(answer.bytes)["detail"])
 
     def test_leaders_of_branches(self):
         for query, branches in (("main=1", ("main",)), ("branch=tune-tiles", ("tune-tiles",)),
