@@ -29,9 +29,10 @@ function fetchRun(uuid) {
 
 /** What accepts the new times of some cases of a run as their baselines. */
 export function accept(uuid, model, ids, dirty) {
-    return [fetchRun(uuid), ...ids.map((id) => ["gate", "baseline", "accept", id,
-        "--device-model", model, "--run", uuid.slice(0, 8), ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"]
-        .map(quoted).join(" "))].join("\n");
+    const options = ["--device-model", model, "--run", uuid.slice(0, 8),
+        ...(dirty ? ["--allow-dirty"] : []), "--reason", "WHY"];
+    return [fetchRun(uuid), ...ids.map((id) =>
+        ["gate", "baseline", "accept", id, ...options].map(quoted).join(" "))].join("\n");
 }
 
 /** The --filter of each command that measures these cases; none: the whole suite. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_causes.js: the red cases of a run in groups: those of this change, those that are as slow where
-// its branch began, and those with an alert of the main branch, by what they are red since.
+// run_causes.js: the red cases of a run in groups: those of this change, those that are as slow
+// where its branch began, and those with an alert of the main branch, by what they are red since.
 
 import { stateBadge } from "./alert_parts.js";
 import { get } from "./api.js";
@@ -149,7 +149,7 @@ export function causeSections(causes, run, table) {
             h("h2", {}, `Already red on ${main} since `,
                 commitRange(alert)),
             h("p", { class: "quiet" }, alert.subject && `${
-                isOneCommit(alert) ? "" : "the last: "}“${alert.subject}”, `,
+                isOneCommit(alert) ? "" : "The last: "}“${alert.subject}”, `,
                 causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ",
                 extent(cases), ". ",
                 h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), " ",

@@ -176,7 +176,8 @@ describe("compare", { skip }, () => {
     test("devices and providers are not judged, and ours is told from pairs", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/compare?what=devices&a=${HOST}&b=${GPU}`);
-            assert.match(await page.locator(".compare-summary").innerText(), /mean: 31\d times faster$/);
+            assert.match(await page.locator(".compare-summary").innerText(),
+                /mean: 31\d times faster$/);
             await it.open(page, `#/compare?what=devices&a=${GPU}&b=${HOST}`);
             assert.equal(await page.locator("tbody tr").count(), 12);
             assert.match(await page.locator("tbody tr").first().innerText(), /times slower/);
