@@ -17,6 +17,10 @@ static const struct replays several = {4, 12}, some = {2, 12}, few = {1, 4}, one
 #define REPLAYS_NS 1e6
 #define LOOKS_MAX 64
 
+/* Threads of a host's kernel wait for work before they sleep, and are slow to wake. Before a fresh
+ * replay more is written, which may send them to sleep: they shall sleep before any replay. */
+#define HOST_REST_NS 200e3
+
 /* A copy of the candidate, or that of the baseline beside it. */
 struct idle_side {
     struct session *session;
@@ -42,6 +46,18 @@ static enum gate_status start_side(struct idle_side *x, struct gate_error *err)
 
 /* ---- replays ---- */
 
+static bool is_host(const struct session *s)
+{
+    return device_info(s->device)->kg.kind == KG_DEVICE_HOST;
+}
+
+static void rest(const struct session *s)
+{
+    double start = clock_ns();
+    while (is_host(s) && clock_ns() - start < HOST_REST_NS)
+        continue;
+}
+
 static enum gate_status replay(const struct idle_side *x, struct device_replay *recording,
                                double *ns, struct gate_error *err)
 {
@@ -62,7 +78,10 @@ static enum gate_status replay_once(const struct idle_side *x, unsigned rotation
 {
     struct device_replay *recording = x->own ? x->own : series_of(x)->replay[x->copy];
     enum gate_status status = session_load(x->session, rotation, fresh, err);
-    return status ? status : replay(x, recording, ns, err);
+    if (status)
+        return status;
+    rest(x->session);
+    return replay(x, recording, ns, err);
 }
 
 /* The least of these replays. Nobody is fresh and fast who is not right. */
@@ -87,21 +106,17 @@ static enum gate_status replay_often(const struct audit *a, const struct idle_si
 
 /* ---- looks ---- */
 
-static bool is_host(const struct audit *a)
-{
-    return device_info(a->session->device)->kg.kind == KG_DEVICE_HOST;
-}
-
 /* Against the samples themselves, without the baseline: who is not suspicious by that is not idle.
  * A device has nobody else on it, so that few replays do. */
 static enum gate_status look_at_samples(const struct audit *a, const struct idle_side *x,
                                         bool *suspicious, struct gate_error *err)
 {
-    const struct idle_rule rule = idle_rule(is_host(a), session_is_paired(a->session));
+    const struct idle_rule rule = idle_rule(is_host(a->session), session_is_paired(a->session));
     struct idle_check look = {.timed = series_of(x)->timed_ns[x->copy] * a->session->n_sets};
-    enum gate_status status = replay_often(a, x, true, is_host(a) ? some : one, &look.fresh, err);
+    enum gate_status status =
+        replay_often(a, x, true, is_host(a->session) ? some : one, &look.fresh, err);
     if (!status)
-        status = replay_often(a, x, false, is_host(a) ? some : few, &look.stale, err);
+        status = replay_often(a, x, false, is_host(a->session) ? some : few, &look.stale, err);
     *suspicious = idle_ask(&look, &rule) != IDLE_NO;
     return status;
 }
@@ -152,7 +167,7 @@ static enum gate_status try_sides(const struct audit *a, const struct idle_side 
                                   const struct idle_side *baseline, struct gate_error *err)
 {
     struct idle_check own = {0}, other = {0};
-    const struct idle_rule rule = idle_rule(is_host(a), baseline != NULL);
+    const struct idle_rule rule = idle_rule(is_host(a->session), baseline != NULL);
     int score = IDLE_SCORE_START;
     for (unsigned n = 0; n < LOOKS_MAX && 0 < score && score < IDLE_SCORE_SURE; n++) {
         enum gate_status status = look_at_side(a, candidate, &own, err);

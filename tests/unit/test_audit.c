@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/worker/audit.h"
 #include "gate/worker/audit_fresh.h"
@@ -15,6 +16,9 @@
 #include "tests/unit/unit.h"
 
 enum { M = 8, SETS_MAX = 64, ROUNDS = 4, LATE = 20 };
+
+/* Threads wait for so long, and waking them takes as long as to compute that many elements. */
+enum { WAITS_NS = 100000, WAKES = 200 };
 
 /* What the kernel under test does from its `from`-th launch on. */
 enum deed {
@@ -32,6 +36,7 @@ enum deed {
     SINGLES,
     PAST_END,
     INPUT,
+    SLEEPS,
 };
 
 static struct {
@@ -42,6 +47,7 @@ static struct {
     const void *known[SETS_MAX];
     float result[SETS_MAX][M], last[M];
     unsigned n_known, stale[SETS_MAX];
+    double worked_ns;
 } kernel;
 
 /* y = A x with A[M,1] and x[1]. */
@@ -99,6 +105,15 @@ static void less_if_stale(const struct kg_args *args, int rows, unsigned after)
         kernel.n_known++;
 }
 
+/* Threads that wait for a while, and then sleep. */
+static void compute_awake(const struct kg_args *args)
+{
+    if (clock_ns() - kernel.worked_ns > WAITS_NS)
+        kernel.computed += WAKES;
+    compute(args);
+    kernel.worked_ns = clock_ns();
+}
+
 static void misbehave(const struct kg_args *args)
 {
     float *y = args->out[0].data;
@@ -137,6 +152,9 @@ static void misbehave(const struct kg_args *args)
         break;
     case PREVIOUS:
         memcpy(y, kernel.last, sizeof kernel.last);
+        break;
+    case SLEEPS:
+        compute_awake(args);
         break;
     case OTHER_BITS:
         compute(args);
@@ -187,6 +205,15 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     return status;
 }
 
+static enum gate_status fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
+                                   struct gate_error *err)
+{
+    double start = clock_ns();
+    while (kernel.deed == SLEEPS && clock_ns() - start < 1.5 * WAITS_NS)
+        continue;
+    return real->fill_bytes(d, to, byte, bytes, err);
+}
+
 static int open_device(void **state)
 {
     static struct device_backend backend;
@@ -196,6 +223,7 @@ static int open_device(void **state)
     real = d->backend;
     backend = *real;
     backend.replay_run = replay;
+    backend.fill_bytes = fill_bytes;
     d->backend = &backend;
     d->info.kg.l2_bytes = 200; /* three times as much is some sets of this problem */
     memset(&kernel, 0, sizeof kernel);
@@ -305,6 +333,14 @@ TEST_WITHIN(every_output_of_a_non_deterministic_one_is_looked_at, open_device, c
     struct trial t = {.k.flags = KG_KERNEL_NONDETERMINISTIC};
     assert_int_equal(audit(&t, state), GATE_OK);
     assert_true(t.looks > 2 * VERIFY_SEEDS);
+}
+
+TEST_WITHIN(one_whose_threads_sleep_while_its_outputs_are_poisoned_passes, open_device,
+            close_device)
+{
+    struct trial t = {.device = NULL};
+    kernel.deed = SLEEPS;
+    assert_int_equal(audit(&t, state), GATE_OK);
 }
 
 TEST_WITHIN(one_that_changes_its_ways_is_wrong, open_device, close_device)
