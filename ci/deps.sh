@@ -64,6 +64,7 @@ test)
         need_command node nodejs
         need_command npm npm
         need_command chromium-headless-shell chromium-headless-shell
+        need_command curl curl # of the commands that a page shows
     fi
     ;;
 fuzz)

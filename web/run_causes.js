@@ -74,7 +74,7 @@ export async function causesOf(run, signal) {
 
 /** "+3.05 % to +5.20 %" */
 function spanText(ratios) {
-    const all = [...new Set(ratios.toSorted((a, b) => a - b).map(change))];
+    const all = [...new Set([...ratios].sort((a, b) => a - b).map(change))];
     return all.length > 1 ? `${all[0]} to ${all.at(-1)}` : all[0];
 }
 

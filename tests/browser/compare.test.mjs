@@ -27,7 +27,7 @@ describe("compare", { skip }, () => {
                 .evaluateAll((rows) => rows.map((r) => r.cells[3].innerText));
             const sizes = same.map((text) => parseFloat(text.replace("−", "-")));
             assert.ok(sizes.some((v) => v < 0) && sizes.some((v) => v > 0), same);
-            assert.deepEqual(sizes, sizes.toSorted((x, y) => y - x));
+            assert.deepEqual(sizes, [...sizes].sort((x, y) => y - x));
             assert.match(await page.locator(".compare-summary").innerText(),
                 /\d\s+slower[\s\S]*\d\s+faster[\s\S]*\d\s+about the same\s+mean: [+−]?\d/);
             assert.equal(await page.locator(".compare-side").count(), 2);
