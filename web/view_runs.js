@@ -10,17 +10,23 @@ import { ORDER, badge, counts, word } from "./verdict.js";
 
 const BRANCHES = 1000; // the most that the server tells at once
 
+/** What the cell of the device may have no room for. */
+const deviceText = (run) =>
+    [run.device_name, machineName(run), `suite ${run.suite}`].filter(Boolean).join(", ");
+
 const COLUMNS = [
     ["verdict", "Verdict", (run) => badge(run.verdict, "short"), "symbol"],
     ["measured", "Measured", (run) => h("th", { scope: "row", class: "when" },
         h("a", { href: address(`run/${run.uuid}`) }, time(run.time_ms)),
         h("span", { class: "aside" }, ago(run.time_ms)),
         h("span", { class: "note narrow-only" }, subjectText(run)))],
-    ["device", "Device", (run) => [run.device_name, h("span", { class: "aside minor" },
-        h("span", { class: "narrow-out" }, machineName(run) && `${machineName(run)}, `),
-        `suite ${run.suite}`)], "words"],
+    ["device", "Device", (run) => h("td", { class: "words", title: deviceText(run) },
+        run.device_name, h("span", { class: "aside minor" },
+            h("span", { class: "narrow-out" }, machineName(run) && `${machineName(run)}, `),
+            `suite ${run.suite}`))],
     ["verdict", "Cases", (run) => counts(run.verdicts, true), "minor"],
-    ["commit", "Commit", (run) => [commitText(run), h("span", { class: "aside" }, run.branch ?? ""),
+    ["commit", "Commit", (run) => [commitText(run),
+        h("span", { class: "aside", title: run.branch }, run.branch ?? ""),
         h("span", { class: "narrow-only" }, counts(run.verdicts, true))]],
     ["subject", "Subject", (run) => h("td", { class: "minor subject", title: subjectText(run) },
         subjectText(run)), "minor"],
@@ -89,7 +95,7 @@ export async function runsView({ query, signal }) {
             unclear.map(([what, names]) => whichOne(what, names, filter)),
             runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
                 "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
-            runs.length > 0 && tableOf("Runs", COLUMNS, runs),
+            runs.length > 0 && h("div", { class: "runs" }, tableOf("Runs", COLUMNS, runs)),
             h("nav", { class: "pages", "aria-label": "Pages" },
                 after && h("a", { href: address("runs", filter) }, "Newest"),
                 next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),

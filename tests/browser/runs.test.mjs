@@ -38,6 +38,33 @@ describe("runs", { skip }, () => {
         });
     });
 
+    test("a run is one line, and all of its columns are in the page", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/runs?**", async (route) => {
+                const answer = await (await route.fetch()).json();
+                answer.runs.forEach((run, i) => Object.assign(run, i % 2 === 0 ? {} : {
+                    device_name: "NVIDIA RTX 6000 Ada Generation", dirty: true,
+                    branch: "a-branch-with-a-name-of-many-words", subject: "long ".repeat(40),
+                }));
+                await route.fulfill({ json: answer });
+            });
+            for (const width of [1280, 1024]) {
+                await page.setViewportSize({ width, height: 800 });
+                await it.open(page, "#/runs");
+                assert.ok(await page.locator(".box").evaluate((box) =>
+                    box.scrollWidth <= box.clientWidth), `${width} px`);
+                const heights = await rows(page).evaluateAll((all) =>
+                    all.map((row) => row.getBoundingClientRect().height));
+                assert.deepEqual(heights.filter((v) => v !== heights[0] || v > 40), []);
+                const subject = await page.locator("td.subject").first().boundingBox();
+                const least = 90 + (width - 1024) / 2;
+                assert.ok(subject.width > least, `${width} px: ${subject.width} of the subject`);
+                assert.match(await page.locator("td.words").first().getAttribute("title"),
+                    /runner.*, suite \S+$/);
+            }
+        });
+    });
+
     test("of several names one is chosen, and a whole name is that one", async () => {
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/branches?*limit=1000*", (route) => route.fulfill({ json: {
