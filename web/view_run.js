@@ -24,7 +24,8 @@ import { badge, counts, rank, word } from "./verdict.js";
 /** The columns of the cases; caseRows() makes their cells. */
 const HEADS = [
     ["verdict", "Verdict", null, "symbol"], ["case", "Case", null, "name"],
-    ["process", "Evidence", null, "minor broad"], ["p50", "p50", null, "number minor middling"],
+    ["process", "Evidence", null, "minor broad of-evidence"],
+    ["p50", "p50", null, "number minor middling"],
     ["baseline", "Baseline", null, "number minor narrow-out middling"],
     ["change", "Change", null, "number broad"],
     ["mde", "MDE", null, "number minor narrow-out slim"],
@@ -158,7 +159,7 @@ function caseRows(item, run, opened, toggled) {
                 UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason),
                 UNTOLD.concat("regression").includes(item.warning) && h("span", { class: "note" },
                     badge(item.warning), ` against ${againstText(run.policy.warn_against)}`)),
-            h("td", { class: "minor glyph" }, evidenceDots(item, threshold)),
+            h("td", { class: "minor glyph of-evidence" }, evidenceDots(item, threshold)),
             minor(item.p50_ns ? durationCell(item.p50_ns)
                 : h("span", { class: "none" }, "not timed")),
             h("td", { class: "number minor narrow-out" }, durationCell(item.baseline_p50_ns)),

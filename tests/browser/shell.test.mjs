@@ -203,16 +203,20 @@ describe("shell", { skip }, () => {
         });
     });
 
-    test("the wall's last column is on the paper", async () => {
+    test("the last column of each table is on the paper", async () => {
         await it.withPage({ viewport: { width: 700, height: 990 } }, async (page) => {
             await page.emulateMedia({ media: "print" });
-            for (const hash of ["#/", `#/?device=${GPU}`]) {
+            const run = `#/run/${it.uuids.at(-2)}`;
+            for (const hash of ["#/", `#/?device=${GPU}`, "#/runs", run,
+                `${run}?case=${encodeURIComponent(REGRESSED)}`, `#/leaderboard?device=${GPU}`]) {
                 await page.goto("about:blank");
                 await it.open(page, hash);
                 for (const font of ["its own", "a wide one"]) {
-                    const { right } = await page.locator("table").first().evaluate((e) =>
-                        e.getBoundingClientRect().toJSON());
-                    assert.ok(right <= 700, `${hash}, ${font}: ${right}`);
+                    if (font === "a wide one" && hash.includes("case=")) continue; // of twelve
+                    const rights = await page.locator("table:visible").evaluateAll((all) =>
+                        all.map((e) => e.getBoundingClientRect().right));
+                    assert.ok(rights.length > 0, hash);
+                    assert.deepEqual(rights.filter((v) => v > 700), [], `${hash}, ${font}`);
                     await widen(page);
                 }
             }
