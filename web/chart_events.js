@@ -4,7 +4,9 @@
 
 import { address, h, s } from "./dom.js";
 import { change, duration, epochText, plural, time } from "./format.js";
-import { commitName, runLink, subjectText } from "./parts.js";
+import {
+    causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
+} from "./parts.js";
 import { here, note, parameter } from "./places.js";
 import { SHAPES } from "./verdict.js";
 
@@ -47,6 +49,14 @@ export function eventsOf(trend) {
         .sort((a, b) => a.time_ms - b.time_ms);
 }
 
+/** The commits of an event. A step may be of any of its range, so that nobody is named for it; the
+ *  range in which a level returned, which is no alert, is not known. */
+function commitsOf(event) {
+    if (event.alert === 0) return [", commit ", commitName(event), " or one before it"];
+    if (isOneCommit(event)) return [", commit ", commitName(event), " ", subjectText(event)];
+    return [", commits ", commitRange(event), event.subject && [", ", causeSubject(event)]];
+}
+
 /** The list beside a chart; `point(event)` shows one in the chart, where there is one. */
 export function eventList(events, point = null) {
     const newest = [...events].reverse();
@@ -60,9 +70,9 @@ export function eventList(events, point = null) {
             title: "Show in the chart",
         }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
-            event.commit && [", commit ", commitName(event), " ", subjectText(event)],
+            event.commit && commitsOf(event),
             event.kind === "wrong" && [", run ", runLink(event.run)],
-            event.alert && [", ", h("a", { href: address(`alerts/${event.alert}`) },
+            event.alert > 0 && [", ", h("a", { href: address(`alerts/${event.alert}`) },
                 `alert ${event.alert}`)]));
     }
 

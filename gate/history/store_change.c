@@ -25,6 +25,10 @@ static bool change_row(struct query *q, void *call)
         .branch = column_text(q, 7),
         .subject = column_text(q, 8),
         .author = column_text(q, 9),
+        .parent = column_text(q, 10),
+        .before_commit = column_text(q, 11),
+        .before_subject = column_text(q, 12),
+        .before_author = column_text(q, 13),
     };
     return c->fn(c->context, &row);
 }

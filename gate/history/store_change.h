@@ -11,7 +11,9 @@ struct store_change {
     int64_t id; /* of its alert; 0: it is where the level of one returned */
     int64_t time_ms;
     const char *run_uuid;
-    const char *commit, *subject, *author;
+    const char *commit, *subject, *author, *parent;
+    /* Of the last run before it; "" where an alert has none, and where a level returned. */
+    const char *before_commit, *before_subject, *before_author;
     double before_ns, after_ns;
     double change; /* after over before, less 1 */
     const char *kind;

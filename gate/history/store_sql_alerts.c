@@ -104,20 +104,24 @@ const char *const store_sql_alerts[STORE_SQL_COUNT] = {
         "  AND (m.at IS NULL OR y.revision_id IS m.before)"
         "  AND x.state IN ('new', 'acknowledged')) "
         "FROM moved m",
-    /* ?1: track; the starts of alerts, and the ends of those whose level returned */
+    /* ?1: track; the starts of alerts, and the ends of those whose level returned, of which the
+       last run before them is not stored */
     [SQL_CHANGE_POINTS] =
         "WITH change AS ("
-        "SELECT id, time_ms AS ms, run_id AS at, before_value AS old, after_value AS new, change "
+        "SELECT id, time_ms AS ms, run_id AS at, before_value AS old, after_value AS new, change,"
+        " before_run_id AS before "
         "FROM alert WHERE track_id = ?1 AND kind IN ('regression', 'improvement')"
         " AND NOT (state = 'fixed' AND who = '" ALERT_SERVER "' AND end_run_id IS NULL) "
         "UNION ALL SELECT 0, r.time_ms, r.id, a.after_value, a.before_value, 1 / (1 + a.change) - "
-        "1 "
+        "1, NULL "
         "FROM alert a CROSS JOIN run r ON r.id = a.end_run_id "
         "WHERE a.track_id = ?1 AND a.kind IN ('regression', 'improvement')) "
         "SELECT c.id, c.ms, r.uuid, coalesce(v.commit_id, ''), c.old, c.new, c.change, r.branch,"
-        " r.subject, r.author "
+        " r.subject, r.author, coalesce(v.parent, ''), coalesce(w.commit_id, ''),"
+        " coalesce(b.subject, ''), coalesce(b.author, '') "
         "FROM change c CROSS JOIN run r ON r.id = c.at LEFT JOIN revision v ON v.id = "
-        "r.revision_id "
+        "r.revision_id LEFT JOIN run b ON b.id = c.before "
+        "LEFT JOIN revision w ON w.id = b.revision_id "
         "ORDER BY c.ms, c.id",
     /* ?1: track, ?2: limit */
     [SQL_WRONG_RESULTS] =

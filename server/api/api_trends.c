@@ -100,6 +100,10 @@ static bool change_row(void *context, const struct store_change *row)
     emit_known_string(e, "commit", row->commit);
     emit_known_string(e, "subject", row->subject);
     emit_known_string(e, "author", row->author);
+    emit_known_string(e, "parent", row->parent);
+    emit_known_string(e, "before_commit", row->before_commit);
+    emit_known_string(e, "before_subject", row->before_subject);
+    emit_known_string(e, "before_author", row->before_author);
     emit_known_real(e, "before_ns", row->before_ns);
     emit_known_real(e, "after_ns", row->after_ns);
     emit_real_member(e, "change", row->change);

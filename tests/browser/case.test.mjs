@@ -352,6 +352,31 @@ describe("case", { skip }, () => {
         });
     });
 
+    test("a step names its range of commits, and its author only where it has one", async () => {
+        await it.withPage({}, async (page) => {
+            const last = { commit: "b".repeat(40), subject: "the tiles", author: "Ana Bel",
+                parent: "a".repeat(40), before_commit: "a".repeat(40), before_subject: "a start",
+                before_author: "Bo Cole" };
+            const said = async (changes) => {
+                await page.route("**/api/v1/trends?**", async (route) => {
+                    const response = await route.fetch();
+                    const trend = await response.json();
+                    const [step] = trend.change_points.filter((p) => p.kind === "regression");
+                    trend.change_points = [{ ...step, ...last, ...changes }];
+                    await route.fulfill({ response, json: trend });
+                }, { times: 1 });
+                await page.goto("about:blank");
+                await openCase(page);
+                return page.locator(".event-list li", { hasText: "slower:" }).innerText();
+            };
+            assert.match(await said({}), /, commit b{9} the tiles, Ana Bel, alert \d+$/);
+            assert.match(await said({ parent: "c".repeat(40) }),
+                /, commits a{9}\.\.b{9}, the last: the tiles, alert \d+$/);
+            assert.match(await said({ id: 0, before_commit: null }),
+                /, commit b{9} or one before it$/);
+        });
+    });
+
     test("a case that was never timed says so, and why", async () => {
         await it.withPage({}, async (page) => {
             const columns = { time_ms: [1750000000000], p50_ns: [1000] };

@@ -145,9 +145,11 @@ class Found(Case):
     def test_trends_and_cases_name_them(self):
         alert = self.alerts(f"?case={STEP}")["alerts"][0]
         trend = self.server.json(f"/api/v1/trends?case={STEP}&device={GPU}")
-        self.assertEqual([{k: point[k] for k in ("id", "time_ms", "run", "commit", "kind")}
-                          for point in trend["change_points"]],
-                         [{k: alert[k] for k in ("id", "time_ms", "run", "commit", "kind")}])
+        same = ("id", "time_ms", "run", "commit", "kind", "parent", "before_commit",
+                "before_subject", "before_author")
+        self.assertEqual([{k: point[k] for k in same} for point in trend["change_points"]],
+                         [{k: alert[k] for k in same}])
+        self.assertIsNotNone(alert["before_commit"])
         cases = {c["id"]: c["alert"] for c in self.server.json("/api/v1/cases")["cases"]}
         self.assertEqual(cases[STEP], alert["id"])
         self.assertIsNone(cases[FLAT])
@@ -155,6 +157,7 @@ class Found(Case):
         back = self.server.json(
             f"/api/v1/trends?case=gemm/bf16/m8192-n1024-k8192&device={GPU}")["change_points"]
         self.assertEqual([p["kind"] for p in back], ["regression", "improvement"])
+        self.assertEqual([p["before_commit"] is None for p in back], [False, True])
 
     def test_rows_and_csv(self):
         rows = self.alerts("?format=rows")
