@@ -5,7 +5,8 @@ import { get } from "./api.js";
 import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h, s } from "./dom.js";
 import {
-    change, dateText, duration, durationCell, interval, plural, shortCommit, time, versus,
+    change, dateText, duration, durationCell, interval, plural, providerName, shortCommit, time,
+    versus,
 } from "./format.js";
 import { term } from "./glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "./lists.js";
@@ -24,7 +25,7 @@ const WORDS = {
 /** What a change is of, where there is no interval of pairs. */
 const BY = {
     control: "÷ control", times: "of p50, no result", pairs: "from pairs",
-    lowest: "of the lowest p50",
+    newest: "of the newest p50",
 };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
@@ -221,22 +222,24 @@ async function devicesPart(state, devices, signal, go) {
 
 async function providersPart(state, devices, signal, go) {
     const { scope, sides } = await mainScope(signal);
-    const leaders = await allLeaders(state.device, signal, scope, "case,provider,role,p50_ns");
+    const leaders = (await allLeaders(state.device, signal, scope,
+        "case,provider,role,newest_p50_ns")).map((l) => ({ ...l, p50_ns: l.newest_p50_ns }));
     const names = [...new Set(leaders.map((l) => l.provider))].sort();
     const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
     const other = names.find((n) => n !== ours) ?? ours;
     if (!names.includes(state.a)) state.a = other;
     if (!names.includes(state.b)) state.b = ours;
-    const options = names.map((n) => [n, n]);
+    const options = names.map((n) => [n, providerName(n)]);
     return {
         form: h("div", { class: "tools" },
             devicePicker(state, devices, go), picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
         ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
-        names: { a: state.a, b: state.b }, tell: (ratio) => versus(ratio, state.a),
-        caution: "The times are the lowest verified p50 of each provider on this device. " +
+        names: { a: providerName(state.a), b: providerName(state.b) },
+        tell: (ratio) => versus(ratio, state.a),
+        caution: "The times are the newest verified p50 of each provider on this device. " +
             "The change comes from the newest run where ours was timed in pairs with the best " +
-            "vendor, else from the lowest times. It is not a verdict on the code.",
+            "vendor, else from the newest times. It is not a verdict on the code.",
     };
 }
 

@@ -173,6 +173,22 @@ describe("compare", { skip }, () => {
             assert.equal(await page.locator(`main ${judged}`).count(), 0, judged);
     };
 
+    test("providers are compared by their newest times, and have their own names", async () => {
+        await it.withPage({}, async (page) => {
+            const { leaders } = await (await fetch(
+                `${it.url}api/v1/leaderboard?device=${GPU}&main=1&limit=1000`)).json();
+            const ours = leaders.find((l) => l.provider === "ours" && l.case === REGRESSED);
+            assert.ok(ours.p50_ns < ours.newest_p50_ns * 0.97); // it became slower
+            await it.open(page, `#/compare?what=providers&device=${GPU}&a=torch&b=ours`);
+            assert.match(await page.title(), /^PyTorch and ours/);
+            assert.deepEqual((await page.locator("select[name=a] option").allInnerTexts()).sort(),
+                ["PyTorch", "cuBLAS", "cuDNN", "ours"]);
+            const row = page.locator("tbody tr", { hasText: REGRESSED });
+            assert.ok((await row.locator(".quantity").allInnerTexts()).includes(
+                `${(ours.newest_p50_ns / 1000).toPrecision(4)}µs`));
+        });
+    });
+
     test("devices and providers are not judged, and ours is told from pairs", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/compare?what=devices&a=${HOST}&b=${GPU}`);
@@ -188,7 +204,7 @@ describe("compare", { skip }, () => {
             await page.selectOption("label:has(> span:text-is('A')) select", "cublas");
             await until(page, () => location.hash.includes("a=cublas"));
             await settled(page);
-            assert.match(await page.locator("thead").innerText(), /cublas\s+ours/);
+            assert.match(await page.locator("thead").innerText(), /cuBLAS\s+ours/);
             assert.match(await page.locator("tbody").innerText(), /Not timed by both providers/);
             await assertUnjudged(page);
             const { cases } = await (await fetch(
@@ -205,7 +221,7 @@ describe("compare", { skip }, () => {
                     new RegExp(`${times} slower than cuBLAS\\s+from pairs`));
                 assert.match(await told("ours", "cublas", one),
                     new RegExp(`${times} faster than ours\\s+from pairs`));
-                assert.match(await told("ours", "torch", one), /of the lowest p50|Not timed/);
+                assert.match(await told("ours", "torch", one), /of the newest p50|Not timed/);
             }
         });
     });
