@@ -5,7 +5,7 @@ import { alertKind, alertStep, stateBadge } from "./alert_parts.js";
 import { selectionBar } from "./alert_steps.js";
 import { get } from "./api.js";
 import { address, h } from "./dom.js";
-import { ago, change, plural, time } from "./format.js";
+import { ago, change, duration, number, plural, time } from "./format.js";
 import { spark } from "./glyphs.js";
 import { distinct } from "./lists.js";
 import {
@@ -15,9 +15,19 @@ import {
 const POINTS = 24;
 export const AROUND_MS = 14 * 86400e3; // of the trend that is shown on either side of a step
 
+/** What the picture shows, from when to when, in words. */
+function pictureText(values, times, isLinked, hasStep) {
+    const end = (i) => [isLinked ? `${number(values[i])}×` : duration(values[i]), " on ",
+        time(times[i])];
+    const last = values.findLastIndex((v) => v !== null);
+    return h("span", {}, isLinked ? "Time ÷ time of the baseline" : "p50", ` on ${
+        site().main_branch}: `, end(values.findIndex((v) => v !== null)), " to ", end(last), ".",
+    hasStep && " The dashed line is the step.");
+}
+
 /** The level around the step, on the main branch, divided by the baseline's where that is known. It
- *  is drawn into `place` when that comes into sight; `size`: of glyphs.js. */
-export function picture(place, alert, size, signal) {
+ *  is drawn into `place`, and told in `caption`, once that is in sight; `size`: of glyphs.js. */
+export function picture(place, alert, size, signal, caption = null) {
     const seen = new IntersectionObserver(async ([entry]) => {
         if (!entry.isIntersecting) return;
         seen.disconnect();
@@ -33,8 +43,11 @@ export function picture(place, alert, size, signal) {
             const linked = chain.map((v, i) => (parts[i] > 0 ? null : v));
             const at = times.findIndex((t) => t >= alert.time_ms);
             const isLinked = linked.slice(0, at).some(Boolean) && linked.slice(at).some(Boolean);
-            place.replaceChildren(spark(isLinked ? linked : p50s,
-                alert.kind === "error" ? "wrong" : alert.kind, size, at));
+            const values = isLinked ? linked : p50s;
+            place.replaceChildren(spark(values, alert.kind === "error" ? "wrong" : alert.kind, size,
+                at));
+            if (values.some((v) => v !== null))
+                caption?.replaceChildren(pictureText(values, times, isLinked, at > 0));
         } catch {
             // an extra: the row says the same in numbers
         }

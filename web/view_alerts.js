@@ -117,6 +117,7 @@ function acceptance({ kind, state, case: id, device, run }) {
 
 function detail(alert, may, changed, signal) {
     const step = alertStep(alert) || "–";
+    const caption = h("figcaption", { class: "note" });
     return [
         h("h1", {}, alertKind(alert)),
         h("p", {}, caseLink(alert.case, alert.device)),
@@ -124,9 +125,9 @@ function detail(alert, may, changed, signal) {
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
         stepButtons([alert], may, changed),
         signIn(may, changed),
-        picture(h("figure", { class: "level", role: "img",
+        h("figure", { class: "level" }, picture(h("div", { role: "img",
             "aria-label": "The trend from two weeks before the step to two weeks after it" }),
-        alert, PICTURE, signal),
+        alert, PICTURE, signal, caption), caption),
         h("dl", { class: "facts" },
             alert.kind === "error" ? figure("level_error", "Error", step)
                 : alert.evidence ? figure("process", "Evidence", step)

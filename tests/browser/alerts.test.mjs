@@ -55,6 +55,9 @@ describe("alerts", { skip }, () => {
             assert.equal(await page.locator(".steps").count(), 0); // nobody signed in
             assert.match(await page.locator(".alert-log").innerText(), /new/);
             await page.waitForSelector(".level .step", { state: "attached" }); // has no width
+            assert.match(await page.locator(".level figcaption").innerText(), new RegExp(
+                "^Time ÷ time of the baseline on main: (0\\.9|1\\.0)\\d+× on .*, \\d\\d:\\d\\d " +
+                "to 1\\.0[5-7]\\d× on .*, \\d\\d:\\d\\d\\. The dashed line is the step\\.$"));
             const commands = await page.locator(".command code").innerText();
             assert.match(commands, new RegExp(
                 `^curl -sf ${url}api/v1/runs/[0-9a-f-]{36} \\| gate import -\\n` +
