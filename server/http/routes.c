@@ -36,7 +36,8 @@ static const struct route routes[] = {
          "device", "commit", "branch", "main", "verdict", "machine", "limit", "after", "format"),
     WRITE("POST", API "runs", NULL, TOKEN_INGEST, "stores a run document, once", &api_ingest_run),
     READ(API "runs/", "UUID",
-         "the document of a run as it was stored; with format=csv its cases", get_document,
+         "the document of a run as it was stored; with format=csv its cases, with format=markdown "
+         "its report", get_document,
          "case", "format"),
     READ(API "cases", NULL, "each case with its newest result", get_cases,
          "device", "branch", "main", "op", "dtype", "verdict", "q", "sort", "spark",

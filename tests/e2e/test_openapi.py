@@ -160,6 +160,9 @@ class Document(Described):
         table = subprocess.run([SERVER, "routes"], check=True, capture_output=True,
                                text=True).stdout
         self.assertIn("\n\n" + table + "\n", read_file(os.path.join(ROOT, "docs", "server.md")))
+        of_run = next(line for line in table.splitlines() if "GET | `/api/v1/runs/UUID`" in line)
+        for name in "csv", "markdown":
+            self.assertIn(f"format={name} its", of_run)
         served = {tuple(re.match(r"\| (\w+) \| `([^`]+)` \| (\w+) \|", line).groups())
                   for line in table.splitlines()[2:]}
         served.remove(("GET", "/FILE", "none"))
