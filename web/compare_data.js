@@ -58,7 +58,7 @@ export async function compareProviders({ device, a, b }, ours, leaders, scope, s
     const rows = join(of(a), of(b), device, "not timed by both providers");
     return { rows: rows.map((row) => {
         const ratio = pairedRatio(cases.get(row.id) ?? {}, ours, { a, b });
-        return ratio && row.comparable ? { ...row, ratio, by: "pairs" } : { ...row, by: "newest" };
+        return ratio && row.comparable ? { ...row, ratio, by: "pairs" } : { ...row, by: "p50" };
     }) };
 }
 

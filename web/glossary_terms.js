@@ -135,7 +135,7 @@ export const TERMS = {
     first_commit: "From the last run at the old level to the first one at the new level: one of " +
         "these commits made the difference.",
     assignee: "Who works on it.",
-    leader: "The newest verified p50 of this library, under the newest contract of the case.",
+    leader: "The verified p50 of this library in the newest run of the case, else its lowest.",
     red_share: "How many decisions were red when the code was slowed by this share of its time.",
     library: "The name of the library: ours, or one that ours is compared with.",
     role: "candidate: the gate judges it. baseline: the candidate is compared with it. provider: " +

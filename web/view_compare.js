@@ -25,7 +25,7 @@ const WORDS = {
 /** What a change is of, where there is no interval of pairs. */
 const BY = {
     control: "÷ control", times: "of p50, no result", pairs: "from pairs",
-    newest: "of the newest p50",
+    p50: "of the p50",
 };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
 const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
@@ -222,8 +222,7 @@ async function devicesPart(state, devices, signal, go) {
 
 async function providersPart(state, devices, signal, go) {
     const { scope, sides } = await mainScope(signal);
-    const leaders = (await allLeaders(state.device, signal, scope,
-        "case,provider,role,newest_p50_ns")).map((l) => ({ ...l, p50_ns: l.newest_p50_ns }));
+    const leaders = await allLeaders(state.device, signal, scope, "case,provider,role");
     const names = [...new Set(leaders.map((l) => l.provider))].sort();
     const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
     const other = names.find((n) => n !== ours) ?? ours;
@@ -237,9 +236,10 @@ async function providersPart(state, devices, signal, go) {
         ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
         names: { a: providerName(state.a), b: providerName(state.b) },
         tell: (ratio) => versus(ratio, state.a),
-        caution: "The times are the newest verified p50 of each provider on this device. " +
-            "The change comes from the newest run where ours was timed in pairs with the best " +
-            "vendor, else from the newest times. It is not a verdict on the code.",
+        caution: "The times are from the newest run of each case on this device. If that run did " +
+            "not time a provider, its lowest time so far stands here. The change comes from the " +
+            "newest run where ours was timed in pairs with the best vendor, else from these " +
+            "times. It is not a verdict on the code.",
     };
 }
 

@@ -112,11 +112,11 @@ function cell(row, provider) {
     const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
     return h("td", { class: `number ${first ? "first" : ""}` },
         h("a", {
-            class: "quantity-link", href: address(`run/${leader.newest_run}`),
+            class: "quantity-link", href: address(`run/${leader.run}`),
             title: `Lowest so far: ${duration(leader.lowest_ns)}, kernel ${leader.kernel}, ` +
                 `commit ${shortCommit(leader.commit)} ` +
                 `${subjectText(leader)}${leader.branch ? ` on ${leader.branch}` : ""}. A click: ` +
-                "open the newest run",
+                "open the run of this time",
         }, durationCell(leader.p50_ns)),
         h("span", { class: "reached" },
             h("span", {}, standingOf(row, leader)),
@@ -147,13 +147,11 @@ export async function leaderboardView({ query, signal }) {
     const shown = await effective(branch, within, signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [lowest, cases] = await Promise.all([
+    const [leaders, cases] = await Promise.all([
         allLeaders(device, signal, scopeOf(shown),
-            "case,provider,role,kernel,commit,subject,author,branch,p50_ns,newest_run," +
-                "newest_p50_ns"),
+            "case,provider,role,kernel,commit,subject,author,branch"),
         allCases(device, signal, scopeOf(shown), "id,op,dtype,p50_ns,ceiling,peer,peer_ratio"),
     ]);
-    const leaders = lowest.map((l) => ({ ...l, lowest_ns: l.p50_ns, p50_ns: l.newest_p50_ns }));
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);
     const state = Object.fromEntries(["op", "dtype", "sort"].map((n) => [n, query.get(n) ?? ""]));
@@ -188,10 +186,11 @@ export async function leaderboardView({ query, signal }) {
                 address("leaderboard", { device: model, branch })),
             shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
-                "The times are the newest verified p50 of each provider under the newest " +
-                "contract of the case; the lowest so far is in their tips. “Slower” and “faster” " +
-                "compare ours with the vendor in pairs in the newest run. The percentage is the " +
-                "share of the ", term("ceiling", "ceiling"), ". A time is a link to its run."),
+                "The times are the verified p50 of each provider in the newest run of the case. " +
+                "If that run did not time a provider, its lowest time so far stands here; else the " +
+                "lowest is in the tip. “Slower” and “faster” compare ours with the vendor in " +
+                "pairs in the newest run. The percentage is the share of the ",
+                term("ceiling", "ceiling"), ". A time is a link to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
                 scopeChoice(branch, signal, (name) => {

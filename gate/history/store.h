@@ -139,8 +139,8 @@ struct store_leader {
     const char *role;       /* "candidate" or "provider" */
     const char *branch;     /* of the run */
     bool dirty;             /* with changes that the commit does not have */
-    const char *newest_run; /* that timed the series, and what it found */
-    double newest_p50_ns;
+    const char *newest_run; /* of the case, if it timed the series; else "" */
+    double newest_p50_ns;   /* of that run; not known: it did not time the series */
 };
 
 /* A position in the leaderboard; rows start after it. case_id NULL: the start. */

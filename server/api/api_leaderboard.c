@@ -25,7 +25,7 @@ static void put_leader(struct emit *e, const struct store_leader *row)
     emit_known_real(e, "p50_ns", row->p50_ns);
     emit_known_real(e, "tflops", row->tflops);
     emit_known_real(e, "gbps", row->gbps);
-    emit_string_member(e, "newest_run", row->newest_run);
+    emit_known_string(e, "newest_run", row->newest_run);
     emit_known_real(e, "newest_p50_ns", row->newest_p50_ns);
     emit_row_end(e);
 }
