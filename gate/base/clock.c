@@ -54,6 +54,13 @@ double clock_s(void)
     return clock_ns() * 1e-9;
 }
 
+void clock_spin(double ns)
+{
+    double start = clock_ns();
+    while (clock_ns() - start < ns)
+        continue;
+}
+
 bool clock_can_be(double ns)
 {
     return ns > 0 && ns <= SPAN_MAX_NS;

@@ -13,6 +13,10 @@ double
 clock_ns(void); /* since an arbitrary moment; never goes back, and NTP does not change its rate */
 double clock_s(void); /* the same in seconds */
 
+/* Busy for so long, as a kernel is: a thread that sleeps wakes up late and on a core that has
+ * clocked down. */
+void clock_spin(double ns);
+
 /* Does clock_ns() agree with the operating system? A library can put a function of its own
  * where the program calls the C library's. */
 bool clock_is_true(void);

@@ -318,14 +318,6 @@ static enum gate_status host_replay_delay(struct device *d, struct device_replay
     return GATE_OK;
 }
 
-/* Busy like a kernel: a thread that sleeps wakes up late and on a core that has clocked down. */
-static void delay(double ns)
-{
-    double begin = clock_ns();
-    while (clock_ns() - begin < ns)
-        continue;
-}
-
 static enum gate_status host_replay_run(struct device *d, struct device_replay *r,
                                         struct device_time *out, struct gate_error *err)
 {
@@ -336,7 +328,7 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
             return status;
     }
     if (r->delayed)
-        delay(r->delay_ns);
+        clock_spin(r->delay_ns);
     double ns = clock_ns() - start;
     *out = (struct device_time){.device_ns = ns, .host_ns = ns};
     return GATE_OK;

@@ -51,13 +51,6 @@ static bool is_host(const struct session *s)
     return device_info(s->device)->kg.kind == KG_DEVICE_HOST;
 }
 
-static void rest(const struct session *s)
-{
-    double start = clock_ns();
-    while (is_host(s) && clock_ns() - start < HOST_REST_NS)
-        continue;
-}
-
 static enum gate_status replay(const struct idle_side *x, struct device_replay *recording,
                                double *ns, struct gate_error *err)
 {
@@ -80,7 +73,8 @@ static enum gate_status replay_once(const struct idle_side *x, unsigned rotation
     enum gate_status status = session_load(x->session, rotation, fresh, err);
     if (status)
         return status;
-    rest(x->session);
+    if (is_host(x->session))
+        clock_spin(HOST_REST_NS);
     return replay(x, recording, ns, err);
 }
 

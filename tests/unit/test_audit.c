@@ -208,9 +208,8 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
 static enum gate_status fill_bytes(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err)
 {
-    double start = clock_ns();
-    while (kernel.deed == SLEEPS && clock_ns() - start < 1.5 * WAITS_NS)
-        continue;
+    if (kernel.deed == SLEEPS)
+        clock_spin(1.5 * WAITS_NS);
     return real->fill_bytes(d, to, byte, bytes, err);
 }
 
