@@ -17,6 +17,7 @@
 
 #define GIT_TIMEOUT_S 20.0
 #define FILE_MAX_BYTES ((size_t)1 << 20)
+#define EXAMPLE_LIBRARY "build/libmykernels.so" /* what the example builds */
 
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
@@ -42,7 +43,7 @@ static bool read_ci(void *field, const char *text)
 
 static const struct option_def options[] = {
     OPTION(TEXT, "library", "FILE", library, "path of the built kernel library",
-           .fallback = "build/libmykernels.so"),
+           .fallback = EXAMPLE_LIBRARY),
     OPTION(TEXT, "build", "COMMAND", build, "shell command that builds it in a fresh checkout",
            .fallback = "from CMakeLists.txt or the Makefile"),
     OPTION(TEXT, "suite", "FILE", suite, "the problems to measure", .fallback = "kernels.json"),
@@ -451,7 +452,7 @@ static enum gate_status take_kept(struct init *i)
 
 static void take_defaults(struct init *i)
 {
-    i->library = i->library ? i->library : "build/libmykernels.so";
+    i->library = i->library ? i->library : EXAMPLE_LIBRARY;
     i->suite = i->suite ? i->suite : "kernels.json";
     i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
     i->database = i->database ? i->database : DEFAULT_DB;
@@ -478,9 +479,11 @@ static void print_next(const struct init *i)
         printf("guessed   that '%s' is the main branch, because %s: if not, change it in %s\n",
                i->main_branch, i->why_branch, places);
     if (i->is_guess)
-        printf("guessed   that '%s' builds the library %s: if not, change both in %s, or begin "
-               "with the working library of `gate init --example`\n",
-               i->build, i->library, places);
+        printf("guessed   that '%s' builds the library %s: if not, change both in %s%s\n", i->build,
+               i->library, places,
+               strcmp(i->library, EXAMPLE_LIBRARY)
+                   ? ""
+                   : ", or begin with the working library of `gate init --example`");
     printf("\n"
            "Next, on the machine that measures:\n"
            "  git add -A && git commit     # a baseline names its commit\n"

@@ -142,6 +142,11 @@ class Init(Repository):
                       self.gate("init", "--example", "--force").stdout)
         self.assertNotEqual(self.read("kernels.json"), "mine")
 
+    def test_the_example_is_offered_to_who_has_no_library(self):
+        self.assertNotIn("--example", self.gate("init", "--library", "out/l.so").stdout)
+        os.remove(self.file("gate.json"))
+        self.assertIn("with the working library of `gate init --example`", self.gate("init").stdout)
+
     def test_force_changes_only_what_options_name(self):
         said = self.gate("init", "--library", "out/l.so", "--build", "ninja", "--ci", "github")
         self.assertIn("change it in gate.json and in the CI file", said.stdout)
