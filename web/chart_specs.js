@@ -192,10 +192,9 @@ export function timesSpec(model, { state, threshold, colours }) {
         const at = spec.addLane(lane, times, colours, {
             auto: !aside,
             value: (u, v, si, i) => {
-                const at = told(times, i);
+                const own = told(times, i);
                 const by = told(baseline, i);
-                return at === null ? "–"
-                    : `${show(at)}${by ? ` ${change(at / by)}` : ""}`;
+                return own === null ? "–" : `${show(own)}${by ? ` ${change(own / by)}` : ""}`;
             },
         });
         if (aside) spec.aside.push(at);

@@ -126,7 +126,7 @@ function sameSection(same, run, table) {
     return h("section", { class: "fault earlier same" },
         h("h2", {}, `Already on ${main}: ${plural(same.length, "case")} (${there} there, this ` +
             `change adds ${spanText(same.map(({ added }) => added))})`),
-        h("p", { class: "quiet" }, "It has no alert. ",
+        h("p", { class: "quiet" }, "There is no alert. ",
             h("a", { href }, `Compare with ${main} where this branch began`)),
         table(same.map(({ item }) => item), "same"));
 }
