@@ -187,9 +187,9 @@ export async function leaderboardView({ query, signal }) {
             shown !== branch && noneOfMain(),
             h("p", { class: "quiet" },
                 "The times are the verified p50 of each provider in the newest run of the case. " +
-                "If that run did not time a provider, its lowest time so far stands here; else the " +
-                "lowest is in the tip. “Slower” and “faster” compare ours with the vendor in " +
-                "pairs in the newest run. The percentage is the share of the ",
+                "If that run did not time a provider, its lowest time so far stands here; else " +
+                "the lowest is in the tip. “Slower” and “faster” compare ours with the vendor " +
+                "in pairs in the newest run. The percentage is the share of the ",
                 term("ceiling", "ceiling"), ". A time is a link to its run."),
             h("div", { class: "tools" }, pick("Op", "op", some("op")),
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
