@@ -17,7 +17,7 @@
 #include "gate/baseline/origin.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/decide/decide_bounds.h"
-#include "gate/history/store_cases.h"
+#include "gate/store/store_cases.h"
 #include "gate/library/machine_code.h"
 #include "gate/report/report_units.h"
 

@@ -14,7 +14,7 @@
 #include "gate/cli/options.h"
 #include "gate/report/report.h"
 #include "gate/document/document.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 #include "gate/tracker/remote.h"
 
 #define COMMAND_MAX_OUTPUT (1024u * 1024 * 1024) /* bytes of a result that is built in memory */

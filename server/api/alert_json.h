@@ -6,7 +6,7 @@
 #define SERVER_API_ALERT_JSON_H
 
 #include "server/text/emit.h"
-#include "gate/history/store_alert.h"
+#include "gate/store/store_alert.h"
 
 #define ALERT_MAX_GROUP (2 * 40 + 3)
 

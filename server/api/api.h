@@ -16,7 +16,7 @@
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/api/route.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 /* True: the request has a parameter that the route has not, and a problem was written. */
 bool api_refuse_parameters(const struct route *route, const struct request *request,

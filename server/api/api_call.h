@@ -16,7 +16,7 @@
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/history/store_list.h"
+#include "gate/store/store_list.h"
 
 /* One answer in the making. */
 struct call {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_cases.h"
+#include "gate/store/store_cases.h"
 
 #define CASES_DEFAULT 200
 #define CASES_MAX 1000

@@ -12,7 +12,7 @@
 #include "gate/base/gzip.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
-#include "gate/history/store_pack.h"
+#include "gate/store/store_pack.h"
 
 struct ingest {
     struct buf text; /* inflated; empty when the body was not gzip */

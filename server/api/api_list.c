@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_list.h"
+#include "gate/store/store_list.h"
 
 #define MAX_EMPTY_ROW 4096
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "server/api/api_call.h"
-#include "gate/history/store_machine.h"
+#include "gate/store/store_machine.h"
 
 static void put_or_null(struct emit *e, const char *name, double value, bool is_known)
 {

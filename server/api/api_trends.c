@@ -7,8 +7,8 @@
 
 #include "server/api/api_call.h"
 #include "gate/base/utf8.h"
-#include "gate/history/store_change.h"
-#include "gate/history/store_trend.h"
+#include "gate/store/store_change.h"
+#include "gate/store/store_trend.h"
 #include "server/api/trend_columns.h"
 
 #define POINTS_DEFAULT 1000

@@ -22,7 +22,7 @@
 #include "server/ops/metrics.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 struct api_write {
     const struct request *request;

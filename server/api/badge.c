@@ -13,7 +13,7 @@
 #include "server/api/api_call.h"
 #include "gate/base/embed.h"
 #include "gate/report/report_units.h"
-#include "gate/history/store_badge.h"
+#include "gate/store/store_badge.h"
 #include "server/text/xml.h"
 
 #define MAX_LABEL 160

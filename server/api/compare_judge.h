@@ -6,7 +6,7 @@
 #define SERVER_API_COMPARE_JUDGE_H
 
 #include "gate/document/document.h"
-#include "gate/history/store_result.h"
+#include "gate/store/store_result.h"
 
 /* b over a. */
 struct case_change {

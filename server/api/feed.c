@@ -13,8 +13,8 @@
 
 #include "server/api/api_call.h"
 #include "gate/report/report_units.h"
-#include "gate/history/store_alert.h"
-#include "gate/history/store_badge.h"
+#include "gate/store/store_alert.h"
+#include "gate/store/store_badge.h"
 #include "server/text/xml.h"
 
 #define ENTRIES 50

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gate/document/covered.h"
-#include "gate/history/store_put.h"
+#include "gate/store/store_put.h"
 
 #define DIGITS 7 /* of a number, more than a row shows */
 

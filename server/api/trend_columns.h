@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "server/text/emit.h"
-#include "gate/history/store_trend.h"
+#include "gate/store/store_trend.h"
 
 /* A set of columns, a bit each. */
 typedef uint32_t trend_columns;

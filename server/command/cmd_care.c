@@ -8,8 +8,8 @@
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
 #include "server/command/options.h"
-#include "gate/history/store_backup.h"
-#include "gate/history/store_care.h"
+#include "gate/store/store_backup.h"
+#include "gate/store/store_care.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
 

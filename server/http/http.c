@@ -15,7 +15,7 @@
 #include "server/http/listen.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
-#include "gate/history/store_care.h"
+#include "gate/store/store_care.h"
 #include "server/watch/watch.h"
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */

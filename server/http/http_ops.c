@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/history/store_alert.h"
+#include "gate/store/store_alert.h"
 #include "server/text/emit.h"
 #include "server/ops/metrics.h"
 #include "version.h"

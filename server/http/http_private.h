@@ -26,7 +26,7 @@
 #include "server/http/rate_limit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 #include "server/request/tag.h"
 #include "server/watch/watch_log.h"
 #include "server/watch/webhook.h"

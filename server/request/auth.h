@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/history/store_token.h"
+#include "gate/store/store_token.h"
 
 #define AUTH_SECRET_LENGTH 64 /* hex digits of 32 random bytes */
 #define AUTH_TOKEN_LENGTH (3 + TOKEN_ID_LENGTH + 1 + AUTH_SECRET_LENGTH)

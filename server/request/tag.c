@@ -10,7 +10,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 #define LOOK_NS 1e7 /* after which another process may have written */
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "gate/decide/stats.h"
-#include "gate/history/baseline_chain.h"
+#include "gate/store/baseline_chain.h"
 
 #define LEAST_RATIO 0.005 /* change of a ratio from pairs that counts */
 #define LEAST_TIME 0.008  /* of a time; machines change by themselves */

@@ -9,15 +9,15 @@
  *
  * The levels that are compared are those of the first of these series that at least half of the
  * results have: the ratio to the baseline, from pairs; the p50 over the control's; the p50. Ratios
- * to different baselines are one series as far as they are linked (gate/history/baseline_chain.h).
+ * to different baselines are one series as far as they are linked (gate/store/baseline_chain.h).
  * Drivers change p50s: but for ratios, results of the epoch of the newest one alone are compared.
  */
 #ifndef SERVER_WATCH_EPISODES_H
 #define SERVER_WATCH_EPISODES_H
 
 #include "server/watch/changepoint.h"
-#include "gate/history/store_alert.h"
-#include "gate/history/store_watch.h"
+#include "gate/store/store_alert.h"
+#include "gate/store/store_watch.h"
 
 #define EPISODES_WINDOW CHANGEPOINT_WINDOW /* timings */
 #define RESULTS_MAX (3 * EPISODES_WINDOW)

@@ -7,7 +7,7 @@
 
 #include "gate/base/clock.h"
 #include "server/ops/log.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_private.h"
 #include "server/watch/watch_private.h"
 
 /*

@@ -20,7 +20,7 @@
 #ifndef SERVER_WATCH_WATCH_H
 #define SERVER_WATCH_WATCH_H
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 /*
  * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked

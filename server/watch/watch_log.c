@@ -2,8 +2,8 @@
 /* watch_log.c: see watch_log.h. */
 #include "server/watch/watch_log.h"
 
-#include "gate/history/store_alert.h"
-#include "gate/history/store_webhook.h"
+#include "gate/store/store_alert.h"
+#include "gate/store/store_webhook.h"
 #include "server/api/alert_json.h"
 #include "server/ops/log.h"
 

@@ -6,7 +6,7 @@
 #ifndef SERVER_WATCH_WATCH_LOG_H
 #define SERVER_WATCH_WATCH_LOG_H
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 struct watch_log {
     bool begun;

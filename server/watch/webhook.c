@@ -14,7 +14,7 @@
 #include "server/watch/hmac.h"
 #include "gate/tracker/http_client.h"
 #include "server/ops/log.h"
-#include "gate/history/store_webhook.h"
+#include "gate/store/store_webhook.h"
 
 #define SECRET_MIN 16
 #define SECRET_MAX 4096

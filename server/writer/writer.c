@@ -11,7 +11,7 @@
 #include "gate/base/clock.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_private.h"
 
 #define MAX_BATCH 32 /* jobs of one commit: writers of other processes wait for the turn */
 #define MAX_READY_BYTES ((size_t)32 << 20) /* of prepared jobs that wait */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 #define WRITER_MAX_JOBS 64u
 

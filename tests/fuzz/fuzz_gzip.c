@@ -8,7 +8,7 @@
 
 #include "gate/base/gzip.h"
 #include "tests/fuzz/edits.h"
-#include "gate/history/store_pack.h"
+#include "gate/store/store_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_FUZZ_HISTORY_H
 #define TESTS_FUZZ_HISTORY_H
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 #include "tests/tools/sample_runs.h"
 
 /* A store in a folder of its own, with the first n runs of the plan; it lives to the end. */

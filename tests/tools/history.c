@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "gate/base/seed.h"
-#include "gate/history/store_pack.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_private.h"
 
 #define N_DEVICES 2
 #define END_MS 1735689600000LL

@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 /* GATE_IO for what the reader of documents refuses. */
 enum gate_status sample_put_text(struct store *s, const cJSON *run, const char *text, size_t len,

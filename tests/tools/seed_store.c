@@ -17,7 +17,7 @@
 #include "tests/tools/sample_devices.h"
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 
 static int argument(int argc, char **argv, int i, long otherwise)
 {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gate/history/store.h"
+#include "gate/store/store.h"
 #include "tests/tools/sample_runs.h"
 
 struct store_fixture {

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/history/store_alert.h"
-#include "gate/history/store_cases.h"
-#include "gate/history/store_change.h"
-#include "gate/history/store_badge.h"
-#include "gate/history/store_webhook.h"
+#include "gate/store/store_alert.h"
+#include "gate/store/store_cases.h"
+#include "gate/store/store_change.h"
+#include "gate/store/store_badge.h"
+#include "gate/store/store_webhook.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -2,7 +2,7 @@
 /* test_baseline_chain.c: baselines that follow each other, and those whose link is not known. */
 #include <math.h>
 
-#include "gate/history/baseline_chain.h"
+#include "gate/store/baseline_chain.h"
 #include "tests/unit/unit.h"
 
 static struct baseline_chain linked(const struct chain_point *p, size_t n)

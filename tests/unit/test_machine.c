@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "gate/history/store_machine.h"
+#include "gate/store/store_machine.h"
 #include "tests/unit/unit.h"
 
 static struct store_machine machine(const char *model, double control_ns, double scatter,

@@ -6,8 +6,8 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
-#include "gate/history/store_cases.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_cases.h"
+#include "gate/store/store_private.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"

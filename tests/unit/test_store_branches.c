@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gate/document/document.h"
-#include "gate/history/store_cases.h"
+#include "gate/store/store_cases.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

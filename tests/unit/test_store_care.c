@@ -7,9 +7,9 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/history/store_backup.h"
-#include "gate/history/store_badge.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_backup.h"
+#include "gate/store/store_badge.h"
+#include "gate/store/store_private.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

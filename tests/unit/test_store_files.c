@@ -14,7 +14,7 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/history/store_private.h"
+#include "gate/store/store_private.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -6,9 +6,9 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/history/store_list.h"
-#include "gate/history/store_pack.h"
-#include "gate/history/store_trend.h"
+#include "gate/store/store_list.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_trend.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gate/history/store_private.h"
-#include "gate/history/store_token.h"
+#include "gate/store/store_private.h"
+#include "gate/store/store_token.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"

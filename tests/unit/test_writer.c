@@ -8,8 +8,8 @@
 
 #include "gate/base/clock.h"
 #include "server/request/auth.h"
-#include "gate/history/store_private.h"
-#include "gate/history/store_token.h"
+#include "gate/store/store_private.h"
+#include "gate/store/store_token.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/writer_fixture.h"
 

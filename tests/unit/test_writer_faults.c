@@ -9,9 +9,9 @@
 
 #include "gate/base/json.h"
 #include "server/request/auth.h"
-#include "gate/history/store_private.h"
-#include "gate/history/store_webhook.h"
-#include "gate/history/store_token.h"
+#include "gate/store/store_private.h"
+#include "gate/store/store_webhook.h"
+#include "gate/store/store_token.h"
 #include "server/watch/watch.h"
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/history/store_change.h"
+#include "gate/store/store_change.h"
 #include "tests/unit/unit.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_WATCH_HISTORY_H
 #define TESTS_UNIT_WATCH_HISTORY_H
 
-#include "gate/history/store_alert.h"
+#include "gate/store/store_alert.h"
 #include "server/watch/watch.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h: the history, one SQLite file.
+ *
+ * Both `gate` and `gate-server` write to it, one process at a time; readers do not wait for a
+ * writer (WAL). A run is stored in one transaction, whole or not at all. The store keeps the run
+ * document as it came, and its numbers a second time, in the columns that queries need. A row that
+ * a callback receives is valid only during that call. The callback must not use the same store.
+ * When it returns false, the query ends and succeeds.
+ */
+#ifndef GATE_STORE_STORE_H
+#define GATE_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/base/error.h"
+#include "gate/decide/verdict.h"
+
+#define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
+#define STORE_SCHEMA_VERSION 1
+
+struct store;
+
+enum store_mode {
+    STORE_READ_ONLY, /* the file must exist */
+    STORE_UPDATE,    /* written; it must exist */
+    STORE_READ_WRITE /* created when it does not */
+};
+
+/* The longest document that is stored; a longer one is refused before anything is written. */
+#define STORE_MAX_DOCUMENT ((size_t)64 << 20)
+
+/*
+ * Opens the file and checks that it is one of ours (application_id) and of this schema version.
+ * GATE_IO with a message otherwise; a file that is refused is not written to. A store belongs to
+ * one thread at a time; open one for each thread that needs it. Writers of several processes take
+ * turns by a lock on PATH-lock.
+ */
+enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
+                            struct gate_error *err);
+void store_close(struct store *s); /* NULL is fine */
+
+/* Sets how many bytes of the file SQLite may keep in memory; its default is 2 MB. */
+void store_cache_pages(struct store *s, size_t bytes);
+
+struct document; /* gate/document/document.h */
+
+/*
+ * Stores a run document, whose bytes are `text`. A run whose uuid is there already changes nothing
+ * and sets *existed.
+ */
+enum gate_status store_put_run(struct store *s, const struct document *document, const char *text,
+                               size_t len, bool *existed, struct gate_error *err);
+
+/*
+ * The same in steps, so that the longest one, store_pack(), need not hold up other writers.
+ */
+enum store_put_outcome {
+    STORE_PUT_CREATED,
+    STORE_PUT_EXISTED, /* a run of this uuid is there, of the same bytes */
+    STORE_PUT_DIFFERS, /* it is there, of other bytes; it stays as it is */
+    STORE_PUT_REFUSED  /* with a failure: it is the document's own, and will be so again */
+};
+struct store_packed; /* store_pack.h */
+enum gate_status store_put_packed(struct store *s, const struct document *document,
+                                  const struct store_packed *packed,
+                                  enum store_put_outcome *outcome, struct gate_error *err);
+
+/*
+ * Many writes, one commit: what was written since store_batch_begin() is durable when
+ * store_batch_commit() returns GATE_OK, and undone when it does not. Each write of a batch stands
+ * for itself: one that fails leaves no trace and the others stay. A batch holds the turn to write,
+ * so keep it short.
+ */
+enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
+enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
+void store_batch_rollback(struct store *s); /* nothing to undo is fine */
+
+/*
+ * When the WAL becomes long, SQLite moves it into the file during the commit. That commit takes
+ * several times as long, although its data is durable before. store_defer_checkpoints() turns this
+ * off. The caller then calls store_checkpoint() after its commits, outside of a batch, when nobody
+ * waits for them. The call is quick when there is nothing to move. `is_busy`: more writes wait, so
+ * the WAL may become longer first; a page that several of them change is then moved once.
+ */
+void store_defer_checkpoints(struct store *s);
+enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
+
+struct store_run {
+    const char *uuid;
+    int64_t time_ms;
+    const char *commit;
+    const char *parent; /* of the commit */
+    const char *branch;
+    const char *subject, *author; /* of the commit; "": not known */
+    bool dirty;
+    const char *suite;
+    const char *device_model;
+    const char *device_name;
+    const char *contract;
+    const char *epoch;
+    const char *verdict;
+    int exit_code;
+    int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
+    const char *host, *gpu; /* that it ran on; "": not known */
+    const char *machine;    /* the GPU, or else the host; the same */
+    double control_ns;      /* geometric mean over the cases; 0: not known */
+    double control_drift;   /* -1: not known */
+    double vendor_ratio;    /* time over that of the best vendor, the same of n_vendor cases */
+    int n_vendor;
+};
+
+struct store_point {
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *commit;
+    const char *provider;
+    const char *role; /* "candidate" or "provider" */
+    const char *kernel;
+    const char *contract;
+    const char *verdict; /* the case's; providers have none of their own */
+    double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns, tflops, gbps, baseline_p50_ns; /* 0: not known */
+    bool dirty; /* with changes that the commit does not have */
+};
+
+struct store_leader {
+    const char *case_id;
+    const char *device_model;
+    const char *provider;
+    const char *kernel;
+    const char *commit, *subject, *author;
+    const char *run_uuid;
+    int64_t time_ms;
+    int64_t p50_ps;
+    double p50_ns, tflops, gbps;
+    const char *contract;
+    const char *role;       /* "candidate" or "provider" */
+    const char *branch;     /* of the run */
+    bool dirty;             /* with changes that the commit does not have */
+    const char *newest_run; /* of the case, if it timed the series; else "" */
+    double newest_p50_ns;   /* of that run; not known: it did not time the series */
+};
+
+/* A position in the leaderboard; rows start after it. case_id NULL: the start. */
+struct store_leader_key {
+    const char *case_id;
+    const char *device_model;
+    int64_t p50_ps;
+    const char *provider;
+};
+
+struct store_device {
+    const char *model;
+    int64_t n_runs;          /* of any branch */
+    struct store_run newest; /* its newest run of the branch that was asked for */
+};
+
+/* A branch with its newest run. */
+struct store_branch {
+    const char *name; /* "": of runs that name none */
+    int64_t time_ms;
+    const char *run_uuid;
+};
+
+/* Names a state of the store: as long as it is the same, every query has the same answer. */
+struct store_state {
+    char text[112];
+};
+
+typedef bool (*store_run_fn)(void *context, const struct store_run *row);
+typedef bool (*store_point_fn)(void *context, const struct store_point *row);
+typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
+typedef bool (*store_device_fn)(void *context, const struct store_device *row);
+typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
+typedef bool (*store_branch_fn)(void *context, const struct store_branch *row);
+typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
+
+/* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
+struct store_run_key {
+    int64_t time_ms;
+    const char *uuid;
+};
+
+/* Filters are NULL for "any". The commit may be a prefix, of one commit: else there is no run. */
+struct store_run_filter {
+    const char *branch; /* "": of runs that name none */
+    const char *device_model;
+    const char *commit;
+    const char *verdict;
+    const char *machine; /* a GPU's uuid, or a host */
+};
+
+/* Newest first. */
+enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
+                            struct store_run_key after, int64_t limit, store_run_fn fn,
+                            void *context, struct gate_error *err);
+/* The `limit` branches of the newest runs, newest first. */
+enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
+                                struct gate_error *err);
+/*
+ * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
+ * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
+ * GATE_USAGE when there is no such run, or more than one. *id, unless NULL, names it below.
+ */
+enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
+                                store_run_fn fn, void *context, int64_t *id,
+                                struct gate_error *err);
+/* Newest first, timed and verified points of one case on one device model. A baseline that was
+ * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
+ */
+enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
+                             const char *provider, int64_t limit, store_point_fn fn, void *context,
+                             struct gate_error *err);
+/* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
+ * device model and time; branch and device_model NULL: any. */
+enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
+                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+                                   void *context, struct gate_error *err);
+/* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
+ * least 4 characters will do). */
+enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
+                                void *context, struct gate_error *err);
+/* The id of a run, and the length of its document: inflated, and as it is stored (zlib). */
+enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
+                                     size_t *n_bytes, size_t *n_packed, struct gate_error *err);
+/* Reads n bytes of the stored (deflated) document from `at` on. GATE_IO when the document no longer
+ * has n_packed bytes. */
+enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
+                                      void *out, size_t n, struct gate_error *err);
+/* All documents, oldest first. */
+enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
+                                 struct gate_error *err);
+/* The device models that have runs of the branch (NULL: any), the one with the newest first. */
+enum gate_status store_devices(struct store *s, const char *branch, store_device_fn fn,
+                               void *context, struct gate_error *err);
+/* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
+enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
+                              void *context, struct gate_error *err);
+enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
+
+/* True when this connection has read newer data since the last call than before it, and on the
+ * first call. Does not read the file. */
+bool store_saw_news(struct store *s);
+
+/* How many commits this process has made to any store. While it is the same, this process has
+ * changed nothing. */
+uint64_t store_n_commits(void);
+
+/* Everything that is read between the two calls is of one state of the store. */
+enum gate_status store_read_begin(struct store *s, struct gate_error *err);
+void store_read_end(struct store *s);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_alert.h: alerts and the steps of their lives, in the same file as the history.
+ *
+ * An alert is opened by watch.h, once for a confirmed verdict, a change of level or a jump of the
+ * error. People take it through its states; the server itself closes it as fixed when the level
+ * returns, as accepted when somebody accepted the new level as baseline, and opens it again when
+ * that was too early.
+ */
+#ifndef GATE_STORE_STORE_ALERT_H
+#define GATE_STORE_STORE_ALERT_H
+
+#include "gate/store/store.h"
+
+#define ALERT_MAX_REASON 500       /* characters */
+#define ALERT_MAX_ASSIGNEE 64      /* the same */
+#define ALERT_SERVER "gate-server" /* who, where the server itself did it */
+
+enum alert_state {
+    ALERT_NEW,
+    ALERT_ACKNOWLEDGED,
+    ALERT_ACCEPTED,
+    ALERT_FIXED,
+    ALERT_IGNORED,
+    ALERT_STATES
+};
+
+enum alert_kind { ALERT_REGRESSION, ALERT_IMPROVEMENT, ALERT_ERROR, ALERT_WRONG, ALERT_KINDS };
+
+/* The words of the API. */
+const char *alert_state_name(enum alert_state state);
+const char *alert_kind_name(enum alert_kind kind);
+/* False: no such word. */
+bool alert_state_of(const char *name, enum alert_state *out);
+
+struct store_alert {
+    int64_t id;
+    const char *case_id;
+    const char *device_model;
+    const char *provider;
+    const char *contract;
+    enum alert_kind kind;
+    enum alert_state state;
+    int64_t time_ms; /* of the first run at the new level */
+    const char *run_uuid;
+    const char *commit; /* of that run, "" when not known; its subject and its author's name */
+    const char *subject, *author;
+    const char *parent;        /* of the commit, "" when not known */
+    const char *before_commit; /* of the last good run before it, "" when there is none */
+    const char *before_subject, *before_author;
+    bool confirmed;       /* by the verdict of the run */
+    const char *evidence; /* and its reason; "" for others */
+    double change;        /* 0.02 is +2 %; of a wrong result 0, as are the next two */
+    double before, after; /* medians in ns; of an error alert, relative errors */
+    bool by_vendor;       /* or of an error alert, errors over the vendor's */
+    const char *reason;   /* of the last step; who took it, and when */
+    const char *who;
+    int64_t updated_ms;
+    int64_t closed_ms;    /* 0: it is open */
+    const char *assignee; /* "": nobody */
+};
+
+struct store_alert_event {
+    int64_t id;
+    int64_t alert_id;
+    int64_t time_ms;
+    const char *who;
+    const char *from; /* "" where the alert came up */
+    const char *to;
+    const char *reason;
+};
+
+/* NULL and -1: any. */
+struct alert_filter {
+    const char *case_id;
+    const char *device_model;
+    int state, kind;
+};
+
+/* A group: alerts that begin in one range of commits, or in one run where no commit is known. */
+
+typedef bool (*store_alert_fn)(void *context, const struct store_alert *row);
+typedef bool (*store_alert_event_fn)(void *context, const struct store_alert_event *row);
+
+/* ---- queries ---- */
+
+/* Newest first, those with ids below `before` (INT64_MAX: from the newest on); `leaders`: of each
+ * group only the newest that the filter lets through. */
+enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, bool leaders,
+                              int64_t before, int64_t limit, store_alert_fn fn, void *context,
+                              struct gate_error *err);
+/* The group of a leader, newest first. */
+enum gate_status store_alert_group(struct store *s, const struct alert_filter *filter,
+                                   int64_t leader, int64_t limit, store_alert_fn fn, void *context,
+                                   struct gate_error *err);
+/* How many there are in each state; the filter's own state is not looked at. */
+enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
+                                    int64_t counts[ALERT_STATES], struct gate_error *err);
+/* One alert; *found. */
+enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn, void *context,
+                                  bool *found, struct gate_error *err);
+/* Its steps, oldest first. */
+enum gate_status store_alert_log(struct store *s, int64_t id, store_alert_event_fn fn,
+                                 void *context, struct gate_error *err);
+/* The steps of all alerts behind that event, oldest first. */
+enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limit,
+                                    store_alert_event_fn fn, void *context, struct gate_error *err);
+
+/* A group, and how many of its alerts were opened and closed lately. */
+struct store_alert_group {
+    int64_t alert_id; /* the newest of those */
+    int64_t n_opened, n_closed;
+    int64_t n_open; /* now */
+};
+
+/* The groups that the steps behind that event opened or closed alerts of: *n of them, at most
+ * `max`. */
+enum gate_status store_alert_groups_moved(struct store *s, int64_t after,
+                                          struct store_alert_group *out, size_t max, size_t *n,
+                                          struct gate_error *err);
+
+/* ---- writes: each in a transaction of its own, or a part of the batch that is open ---- */
+
+enum alert_step { STEP_DONE, STEP_NO_ALERT, STEP_REFUSED };
+
+/* What somebody does with alerts. */
+struct alert_action {
+    bool has_state; /* takes them to the state `to` */
+    enum alert_state to;
+    const char *assignee; /* NULL: as it is, "": nobody */
+    const char *who;
+    const char *reason; /* "": none; the caller's rules say where it is needed */
+    int64_t now_ms;
+};
+
+/*
+ * Does it with all n of them, or with none: *step is then not STEP_DONE, and *refused the first one
+ * that prevents it. Steps that there are: from new to any other state, from acknowledged to any
+ * that closes an alert, from a closed one back to new.
+ */
+enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+                                     const struct alert_action *action, enum alert_step *step,
+                                     int64_t *refused, struct gate_error *err);
+
+/* What watch.c opens. */
+struct new_alert {
+    int64_t track_id, series_id;
+    enum alert_kind kind;
+    bool confirmed;
+    int64_t time_ms, run_id;
+    int64_t before_run_id; /* 0: none */
+    int64_t end_run_id;    /* of the run at which the level returned; 0: none */
+    double before, after, change;
+    bool by_vendor;
+};
+
+enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
+                                   int64_t *id, struct gate_error *err);
+
+/* ---- what watch.c asks and does; in a transaction ---- */
+
+/* An alert as far as the server handles it by itself. */
+struct alert_row {
+    int64_t id;
+    enum alert_kind kind;
+    enum alert_state state;
+    bool confirmed;
+    bool own_epoch; /* its run's is that of the item */
+    bool by_server; /* its last step was the server's own */
+    bool by_vendor;
+    int64_t reopened_ms; /* when a person last opened it again; 0: nobody did */
+    int64_t time_ms, run_id;
+    int64_t before_run_id, end_run_id; /* 0: none */
+    double before, after;
+};
+
+/* The newest alerts of a series, and of wrong results of its track: at most `max`, *n of them. */
+enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
+                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+                                    struct gate_error *err);
+/* What is known by now of where it is and what it is worth; end_run_id too. */
+enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
+                                  struct gate_error *err);
+/* A step of the server's own, whatever the state was; `end_run_id` 0: the level did not return. */
+enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
+                                   enum alert_state to, int64_t end_run_id, const char *reason,
+                                   int64_t now_ms, struct gate_error *err);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_batch.c: transactions; see store.h and store_private.h.
+ *
+ * SQLite may end a transaction on its own, on a full disk for one. Then `autocommit` is on though a
+ * batch is open, and nothing may be written any more before the batch is over: it would be outside
+ * of the transaction that the caller still believes in.
+ */
+#include "gate/store/store_private.h"
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
+#define BUSY_PAGES 16384      /* 64 MiB, which who starts after a crash has to read */
+
+static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
+{
+    struct query q = query_begin(s, id);
+    int rc = query_step(&q);
+    enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
+    query_end(&q);
+    return status;
+}
+
+/* What is written to a file that has no name any more is lost when the last user closes it. */
+static enum gate_status check_name(const struct store *s, struct gate_error *err)
+{
+    struct stat st;
+    if (stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
+        return GATE_OK;
+    return gate_fail(err, GATE_IO,
+                     "cannot write to '%s': the file was removed or replaced while it was open; "
+                     "put it back, and restart the programs that use it",
+                     s->path);
+}
+
+/* Takes the turn and opens a transaction. */
+static enum gate_status begin(struct store *s, struct gate_error *err)
+{
+    if (s->lock_fd < 0)
+        return gate_fail(err, GATE_INTERNAL, "'%s' is open for reading only", s->path);
+    enum gate_status status = store_lock(s, err);
+    if (status)
+        return status;
+    status = check_name(s, err);
+    if (!status)
+        status = run_sql(s, SQL_BEGIN, err);
+    if (status)
+        store_unlock(s);
+    return status;
+}
+
+static void roll_back(struct store *s)
+{
+    if (!sqlite3_get_autocommit(s->db))
+        run_sql(s, SQL_ROLLBACK, NULL);
+    store_unlock(s);
+}
+
+static atomic_uint_fast64_t n_commits;
+
+uint64_t store_n_commits(void)
+{
+    return atomic_load(&n_commits);
+}
+
+static enum gate_status commit(struct store *s, struct gate_error *err)
+{
+    enum gate_status status = run_sql(s, SQL_COMMIT, err);
+    if (status) {
+        roll_back(s);
+        return status;
+    }
+    atomic_fetch_add(&n_commits, 1);
+    store_unlock(s);
+    return status;
+}
+
+static enum gate_status batch_lost(const struct store *s, struct gate_error *err)
+{
+    return gate_fail(err, GATE_IO, "cannot write to '%s': an earlier write of the batch failed",
+                     s->path);
+}
+
+enum gate_status store_batch_begin(struct store *s, struct gate_error *err)
+{
+    if (s->in_batch)
+        return gate_fail(err, GATE_INTERNAL, "a batch is open already");
+    enum gate_status status = begin(s, err);
+    s->in_batch = !status;
+    s->changes_before = sqlite3_total_changes64(s->db);
+    return status;
+}
+
+enum gate_status store_batch_commit(struct store *s, struct gate_error *err)
+{
+    if (!s->in_batch)
+        return gate_fail(err, GATE_INTERNAL, "no batch is open");
+    s->in_batch = false;
+    if (!sqlite3_get_autocommit(s->db))
+        return commit(s, err);
+    store_unlock(s);
+    return batch_lost(s, err);
+}
+
+void store_batch_rollback(struct store *s)
+{
+    if (s->in_batch)
+        roll_back(s);
+    s->in_batch = false;
+}
+
+/*
+ * The first part of a batch: there is nothing else to lose yet, so the transaction itself is what
+ * undoes it. For a savepoint SQLite would first copy each page that changes to a file.
+ */
+static enum gate_status as_first(struct store *s, store_write_fn fn, void *context,
+                                 struct gate_error *err)
+{
+    enum gate_status status = fn(context, err);
+    if (!status || sqlite3_get_autocommit(s->db))
+        return status;
+    /* Without a transaction the batch is lost, which the next part and the commit will find. */
+    if (run_sql(s, SQL_ROLLBACK, NULL) == GATE_OK)
+        run_sql(s, SQL_BEGIN, NULL);
+    s->changes_before = sqlite3_total_changes64(s->db);
+    return status;
+}
+
+/* A part of a batch, which the batch outlives. */
+static enum gate_status as_part(struct store *s, store_write_fn fn, void *context,
+                                struct gate_error *err)
+{
+    if (sqlite3_get_autocommit(s->db))
+        return batch_lost(s, err);
+    if (sqlite3_total_changes64(s->db) == s->changes_before)
+        return as_first(s, fn, context, err);
+    enum gate_status status = run_sql(s, SQL_SAVEPOINT, err);
+    if (status)
+        return status;
+    status = fn(context, err);
+    if (status && !sqlite3_get_autocommit(s->db) && run_sql(s, SQL_ROLLBACK_TO, NULL) != GATE_OK)
+        run_sql(s, SQL_ROLLBACK, NULL); /* what cannot be undone in part is undone whole */
+    if (!sqlite3_get_autocommit(s->db))
+        run_sql(s, SQL_RELEASE, NULL);
+    return status;
+}
+
+enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
+                                  struct gate_error *err)
+{
+    if (s->in_batch)
+        return as_part(s, fn, context, err);
+    enum gate_status status = begin(s, err);
+    if (status)
+        return status;
+    status = fn(context, err);
+    if (!status)
+        return commit(s, err);
+    roll_back(s);
+    return status;
+}
+
+/* ---- the log ---- */
+
+static int on_commit(void *context, sqlite3 *db, const char *name, int n_pages)
+{
+    struct store *s = context;
+    (void)db;
+    (void)name;
+    s->n_log_pages = n_pages;
+    return SQLITE_OK;
+}
+
+void store_defer_checkpoints(struct store *s)
+{
+    sqlite3_wal_hook(s->db, on_commit, s);
+    s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
+}
+
+enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err)
+{
+    if (s->n_log_pages < (is_busy ? BUSY_PAGES : CHECKPOINT_PAGES))
+        return GATE_OK;
+    enum gate_status status = store_lock(s, err);
+    if (status)
+        return status;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
+        status = store_fail(s, rc, "write to", err);
+    s->n_log_pages = 0; /* what readers held back is counted again by the next commit */
+    store_unlock(s);
+    return status;
+}

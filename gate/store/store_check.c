@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_check.c: looks for damage; see store_care.h. */
+#include "gate/store/store_care.h"
+#include "gate/base/utf8.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_private.h"
+
+#include <sha2.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_FAULTS 100
+
+struct fault_reporter {
+    struct store *store;
+    store_fault_fn fn;
+    void *context;
+    int n_faults;
+    struct gate_error *err;
+};
+
+static void report_fault(struct fault_reporter *c, const char *what, const char *which)
+{
+    char line[600];
+    if (c->n_faults++ >= MAX_FAULTS)
+        return;
+    utf8_print(line, sizeof line, "%s%s%.400s", what, which[0] != '\0' ? ": " : "", which);
+    c->fn(c->context, line);
+}
+
+/* Each row of the statement is a fault; `what` says which. */
+static enum gate_status each_fault(struct fault_reporter *c, const char *what, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(c->store->db, sql, -1, &stmt, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const unsigned char *text = sqlite3_column_text(stmt, 0);
+        const char *which = text ? (const char *)text : "";
+        if (strcmp(which, "ok") != 0) /* what integrity_check says of a sound file */
+            report_fault(c, what, which);
+        rc = c->n_faults < MAX_FAULTS ? SQLITE_OK : SQLITE_DONE;
+    }
+    sqlite3_finalize(stmt);
+    if (rc == SQLITE_DONE)
+        return GATE_OK;
+    /* The check stumbled over the damage that it looks for. */
+    if ((rc & 0xff) == SQLITE_CORRUPT) {
+        report_fault(c, what, sqlite3_errstr(rc));
+        return GATE_OK;
+    }
+    return store_fail(c->store, rc, "check", c->err);
+}
+
+/* ---- documents ---- */
+
+struct checked {
+    struct fault_reporter *check;
+    struct buf text;
+};
+
+static bool document_row(struct query *q, void *call)
+{
+    struct checked *d = call;
+    struct gate_error why = {0};
+    const char *uuid = column_text(q, 0);
+    const void *packed = sqlite3_column_blob(q->stmt, 1);
+    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
+    buf_clear(&d->text);
+    if (store_unpack(packed, len, (size_t)column_int(q, 2), &d->text, &why) != GATE_OK) {
+        report_fault(d->check, "a document cannot be unpacked, of run", uuid);
+        return d->check->n_faults < MAX_FAULTS;
+    }
+    SHA2_CTX context;
+    unsigned char hash[32];
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)d->text.data, d->text.len);
+    SHA256Final(hash, &context);
+    const void *expected = sqlite3_column_blob(q->stmt, 3);
+    bool thinned = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
+    if (!thinned && (!expected || memcmp(hash, expected, sizeof hash) != 0))
+        report_fault(d->check, "a document has other bytes than it came with, of run", uuid);
+    return d->check->n_faults < MAX_FAULTS;
+}
+
+static enum gate_status check_documents(struct fault_reporter *c)
+{
+    struct checked document = {.check = c};
+    buf_init(&document.text, STORE_MAX_DOCUMENT);
+    struct query q = query_begin(c->store, SQL_CHECK_DOCUMENTS);
+    enum gate_status status = store_each_row(c->store, &q, document_row, &document, c->err);
+    buf_release(&document.text);
+    return status;
+}
+
+enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, int *n_faults,
+                             struct gate_error *err)
+{
+    struct fault_reporter c = {.store = s, .fn = fn, .context = context, .err = err};
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; store_checks[i].sql && !status; i++) {
+        status = each_fault(&c, store_checks[i].what, store_checks[i].sql);
+        /* A file that is damaged answers no more questions. */
+        if (i == 0 && c.n_faults > 0)
+            break;
+    }
+    if (!status && c.n_faults == 0)
+        status = check_documents(&c);
+    *n_faults = c.n_faults;
+    return status;
+}

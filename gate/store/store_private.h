@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_private.h: what the store's own files share. Not for its users.
+ */
+#ifndef GATE_STORE_STORE_PRIVATE_H
+#define GATE_STORE_STORE_PRIVATE_H
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#include "gate/store/store_list.h"
+#include "gate/store/store_sql.h"
+
+struct store {
+    sqlite3 *db;
+    char *path;   /* as the caller gave it, for messages */
+    int lock_fd;  /* of PATH-lock, -1 when reading */
+    dev_t device; /* with inode: of the file, when it was opened to be written */
+    ino_t inode;
+    bool in_batch;
+    int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
+    int n_log_pages;        /* of the WAL, after the last commit of this connection */
+    unsigned version;       /* of what store_saw_news() was last true of */
+    bool has_version;
+    sqlite3_stmt *statements[STORE_SQL_COUNT];
+};
+
+/* The turn to write, among processes; waits up to 15 s. */
+enum gate_status store_lock(struct store *s, struct gate_error *err);
+void store_unlock(struct store *s);
+
+typedef enum gate_status (*store_write_fn)(void *context, struct gate_error *err);
+
+/*
+ * Calls `fn`, which writes, so that all of it happens or nothing: in a transaction of its own, or
+ * as a part of the batch that is open. Parts may be nested.
+ */
+enum gate_status store_atomically(struct store *s, store_write_fn fn, void *context,
+                                  struct gate_error *err);
+
+/* Fails with GATE_IO: "cannot <doing> 'PATH': <why>; <what to do>", from the SQLite result code. */
+enum gate_status store_fail(const struct store *s, int rc, const char *doing,
+                            struct gate_error *err);
+
+/* The integer that a pragma answers with; a SQLite result code. */
+int store_pragma(sqlite3 *db, const char *pragma, int64_t *value);
+/* Runs a script of constants. */
+enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
+                               struct gate_error *err);
+/* Is the file that is open a history, of the schema version that this program knows? */
+enum gate_status store_identify(struct store *s, struct gate_error *err);
+/* Are its tables and indexes those that this program makes? Others may be there beside them. */
+enum gate_status store_check_tables(struct store *s, struct gate_error *err);
+
+/* Makes the tables of a new file, and sets WAL mode where it is not set. The caller holds the lock.
+ */
+enum gate_status store_create(struct store *s, struct gate_error *err);
+bool store_uses_wal(struct store *s); /* takes no lock */
+
+/*
+ * A use of one prepared statement. Columns are bound from the left by bind_*(); the first error
+ * sticks in `rc`, so that a chain of binds needs one check: step() returns it.
+ */
+struct query {
+    sqlite3_stmt *stmt;
+    int rc;
+    int next; /* column of the next bind, 1-based */
+};
+
+struct query query_begin(struct store *s, enum store_sql id);
+void query_end(struct query *q); /* resets, forgets the bound values */
+void bind_int(struct query *q, int64_t value);
+void bind_text(struct query *q, const char *value); /* not copied: must outlive the query */
+void bind_text_or_null(struct query *q, const char *value);
+void bind_positive_or_null(struct query *q, double value); /* 0 means not known: NULL */
+void bind_real(struct query *q, double value);
+void bind_null(struct query *q);
+void bind_id_or_null(struct query *q, int64_t id);              /* 0: NULL */
+void bind_blob(struct query *q, const void *bytes, size_t len); /* not copied */
+int query_step(struct query *q); /* SQLITE_ROW, SQLITE_DONE or an error */
+
+const char *column_text(struct query *q, int column); /* "" for NULL */
+
+static inline int64_t column_int(struct query *q, int column) /* 0 for NULL */
+{
+    return sqlite3_column_int64(q->stmt, column);
+}
+
+static inline double column_real(struct query *q, int column) /* 0.0 for NULL */
+{
+    return sqlite3_column_double(q->stmt, column);
+}
+
+/* Receives one row; false ends the query. */
+typedef bool (*store_row_fn)(struct query *q, void *call);
+
+/* Steps through the rows of a query whose values are bound, and ends it. */
+enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
+                                struct gate_error *err);
+
+/* The cells of a row, as many as the statement has columns; see store_list.c for the names. */
+#define STORE_MAX_CELLS 32
+int store_read_cells(struct query *q, struct store_cell cells[STORE_MAX_CELLS]);
+
+/* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
+struct store_run store_read_run(struct query *q);
+
+/* GATE_USAGE below 1. */
+enum gate_status store_check_limit(int64_t limit, struct gate_error *err);
+
+/*
+ * Run a statement that writes, and end it. store_finish() is for one without a result,
+ * store_finish_new() for a plain INSERT, whose new id it returns, and store_finish_id() for one
+ * with RETURNING id. (With RETURNING in a plain INSERT, SQLite would plan a search for rows that
+ * refer to the new one.)
+ */
+enum gate_status store_finish(struct store *s, struct query *q, struct gate_error *err);
+enum gate_status store_finish_new(struct store *s, struct query *q, int64_t *id,
+                                  struct gate_error *err);
+enum gate_status store_finish_id(struct store *s, struct query *q, int64_t *id,
+                                 struct gate_error *err);
+/* The id that a query of one column finds; 0: there is none. */
+enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
+                               struct gate_error *err);
+
+/*
+ * Changes store_state(). Call it in each write that changes the answer of a query. Storing a run
+ * calls it already.
+ */
+enum gate_status store_touch(struct store *s, struct gate_error *err);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_statement.c: uses of prepared statements; see store_private.h. */
+#include "gate/store/store_private.h"
+
+struct query query_begin(struct store *s, enum store_sql id)
+{
+    return (struct query){.stmt = s->statements[id], .rc = SQLITE_OK, .next = 1};
+}
+
+void query_end(struct query *q)
+{
+    sqlite3_reset(q->stmt);
+    sqlite3_clear_bindings(q->stmt);
+}
+
+static void note(struct query *q, int rc)
+{
+    if (q->rc == SQLITE_OK)
+        q->rc = rc;
+    q->next++;
+}
+
+void bind_int(struct query *q, int64_t value)
+{
+    note(q, sqlite3_bind_int64(q->stmt, q->next, value));
+}
+
+void bind_text(struct query *q, const char *value)
+{
+    note(q, sqlite3_bind_text(q->stmt, q->next, value, -1, SQLITE_STATIC));
+}
+
+void bind_text_or_null(struct query *q, const char *value)
+{
+    note(q, value ? sqlite3_bind_text(q->stmt, q->next, value, -1, SQLITE_STATIC)
+                  : sqlite3_bind_null(q->stmt, q->next));
+}
+
+void bind_positive_or_null(struct query *q, double value)
+{
+    /* The comparison keeps a negative number as one, for the table's CHECK to refuse. */
+    note(q, value == 0.0 ? sqlite3_bind_null(q->stmt, q->next)
+                         : sqlite3_bind_double(q->stmt, q->next, value));
+}
+
+void bind_real(struct query *q, double value)
+{
+    note(q, sqlite3_bind_double(q->stmt, q->next, value));
+}
+
+void bind_null(struct query *q)
+{
+    note(q, sqlite3_bind_null(q->stmt, q->next));
+}
+
+void bind_id_or_null(struct query *q, int64_t id)
+{
+    if (id == 0)
+        bind_null(q);
+    else
+        bind_int(q, id);
+}
+
+void bind_blob(struct query *q, const void *bytes, size_t len)
+{
+    note(q, sqlite3_bind_blob64(q->stmt, q->next, bytes, len, SQLITE_STATIC));
+}
+
+int query_step(struct query *q)
+{
+    if (q->rc != SQLITE_OK)
+        return q->rc;
+    return sqlite3_step(q->stmt);
+}
+
+const char *column_text(struct query *q, int column)
+{
+    const unsigned char *text = sqlite3_column_text(q->stmt, column);
+    return text ? (const char *)text : "";
+}
+
+enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
+                                struct gate_error *err)
+{
+    int rc;
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        if (!fn(q, call))
+            break;
+    }
+    enum gate_status status = GATE_OK;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = store_fail(s, rc, "read", err);
+    query_end(q);
+    return status;
+}
+
+enum gate_status store_finish(struct store *s, struct query *q, struct gate_error *err)
+{
+    int rc = query_step(q);
+    enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
+    query_end(q);
+    return status;
+}
+
+enum gate_status store_finish_new(struct store *s, struct query *q, int64_t *id,
+                                  struct gate_error *err)
+{
+    enum gate_status status = store_finish(s, q, err);
+    *id = sqlite3_last_insert_rowid(s->db);
+    return status;
+}
+
+enum gate_status store_finish_id(struct store *s, struct query *q, int64_t *id,
+                                 struct gate_error *err)
+{
+    int rc = query_step(q);
+    if (rc == SQLITE_ROW) {
+        *id = column_int(q, 0);
+        rc = query_step(q);
+    }
+    enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
+    query_end(q);
+    return status;
+}
+
+enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
+                               struct gate_error *err)
+{
+    int rc = query_step(q);
+    *id = rc == SQLITE_ROW ? column_int(q, 0) : 0;
+    enum gate_status status = GATE_OK;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = store_fail(s, rc, "read", err);
+    query_end(q);
+    return status;
+}
+
+enum gate_status store_touch(struct store *s, struct gate_error *err)
+{
+    struct query q = query_begin(s, SQL_TOUCH);
+    return store_finish(s, &q, err);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_thin.c: drops raw samples from old documents; see store_care.h. */
+#include "gate/store/store_care.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_private.h"
+
+#include "gate/document/document.h"
+
+/* A document that is to be thinned. */
+struct thin {
+    struct store *store;
+    int64_t before_ms, now_ms;
+    int64_t run_id; /* the last that was done */
+    bool found;
+    struct buf text;
+    enum gate_status status;
+    struct gate_error *err;
+};
+
+static bool document_row(struct query *q, void *call)
+{
+    struct thin *t = call;
+    const void *packed = sqlite3_column_blob(q->stmt, 1);
+    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
+    t->found = true;
+    t->run_id = column_int(q, 0);
+    buf_clear(&t->text);
+    t->status = store_unpack(packed, len, (size_t)column_int(q, 2), &t->text, t->err);
+    return false;
+}
+
+static void drop_samples(struct document *d)
+{
+    for (size_t i = 0; i < d->n_cases; i++) {
+        for (size_t k = 0; k < d->cases[i].n_arms; k++)
+            d->cases[i].arms[k].timing.samples_ns = NULL;
+    }
+}
+
+static enum gate_status write_thinned(struct thin *t, const struct document *document)
+{
+    struct store_packed packed;
+    buf_clear(&t->text);
+    document_write(document, &t->text);
+    if (t->text.failed)
+        return gate_fail(t->err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = store_pack(t->text.data, t->text.len, &packed, t->err);
+    if (status)
+        return status;
+    struct query q = query_begin(t->store, SQL_THIN);
+    bind_int(&q, t->run_id);
+    bind_int(&q, (int64_t)packed.n_bytes);
+    bind_int(&q, t->now_ms);
+    bind_blob(&q, packed.bytes, packed.len);
+    status = store_finish(t->store, &q, t->err);
+    store_packed_release(&packed);
+    return !status ? store_touch(t->store, t->err) : status;
+}
+
+/* One document, within a write. */
+static enum gate_status thin_one(void *context, struct gate_error *err)
+{
+    struct thin *t = context;
+    struct document document;
+    t->err = err;
+    t->status = GATE_OK;
+    t->found = false;
+    struct query q = query_begin(t->store, SQL_TO_THIN);
+    bind_int(&q, t->before_ms);
+    bind_int(&q, t->run_id);
+    enum gate_status status = store_each_row(t->store, &q, document_row, t, err);
+    if (!status)
+        status = t->status;
+    if (status || !t->found)
+        return status;
+    status = document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err);
+    if (status)
+        return status;
+    drop_samples(&document);
+    document.thinned_ms = t->now_ms;
+    status = write_thinned(t, &document);
+    document_release(&document);
+    return status;
+}
+
+enum gate_status store_thin(struct store *s, int64_t before_ms, int64_t now_ms, int64_t max_runs,
+                            int64_t *n_thinned, struct gate_error *err)
+{
+    struct thin t = {.store = s, .before_ms = before_ms, .now_ms = now_ms, .found = true};
+    enum gate_status status = GATE_OK;
+    *n_thinned = 0;
+    buf_init(&t.text, STORE_MAX_DOCUMENT);
+    while (*n_thinned < max_runs && !status) {
+        status = store_atomically(s, thin_one, &t, err);
+        if (!t.found)
+            break;
+        *n_thinned += !status;
+    }
+    buf_release(&t.text);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_watch.h: what watch.c reads of trends, and where it goes on; part of the store.
+ *
+ * What writes is to be called in a batch or by store_atomically().
+ */
+#ifndef GATE_STORE_STORE_WATCH_H
+#define GATE_STORE_STORE_WATCH_H
+
+#include "gate/store/store.h"
+
+/* The place of a run in time. */
+struct watch_key {
+    int64_t time_ms;
+    int64_t run_id;
+};
+
+static inline int watch_compare(struct watch_key a, struct watch_key b)
+{
+    if (a.time_ms != b.time_ms)
+        return a.time_ms < b.time_ms ? -1 : 1;
+    return a.run_id < b.run_id ? -1 : a.run_id > b.run_id;
+}
+
+#define WATCH_TEXT_MAX 1604 /* as long as the schema lets a text be, in bytes */
+
+/* One track in one run. */
+struct watch_item {
+    const char *main_branch; /* set before all else */
+    int64_t run_id, track_id;
+    int64_t series_id;           /* of the candidate; 0: it never had a verified timing */
+    char epoch[WATCH_TEXT_MAX];  /* "": not known, an epoch of its own */
+    char branch[WATCH_TEXT_MAX]; /* "": not known */
+};
+
+enum watch_verdict {
+    WATCH_GOOD, /* pass or improvement */
+    WATCH_REGRESSION,
+    WATCH_WRONG,
+    WATCH_NONE /* no verdict, or environment */
+};
+
+/* A result of the candidate. One that was wrong has no timing, and 0 in p50_ns. */
+struct watch_point {
+    struct watch_key key;
+    enum watch_verdict verdict;
+    bool own_epoch;            /* that of the item */
+    double p50_ns, control_ns; /* 0: not known */
+    double baseline_ns;        /* p50 of the baseline; the same */
+    double ratio;              /* over the baseline's, from pairs; the same */
+    double judged;             /* of a regression: the ratio that its verdict names; the same */
+    int64_t baseline_ms;       /* when that became the baseline; 0: not known */
+    int64_t baseline_revision; /* of what commit; 0: not known */
+    int64_t revision;          /* the run's own; 0: none */
+    double rel_err;            /* below 0: not known */
+    double vendor_ratio;       /* its error over the vendor's; the same */
+};
+
+/* The next track that was not watched, behind the item; *found: there is one. */
+enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
+                                  struct gate_error *err);
+
+/* Where to go on: the run and track of the last item. */
+enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err);
+enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
+                                      struct gate_error *err);
+
+/*
+ * Newest first, until fn says false: the candidate's points of the item's series that runs of
+ * the main branch up to the item's brought, among the newest `limit` points of any run.
+ */
+typedef bool (*watch_point_fn)(void *context, const struct watch_point *point);
+enum gate_status store_watch_points(struct store *s, const struct watch_item *item, int limit,
+                                    watch_point_fn fn, void *context, struct gate_error *err);
+/* The same of the results of the item's track that were wrong, from `from` on. */
+enum gate_status store_watch_wrong(struct store *s, const struct watch_item *item,
+                                   struct watch_key from, int limit, watch_point_fn fn,
+                                   void *context, struct gate_error *err);
+
+/*
+ * The first baseline of at least `least_ns` to which an accept raised the track in a run of any
+ * branch, newer than `after_run_id` (0: than none) and than `after_ms`, and not newer than the
+ * item's; *to_ns is 0 when there is none.
+ */
+enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
+                                       int64_t after_run_id, int64_t after_ms, double least_ns,
+                                       double *to_ns, struct gate_error *err);
+
+#endif
