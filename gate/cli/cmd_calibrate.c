@@ -46,6 +46,7 @@ const struct command command_calibrate = {
                {request_measure_options, 0},
                {request_report_options, 0},
                {request_library_options, 0},
+               {request_worker_options, 0},
                {options, 0}},
     .ending = "Exit codes: 0 every case detects the threshold on this machine, 3 some do not, or "
               "lack processes; otherwise as 'gate run'.\n",

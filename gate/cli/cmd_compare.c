@@ -5,6 +5,7 @@
 #include "gate/baseline/revision.h"
 #include "gate/cli/run_execute.h"
 #include "gate/cli/run_reports.h"
+#include "gate/cli/run_setup.h"
 
 const struct command command_compare = {
     .name = "compare",
@@ -15,7 +16,9 @@ const struct command command_compare = {
     .groups = {{request_device_options, 0},
                {request_options, 0},
                {request_measure_options, 0},
+               {request_pause_options, 0},
                {request_full_options, 0},
+               {request_worker_options, 0},
                {request_report_options, 0},
                {request_build_options, 0}},
     .ending = "Exit codes: as 'gate run'; 1 means that NEW is slower than OLD.\n",
@@ -27,10 +30,14 @@ static enum gate_status resolve_candidate(struct run_request *r, const char *wha
                                           struct target *target, struct revision *out,
                                           struct gate_error *err)
 {
-    /* Builds take minutes: a mistake in the other side is known before them. */
+    /* Builds take minutes: a mistake in the other side or the cases is known before them. */
+    struct run_setup setup = {0};
     enum gate_status status = revision_check(r->policy.against, err);
     if (!status)
         status = target_resolve(&r->target, target, err);
+    if (!status)
+        status = run_setup_suite(r, target->device, &setup, err);
+    suite_free(&setup.suite);
     if (status)
         return status;
     r->target.device = target->device; /* which is not looked for again */

@@ -45,8 +45,6 @@ static const struct option_def options[] = {
            .least = 0.001, .most = 1e7, .fallback = "none"),
     OPTION(NUMBER, "patience", "SECONDS", patience_s, "limit for a build and for a proposal",
            .least = 0.1, .most = 86400, .fallback = "900"),
-    OPTION(NUMBER, "pause", "SECONDS", run.policy.pause_s,
-           "wait before a suspicion is measured again", .most = 3600, .fallback = "5"),
     FLAG("restart", restart, "discard the results of earlier calls"),
     {0},
 };
@@ -70,7 +68,9 @@ const struct command command_search = {
                {request_device_options, offsetof(struct search_request, run)},
                {request_options, offsetof(struct search_request, run)},
                {request_measure_options, offsetof(struct search_request, run)},
+               {request_pause_options, offsetof(struct search_request, run)},
                {request_library_options, offsetof(struct search_request, run)},
+               {request_worker_options, offsetof(struct search_request, run)},
                {request_build_options, offsetof(struct search_request, run)}},
     .ending = "Exit codes: 0 there is a winner, 3 there is none; otherwise as 'gate run'.\n",
     .main = cmd_search,

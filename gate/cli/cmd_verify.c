@@ -65,6 +65,7 @@ const struct command command_verify = {
     .groups = {{request_device_options, 0},
                {request_options, 0},
                {request_library_options, 0},
+               {request_worker_options, 0},
                {options, 0}},
     .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
               "case of your own suite is not served, or a sanitizer skipped one, 4 environment "

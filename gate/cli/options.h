@@ -67,7 +67,7 @@ struct option_group {
     size_t base;
 };
 
-#define OPTION_GROUPS_MAX 9
+#define OPTION_GROUPS_MAX 11
 #define OPTIONS_MAX 40
 
 struct command {

@@ -103,6 +103,12 @@ const struct option_def request_measure_options[] = {
     {0},
 };
 
+const struct option_def request_pause_options[] = {
+    OPTION(NUMBER, "pause", "SECONDS", policy.pause_s, "wait before a suspicion is measured again",
+           .most = 3600, .fallback = "5"),
+    {0},
+};
+
 const struct option_def request_full_options[] = {
     OPTION(PERCENT, "host-threshold", "PERCENT", policy.host_threshold,
            "slowdown of the call of launch() on the host that fails", .key = "host_threshold",
@@ -134,6 +140,10 @@ const struct option_def request_report_options[] = {
 const struct option_def request_library_options[] = {
     OPTION(TEXT, "library", "FILE", target.library, "the kernel library to test", .key = "library",
            .is_path = true, .fallback = "the one that comes with the gate"),
+    {0},
+};
+
+const struct option_def request_worker_options[] = {
     OPTION(TEXT, "worker", "PROGRAM", target.worker, "another worker (see gate/worker/PROTOCOL.md)",
            .fallback = "the gate's own"),
     {0},

@@ -47,8 +47,8 @@ struct run_request {
  * and whose code it is. The device of `gate run` may be several, so it has an option of its own. */
 extern const struct option_def request_device_options[], request_options[],
     request_measure_options[], request_report_options[], request_full_options[],
-    request_library_options[], request_provider_options[], request_origin_options[],
-    request_build_options[];
+    request_library_options[], request_worker_options[], request_pause_options[],
+    request_provider_options[], request_origin_options[], request_build_options[];
 
 /* The defaults of all commands. */
 void run_request_init(struct run_request *r);

@@ -16,7 +16,7 @@
 #include "gate/base/journal.h"
 #include "gate/base/json.h"
 #include "gate/baseline/revision.h"
-#include "gate/bisect/measure.h"
+#include "gate/search/measure.h"
 #include "gate/cli/run_request.h"
 #include "gate/search/parameters.h"
 #include "gate/search/race.h"

@@ -353,16 +353,14 @@ class Story(Repository):
                 self.replace(self.SOURCE, self.FAST, self.SLOW)
             self.write("notes.h", "#error broken\n" if i in broken else f"/* {i} */\n")
             commits.append(self.commit(f"commit {i}"))
-        for _ in range(4):  # it goes on where a busy machine left it
-            done = self.gate("bisect", "--json", "--case", CASE, "--good", commits[0], "--budget",
+        for _ in range(4):  # a busy machine gives no verdict
+            done = self.gate("bisect", "--case", CASE, "--good", commits[0], "--budget",
                              "20", "--pause", "0", "--threshold", "50%", "--seed", "1", "--build",
                              f"make {self.LIBRARY}", expect=None)
             if done.returncode not in (3, 4):
                 break
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        answer = json.loads(done.stdout)
-        self.assertEqual((answer["commits"], answer["before"]),
-                         ([commits[culprit]], commits[culprit - 1]))
+        self.assertIn(f"{commits[culprit]} is the first bad commit\n", done.stdout)
 
     def test_the_whole_story(self):
         self.gate("verify")

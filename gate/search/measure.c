@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/bisect/measure.h"
+#include "gate/search/measure.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 /*
  * measure.h: one library against another in one case, by a `gate run` of its own.
  */
-#ifndef GATE_BISECT_MEASURE_H
-#define GATE_BISECT_MEASURE_H
+#ifndef GATE_SEARCH_MEASURE_H
+#define GATE_SEARCH_MEASURE_H
 
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
