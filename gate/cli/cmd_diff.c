@@ -46,8 +46,8 @@ const struct command command_diff = {
         "Compares the GPU code of kernel library NEW with that of OLD, kernel by kernel: "
         "registers, stack, loads and stores of local memory, static shared memory, barriers and "
         "size. NEW and OLD are files, commits of this repository (which are built if necessary), "
-        "or baseline:CASE, the library of a stored baseline. Kernel names are mangled: pipe the "
-        "output through c++filt.\n"
+        "or baseline:CASE, the library of a stored baseline. Kernel names are "
+        "those of the source where cu++filt or c++filt is found; --json keeps them as they are.\n"
         "\n"
         "Local memory holds spilled registers, and arrays with an index that the compiler does not "
         "know. Its bytes are per thread, with each instruction counted once, as ptxas -v counts "
@@ -55,8 +55,8 @@ const struct command command_diff = {
         "which kernels a case launches, but the report of a run does: see --cases.\n"
         "\n"
         "If nvdisasm of the CUDA toolkit is on PATH, in $CUDA_HOME/bin or below /usr/local/cuda, "
-        "the output also shows how often each instruction occurs in a listed kernel and in its "
-        "loops. An instruction counts in its innermost loop. Loops that only wait are left out.\n",
+        "the output also shows which instructions occur more or less often in a listed kernel, "
+        "and what they do.\n",
     .groups = {{options, 0}, {request_build_options, offsetof(struct diff_request, run)}},
     .ending = "Exit codes: 0 the kernels were compared; 64 a library has no GPU code, or its code "
               "cannot be read.\n",
@@ -187,12 +187,13 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     return GATE_OK;
 }
 
-static enum gate_status print(const struct diff_request *r, const struct diff *d,
-                              struct gate_error *err)
+static enum gate_status print(const struct diff_request *r, struct diff *d, struct gate_error *err)
 {
     const struct report_style style = command_style();
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
+    if (!r->json)
+        diff_demangle(d);
     if (r->json)
         diff_write_json(d, &text);
     else if (r->markdown)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/process.h"
+#include "gate/base/toolkit.h"
 #include "gate/base/utf8.h"
 
 #define KERNELS_MAX 4096
@@ -203,6 +205,49 @@ enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error 
         return status;
     utf8_print(d->why, sizeof d->why, "%.399s", err->message);
     return GATE_OK;
+}
+
+/* ---- names ---- */
+
+#define FILTER_PATIENCE_S 10.0
+#define FILTER_NAMES_MAX 500 /* in one call: arguments have a limit */
+
+/* Passes the names of up to FILTER_NAMES_MAX rows as arguments: the filter prints a line for each.
+ */
+static void demangle_some(const char *filter, struct diff_row *rows, size_t n)
+{
+    const char *argv[FILTER_NAMES_MAX + 2] = {filter};
+    struct process p = {0};
+    struct buf line;
+    for (size_t i = 0; i < n; i++)
+        argv[i + 1] = diff_kernel_name(&rows[i]);
+    if (process_start(&p, (char *const *)argv, NULL))
+        return;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    for (size_t i = 0; i < n; i++) {
+        buf_clear(&line);
+        if (process_read_line(&p, FILTER_PATIENCE_S, &line) != PROCESS_LINE)
+            break;
+        if (line.len)
+            utf8_print(rows[i].shown, sizeof rows[i].shown, "%.399s", line.data);
+    }
+    process_finish(&p, 1);
+    buf_release(&line);
+}
+
+void diff_demangle(struct diff *d)
+{
+    char filter[PATHS_MAX];
+    if (toolkit_find("cu++filt", NULL, filter, NULL) && toolkit_find("c++filt", NULL, filter, NULL))
+        return;
+    for (size_t i = 0; i < d->n; i += FILTER_NAMES_MAX)
+        demangle_some(filter, &d->rows[i],
+                      d->n - i < FILTER_NAMES_MAX ? d->n - i : FILTER_NAMES_MAX);
+}
+
+const char *diff_kernel_name(const struct diff_row *row)
+{
+    return row->shown[0] ? row->shown : (row->new.kernel ? &row->new : &row->old)->kernel->name;
 }
 
 void diff_release(struct diff *d)

@@ -23,6 +23,7 @@ struct diff_side {
 struct diff_row {
     enum diff_change change;
     struct diff_side new, old;
+    char shown[400]; /* the kernel's name for a reader; empty until diff_demangle() */
     char why[200]; /* its listings are not known; empty: they are, or were not asked for */
 };
 
@@ -45,12 +46,20 @@ void diff_release(struct diff *d);
  * (as `new`). What cannot be had is said in `why`, and is no failure. */
 enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err);
 
+/* Puts C++ names in the form of their source, by cu++filt or c++filt; where neither is found they
+ * stay as they are in the file. */
+void diff_demangle(struct diff *d);
+
+/* The name of a row's kernel, for a reader. */
+const char *diff_kernel_name(const struct diff_row *row);
+
 /* Kernels of the same code are counted and, where `all` is true, listed too. */
 void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
                      struct buf *out);
 void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
-/* Of each kernel whose listing was read, how often each watched instruction occurs (mix.h), and
- * with `sides` the changed ones, the old beside the new. Where they are not known, why. */
+/* Of each kernel whose listing was read, the instructions that occur more or less often and those
+ * that make up its time (mix.h), and with `sides` the changed lines, the old beside the new. Where
+ * they are not known, why. */
 void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
                              const struct report_style *style, struct buf *out);
 void diff_write_json(const struct diff *d, struct buf *out); /* always all */

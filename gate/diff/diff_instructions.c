@@ -7,113 +7,53 @@
 #include "gate/base/term.h"
 #include "gate/base/utf8.h"
 #include "gate/diff/mix.h"
+#include "gate/library/opcode.h"
 #include "gate/report/report_run.h"
 #include "gate/report/report_table.h"
 
-#define PLACES_MAX 17 /* the kernel, and so many loops */
-
 /* ---- how often ---- */
 
-/* The row of an opcode and a loop; NULL: it does not occur. */
-static const struct mix_row *find(const struct mix *m, const char *opcode, size_t loop)
-{
-    for (size_t i = 0; i < m->n; i++)
-        if (m->rows[i].loop == loop && !strcmp(m->rows[i].opcode, opcode))
-            return &m->rows[i];
-    return NULL;
-}
-
 /* Of a kernel that both have "8 -> 16", where that differs. */
-static bool put_cell(const struct diff_row *row, const struct mix_row *r, char text[64])
+static void put_cell(const struct diff_row *row, const struct mix_row *r, char text[64])
 {
-    static const struct mix_row none;
-    const struct mix_row *m = r ? r : &none;
-    bool differs = row->change == DIFF_CHANGED && m->new != m->old;
-    if (differs)
-        snprintf(text, 64, "%zu -> %zu", m->old, m->new);
+    if (row->change == DIFF_CHANGED && r->new != r->old)
+        snprintf(text, 64, "%zu -> %zu", r->old, r->new);
     else
-        snprintf(text, 64, "%zu", row->new.kernel ? m->new : m->old);
-    return differs;
+        snprintf(text, 64, "%zu", row->new.kernel ? r->new : r->old);
 }
 
-/* The kernel, and its loops where they can be compared. */
-static size_t count_places(const struct mix *m, const struct diff_row *row)
-{
-    size_t loops = row->new.kernel ? m->n_new : m->n_old;
-    if (row->change == DIFF_CHANGED && m->n_new != m->n_old)
-        return 1;
-    return loops + 1 < PLACES_MAX ? loops + 1 : PLACES_MAX;
-}
-
-static void put_title(size_t place, char text[64])
-{
-    if (place)
-        snprintf(text, 64, "loop %zu", place);
-    else
-        snprintf(text, 64, "in all");
-}
-
-static void put_text_mix(const struct diff_row *row, const struct mix *m,
-                         const struct report_style *style, struct buf *out)
-{
-    struct table_column columns[PLACES_MAX + 1] = {{"instruction", false, 0}};
-    char titles[PLACES_MAX][64], text[64];
-    size_t n = count_places(m, row);
-    for (size_t k = 0; k < n; k++) {
-        put_title(k, titles[k]);
-        columns[k + 1] = (struct table_column){titles[k], true, 0};
-    }
-    struct table *t = table_new(columns, n + 1);
-    for (size_t i = 0; i < m->n && !m->rows[i].loop; i++) {
-        if (!mix_is_watched(m->rows[i].opcode))
-            continue;
-        table_cell(t, TERM_PLAIN, m->rows[i].opcode);
-        for (size_t k = 0; k < n; k++) {
-            bool differs = put_cell(row, find(m, m->rows[i].opcode, k), text);
-            table_cell(t, differs ? TERM_YELLOW : TERM_PLAIN, text);
-        }
-    }
-    table_write(t, style, out);
-    table_free(t);
-}
-
-static void put_markdown_mix(const struct diff_row *row, const struct mix *m, struct buf *out)
-{
-    char text[64];
-    size_t n = count_places(m, row);
-    buf_puts(out, "| instruction |");
-    for (size_t k = 0; k < n; k++) {
-        put_title(k, text);
-        buf_printf(out, " %s |", text);
-    }
-    buf_puts(out, "\n| :-- |");
-    for (size_t k = 0; k < n; k++)
-        buf_puts(out, " --: |");
-    buf_putc(out, '\n');
-    for (size_t i = 0; i < m->n && !m->rows[i].loop; i++) {
-        if (!mix_is_watched(m->rows[i].opcode))
-            continue;
-        buf_printf(out, "| %s |", m->rows[i].opcode);
-        for (size_t k = 0; k < n; k++)
-            buf_printf(out,
-                       put_cell(row, find(m, m->rows[i].opcode, k), text) ? " **%s** |" : " %s |",
-                       text);
-        buf_putc(out, '\n');
-    }
-}
-
+/* All that changed, then what makes up the kernel's time. */
 static void put_mix(const struct diff_row *row, bool markdown, const struct report_style *style,
                     struct buf *out)
 {
     struct mix m;
+    char text[64];
+    struct table_column columns[] = {
+        {"instruction", false, 0}, {"count", true, 0}, {"what it does", false, 0}};
+    struct table *t = table_new(columns, 3);
     mix_count(row->new.listing.n ? &row->new.listing : NULL,
               row->old.listing.n ? &row->old.listing : NULL, &m);
     if (markdown)
-        put_markdown_mix(row, &m, out);
-    else
-        put_text_mix(row, &m, style, out);
-    if (row->change == DIFF_CHANGED && m.n_new != m.n_old)
-        buf_printf(out, "%sloops: %zu -> %zu\n", markdown ? "\n" : "", m.n_old, m.n_new);
+        buf_puts(out, "| instruction | count | what it does |\n| :-- | --: | :-- |\n");
+    for (size_t i = 0; i < m.n; i++) {
+        const struct mix_row *r = &m.rows[i];
+        bool changed = i < m.n_changed;
+        const char *meaning = opcode_meaning(r->opcode);
+        if (!changed && !opcode_is_work(r->opcode))
+            continue;
+        put_cell(row, r, text);
+        if (markdown) {
+            buf_printf(out, changed ? "| %s | **%s** | %s |\n" : "| %s | %s | %s |\n", r->opcode,
+                       text, meaning ? meaning : "");
+            continue;
+        }
+        table_cell(t, TERM_PLAIN, r->opcode);
+        table_cell(t, changed ? TERM_YELLOW : TERM_PLAIN, text);
+        table_cell(t, TERM_PLAIN, meaning ? meaning : "");
+    }
+    if (!markdown)
+        table_write(t, style, out);
+    table_free(t);
 }
 
 /* ---- side by side ---- */
@@ -148,10 +88,9 @@ static void put_row(const struct diff_row *row, bool sides, bool markdown,
                     const struct report_style *style, struct buf *out)
 {
     struct buf text;
-    const char *name = (row->new.kernel ? &row->new : &row->old)->kernel->name;
     buf_putc(out, '\n');
     buf_puts(out, markdown ? "`" : "");
-    report_safe_name(name, out);
+    report_safe_name(diff_kernel_name(row), out);
     buf_puts(out, markdown ? "`\n\n" : "\n");
     if (row->why[0]) {
         buf_puts(out, "absent: ");

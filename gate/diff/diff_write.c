@@ -45,11 +45,6 @@ static struct diff_cell cell_of(const struct diff_row *row, enum resource r)
     return c;
 }
 
-static const struct machine_kernel *kernel_of(const struct diff_row *row)
-{
-    return row->new.kernel ? row->new.kernel : row->old.kernel;
-}
-
 static unsigned architecture_of(const struct diff_row *row)
 {
     return (row->new.kernel ? &row->new : &row->old)->resources.architecture;
@@ -94,7 +89,7 @@ static void put_row(const struct diff_row *row, struct table *t)
         struct diff_cell c = cell_of(row, (enum resource)r);
         table_cell(t, c.differs ? TERM_YELLOW : TERM_PLAIN, c.text);
     }
-    table_cell(t, TERM_PLAIN, kernel_of(row)->name);
+    table_cell(t, TERM_PLAIN, diff_kernel_name(row));
 }
 
 void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
@@ -147,15 +142,14 @@ void diff_write_markdown(const struct diff *d, bool all, struct buf *out)
             buf_printf(out, c.differs ? " **%s** |" : " %s |", c.text);
         }
         buf_putc(out, ' ');
-        put_code(kernel_of(row)->name, out);
+        put_code(diff_kernel_name(row), out);
         buf_puts(out, " |\n");
     }
     buf_puts(out, lists_any(d, all) ? "\n" : "");
     put_count(d, out);
 }
 
-/* How often each instruction occurs, and how often in each loop alone; nothing where it is not
- * known. */
+/* How often each instruction occurs; nothing where it is not known. */
 static void put_mix(cJSON *o, const struct listing *l)
 {
     struct mix m;
@@ -163,14 +157,8 @@ static void put_mix(cJSON *o, const struct listing *l)
         return;
     mix_count(l, NULL, &m);
     cJSON *all = cJSON_AddObjectToObject(o, "instructions");
-    cJSON *loops = cJSON_AddArrayToObject(o, "loops");
-    for (size_t i = 0; i < l->n_loops; i++)
-        cJSON_AddItemToArray(loops, cJSON_CreateObject());
-    for (size_t i = 0; i < m.n; i++) {
-        const struct mix_row *r = &m.rows[i];
-        cJSON *to = r->loop ? cJSON_GetArrayItem(loops, (int)r->loop - 1) : all;
-        cJSON_AddNumberToObject(to, r->opcode, (double)r->new);
-    }
+    for (size_t i = 0; i < m.n; i++)
+        cJSON_AddNumberToObject(all, m.rows[i].opcode, (double)m.rows[i].new);
 }
 
 static void put_side(cJSON *row, const char *name, const struct diff_side *s)

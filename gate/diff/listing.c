@@ -13,7 +13,6 @@
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/toolkit.h"
-#include "gate/diff/flow.h"
 
 #define PATIENCE_S 120.0
 #define TEXT_MAX ((size_t)64 << 20)
@@ -42,7 +41,6 @@ static bool write_all(int fd, struct bytes b)
 static void add_line(struct listing *l, const char *line)
 {
     const char *from = strstr(line, "/*"), *end;
-    flow_add_label(l, line);
     from = from ? strstr(from, "*/") : NULL;
     end = from ? strrchr(from, ';') : NULL;
     if (!end)
@@ -141,7 +139,6 @@ enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, str
     for (size_t i = 0; i < n; i++) {
         *wanted[i].out = (struct listing){0};
         buf_init(&wanted[i].out->text, TEXT_MAX);
-        buf_init(&wanted[i].out->labels, TEXT_MAX);
         buf_printf(&symbols, "%s%zu", i ? "," : "", wanted[i].kernel->symbol);
     }
     enum gate_status status = symbols.failed
@@ -150,7 +147,7 @@ enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, str
     buf_release(&symbols);
     for (size_t i = 0; i < n && !status; i++) {
         split(wanted[i].out);
-        if (!wanted[i].out->line || !flow_follow(wanted[i].out))
+        if (!wanted[i].out->line)
             status = gate_fail(err, GATE_INTERNAL, "a listing is too large");
     }
     for (size_t i = 0; i < n && status; i++)
@@ -161,9 +158,7 @@ enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, str
 void listing_release(struct listing *l)
 {
     free(l->line);
-    free(l->steps);
     buf_release(&l->text);
-    buf_release(&l->labels);
     *l = (struct listing){0};
 }
 

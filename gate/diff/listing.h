@@ -8,17 +8,12 @@
 #include <stdbool.h>
 
 #include "gate/base/buf.h"
-#include "gate/diff/loops.h"
 #include "gate/library/machine_code.h"
 
 struct listing {
     char **line; /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
     size_t n;
-    struct loops_step *steps; /* what follows each, and which loop it is in */
-    size_t n_loops;
-    struct buf text;   /* that the lines lie in */
-    struct buf labels; /* of branches, each with the number of the instruction behind it */
-    size_t n_labels;
+    struct buf text; /* that the lines lie in */
 };
 
 struct listing_wanted {

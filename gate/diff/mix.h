@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mix.h: how often each instruction occurs in a kernel, and in each of its loops.
- *
- * An instruction counts in the innermost loop that it is in. Loops of two kernels are compared by
- * their order, and only where both have as many.
+ * mix.h: how often each instruction occurs in a kernel, and in what it is compared with.
  */
 #ifndef GATE_DIFF_MIX_H
 #define GATE_DIFF_MIX_H
@@ -11,30 +8,21 @@
 #include "gate/diff/listing.h"
 
 #define MIX_OPCODE_SIZE 24
-#define MIX_ROWS_MAX 2000
+#define MIX_ROWS_MAX 500
 
 struct mix_row {
-    size_t loop; /* from 1; 0: the whole kernel */
     char opcode[MIX_OPCODE_SIZE];
     size_t new, old;
 };
 
+/* NOP, which fills up, is left out. */
 struct mix {
-    struct mix_row rows[MIX_ROWS_MAX]; /* by loop and name; NOP fills up and is left out */
-    size_t n;
-    size_t n_new, n_old; /* loops */
+    struct mix_row rows[MIX_ROWS_MAX];
+    size_t n,
+        n_changed; /* the changed ones come first: work before the rest, large changes first */
 };
 
-/* Of both, or of the one that is there (the other is NULL). */
+/* Of both, or of the one that is there (the other is NULL, and nothing counts as changed). */
 void mix_count(const struct listing *new, const struct listing *old, struct mix *out);
-
-/* What makes up a kernel's time: arithmetic and its tensor cores, access to memory. */
-bool mix_is_work(const char *opcode);
-
-/* Those, and barriers. */
-bool mix_is_watched(const char *opcode);
-
-/* Keeps the rows that differ: by loop, those that are watched and the largest change first. */
-void mix_keep_changes(struct mix *m);
 
 #endif

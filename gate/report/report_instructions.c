@@ -7,30 +7,27 @@
 #include <inttypes.h>
 
 #include "gate/base/term.h"
+#include "gate/library/opcode.h"
 
 #define LINES_MAX 8
 #define OPCODES_MAX 8 /* in a line */
 
-static bool is_of_line(const struct document_instruction *a, const struct document_instruction *b)
-{
-    return a->kernel == b->kernel && a->loop == b->loop;
-}
-
-/* The changes of one kernel, or of one of its loops; how many. */
+/* The changes of one kernel; how many. */
 static size_t put_line(const struct document_instructions *all, size_t at, struct buf *out)
 {
     const struct document_instruction *first = &all->changed[at];
     size_t n = 0;
     report_safe_name(all->kernels[first->kernel], out);
-    if (first->loop)
-        buf_printf(out, " in loop %" PRId64, first->loop);
-    for (; at + n < all->n_changed && is_of_line(first, first + n); n++) {
+    for (; at + n < all->n_changed && first[n].kernel == first->kernel; n++) {
         const struct document_instruction *i = first + n;
+        const char *meaning = opcode_meaning(i->opcode);
         if (n >= OPCODES_MAX)
             continue;
         buf_puts(out, n ? ", " : ": ");
         report_safe_name(i->opcode, out);
         buf_printf(out, " %" PRId64 " -> %" PRId64, i->baseline, i->candidate);
+        if (meaning)
+            buf_printf(out, " (%s)", meaning);
     }
     buf_puts(out, n > OPCODES_MAX ? " and others\n" : "\n");
     return n;

@@ -149,8 +149,8 @@ bool report_kernels(const struct document_case *c, struct buf *out);
 /* A name from a library's file, without characters that a terminal or Markdown interprets. */
 void report_safe_name(const char *text, struct buf *out);
 
-/* The instructions that occur more or less often in a regression's kernels, a line for a kernel and
- * for each of its loops: "NAME in loop 1: FFMA 8 -> 16, LDS 2 -> 4"; or why this is not known.
+/* The instructions that occur more or less often in a regression's kernels, a line a kernel, with
+ * what they do: "NAME: STL 0 -> 4 (stores a spilled register ...)"; or why this is not known.
  * False, with nothing appended: no changed code is known. */
 bool report_instructions(const struct document_case *c, struct buf *out);
 

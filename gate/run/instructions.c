@@ -57,12 +57,11 @@ static void put_changes(struct instructions *to, const struct mix *m, const char
 {
     struct document_instructions *o = &to->document;
     to->names[o->n_kernels] = name;
-    for (size_t i = 0; i < m->n && o->n_changed < INSTRUCTIONS_MAX; i++) {
+    for (size_t i = 0; i < m->n_changed && o->n_changed < INSTRUCTIONS_MAX; i++) {
         const struct mix_row *r = &m->rows[i];
         snprintf(to->opcodes[o->n_changed], DOCUMENT_OPCODE_SIZE, "%s", r->opcode);
         to->changed[o->n_changed] =
             (struct document_instruction){.kernel = (int64_t)o->n_kernels,
-                                          .loop = (int64_t)r->loop,
                                           .opcode = to->opcodes[o->n_changed],
                                           .candidate = (int64_t)r->new,
                                           .baseline = (int64_t)r->old};
@@ -88,7 +87,6 @@ static enum gate_status compare_kernels(const struct job *job, const struct docu
     if (!status) {
         struct mix m;
         mix_count(&new_code, &old_code, &m);
-        mix_keep_changes(&m);
         put_changes(to, &m, new->name);
     }
     listing_release(&new_code);

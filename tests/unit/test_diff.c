@@ -6,7 +6,6 @@
 
 #include "gate/base/seed.h"
 #include "gate/diff/diff.h"
-#include "gate/diff/flow.h"
 #include "gate/diff/mix.h"
 #include "tests/unit/cubin_file.h"
 #include "tests/unit/unit.h"
@@ -211,111 +210,33 @@ TEST(listings)
     buf_release(&out);
 }
 
-/* ---- loops ---- */
+/* ---- how often ---- */
 
-#define LINES_MAX 40
-
-/* A listing as nvdisasm 11.8 writes one, a line without its address; that of a label ends it. */
-struct code {
-    char *lines[LINES_MAX];
-    struct listing l;
-};
-
-static void read_code(const char *text, struct code *c)
+static void expect_mix(char *const *new, size_t n, char *const *old, size_t m, const char *rows)
 {
-    static char copies[2][2000];
-    static int next;
-    char *at = copies[next++ % 2];
-    snprintf(at, sizeof copies[0], "%s", text);
-    *c = (struct code){.l = {.line = c->lines}};
-    buf_init(&c->l.labels, TEXT_MAX);
-    for (char *end; (end = strchr(at, '\n')); at = end + 1) {
-        *end = '\0';
-        if (*at == '.')
-            flow_add_label(&c->l, at);
-        else
-            c->lines[c->l.n++] = at;
-    }
-    assert_true(flow_follow(&c->l));
+    struct listing a = {.line = (char **)new, .n = n}, b = {.line = (char **)old, .n = m};
+    struct mix mix;
+    struct buf found;
+    buf_init(&found, TEXT_MAX);
+    mix_count(&a, old ? &b : NULL, &mix);
+    for (size_t i = 0; i < mix.n; i++)
+        buf_printf(&found, "%s%s %zu %zu",
+                   i == 0               ? ""
+                   : i == mix.n_changed ? " | "
+                                        : ", ",
+                   mix.rows[i].opcode, mix.rows[i].old, mix.rows[i].new);
+    assert_string_equal(found.data, rows);
+    buf_release(&found);
 }
 
-static void release_code(struct code *c)
-{
-    c->l.line = NULL;
-    listing_release(&c->l);
-}
-
-/* The loop of each instruction, a digit each. */
-static void expect_loops(const char *text, const char *loops)
-{
-    struct code c;
-    char found[LINES_MAX + 1] = "";
-    read_code(text, &c);
-    for (size_t i = 0; i < c.l.n; i++)
-        found[i] = (char)('0' + c.l.steps[i].loop);
-    assert_string_equal(found, loops);
-    release_code(&c);
-}
-
-/* Two loops, one in the other, and the trap behind the end. */
-#define NESTED                                                                                     \
-    "LDC R1, c[0x0][0x28]\n@!P0 BRA `(.L_x_0)\n.L_x_3:\nLDC R9, c[0x0][0x220]\n"                   \
-    "@!P1 BRA `(.L_x_1)\nMOV R4, RZ\n.L_x_2:\nLDG.E R2, [R2.64]\nFFMA R5, R6, R2, R5\n"            \
-    "@!P1 BRA `(.L_x_2)\n.L_x_1:\nSTS [R0], R5\nBAR.SYNC 0x0\n@!P0 BRA `(.L_x_3)\n.L_x_0:\n"       \
-    "STG.E [R2.64], R5\nEXIT\n.L_x_4:\nBRA `(.L_x_4)\nNOP\n"
-
-TEST(loops)
-{
-    expect_loops(NESTED, "001112221110000");
-    /* A wait that is entered from the loop and left into it is none, and closes none. */
-    expect_loops(".L_x_0:\nSYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R4], R5\n@!P0 BRA `(.L_x_2)\n"
-                 ".L_x_1:\nHGMMA.64x64x16.F32 R24, gdesc[UR4], R24\n@P1 BRA `(.L_x_0)\nEXIT\n"
-                 ".L_x_2:\nSYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R4], R5\n@!P0 BRA `(.L_x_2)\n"
-                 "BRA `(.L_x_1)\n",
-                 "11110111");
-    /* Threads meet where their BSSY says, not behind the BSYNC. */
-    expect_loops(".L_x_0:\nBSSY B0, `(.L_x_2)\n@P0 BRA `(.L_x_1)\nFFMA R1, R1, R1, R1\nBSYNC B0\n"
-                 ".L_x_1:\nEXIT\n.L_x_2:\n@P1 BRA `(.L_x_0)\nEXIT\n",
-                 "1111010");
-    /* An unconditional branch back closes a loop as well; what it jumps over is not in it. */
-    expect_loops(".L_x_0:\nLDS R1, [R2]\n@P0 BRA `(.L_x_1)\nBRA `(.L_x_0)\nNOP\n.L_x_1:\nEXIT\n",
-                 "11100");
-    /* Without a label, of an unknown one, and beyond the end. */
-    expect_loops("FFMA R1, R1, R1, R1\nBRA 0x10\nBRA `(.L_x_9)\nBSYNC B9\n@P0 EXIT\nBSSY x\n",
-                 "000000");
-}
-
-static void expect_row(const struct mix *m, size_t loop, const char *opcode, size_t old, size_t new)
-{
-    for (size_t i = 0; i < m->n; i++)
-        if (m->rows[i].loop == loop && !strcmp(m->rows[i].opcode, opcode)) {
-            assert_int_equal(m->rows[i].old, old);
-            assert_int_equal(m->rows[i].new, new);
-            return;
-        }
-    fail_msg("no row of %s in loop %zu", opcode, loop);
-}
-
+/* What changed comes first: work before the rest, larger changes before smaller ones. */
 TEST(mix)
 {
-    struct code a, b;
-    struct mix m;
-    read_code(NESTED, &a);
-    read_code(NESTED "NOP\nIADD3 R1, R1, R1, R1\nMOV R1, R1\nMOV R1, R1\nMUFU.EX2 R1, R1\n", &b);
-    mix_count(&b.l, &a.l, &m);
-    expect_row(&m, 0, "BRA", 5, 5);
-    expect_row(&m, 1, "STS", 1, 1);
-    expect_row(&m, 2, "FFMA", 1, 1);
-    expect_row(&m, 0, "MUFU", 0, 1);
-    mix_keep_changes(&m);
-    assert_int_equal(m.n, 3);
-    assert_string_equal(m.rows[0].opcode, "MUFU"); /* watched */
-    assert_string_equal(m.rows[1].opcode, "MOV");
-    mix_count(&b.l, NULL, &m);
-    expect_row(&m, 2, "LDG", 0, 1);
-    b.l.n_loops = 1; /* not as many: loops are not compared */
-    mix_count(&b.l, &a.l, &m);
-    assert_int_equal(m.rows[m.n - 1].loop, 0);
-    release_code(&a);
-    release_code(&b);
+    char lines[][40] = {"LDG.E R2, [R2.64]", "@P0 BRA `(.L_x_1)", "NOP",         "MUFU.EX2 R1, R1",
+                        "LOP3.LUT R1, R2",   "PREEXIT",           "STS [R0], R5"};
+    char *old[] = {lines[0], lines[1], lines[2], lines[5], lines[6]};
+    char *new[] = {lines[0], lines[1], lines[4], lines[4], lines[4],
+                   lines[3], lines[3], lines[6], lines[2], lines[2]};
+    expect_mix(new, 10, old, 5, "MUFU 0 2, PREEXIT 1 0, LOP3 0 3 | LDG 1 1, STS 1 1, BRA 1 1");
+    expect_mix(old, 5, NULL, 0, "BRA 0 1, LDG 0 1, PREEXIT 0 1, STS 0 1");
 }
