@@ -86,7 +86,7 @@ find "$staging" -type d -empty -delete
 
 pack kernel-gate 'regression gate for GPU kernels' \
     ' Verifies and measures the kernels of a library, compares them with stored
- baselines in the same processes, and passes or fails.' 'git, libcurl4'
+ baselines in the same processes, and passes or fails.' 'git, curl'
 pack kernel-gate-server 'tracking server and dashboard of Kernel Gate' \
     ' Keeps the runs of kernel-gate over time, detects changes, raises alerts and
  shows them in a dashboard.' 'ca-certificates'

@@ -46,8 +46,6 @@ build)
     need_library libmd libmd-dev
     need_library zlib zlib1g-dev
     need_library libzstd libzstd-dev
-    # Its header alone: the library is opened at run time, where it is present.
-    need_library libcurl libcurl4-openssl-dev
     ;;
 web)
     # It brings the dashboard's chart library.
@@ -64,8 +62,8 @@ test)
         need_command node nodejs
         need_command npm npm
         need_command chromium-headless-shell chromium-headless-shell
-        need_command curl curl # of the commands that a page shows
     fi
+    need_command curl curl # `gate push` starts it, and pages show commands with it
     ;;
 fuzz)
     # libFuzzer is a part of clang's run-time libraries.

@@ -7,7 +7,7 @@
 FROM debian:12-slim
 COPY dist/kernel-gate_*.deb /tmp/
 RUN apt-get update && \
-    apt-get install --yes --no-install-recommends /tmp/*.deb git libcurl4 ca-certificates && \
+    apt-get install --yes --no-install-recommends /tmp/*.deb git curl ca-certificates && \
     rm -rf /tmp/*.deb /var/lib/apt/lists/* && \
     git config --system --add safe.directory /src
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility

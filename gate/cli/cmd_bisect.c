@@ -171,6 +171,8 @@ static enum gate_status bisect(struct comparison_call *c, const struct bisect_re
     memcpy(argv + 8, c->argv, sizeof c->argv);
     int code = run_program(argv);
     if (code == 0) {
+        puts("\n"); /* git ends without one */
+        fflush(stdout);
         code = compare(c, "refs/bisect/bad", "refs/bisect/bad^", threshold);
         if (code != GATE_REGRESSION && code != GATE_WRONG)
             status = gate_fail(err, GATE_NO_VERDICT,

@@ -69,7 +69,7 @@ const struct command command_comment = {
         "overwrite a newer comment.\n",
     .groups = {{options, 0}},
     .ending = "Exit codes: 0 the comment is written, 3 the merge request has a newer commit and "
-              "nothing was written, 4 libcurl is missing or the server is not the intended one, 64 "
+              "nothing was written, 4 the server is not the intended one, 64 "
               "usage, 74 an error of a file or of the service.\n",
     .main = cmd_comment,
 };

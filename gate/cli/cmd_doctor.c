@@ -39,7 +39,7 @@ const struct command command_doctor = {
     .name = "doctor",
     .summary = "report the abilities of this machine, and the settings of the gate",
     .about = "Opens the device as a run would, and reports device, driver, kernel libraries, "
-             "absent providers with the reason, libcurl (which `gate push` needs), whether the "
+             "absent providers with the reason, curl (which `gate push` needs), whether the "
              "library to test opens and which cases it serves, the database, baselines and cache "
              "in use, and the environment variables of the gate.",
     .groups = {{options, 0}},
@@ -57,14 +57,14 @@ static void print_count(const char *label, int64_t count)
     printf("  %-14s %lld\n", label, (long long)count);
 }
 
-static void print_libcurl(void)
+static void print_curl(void)
 {
     char version[32];
     struct gate_error why;
     if (http_client_version(version, &why))
-        printf("tracking server\n  %-14s %s\n", "libcurl", version);
+        printf("tracking server\n  %-14s %s\n", "curl", version);
     else
-        printf("tracking server\n  %-14s absent: %s\n", "libcurl", why.message);
+        printf("tracking server\n  %-14s absent: %s\n", "curl", why.message);
 }
 
 static const char *shown(const struct environment_variable *v)
@@ -238,7 +238,7 @@ static void print_greeting(const struct message_greeting *g)
                g->libraries[i].version, g->libraries[i].sha256);
     for (size_t i = 0; i < g->n_absent; i++)
         printf("  %-14s absent: %s\n", g->absent[i].provider, g->absent[i].reason);
-    print_libcurl();
+    print_curl();
 }
 
 struct doctor_variable {
@@ -247,7 +247,7 @@ struct doctor_variable {
 
 struct doctor_report {
     struct message_greeting greeting;
-    const char *libcurl;
+    const char *curl;
     bool has_library;
     struct doctor_library library;
     struct doctor_variable *environment;
@@ -288,7 +288,7 @@ static const struct field report_fields[] = {
      .shape = &document_library_shape},
     {GREETING(absent), .kind = FIELD_LIST, .beside = offsetof(struct OF, greeting.n_absent),
      .shape = &document_absent_shape},
-    TEXT(libcurl, NULLABLE, 0),
+    TEXT(curl, NULLABLE, 0),
     MAYBE(library, NULLABLE, judged),
     MAP(environment, 0, variable),
 };
@@ -307,7 +307,7 @@ static void print_json(const struct message_greeting *greeting,
     char version[32];
     struct buf text;
     if (http_client_version(version, NULL))
-        all.libcurl = version;
+        all.curl = version;
     const struct environment_variable *v = environment_variables;
     for (; v->name && all.n_environment < VARIABLES_MAX; v++)
         variables[all.n_environment++] = (struct doctor_variable){v->name, shown(v)};

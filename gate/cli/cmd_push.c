@@ -59,8 +59,8 @@ const struct command command_push = {
         "when the server has it. The next push sends what is left. Runs that the server refuses "
         "for good are moved to refused/ in the spool, with the reason.\n"
         "\n"
-        "Exit codes: 0 everything was sent, 4 libcurl is missing or the server is not the intended "
-        "one, 64 usage, 70 internal, 74 something was not sent. A run that stays in the spool is "
+        "Exit codes: 0 everything was sent, 4 the server is not the intended one,"
+        " 64 usage, 70 internal, 74 something was not sent. A run that stays in the spool is "
         "not lost.\n",
     .main = cmd_push,
 };
@@ -71,7 +71,7 @@ const struct command command_push = {
 struct enqueue {
     const struct push_arguments *arguments;
     const struct spool *spool;
-    struct http_client *client; /* NULL: there is no libcurl, or no token */
+    struct http_client *client; /* NULL: there is no curl, or no token */
     struct push_counts counts;  /* of what was sent to make room */
     enum gate_status status;
     struct gate_error *err;

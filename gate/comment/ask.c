@@ -38,7 +38,6 @@ enum gate_status comment_ask(struct http_client *client, const char *method, con
     const struct http_request request = {.method = method,
                                          .path = path,
                                          .type = body ? "application/json" : NULL,
-                                         .once = !strcmp(method, "POST"),
                                          .body = text.data,
                                          .len = text.len,
                                          .timeout_s = TIMEOUT_S};

@@ -23,9 +23,10 @@ struct fetch {
 
 /*
  * The path of a library in the cache, where it is now. GATE_USAGE: no server is named, or not
- * rightly. GATE_NO_VERDICT: the server does not have it. GATE_ENVIRONMENT: there is no libcurl, the
- * bytes have another hash, or the server is not the one that was meant. GATE_IO: the server cannot
- * be reached or does not answer well (it is not asked again), or the cache cannot be written.
+ * rightly. GATE_NO_VERDICT: the server does not have it. GATE_ENVIRONMENT: the
+ * bytes have another hash, or the server is not the one that was meant. GATE_IO: there is no curl,
+ * the server cannot be reached or does not answer well (it is not asked again), or the cache cannot
+ * be written.
  */
 enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
                                struct gate_error *err);

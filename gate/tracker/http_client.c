@@ -2,116 +2,86 @@
 /* http_client.c: see http_client.h. */
 #include "gate/tracker/http_client.h"
 
-/* Without the macros that check arguments: they name functions that are not linked here. */
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
-#include <dlfcn.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "gate/base/process.h"
 #include "version.h"
 
-#define CONNECT_TIMEOUT_S 10L
-#define SILENCE_S 30L /* no byte in either direction for so long ends a request */
+#define CONNECT_TIMEOUT_S 10
+#define SILENCE_S 30 /* no byte in either direction for so long ends a request */
+#define POLL_S 0.25  /* between two looks at the size of the answer */
+#define GRACE_S 5.0  /* beyond its own time limit */
+#define CONFIG_MAX ((size_t)64 << 10)
+#define LINES_MAX ((size_t)64 << 10)
 
-/* X(member, function of libcurl) */
-#define CURL_FUNCTIONS(X)                                                                          \
-    X(global_init, curl_global_init)                                                               \
-    X(version_info, curl_version_info)                                                             \
-    X(init, curl_easy_init)                                                                        \
-    X(reset, curl_easy_reset)                                                                      \
-    X(setopt, curl_easy_setopt)                                                                    \
-    X(perform, curl_easy_perform)                                                                  \
-    X(getinfo, curl_easy_getinfo)                                                                  \
-    X(cleanup, curl_easy_cleanup)                                                                  \
-    X(strerror, curl_easy_strerror)                                                                \
-    X(append, curl_slist_append)                                                                   \
-    X(free_all, curl_slist_free_all)
-
-struct curl_library {
-    void *handle;
-#define CURL_MEMBER(member, function) __typeof__(function) *(member);
-    CURL_FUNCTIONS(CURL_MEMBER)
-#undef CURL_MEMBER
-};
+/* Exit codes of curl(1). */
+enum { CURL_PEER_FAILED = 60, CURL_FILE_SIZE = 63, CURL_BAD_CA = 77, CURL_BAD_CERT = 58 };
 
 struct http_client {
     const struct remote *remote;
-    struct curl_library curl;
-    CURL *easy;
 };
 
-/* ---- the library ---- */
+/* ---- the program ---- */
 
-/* POSIX promises that the bytes that dlsym() returns are a pointer to the function. */
-static bool load_symbol(void *handle, const char *name, void *function)
+/* %header{} in --write-out came with 7.84. */
+static bool is_new_enough(const char *version)
 {
-    void *symbol = dlsym(handle, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-static bool load_functions(struct curl_library *l)
-{
-    bool ok = true;
-#define CURL_LOAD(member, function) ok &= load_symbol(l->handle, #function, &l->member);
-    CURL_FUNCTIONS(CURL_LOAD)
-#undef CURL_LOAD
-    return ok;
-}
-
-static enum gate_status open_library(struct curl_library *l, struct gate_error *err)
-{
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !l->handle; i++)
-        l->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!l->handle)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "libcurl.so.4 is missing on this machine, and is needed to reach a "
-                         "server: install it (Debian: apt-get install libcurl4; Ubuntu 24.04: "
-                         "libcurl4t64)");
-    /* 7.85 is the first that can be told its protocols by CURLOPT_PROTOCOLS_STR. */
-    if (!load_functions(l) || l->version_info(CURLVERSION_NOW)->version_num < 0x075500)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "the libcurl of this machine is too old: 7.85 or later is needed");
-    if (l->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return gate_fail(err, GATE_ENVIRONMENT, "libcurl cannot be initialised");
-    return GATE_OK;
-}
-
-/* Never closed again: the TLS library below it keeps threads' data and handlers of its own. */
-enum gate_status http_client_open(const struct remote *remote, struct http_client **out,
-                                  struct gate_error *err)
-{
-    struct http_client *c = calloc(1, sizeof *c);
-    if (!c)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    c->remote = remote;
-    enum gate_status status = open_library(&c->curl, err);
-    if (!status && !(c->easy = c->curl.init()))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status)
-        http_client_close(c);
-    else
-        *out = c;
-    return status;
-}
-
-void http_client_close(struct http_client *c)
-{
-    if (c && c->easy)
-        c->curl.cleanup(c->easy);
-    free(c);
+    int major = 0, minor = 0;
+    return sscanf(version, "%d.%d", &major, &minor) == 2 &&
+           (major > 7 || (major == 7 && minor >= 84));
 }
 
 const char *http_client_version(char version[32], struct gate_error *err)
 {
-    struct curl_library l = {0};
-    if (open_library(&l, err))
-        return NULL;
-    snprintf(version, 32, "%s", l.version_info(CURLVERSION_NOW)->version);
-    return version;
+    char *argv[] = {(char *)"curl", (char *)"--version", NULL};
+    struct process p = {0};
+    struct buf line;
+    version[0] = '\0';
+    if (!process_start(&p, argv, NULL)) {
+        buf_init(&line, PROCESS_LINE_MAX + 1);
+        if (process_read_line(&p, CONNECT_TIMEOUT_S, &line) == PROCESS_LINE && line.len)
+            sscanf(line.data, "curl %31[0-9.]", version);
+        process_kill(&p, NULL, 0);
+        buf_release(&line);
+    }
+    if (!version[0])
+        gate_fail(err, GATE_IO,
+                  "the program 'curl' is missing on this machine, and is needed to reach a server: "
+                  "install it (apt-get install curl), or carry the JSON report of the run to a "
+                  "machine that has it, 'gate import' it there and push");
+    else if (!is_new_enough(version))
+        gate_fail(err, GATE_IO, "the curl of this machine is version %s: 7.84 or later is needed",
+                  version);
+    else
+        return version;
+    return NULL;
+}
+
+enum gate_status http_client_open(const struct remote *remote, struct http_client **out,
+                                  struct gate_error *err)
+{
+    char version[32];
+    if (!http_client_version(version, err))
+        return GATE_IO;
+    struct http_client *c = calloc(1, sizeof *c);
+    if (!c)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    c->remote = remote;
+    *out = c;
+    return GATE_OK;
+}
+
+void http_client_close(struct http_client *c)
+{
+    free(c);
 }
 
 /* ---- one request ---- */
@@ -127,157 +97,162 @@ void http_answer_release(struct http_answer *a)
     buf_release(&a->body);
 }
 
-static size_t take_body(char *bytes, size_t size, size_t n, void *context)
+/* NAME = "VALUE" in the file of options that curl reads from its standard input: there no other
+ * user of the machine sees the token. */
+static void put_option(struct buf *out, const char *name, const char *value)
 {
-    struct buf *body = context;
-    buf_append(body, bytes, size * n);
-    return body->failed ? 0 : size * n;
-}
-
-/* A header more; *ok turns false when memory is short. */
-static void add_line(const struct http_client *c, struct curl_slist **list, bool *ok,
-                     const char *line)
-{
-    struct curl_slist *longer = c->curl.append(*list, line);
-    if (longer)
-        *list = longer;
-    else
-        *ok = false;
-}
-
-static void add_header(const struct http_client *c, struct curl_slist **list, bool *ok,
-                       const char *name, const char *value)
-{
-    char line[REMOTE_TOKEN_MAX + 64];
-    snprintf(line, sizeof line, "%s: %s", name, value);
-    add_line(c, list, ok, line);
-}
-
-static struct curl_slist *make_headers(const struct http_client *c, const struct http_request *r,
-                                       bool *ok)
-{
-    struct curl_slist *list = NULL;
-    char bearer[REMOTE_TOKEN_MAX + 16];
-    if (c->remote->token[0]) {
-        snprintf(bearer, sizeof bearer, "Bearer %s", c->remote->token);
-        add_header(c, &list, ok, "Authorization", bearer);
+    buf_printf(out, "%s = \"", name);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, *value);
     }
-    if (r->type)
-        add_header(c, &list, ok, "Content-Type", r->type);
-    if (r->gzipped)
-        add_header(c, &list, ok, "Content-Encoding", "gzip");
-    for (size_t i = 0; r->headers && r->headers[i]; i++)
-        add_line(c, &list, ok, r->headers[i]);
-    return list;
+    buf_puts(out, "\"\n");
 }
 
-/* The first option that fails is the one that is reported: what protects the token must hold. */
-#define SET(option, value)                                                                         \
-    do {                                                                                           \
-        if (!failed && c->curl.setopt(c->easy, CURLOPT_##option, value) != CURLE_OK)               \
-            failed = #option;                                                                      \
-    } while (0)
-
-static const char *set_safety(struct http_client *c, const struct http_request *r)
+static void put_options(const struct http_client *c, const struct http_request *r, int body,
+                        int answer, size_t answer_max, struct buf *out)
 {
-    const char *failed = NULL;
+    char text[REMOTE_URL_MAX + REMOTE_TOKEN_MAX + 1100];
     bool https = !strncmp(c->remote->url, "https:", 6);
-    SET(PROTOCOLS_STR, https ? "https" : "http");
-    SET(FOLLOWLOCATION, 0L);
-    SET(SSL_VERIFYPEER, 1L);
-    SET(SSL_VERIFYHOST, 2L);
-    SET(CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-    SET(LOW_SPEED_LIMIT, 1L);
-    SET(LOW_SPEED_TIME, SILENCE_S);
-    SET(TIMEOUT, r->timeout_s);
-    if (https)
-        SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    snprintf(text, sizeof text, "%s%s", c->remote->url, r->path);
+    put_option(out, "url", text);
+    put_option(out, "proto", https ? "=https" : "=http");
+    put_option(out, "user-agent", "gate/" GATE_VERSION);
+    put_option(out, "header", "Expect:");
+    if (c->remote->token[0]) {
+        snprintf(text, sizeof text, "Authorization: Bearer %s", c->remote->token);
+        put_option(out, "header", text);
+    }
+    if (r->gzipped)
+        put_option(out, "header", "Content-Encoding: gzip");
+    for (size_t i = 0; r->headers && r->headers[i]; i++)
+        put_option(out, "header", r->headers[i]);
+    if (r->type) {
+        snprintf(text, sizeof text, "Content-Type: %s", r->type);
+        put_option(out, "header", text);
+        snprintf(text, sizeof text, "@/proc/%d/fd/%d", (int)getpid(), body);
+        put_option(out, "data-binary", text);
+    }
+    if (!strcmp(r->method, "HEAD"))
+        buf_puts(out, "head\n");
+    else
+        put_option(out, "request", r->method);
+    buf_printf(out,
+               "silent\nshow-error\ngloboff\npath-as-is\ntlsv1.2\nconnect-timeout = %d\n"
+               "speed-limit = 1\nspeed-time = %d\nmax-time = %ld\nmax-filesize = %zu\n",
+               CONNECT_TIMEOUT_S, SILENCE_S, r->timeout_s, answer_max);
     if (https && c->remote->ca_file[0])
-        SET(CAINFO, c->remote->ca_file);
+        put_option(out, "cacert", c->remote->ca_file);
     if (c->remote->loopback)
-        SET(PROXY, ""); /* whatever $http_proxy says */
-    return failed;
+        put_option(out, "noproxy", "*"); /* whatever $http_proxy says */
+    snprintf(text, sizeof text, "/proc/%d/fd/%d", (int)getpid(), answer);
+    put_option(out, "output", text);
+    buf_puts(out,
+             "write-out = \"%{http_code}\\n%header{retry-after}\\n%header{content-length}\\n\"\n");
 }
 
-static const char *set_request(struct http_client *c, const struct http_request *r, const char *url,
-                               struct curl_slist *headers, struct buf *body, char *message)
+/* The size of the answer so far; a server that sends without end is not waited for. */
+static bool is_too_long(int answer, size_t max)
 {
-    const char *failed = NULL;
-    SET(URL, url);
-    SET(USERAGENT, "gate/" GATE_VERSION);
-    SET(HTTPHEADER, headers);
-    SET(ERRORBUFFER, message);
-    SET(WRITEFUNCTION, take_body);
-    SET(WRITEDATA, body);
-    if (r->type) {
-        SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->len);
-        SET(POSTFIELDS, r->body); /* also of a PUT: libcurl can send it again by itself */
-    }
-    if (r->once)
-        SET(FRESH_CONNECT, 1L);
-    if (!strcmp(r->method, "HEAD"))
-        SET(NOBODY, 1L);
-    else
-        SET(CUSTOMREQUEST, r->method);
-    return failed;
+    struct stat st;
+    return !fstat(answer, &st) && (uintmax_t)st.st_size > max;
 }
-#undef SET
+
+/* The three lines of write-out. curl's exit code, -1 if it was ended here or by a signal. */
+static int run_curl(struct process *p, const struct buf *options, int answer, size_t answer_max,
+                    long lines[3])
+{
+    enum process_event event = PROCESS_SILENCE;
+    struct buf line;
+    size_t n = 0;
+    bool fed = process_write(p, options->data, options->len);
+    close(p->to);
+    p->to = -1;
+    buf_init(&line, LINES_MAX);
+    while (fed && (event == PROCESS_SILENCE || event == PROCESS_LINE) &&
+           !is_too_long(answer, answer_max)) {
+        buf_clear(&line);
+        event = process_read_line(p, POLL_S, &line);
+        if (event == PROCESS_LINE && n < 3)
+            lines[n++] =
+                line.len && isdigit((unsigned char)line.data[0]) ? strtol(line.data, NULL, 10) : -1;
+    }
+    buf_release(&line);
+    return event == PROCESS_END ? process_finish(p, GRACE_S) : process_kill(p, NULL, 0);
+}
+
+static bool write_all(int file, const char *bytes, size_t n)
+{
+    for (ssize_t written; n; bytes += written, n -= (size_t)written)
+        if ((written = write(file, bytes, n)) <= 0)
+            return false;
+    return true;
+}
+
+static bool read_all(int file, struct buf *out)
+{
+    char chunk[65536];
+    off_t at = 0;
+    ssize_t n;
+    while ((n = pread(file, chunk, sizeof chunk, at)) > 0) {
+        buf_append(out, chunk, (size_t)n);
+        at += n;
+    }
+    return n == 0 && !out->failed;
+}
 
 /* Why there is no answer, and whether asking again may help. */
-static enum gate_status explain(const struct http_client *c, const struct http_answer *a,
-                                CURLcode code, const char *message, struct gate_error *err)
+static enum gate_status explain(const struct http_client *c, int code, const char *words,
+                                struct gate_error *err)
 {
-    const char *why = message[0] ? message : c->curl.strerror(code);
     switch (code) {
-    case CURLE_WRITE_ERROR:
-        return gate_fail(err, GATE_ENVIRONMENT, "the answer of %s is longer than %zu bytes",
-                         c->remote->url, a->body.max);
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CERTPROBLEM:
+    case CURL_PEER_FAILED:
+    case CURL_BAD_CA:
+    case CURL_BAD_CERT:
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the certificate of %s cannot be verified: %.300s; name the certificate "
                          "of its issuer (--ca-file FILE or GATE_CA_FILE)",
-                         c->remote->url, why);
+                         c->remote->url, words);
     default:
-        return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", c->remote->url, why);
+        return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", c->remote->url,
+                         words[0] ? words : "curl was ended");
     }
-}
-
-static enum gate_status perform(struct http_client *c, const char *message,
-                                struct http_answer *answer, struct gate_error *err)
-{
-    long status = 0;
-    curl_off_t seconds = 0, length = -1;
-    CURLcode code = c->curl.perform(c->easy);
-    c->curl.getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-    answer->status = (int)status; /* also of an answer that is too long */
-    if (code != CURLE_OK)
-        return explain(c, answer, code, message, err);
-    c->curl.getinfo(c->easy, CURLINFO_RETRY_AFTER, &seconds);
-    c->curl.getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    answer->retry_after = (long)seconds;
-    answer->length = length;
-    return GATE_OK;
 }
 
 enum gate_status http_client_ask(struct http_client *c, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err)
 {
-    char url[REMOTE_URL_MAX + 1000], message[CURL_ERROR_SIZE] = "";
-    bool ok = true;
-    int n = snprintf(url, sizeof url, "%s%s", c->remote->url, request->path);
-    if (n < 0 || (size_t)n >= sizeof url)
-        return gate_fail(err, GATE_INTERNAL, "the path of a request is too long");
+    char *argv[] = {(char *)"curl", (char *)"--disable", (char *)"--config", (char *)"-", NULL};
+    struct process p = {0};
+    struct buf options;
+    long lines[3] = {0, -1, -1}; /* status, Retry-After, Content-Length */
+    size_t max = answer->body.max;
+    int body = memfd_create("request", MFD_CLOEXEC), file = memfd_create("answer", MFD_CLOEXEC);
+    enum gate_status status = GATE_OK;
     buf_clear(&answer->body);
-    c->curl.reset(c->easy); /* keeps the connection */
-    struct curl_slist *headers = make_headers(c, request, &ok);
-    const char *failed = ok ? set_safety(c, request) : "HTTPHEADER";
-    if (!failed)
-        failed = set_request(c, request, url, headers, &answer->body, message);
-    enum gate_status status =
-        failed ? gate_fail(err, GATE_ENVIRONMENT, "the libcurl of this machine refuses %s", failed)
-               : perform(c, message, answer, err);
-    c->curl.free_all(headers);
+    buf_init(&options, CONFIG_MAX);
+    if (body < 0 || file < 0 || !write_all(body, request->body, request->len))
+        status = gate_fail(err, GATE_IO, "cannot keep a request in memory: %s", strerror(errno));
+    else
+        put_options(c, request, body, file, max, &options);
+    if (!status)
+        status = process_start(&p, argv, err);
+    if (!status) {
+        int code = run_curl(&p, &options, file, max, lines);
+        answer->status = (int)lines[0]; /* also of an answer that is too long */
+        answer->retry_after = lines[1] > 0 ? lines[1] : 0;
+        answer->length = lines[2];
+        if (code == CURL_FILE_SIZE || is_too_long(file, max))
+            status = gate_fail(err, GATE_ENVIRONMENT, "the answer of %s is longer than %zu bytes",
+                               c->remote->url, max);
+        else if (code)
+            status = explain(c, code, process_last_words(&p), err);
+        else if (!read_all(file, &answer->body))
+            status = gate_fail(err, GATE_IO, "cannot read the answer of %s", c->remote->url);
+    }
+    close(body);
+    close(file);
+    buf_release(&options);
     return status;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_client.h: one request after the other to one server, by libcurl.
+ * http_client.h: one request after the other to one server, by the program curl.
  *
- * libcurl is opened with dlopen(), because a runner may not have it: its absence is an error of
- * http_client_open(), and of nothing else. Certificates are always verified, redirects are never
+ * A runner may not have curl: its absence is an error of http_client_open(), and of nothing else.
+ * The token goes to it by standard input. Certificates are always verified, redirects are never
  * followed (they would carry the token elsewhere), and an answer has a maximum.
  */
 #ifndef GATE_TRACKER_HTTP_CLIENT_H
@@ -23,7 +23,6 @@ struct http_request {
     const char *path;   /* below the server's address: "/api/v1/runs" */
     const char *type;   /* Content-Type of the body; NULL: there is no body */
     bool gzipped;       /* the body is, and the header says so */
-    bool once;          /* on a connection of its own: on a used one libcurl may send it twice */
     const void *body;
     size_t len;
     long timeout_s;             /* for all of it */
@@ -39,7 +38,7 @@ struct http_answer {
 
 /*
  * A client of the server; `remote` must outlive it. *out is the caller's (http_client_close).
- * GATE_ENVIRONMENT: there is no libcurl here that would do; the message names the remedy.
+ * GATE_IO: there is no curl here that would do; the message names the remedy.
  */
 enum gate_status http_client_open(const struct remote *remote, struct http_client **out,
                                   struct gate_error *err);

@@ -33,7 +33,7 @@ static bool is_decimal(const char *s, size_t n)
     return n > 0 && strspn(s, "0123456789") >= n;
 }
 
-/* "127.0.0.1", any 127.x.y.z, "[::1]" and "localhost", which libcurl never asks a resolver for. */
+/* "127.0.0.1", any 127.x.y.z, "[::1]" and "localhost", which curl never asks a resolver for. */
 static bool is_loopback(const char *host, size_t n)
 {
     if ((n == 9 && !strncmp(host, "localhost", 9)) || (n == 5 && !strncmp(host, "[::1]", 5)))

@@ -30,7 +30,7 @@ struct webhook_options {
 };
 
 /*
- * GATE_USAGE: the address or the secret is none; GATE_ENVIRONMENT: there is no libcurl; GATE_IO:
+ * GATE_USAGE: the address or the secret is none; GATE_ENVIRONMENT: there is no curl; GATE_IO:
  * a file cannot be read.
  */
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,

@@ -390,21 +390,17 @@ class Spool(PushCase):
             said = self.gate(*library, "--all", status=64).out
             self.assertRegex(said, f"left in '.*': {self.n_runs} runs, 1 library\n")
 
-    def test_without_libcurl_runs_wait_and_the_remedy_is_named(self):
+    def test_without_curl_runs_wait_and_the_remedy_is_named(self):
         tracker = self.tracker()
-        broken = os.path.join(self.folder.name, "lib")
-        os.mkdir(broken)
-        for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
-            with open(os.path.join(broken, name), "wb"):
-                pass
-        self.env["LD_LIBRARY_PATH"] = broken
-        done = self.push(status=4)
+        path = self.env.get("PATH", os.environ["PATH"])
+        self.env["PATH"] = self.folder.name
+        done = self.push(status=74)
         self.assert_counts(done, left=1)
-        self.assertIn("apt-get install libcurl4", done.err)
+        self.assertIn("apt-get install curl", done.err)
         doctor = self.gate("doctor", "--device", "host", "--json")
-        self.assertIsNone(json.loads(doctor.out)["libcurl"])
+        self.assertIsNone(json.loads(doctor.out)["curl"])
         self.assertIn("absent", self.gate("doctor", "--device", "host").out)
-        del self.env["LD_LIBRARY_PATH"]
+        self.env["PATH"] = path
         self.assert_counts(self.push(), created=1)
         self.assertEqual(len(tracker.runs), 1)
 
