@@ -32,7 +32,7 @@ const struct environment_variable environment_variables[] = {
     {"CUDA_VISIBLE_DEVICES", "the GPUs that CUDA and `--device all` may use", false},
     {"CUDA_HOME", "the CUDA toolkit, when its programs are not on PATH; default: /usr/local/cuda",
      false},
-    {"PATH", "where programs are found: git, sh, python3, nvdisasm, ncu, compute-sanitizer", false},
+    {"PATH", "where programs are found: git, sh, python3, nvdisasm, ncu, curl", false},
     {"HOME", "the home folder, ~ in this table", false},
     {"XDG_CACHE_HOME", "replaces ~/.cache", false},
     {"XDG_STATE_HOME", "replaces ~/.local/state", false},

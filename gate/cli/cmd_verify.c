@@ -19,13 +19,15 @@
 #include "gate/run/reproduce.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_setup.h"
-#include "gate/run/sanitize.h"
 
 struct verify_run {
     struct run_request request;
     enum verify_tier tier;
-    bool sanitized, vendors;
-    const char *allow;
+    bool vendors;
+    const char *wrapper;
+    char wrapper_text[PATHS_MAX];
+    const char *wrapper_words[SUPERVISOR_WRAPPER_MAX];
+    unsigned findings; /* of the wrapper */
     struct run_setup setup;
     struct case_result *results; /* of the suite's cases */
     size_t n;                    /* that are done, or were interrupted */
@@ -48,9 +50,10 @@ static const struct option_def options[] = {
            .is_path = true, .fallback = "none"),
     FLAG("vendors", vendors,
          "on a GPU also show the error of cuBLAS or cuDNN, which takes seconds to prepare"),
-    FLAG("sanitize", sanitized, "run small shapes under compute-sanitizer's four tools instead"),
-    OPTION(TEXT, "allow", "FILE", allow,
-           "with --sanitize: patterns of reports to ignore, one per line"),
+    OPTION(TEXT, "wrapper", "COMMAND", wrapper,
+           "start the worker under this command, such as 'compute-sanitizer --error-exitcode 99 "
+           "--log-file san.%p'; a worker that does not end with 0 is an error. The tier is then "
+           "small, the suite smoke, and a worker may be silent for 20 times the time-out"),
     {0},
 };
 
@@ -67,9 +70,9 @@ const struct command command_verify = {
                {request_library_options, 0},
                {request_worker_options, 0},
                {options, 0}},
-    .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or a sanitizer's report, 3 a "
-              "case of your own suite is not served, or a sanitizer skipped one, 4 environment "
-              "refused, 64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "
+    .ending = "Exit codes: 0 all right, 2 a wrong result, crash, hang or what a wrapper found, 3 a "
+              "case of your own suite is not served or was not looked at, 4 environment refused, "
+              "64 usage, 70 internal, 74 input/output. With several, the first of 2, 4, 3 "
               "wins.\n",
     .main = cmd_verify,
 };
@@ -121,13 +124,23 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     return interrupt_signal() ? fail_interrupted(v, err) : status;
 }
 
+/* The tier `small` leaves out the case's own shape, and a kernel may take no other. */
+static bool is_looked_at(const struct case_result *r)
+{
+    return !(r->outcome == CASE_VERIFIED && r->n_arms && r->arms[0].has_verify &&
+             r->arms[0].verify.own_shape_only == YES);
+}
+
 static int exit_code(const struct verify_run *v)
 {
-    bool seen[CASE_ENVIRONMENT + 1] = {false};
-    for (size_t i = 0; i < v->n; i++)
+    bool seen[CASE_ENVIRONMENT + 1] = {false}, unseen = false;
+    for (size_t i = 0; i < v->n; i++) {
         seen[v->results[i].outcome] = true;
-    return seen[CASE_WRONG]         ? GATE_WRONG
-           : seen[CASE_ENVIRONMENT] ? GATE_ENVIRONMENT
+        unseen |= v->tier == VERIFY_SMALL && !is_looked_at(&v->results[i]);
+    }
+    return seen[CASE_WRONG] || v->findings ? GATE_WRONG
+           : seen[CASE_ENVIRONMENT]        ? GATE_ENVIRONMENT
+           : unseen                        ? GATE_NO_VERDICT
            : seen[CASE_UNSUPPORTED] && (v->setup.own_suite || !seen[CASE_VERIFIED])
                ? GATE_NO_VERDICT
                : GATE_OK;
@@ -159,6 +172,7 @@ struct verify_report {
     struct document_library *libraries;
     size_t n_libraries;
     enum yes_no launch_order_checked;
+    int64_t wrapper_findings;
     struct verify_case *cases;
     size_t n_cases;
 };
@@ -184,6 +198,7 @@ static const struct field report_fields[] = {
     PART(device, document_device_shape),
     LIST(libraries, 0, 0, 0, document_library_shape),
     YES_NO(launch_order_checked),
+    COUNT(wrapper_findings, 0, 1e9),
     LIST(cases, 0, 0, 0, case_shape),
 };
 static const struct shape report_shape = SHAPE_OF(report);
@@ -219,6 +234,7 @@ static enum gate_status write_json(const struct verify_run *v, struct buf *out,
                                          .libraries = greeting->libraries,
                                          .n_libraries = greeting->n_libraries,
                                          .launch_order_checked = greeting->launch_order_checked,
+                                         .wrapper_findings = v->findings,
                                          .cases = cases,
                                          .n_cases = v->n};
     fields_write_indented(&report_shape, &report, out);
@@ -337,6 +353,11 @@ static void write_text(const struct verify_run *v, struct buf *out)
         if (v->results[i].outcome == CASE_WRONG)
             buf_printf(out, "  again: %s\n", command);
     }
+    if (v->findings)
+        buf_printf(out,
+                   "\n%u worker%s under '%s' did not end with 0: it found something, see its "
+                   "output\n",
+                   v->findings, v->findings == 1 ? "" : "s", v->wrapper);
     write_coverage(v, &style, out);
     buf_printf(out,
                "\n%zu right, %zu wrong, %zu not served, %zu not looked at; tier %s, seed "
@@ -363,101 +384,15 @@ static enum gate_status write_result(const struct verify_run *v, struct gate_err
     return status;
 }
 
-/* ---- under sanitizers ---- */
-
-static cJSON *text_object(const struct sanitize_text *text)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "text", text->text);
-    cJSON_AddNumberToObject(o, "times", (double)text->times);
-    return o;
-}
-
-static cJSON *tool_object(const struct sanitize_tool *tool)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "tool", tool->name);
-    cJSON_AddNumberToObject(o, "cases", (double)tool->cases);
-    cJSON_AddNumberToObject(o, "skipped", (double)tool->skipped);
-    cJSON_AddNumberToObject(o, "wrong", (double)tool->wrong);
-    cJSON_AddNumberToObject(o, "errors", (double)tool->errors);
-    cJSON_AddNumberToObject(o, "allowed", (double)tool->allowed);
-    cJSON_AddStringToObject(o, "why_skipped", tool->why_skipped);
-    cJSON *texts = cJSON_AddArrayToObject(o, "texts");
-    for (unsigned i = 0; i < tool->n_texts; i++)
-        cJSON_AddItemToArray(texts, text_object(&tool->texts[i]));
-    return o;
-}
-
-static void write_tools_json(const struct sanitize *s, struct buf *out)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "schema", "gate-sanitize/1");
-    cJSON *tools = cJSON_AddArrayToObject(o, "tools");
-    for (unsigned i = 0; i < SANITIZE_TOOLS; i++)
-        cJSON_AddItemToArray(tools, tool_object(&s->tools[i]));
-    json_write(o, true, out);
-    cJSON_Delete(o);
-}
-
-static void write_tools_text(const struct sanitize *s, struct buf *out)
-{
-    buf_printf(out, "%-10s %8s %8s %8s %8s %8s\n", "tool", "cases", "skipped", "wrong", "errors",
-               "allowed");
-    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
-        const struct sanitize_tool *t = &s->tools[i];
-        buf_printf(out, "%-10s %8zu %8zu %8zu %8zu %8zu\n", t->name, t->cases, t->skipped, t->wrong,
-                   t->errors, t->allowed);
-    }
-    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
-        const struct sanitize_tool *t = &s->tools[i];
-        if (t->skipped)
-            buf_printf(out, "\n%s skipped %zu cases: %s\n", t->name, t->skipped, t->why_skipped);
-        for (unsigned j = 0; j < t->n_texts; j++)
-            buf_printf(out, "\n%s, %zu times: %s\n", t->name, t->texts[j].times, t->texts[j].text);
-    }
-}
-
-/* What was skipped is not covered, and so no pass. */
-static int sanitize_code(const struct sanitize *s)
-{
-    size_t bad = 0, skipped = 0;
-    for (unsigned i = 0; i < SANITIZE_TOOLS; i++) {
-        bad += s->tools[i].errors + s->tools[i].wrong;
-        skipped += s->tools[i].skipped;
-    }
-    return bad ? GATE_WRONG : skipped ? GATE_NO_VERDICT : GATE_OK;
-}
-
-static enum gate_status sanitize(struct verify_run *v, int *code, struct gate_error *err)
-{
-    struct buf text;
-    struct sanitize s = {.suite = &v->setup.suite,
-                         .options = v->setup.target.options,
-                         .seed = v->request.seed,
-                         .allow = v->allow,
-                         .progress = run_progress};
-    supervisor_retire_worker(v->setup.supervisor); /* or the device would be busy */
-    enum gate_status status = sanitize_run(&s, err);
-    run_progress("");
-    if (status)
-        return status;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    if (v->request.json)
-        write_tools_json(&s, &text);
-    else
-        write_tools_text(&s, &text);
-    status = command_write(NULL, &text, err);
-    buf_release(&text);
-    *code = sanitize_code(&s);
-    return status;
-}
-
 /* ---- the command ---- */
 
 static enum gate_status verify(struct verify_run *v, int *code, struct gate_error *err)
 {
     enum gate_status status = verify_cases(v, err);
+    if (!status && v->wrapper) {
+        supervisor_retire_worker(v->setup.supervisor);
+        v->findings = supervisor_findings(v->setup.supervisor);
+    }
     if (!status)
         status = write_result(v, err);
     *code = exit_code(v);
@@ -472,10 +407,10 @@ static int execute(const struct command *command, struct verify_run *v)
         v->request.seed = run_request_fresh_seed();
     interrupt_announce(command->name, "it has no result");
     enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
-    if (!status && !v->sanitized)
+    if (!status)
         status = interrupt_catch(&err);
     if (!status)
-        status = v->sanitized ? sanitize(v, &code, &err) : verify(v, &code, &err);
+        status = verify(v, &code, &err);
     if (status)
         code = command_failed(command, &err);
     for (size_t i = 0; v->results && i < v->n; i++)
@@ -487,6 +422,31 @@ static int execute(const struct command *command, struct verify_run *v)
     return code;
 }
 
+#define WRAPPER_SLOWNESS 20.0 /* how much slower a kernel may be under it */
+
+/* Splits the command at its blanks. */
+static bool take_wrapper(struct verify_run *v, const struct options_seen *seen)
+{
+    struct target_choice *to = &v->request.target;
+    char *at = v->wrapper_text;
+    snprintf(at, sizeof v->wrapper_text, "%s", v->wrapper);
+    for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
+        if (to->n_wrapper == SUPERVISOR_WRAPPER_MAX)
+            return false;
+        v->wrapper_words[to->n_wrapper++] = at;
+        at += strcspn(at, " ");
+        if (*at)
+            *at++ = '\0';
+    }
+    to->wrapper = v->wrapper_words;
+    to->timeout_s *= WRAPPER_SLOWNESS;
+    if (!options_given(seen, "suite"))
+        v->request.suite = "smoke";
+    if (!options_given(seen, "tier"))
+        v->tier = VERIFY_SMALL;
+    return to->n_wrapper > 0;
+}
+
 int cmd_verify(int argc, char **argv)
 {
     struct verify_run v = {.tier = VERIFY_COMMIT};
@@ -495,10 +455,9 @@ int cmd_verify(int argc, char **argv)
     run_request_init(&v.request);
     if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &exit_code))
         return exit_code;
-    if (v.allow && !v.sanitized)
-        return command_usage(&command_verify, "--allow needs --sanitize");
-    if (v.sanitized && !options_given(&seen, "suite"))
-        v.request.suite = "smoke";
+    if (v.wrapper && !take_wrapper(&v, &seen))
+        return command_usage(&command_verify, "--wrapper has no word, or over %d",
+                             SUPERVISOR_WRAPPER_MAX);
     v.request.target.without_vendors = !v.vendors;
     v.request.providers.none = false; /* --vendors beats gate.json */
     return execute(&command_verify, &v);

@@ -309,7 +309,7 @@ void supervisor_retire_worker(struct supervisor *s)
     const struct supervisor_options *o = s->options;
     double grace_s = o->n_wrapper ? fmin(WRAPPED_GRACE_S, o->timeout_s) : FINISH_GRACE_S;
     int code = process_finish(&s->process, grace_s);
-    if (o->found_code && (code == o->found_code || code < 0))
+    if (o->wrapper_judges && code != 0)
         s->findings++;
     process_end_orphans();
 }

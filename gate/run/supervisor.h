@@ -29,8 +29,7 @@ struct supervisor_options {
     const char *const
         *wrapper;        /* program and arguments that the worker is started by; NULL: none */
     unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
-    int found_code;      /* by this exit code the wrapper says that it found something; 0: it does
-                                not say so */
+    bool wrapper_judges; /* a worker that does not end with 0 under it has findings */
     const char *device;  /* "host" or "cuda:N" */
     const char *library; /* the candidate */
     const char *const *providers;
@@ -110,8 +109,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 /* Ends the worker, so that the next case gets a fresh process. */
 void supervisor_retire_worker(struct supervisor *s);
 
-/* Workers that were retired so far and ended with found_code, or had to be killed, so that
- * it is not known what their wrapper found. */
+/* Workers that were retired so far and did not end with 0, where the wrapper judges. */
 unsigned supervisor_findings(const struct supervisor *s);
 
 #endif

@@ -72,6 +72,9 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
         status = add_vendors(t, &n, err);
     t->options = (struct supervisor_options){
         .worker = choice->worker,
+        .wrapper = choice->wrapper,
+        .n_wrapper = choice->n_wrapper,
+        .wrapper_judges = choice->n_wrapper > 0,
         .device = t->device,
         .library = t->library,
         .providers = t->providers,

@@ -25,6 +25,8 @@ struct target_choice {
     size_t n_providers;
     bool without_vendors; /* whose libraries are providers on a GPU where no other is named */
     const char *worker;
+    const char *const *wrapper; /* words of a command that starts the worker */
+    unsigned n_wrapper;
     double timeout_s;
 };
 

@@ -254,7 +254,7 @@ class Refused(Verify):
         self.assert_refused("--tier is 'weekly', expected", "--tier", "weekly")
         self.assert_refused("--seed is 'xyz', expected", "--seed", "xyz")
         self.assert_refused("unexpected argument", "what")
-        self.assert_refused("--allow needs --sanitize", "--allow", "x")
+        self.assert_refused("has no word", "--wrapper", " ")
         self.assert_refused("no suite is named", "--suite", "nope", "--device", "host")
 
     def test_a_case_that_no_kernel_serves(self):
@@ -267,155 +267,47 @@ class Refused(Verify):
         self.assertIn("1 not served", done.stdout)
 
 
-# Says what $LOG has into the log file, after $MIB of text, and runs the program, whose exit code it
-# may change; %p is the process id.
-FAKE_SANITIZER = """#!/bin/bash
-log= tool=
-while [ $# -gt 0 ]; do
-    case $1 in
-    --tool) tool=$2; shift 2 ;;
-    --log-file) log=${2//%p/$$}; shift 2 ;;
-    --error-exitcode|--target-processes) shift 2 ;;
-    *) break ;;
-    esac
-done
-[ -z "$CANNOT" ] || { echo "no driver for $tool" >&2; exit 1; }
-echo "========= COMPUTE-SANITIZER" > "$log"
-[ "$tool" != "${TOOL:-memcheck}" ] || printf '%s' "$LOG" >> "$log"
-[ "$tool" != memcheck ] || [ -z "$MIB" ] ||
-    head -c "${MIB}M" /dev/zero | tr '\\0' x | fold -w 4000 | sed 's/^/=========     /' >> "$log"
-[ "$tool" != "${TOOL:-memcheck}" ] || printf '%s' "$LAST" >> "$log"
-echo "========= ERROR SUMMARY: 0 errors" >> "$log"
-case $tool-$FAULT in
-memcheck-folder) rm "$log"; mkdir "$log" ;;
-memcheck-none) rm "$log" ;;
-memcheck-99) "$@"; exit 99 ;;
-esac
-exec "$@"
-"""
-TWO_REPORTS = """========= Invalid __global__ write of size 4 bytes
-=========     at gemm_mma_kernel(float *)+0x80
-=========     by thread (0,0,0) in block (1,0,0)
-=========
-========= Race reported between Write access at wgmma_store+0x10
-=========     and Read access at wgmma_store+0x20
-=========
+# As compute-sanitizer: runs the program, and says by its own exit code that it found something.
+WRAPPER = """#!/bin/bash
+[ "$1 $2" = "--tool memcheck" ] || exit 1
+shift 2
+[ -z "$CANNOT" ] || { echo "no driver" >&2; exit 1; }
+"$@"
+code=$?
+exit ${FOUND:-$code}
 """
 
 
-class Sanitized(Verify):
+class Wrapped(Verify):
     def setUp(self):
         super().setUp()
-        self.bin = os.path.join(self.folder, "bin")
-        os.mkdir(self.bin)
+        self.wrapper = write_file(os.path.join(self.folder, "wrapper"), WRAPPER)
+        os.chmod(self.wrapper, 0o755)
 
-    def install(self):
-        path = os.path.join(self.bin, "compute-sanitizer")
-        write_file(path, FAKE_SANITIZER)
-        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    def verify(self, *args, status=0, case="gemm/fp32/*", **env):
+        names = dict(os.environ, GATE_MUTANT_OF=HOST, **env)
+        done = subprocess.run(
+            [GATE, "verify", "--wrapper", f"{self.wrapper} --tool  memcheck", "--device", "host",
+             "--filter", case, "--json", *args], env=names, cwd=self.folder, text=True,
+            capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout) if done.stdout else done.stderr
 
-    def sanitize(self, *args, log="", case="gemm/fp32/*", **env):
-        names = dict(os.environ, GATE_MUTANT_OF=HOST, LOG=log, TMPDIR=self.folder,
-                     PATH=self.bin + ":/usr/bin:/bin", **env)
-        done = subprocess.run([GATE, "verify", "--sanitize", "--device", "host", "--filter", case,
-                               "--json", *args], env=names, cwd=self.folder, capture_output=True,
-                              stdin=subprocess.DEVNULL, text=True, check=False)
-        self.assertTrue(done.stdout, done.stderr)
-        self.assertEqual([n for n in os.listdir(self.folder) if "sanitize" in n], [])
-        return done.returncode, {t["tool"]: t for t in json.loads(done.stdout)["tools"]}
+    def test_it_is_on_small_shapes(self):
+        said = self.verify()
+        self.assertEqual((said["tier"], said["suite"], said["wrapper_findings"]),
+                         ("small", "smoke", 0))
+        self.assertEqual({c["outcome"] for c in said["cases"]}, {"right"})
 
-    def test_without_it_all_is_skipped_and_nothing_passes(self):
-        code, tools = self.sanitize()
-        self.assertEqual(code, 3)
-        self.assertEqual(sorted(tools), ["initcheck", "memcheck", "racecheck", "synccheck"])
-        for tool in tools.values():
-            self.assertEqual((tool["cases"], tool["skipped"]), (0, 2))
-            self.assertIn("not on PATH", tool["why_skipped"])
+    def test_what_it_finds_is_no_pass(self):
+        self.assertEqual(self.verify(status=2, FOUND="99")["wrapper_findings"], 1)
 
-    def test_a_clean_log_passes(self):
-        self.install()
-        code, tools = self.sanitize()
-        self.assertEqual(code, 0)
-        for tool in tools.values():
-            self.assertEqual((tool["cases"], tool["skipped"], tool["errors"]), (2, 0, 0))
+    def test_one_that_cannot_start_is_no_pass(self):
+        self.assertIn("no driver", self.verify(status=2, CANNOT="1"))
 
-    def test_a_terminal_sees_which_case_is_at_work(self):
-        self.install()
-        terminal, other_end = pty.openpty()
-        names = dict(os.environ, GATE_MUTANT_OF=HOST, LOG="", TMPDIR=self.folder,
-                     PATH=self.bin + ":/usr/bin:/bin")
-        subprocess.run([GATE, "verify", "--sanitize", "--device", "host", "--filter",
-                        "gemm/fp32/*"], env=names, cwd=self.folder, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=other_end, check=True)
-        os.close(other_end)
-        seen = os.read(terminal, 1 << 16).decode()
-        os.close(terminal)
-        self.assertIn("memcheck [1/2] gemm/fp32/", seen)
-        self.assertIn("synccheck [2/2] gemm/fp32/", seen)
-
-    def test_reports_fail(self):
-        self.install()
-        code, tools = self.sanitize(log=TWO_REPORTS)
-        self.assertEqual(code, 2)
-        self.assertEqual((tools["memcheck"]["errors"], tools["racecheck"]["errors"]), (2, 0))
-        self.assertIn("Invalid __global__ write of size 4 bytes; at gemm_mma_kernel",
-                      tools["memcheck"]["texts"][0]["text"])
-
-    def test_no_log_is_too_large(self):
-        self.install()
-        code, tools = self.sanitize(log="========= A report\n", LAST="\n" + TWO_REPORTS, MIB="70")
-        self.assertEqual((code, tools["memcheck"]["errors"]), (2, 3))
-        self.assertEqual(tools["racecheck"]["errors"], 0)
-
-    def assert_is_no_pass(self, fault, says, log=""):
-        self.install()
-        allow = os.path.join(self.folder, "allow")
-        write_file(allow, "Invalid\nRace\n")
-        code, tools = self.sanitize("--allow", allow, log=log, FAULT=fault)
-        self.assertEqual((code, tools["memcheck"]["errors"]), (2, 1))
-        self.assertIn(says, tools["memcheck"]["texts"][0]["text"])
-        self.assertEqual(tools["initcheck"]["errors"], 0)
-
-    def test_a_log_that_cannot_be_read_is_an_error(self):
-        self.assert_is_no_pass("folder", "cannot be read (Is a directory)")
-
-    def test_no_log_is_an_error(self):
-        self.assert_is_no_pass("none", "left no log")
-
-    def test_an_exit_code_that_no_log_explains_is_an_error(self):
-        self.assert_is_no_pass("99", "ended with exit code 99, which says that it found errors")
-
-    def test_an_exit_code_that_allowed_reports_explain_is_none(self):
-        self.install()
-        allow = os.path.join(self.folder, "allow")
-        write_file(allow, "Invalid\nRace\n")
-        code, tools = self.sanitize("--allow", allow, log=TWO_REPORTS, FAULT="99")
-        self.assertEqual((code, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
-                         (0, 0, 2))
-
-    def test_the_allow_list_takes_what_it_names(self):
-        self.install()
-        allow = os.path.join(self.folder, "allow")
-        for patterns, code, errors, allowed in (("# wgmma\nwgmma_store+0x?0\n", 2, 1, 1),
-                                                ("wgmma_store\ngemm_mma_*\n", 0, 0, 2)):
-            write_file(allow, patterns)
-            got, tools = self.sanitize("--allow", allow, log=TWO_REPORTS)
-            self.assertEqual((got, tools["memcheck"]["errors"], tools["memcheck"]["allowed"]),
-                             (code, errors, allowed))
-
-    def test_an_allow_list_that_is_not_there(self):
-        done = self.gate("verify", "--sanitize", "--device", "host", "--allow", "nowhere")
-        self.assertEqual(done.returncode, 74, done.stderr)
-
-    def test_a_tool_that_cannot_start_skips_its_cases(self):
-        self.install()
-        code, tools = self.sanitize(CANNOT="1")
-        self.assertEqual((code, tools["memcheck"]["skipped"]), (3, 2))
-
-    def test_a_wrong_result_under_a_tool_fails(self):
-        self.install()
-        code, tools = self.sanitize("--library", mutant("host_unwritten"))
-        self.assertEqual((code, tools["memcheck"]["wrong"]), (2, 2))
+    def test_a_wrong_result_under_it(self):
+        said = self.verify("--library", mutant("host_unwritten"), status=2)
+        self.assertEqual({c["outcome"] for c in said["cases"]}, {"wrong"})
 
 
 if __name__ == "__main__":
