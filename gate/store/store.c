@@ -253,13 +253,16 @@ static enum gate_status open_lock(struct store *s, struct gate_error *err)
 
 enum gate_status store_lock(struct store *s, struct gate_error *err)
 {
+    s->is_busy = false;
     for (int waited = 0;; waited += LOCK_RETRY_MS) {
         if (flock(s->lock_fd, LOCK_EX | LOCK_NB) == 0)
             return GATE_OK;
         if (errno != EWOULDBLOCK && errno != EINTR)
             return gate_fail(err, GATE_IO, "cannot lock '%s-lock': %s", s->path, strerror(errno));
-        if (waited >= BUSY_MS)
+        if (waited >= s->patience_ms) {
+            s->is_busy = true;
             return store_fail(s, SQLITE_BUSY, "write to", err);
+        }
         poll(NULL, 0, LOCK_RETRY_MS);
     }
 }
@@ -351,6 +354,7 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     }
     s->lock_fd = -1;
+    s->patience_ms = BUSY_MS;
     bool fresh = false;
     enum gate_status status = check_file(s, mode, &fresh, err);
     if (!status)
@@ -370,6 +374,17 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
     s->inode = st.st_ino;
     *out = s;
     return GATE_OK;
+}
+
+void store_set_patience(struct store *s, int ms)
+{
+    s->patience_ms = ms;
+    sqlite3_busy_timeout(s->db, ms);
+}
+
+bool store_is_busy(const struct store *s)
+{
+    return s->is_busy;
 }
 
 void store_cache_pages(struct store *s, size_t bytes)

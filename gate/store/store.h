@@ -42,6 +42,13 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
                             struct gate_error *err);
 void store_close(struct store *s); /* NULL is fine */
 
+/* Sets how long a write waits for other processes that write; else 15 s. */
+void store_set_patience(struct store *s, int ms);
+/* Did the last write fail because another process wrote for longer than that? */
+bool store_is_busy(const struct store *s);
+/* Can it be written to? Commits a change of nothing but store_state(). */
+enum gate_status store_probe(struct store *s, struct gate_error *err);
+
 /* Sets how many bytes of the file SQLite may keep in memory; its default is 2 MB. */
 void store_cache_pages(struct store *s, size_t bytes);
 
@@ -77,16 +84,6 @@ enum gate_status store_put_packed(struct store *s, const struct document *docume
 enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
 enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
 void store_batch_rollback(struct store *s); /* nothing to undo is fine */
-
-/*
- * When the WAL becomes long, SQLite moves it into the file during the commit. That commit takes
- * several times as long, although its data is durable before. store_defer_checkpoints() turns this
- * off. The caller then calls store_checkpoint() after its commits, outside of a batch, when nobody
- * waits for them. The call is quick when there is nothing to move. `is_busy`: more writes wait, so
- * the WAL may become longer first; a page that several of them change is then moved once.
- */
-void store_defer_checkpoints(struct store *s);
-enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err);
 
 struct store_run {
     const char *uuid;
@@ -239,14 +236,6 @@ enum gate_status store_devices(struct store *s, const char *branch, store_device
 enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
                               void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
-
-/* True when this connection has read newer data since the last call than before it, and on the
- * first call. Does not read the file. */
-bool store_saw_news(struct store *s);
-
-/* How many commits this process has made to any store. While it is the same, this process has
- * changed nothing. */
-uint64_t store_n_commits(void);
 
 /* Everything that is read between the two calls is of one state of the store. */
 enum gate_status store_read_begin(struct store *s, struct gate_error *err);

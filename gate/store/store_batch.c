@@ -8,11 +8,7 @@
  */
 #include "gate/store/store_private.h"
 
-#include <stdatomic.h>
 #include <sys/stat.h>
-
-#define CHECKPOINT_PAGES 1000 /* of the log; what SQLite does by itself */
-#define BUSY_PAGES 16384      /* 64 MiB, which who starts after a crash has to read */
 
 static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
 {
@@ -58,13 +54,6 @@ static void roll_back(struct store *s)
     store_unlock(s);
 }
 
-static atomic_uint_fast64_t n_commits;
-
-uint64_t store_n_commits(void)
-{
-    return atomic_load(&n_commits);
-}
-
 static enum gate_status commit(struct store *s, struct gate_error *err)
 {
     enum gate_status status = run_sql(s, SQL_COMMIT, err);
@@ -72,7 +61,6 @@ static enum gate_status commit(struct store *s, struct gate_error *err)
         roll_back(s);
         return status;
     }
-    atomic_fetch_add(&n_commits, 1);
     store_unlock(s);
     return status;
 }
@@ -162,34 +150,12 @@ enum gate_status store_atomically(struct store *s, store_write_fn fn, void *cont
     return status;
 }
 
-/* ---- the log ---- */
-
-static int on_commit(void *context, sqlite3 *db, const char *name, int n_pages)
+static enum gate_status touch(void *context, struct gate_error *err)
 {
-    struct store *s = context;
-    (void)db;
-    (void)name;
-    s->n_log_pages = n_pages;
-    return SQLITE_OK;
+    return store_touch(context, err);
 }
 
-void store_defer_checkpoints(struct store *s)
+enum gate_status store_probe(struct store *s, struct gate_error *err)
 {
-    sqlite3_wal_hook(s->db, on_commit, s);
-    s->n_log_pages = CHECKPOINT_PAGES; /* who ended without a close may have left a long one */
-}
-
-enum gate_status store_checkpoint(struct store *s, bool is_busy, struct gate_error *err)
-{
-    if (s->n_log_pages < (is_busy ? BUSY_PAGES : CHECKPOINT_PAGES))
-        return GATE_OK;
-    enum gate_status status = store_lock(s, err);
-    if (status)
-        return status;
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
-        status = store_fail(s, rc, "write to", err);
-    s->n_log_pages = 0; /* what readers held back is counted again by the next commit */
-    store_unlock(s);
-    return status;
+    return store_atomically(s, touch, s, err);
 }

@@ -19,9 +19,8 @@ struct store {
     ino_t inode;
     bool in_batch;
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
-    int n_log_pages;        /* of the WAL, after the last commit of this connection */
-    unsigned version;       /* of what store_saw_news() was last true of */
-    bool has_version;
+    int patience_ms;        /* for other processes that write */
+    bool is_busy;           /* the last write waited for longer */
     sqlite3_stmt *statements[STORE_SQL_COUNT];
 };
 

@@ -404,18 +404,6 @@ enum gate_status store_state(struct store *s, struct store_state *out, struct ga
     return store_each_row(s, &q, state_row, out, err);
 }
 
-/* SQLite counts, on each connection, the reads that found the file changed. */
-bool store_saw_news(struct store *s)
-{
-    unsigned version = 0;
-    bool known =
-        sqlite3_file_control(s->db, "main", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK;
-    bool same = known && s->has_version && version == s->version;
-    s->version = version;
-    s->has_version = known;
-    return !same;
-}
-
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 {
     struct query q = query_begin(s, SQL_READ_BEGIN);

@@ -490,6 +490,8 @@ const char *const store_sql[STORE_SQL_COUNT] = {
     [SQL_REVOKE_TOKEN] = "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL",
     [SQL_TOUCH_TOKEN] = "UPDATE token SET last_used_ms = ?2 "
                         "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)",
+    [SQL_EXPIRE_TOKENS] = "UPDATE token SET revoked_ms = expires_ms "
+                          "WHERE expires_ms <= ?1 AND revoked_ms IS NULL",
 
     [SQL_IDENTITY] = "SELECT value FROM identity WHERE only = 1",
     /* ?1: device, ?2: branch */

@@ -80,6 +80,14 @@ enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_
     return write_one(s, &q, &n_changed, err);
 }
 
+enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gate_error *err)
+{
+    int n_changed;
+    struct query q = query_begin(s, SQL_EXPIRE_TOKENS);
+    bind_int(&q, now_ms);
+    return write_one(s, &q, &n_changed, err);
+}
+
 static void read_token(struct query *q, struct store_token *t)
 {
     *t = (struct store_token){.scopes = (unsigned)sqlite3_column_int(q->stmt, 2),

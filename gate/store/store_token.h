@@ -47,6 +47,9 @@ enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now
 enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_ms,
                                    struct gate_error *err);
 
+/* Revokes what has expired, at the time when it did: the clock may go back. */
+enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gate_error *err);
+
 enum gate_status store_find_token(struct store *s, const char *id, struct store_token *out,
                                   bool *found, struct gate_error *err);
 /* All of them, oldest first. */

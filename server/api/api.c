@@ -37,8 +37,35 @@ bool api_refuse_parameters(const struct route *route, const struct request *requ
     return unknown != NULL;
 }
 
+/* The tag of an address in the state that the store has now; the same after a restart. */
+static enum gate_status read_tag(struct call *c, const char *speaker, struct etag *out)
+{
+    struct store_state state;
+    enum gate_status status = store_state(c->store, &state, &c->err);
+    if (!status)
+        *out = etag_of_texts((const char *[]){speaker, state.text, c->request->target}, 3);
+    return status;
+}
+
+static enum gate_status answer(const struct route *route, struct call *c, const char *speaker,
+                               const char *if_none_match)
+{
+    struct etag tag;
+    enum gate_status status = read_tag(c, speaker, &tag);
+    bool is_known = !status && etag_is_named(&tag, if_none_match);
+    if (is_known)
+        c->reply->status = 304;
+    else if (!status)
+        status = route->get(c);
+    if (!status && c->reply->status < 400)
+        c->reply->etag = tag;
+    c->reply->varies |= is_known;
+    return status;
+}
+
 void api_get(const struct route *route, const char *rest, struct store *store,
-             const struct api_site *site, const struct request *request, struct reply *reply)
+             const struct api_site *site, const struct request *request, const char *if_none_match,
+             struct reply *reply)
 {
     struct call c = {.store = store,
                      .main_branch = site->main_branch,
@@ -51,12 +78,13 @@ void api_get(const struct route *route, const char *rest, struct store *store,
     buf_init(&c.rows, REPLY_MAX_BODY);
     enum gate_status status = store_read_begin(store, &c.err);
     if (!status) {
-        status = route->get(&c);
+        status = answer(route, &c, site->speaker, if_none_match);
         store_read_end(store);
     }
     if (status) {
         log_message(LOG_LEVEL_ERROR, "%s", c.err.message);
         reply_problem(reply, 503, "The database cannot be read now; the server's log says why.");
+        reply->retry_after = 1;
     } else if (reply->body.failed) {
         reply_problem(reply, 500, "The answer is too long.");
     }

@@ -27,11 +27,15 @@ struct api_site {
     const char *main_branch;
     const char *commit_url; /* or NULL */
     const char *public_url; /* or NULL */
+    const char *speaker;    /* names the program and all of these */
 };
 
-/* Answers by route->get. The tag of the answer is the caller's business; a problem takes it away.
+/*
+ * Answers by route->get, from one state of the store, whose tag the answer has; 304 without an
+ * answer when `if_none_match` (or NULL) names that tag.
  */
 void api_get(const struct route *route, const char *rest, struct store *store,
-             const struct api_site *site, const struct request *request, struct reply *reply);
+             const struct api_site *site, const struct request *request, const char *if_none_match,
+             struct reply *reply);
 
 #endif

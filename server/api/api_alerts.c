@@ -298,41 +298,6 @@ static bool read_document(struct api_write *w, const cJSON *document, struct ask
            read_assignee(w, document, asked) && read_ids(w, document, asked);
 }
 
-static bool prepare_action(struct api_write *w, bool is_one)
-{
-    struct gate_error err = {0};
-    cJSON *document = NULL;
-    struct asked_action *asked = calloc(1, sizeof *asked);
-    w->state = asked;
-    if (!asked) {
-        reply_problem(w->reply, 503, "The server is out of memory.");
-        return false;
-    }
-    w->state_bytes = sizeof *asked;
-    asked->is_one = is_one;
-    asked->action.who = w->who->name;
-    asked->action.reason = asked->reason;
-    asked->ids[0] = is_one ? id_of(w->rest) : 0;
-    asked->n = is_one;
-    if (is_one && asked->ids[0] <= 0)
-        return no_alert(w->reply);
-    if (json_parse("body", w->body, w->len, GATE_USAGE, &document, &err) != GATE_OK)
-        return refuse(w, "", err.message);
-    bool good = read_document(w, document, asked);
-    cJSON_Delete(document);
-    return good;
-}
-
-static bool prepare_one(struct api_write *w)
-{
-    return prepare_action(w, true);
-}
-
-static bool prepare_selection(struct api_write *w)
-{
-    return prepare_action(w, false);
-}
-
 static bool selected_row(void *context, const struct store_alert *row)
 {
     put_alert(context, row);
@@ -355,17 +320,15 @@ static enum gate_status put_selection(struct store *store, const struct asked_ac
     return status;
 }
 
-static enum gate_status read_action(struct api_write *w, struct store *store,
-                                    struct gate_error *err)
+static enum gate_status act(struct api_write *w, struct asked_action *asked)
 {
-    struct asked_action *asked = w->state;
     struct emit e;
     enum alert_step step;
     int64_t refused = 0;
     bool found;
     asked->action.now_ms = clock_wall_ms();
-    enum gate_status status =
-        store_act_on_alerts(store, asked->ids, asked->n, &asked->action, &step, &refused, err);
+    enum gate_status status = store_act_on_alerts(w->store, asked->ids, asked->n, &asked->action,
+                                                  &step, &refused, &w->err);
     if (status)
         return status;
     if (step == STEP_NO_ALERT && asked->is_one)
@@ -381,30 +344,49 @@ static enum gate_status read_action(struct api_write *w, struct store *store,
     if (step != STEP_DONE)
         return GATE_OK;
     emit_init(&e, &w->reply->body, EMIT_JSON);
-    status = asked->is_one ? put_whole(store, asked->ids[0], &e, &found, err)
-                           : put_selection(store, asked, &e, err);
+    status = asked->is_one ? put_whole(w->store, asked->ids[0], &e, &found, &w->err)
+                           : put_selection(w->store, asked, &e, &w->err);
     emit_release(&e);
     return status;
 }
 
-static void release_action(struct api_write *w)
+/* False: it was refused. */
+static bool read_body(struct api_write *w, struct asked_action *asked)
 {
-    free(w->state);
-    w->state = NULL;
+    struct gate_error err = {0};
+    cJSON *document = NULL;
+    asked->action.who = w->who->name;
+    asked->action.reason = asked->reason;
+    if (asked->is_one) {
+        asked->ids[asked->n++] = id_of(w->rest);
+        if (asked->ids[0] <= 0)
+            return no_alert(w->reply);
+    }
+    if (json_parse("body", w->body, w->len, GATE_USAGE, &document, &err) != GATE_OK)
+        return refuse(w, "", err.message);
+    bool good = read_document(w, document, asked);
+    cJSON_Delete(document);
+    return good;
+}
+
+static enum gate_status post_alert(struct api_write *w)
+{
+    struct asked_action asked = {.is_one = true};
+    return read_body(w, &asked) ? act(w, &asked) : GATE_OK;
+}
+
+static enum gate_status post_alerts(struct api_write *w)
+{
+    struct asked_action asked = {0};
+    return read_body(w, &asked) ? act(w, &asked) : GATE_OK;
 }
 
 const struct write_handler api_alert_action = {
-    .may_gzip = false,
     .max_body = (size_t)16 << 10,
-    .prepare = prepare_one,
-    .run = read_action,
-    .release = release_action,
+    .write = post_alert,
 };
 
 const struct write_handler api_alerts_action = {
-    .may_gzip = false,
     .max_body = (size_t)32 << 10,
-    .prepare = prepare_selection,
-    .run = read_action,
-    .release = release_action,
+    .write = post_alerts,
 };

@@ -27,95 +27,78 @@ static bool refuse(struct api_write *w, unsigned status, const char *path, const
     return false;
 }
 
+static bool inflate_body(struct api_write *w, struct ingest *in)
+{
+    enum gzip_result result = gzip_inflate(w->body, w->len, &in->text);
+    if (result == GZIP_BAD)
+        return refuse(w, 400, "", "the body is not the gzip that its Content-Encoding says");
+    if (result == GZIP_TOO_LONG)
+        return refuse(w, 413, "", "the document is too long");
+    return true;
+}
+
 /* It may be the server's clock that is wrong: the client is to keep the run. */
 static bool is_ahead(const struct ingest *in, const struct field_fault *fault)
 {
     return !strcmp(fault->pointer, "/time_ms") && in->document.time_ms > clock_wall_ms();
 }
 
-static bool parse(struct api_write *w, struct ingest *in)
+static bool read_body(struct api_write *w, struct ingest *in)
 {
     struct field_fault fault;
-    bool good = document_take(w->body, w->len, &in->document, &fault);
-    w->state_bytes = w->len + in->document.taken.bytes;
-    if (!good)
-        return refuse(w, fault.no_memory ? 503 : 400, fault.pointer, fault.message);
-    return document_check(&in->document, clock_wall_ms(), &fault) ||
-           refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
-}
-
-static bool pack(struct api_write *w, struct ingest *in, const char *body, size_t len)
-{
     struct gate_error err = {0};
-    enum gate_status status = w->gzipped
-                                  ? store_pack_again(body, len, w->body, w->len, &in->packed, &err)
-                                  : store_pack(w->body, w->len, &in->packed, &err);
-    if (status)
-        return refuse(w, 413, "", err.message);
-    buf_release(&in->text);
-    return true;
-}
-
-static bool prepare_run(struct api_write *w)
-{
-    struct ingest *in = calloc(1, sizeof *in);
-    const char *body = w->body;
-    size_t len = w->len;
-    if (!in)
-        return refuse(w, 503, "", "the server is out of memory");
-    w->state = in;
-    buf_init(&in->text, STORE_MAX_DOCUMENT);
-    if (w->gzipped) {
-        enum gzip_result result = gzip_inflate(w->body, w->len, &in->text);
-        w->state_bytes = in->text.cap;
-        if (result == GZIP_BAD)
-            return refuse(w, 400, "", "the body is not the gzip that its Content-Encoding says");
-        if (result == GZIP_TOO_LONG)
-            return refuse(w, 413, "", "the document is too long");
-        w->body = in->text.data;
-        w->len = in->text.len;
-    }
-    if (w->len == 0)
+    if (w->gzipped && !inflate_body(w, in))
+        return false;
+    const char *text = w->gzipped ? in->text.data : w->body;
+    size_t len = w->gzipped ? in->text.len : w->len;
+    if (len == 0)
         return refuse(w, 400, "", "the body is empty");
-    return parse(w, in) && pack(w, in, body, len);
+    if (!document_take(text, len, &in->document, &fault))
+        return refuse(w, fault.no_memory ? 503 : 400, fault.pointer, fault.message);
+    if (!document_check(&in->document, clock_wall_ms(), &fault))
+        return refuse(w, is_ahead(in, &fault) ? 503 : 400, fault.pointer, fault.message);
+    enum gate_status status = w->gzipped
+                                  ? store_pack_again(w->body, w->len, text, len, &in->packed, &err)
+                                  : store_pack(text, len, &in->packed, &err);
+    return !status || refuse(w, 413, "", err.message);
 }
 
 static void reply_stored(struct api_write *w, const char *uuid, bool created)
 {
     struct emit e = {.out = &w->reply->body};
+    metrics_add(created ? METRIC_RUNS_STORED : METRIC_RUNS_REPEATED, 1);
     w->reply->status = created ? 201 : 200;
     emit_open(&e, '{');
     emit_string_member(&e, "uuid", uuid);
     emit_bool_member(&e, "created", created);
     emit_close(&e, '}');
     buf_putc(&w->reply->body, '\n');
-    w->counts = created ? METRIC_RUNS_STORED : METRIC_RUNS_REPEATED;
 }
 
 /* Fields of the document are anybody's text; its uuid and its commit were checked. */
-static void note_run(struct api_write *w, const struct document *d)
+static void log_run(const struct api_write *w, const struct document *d)
 {
+    struct log_line line;
     char commit[13];
     snprintf(commit, sizeof commit, "%s", d->git.commit);
-    log_begin(&w->log, LOG_LEVEL_INFO, "run");
-    log_word(&w->log, "id", d->uuid);
-    log_text(&w->log, "branch", d->git.branch);
-    log_word(&w->log, "commit", commit);
-    log_word(&w->log, "verdict", verdict_name((enum verdict)d->verdict));
-    log_number(&w->log, "cases", (int64_t)d->n_cases);
-    log_text(&w->log, "device", d->device.model);
-    log_word(&w->log, "token", w->who->id);
+    log_begin(&line, LOG_LEVEL_INFO, "run");
+    log_word(&line, "id", d->uuid);
+    log_text(&line, "branch", d->git.branch);
+    log_word(&line, "commit", commit);
+    log_word(&line, "verdict", verdict_name((enum verdict)d->verdict));
+    log_number(&line, "cases", (int64_t)d->n_cases);
+    log_text(&line, "device", d->device.model);
+    log_word(&line, "token", w->who->id);
+    log_end(&line);
 }
 
-static enum gate_status store_run(struct api_write *w, struct store *store, struct gate_error *err)
+static enum gate_status store_run(struct api_write *w, const struct ingest *in)
 {
-    struct ingest *in = w->state;
     enum store_put_outcome outcome;
-    const char *uuid = in->document.uuid;
-    enum gate_status status = store_put_packed(store, &in->document, &in->packed, &outcome, err);
-    store_packed_release(&in->packed);
+    const struct document *d = &in->document;
+    enum gate_status status = store_put_packed(w->store, d, &in->packed, &outcome, &w->err);
     if (outcome == STORE_PUT_REFUSED) {
-        log_message(LOG_LEVEL_WARNING, "a run is refused: %s", err->message);
+        log_message(LOG_LEVEL_WARNING, "a run is refused: %s", w->err.message);
         refuse(w, 400, "", "a number of the document is out of range; the server's log says which");
         return GATE_OK;
     }
@@ -124,29 +107,25 @@ static enum gate_status store_run(struct api_write *w, struct store *store, stru
     if (outcome == STORE_PUT_DIFFERS)
         refuse(w, 409, "/uuid", "a run with this uuid is already stored, with another document");
     else
-        reply_stored(w, uuid, outcome == STORE_PUT_CREATED);
+        reply_stored(w, d->uuid, outcome == STORE_PUT_CREATED);
     if (outcome == STORE_PUT_CREATED)
-        note_run(w, &in->document);
-    document_release(&in->document); /* not only when the answer is sent: the next one may wait */
+        log_run(w, d);
     return GATE_OK;
 }
 
-static void release_run(struct api_write *w)
+static enum gate_status post_run(struct api_write *w)
 {
-    struct ingest *in = w->state;
-    if (!in)
-        return;
-    document_release(&in->document);
-    store_packed_release(&in->packed);
-    buf_release(&in->text);
-    free(in);
-    w->state = NULL;
+    struct ingest in = {0};
+    buf_init(&in.text, STORE_MAX_DOCUMENT);
+    enum gate_status status = read_body(w, &in) ? store_run(w, &in) : GATE_OK;
+    document_release(&in.document);
+    store_packed_release(&in.packed);
+    buf_release(&in.text);
+    return status;
 }
 
 const struct write_handler api_ingest_run = {
     .may_gzip = true,
     .max_body = (size_t)32 << 20,
-    .prepare = prepare_run,
-    .run = store_run,
-    .release = release_run,
+    .write = post_run,
 };

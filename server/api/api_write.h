@@ -2,14 +2,11 @@
 /*
  * api_write.h: what the API lets be written, by POST.
  *
- * A topic is a row of http/routes.c and three functions. The body comes whole; then
- *   prepare()  on a thread of its own: takes the body apart and checks it. False: *reply is the
- *              answer, which is a refusal;
- *   run()      on the writer's thread, in a batch. What it says in *reply is sent after the commit.
- *              A refusal (404, 409) is such an answer too: write it, change nothing, return
- *              GATE_OK. Another status means that the database failed: it becomes 503, and the
- *              client will try again;
- *   release()  frees `state`.
+ * A topic is a row of http/routes.c and a function. It is called with the whole body and with the
+ * store that writes, whose turn nobody else has meanwhile. It checks the body, writes, commits, and
+ * answers in *reply, in this order. A refusal (400, 404, 409) is an answer too: write it, change
+ * nothing, return GATE_OK. Another status, with a message in w->err, means that the database
+ * failed: it becomes 503, and the client will try again.
  */
 #ifndef SERVER_API_API_WRITE_H
 #define SERVER_API_API_WRITE_H
@@ -18,32 +15,24 @@
 #include <stddef.h>
 
 #include "server/request/auth.h"
-#include "server/ops/log.h"
-#include "server/ops/metrics.h"
 #include "server/request/reply.h"
-#include "server/request/request.h"
 #include "gate/store/store.h"
 
 struct api_write {
-    const struct request *request;
+    struct store *store;
     const char *rest;           /* of the path, behind the route's */
     const struct identity *who; /* whose token it came with */
-    const char *body;           /* for prepare(), which has it last */
+    const char *body;
     size_t len;
     bool gzipped;        /* Content-Encoding of the body */
     struct reply *reply; /* 200 with an empty body at first */
-    void *state;         /* of prepare(), for run() */
-    size_t state_bytes;  /* about what it takes, also where prepare() refuses */
-    enum metric counts;  /* of run(): what is counted once it is committed, */
-    struct log_line log; /* and what the log says then */
+    struct gate_error err;
 };
 
 struct write_handler {
     bool may_gzip;
     size_t max_body; /* as it comes */
-    bool (*prepare)(struct api_write *w);
-    enum gate_status (*run)(struct api_write *w, struct store *store, struct gate_error *err);
-    void (*release)(struct api_write *w);
+    enum gate_status (*write)(struct api_write *w);
 };
 
 extern const struct write_handler api_ingest_run;                      /* api_ingest.c */

@@ -182,6 +182,7 @@ enum gate_status get_badge(struct call *c)
 {
     struct badge badge = {.message = "unknown"};
     struct badge_path path;
+    c->reply->embedded = true;
     read_color("no-verdict", badge.color);
     if (!parse(c->rest, &path)) {
         reply_problem(c->reply, 404,

@@ -5,15 +5,15 @@
 #ifndef SERVER_API_ROUTE_H
 #define SERVER_API_ROUTE_H
 
+#include <stdbool.h>
+
 #include "gate/base/error.h"
 
 #define ROUTE_MAX_PARAMETERS 16
 
 struct call;          /* api_call.h */
 struct write_handler; /* api_write.h */
-struct http;
-struct exchange;
-struct reply;
+struct peer;          /* of http/ */
 
 /* A route has one of `get`, `answer` and, where it is written to, `write`; none: an artifact. */
 struct route {
@@ -23,8 +23,9 @@ struct route {
     unsigned scope;     /* enum token_scope of the token that it takes; 0: none, even --private */
     const char *what;   /* one line of documentation */
     const char *parameters[ROUTE_MAX_PARAMETERS];
-    enum gate_status (*get)(struct call *c); /* out of the database: tagged, and kept */
-    void (*answer)(struct http *h, const struct exchange *x, struct reply *reply);
+    enum gate_status (*get)(struct call *c); /* out of the database: tagged */
+    bool is_long; /* with a parameter it takes long: few are made at a time (http_share.c) */
+    void (*answer)(struct peer *p);
     const struct write_handler *write;
 };
 

@@ -203,10 +203,10 @@ static void check_settings(struct readiness *c)
     if (h->webhook && strncmp(h->webhook, "https://", 8) != 0)
         warning(c, "webhook: %.*s is not HTTPS: its messages can be read in transit",
                 (int)strcspn(h->webhook, "?"), h->webhook);
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
-        (int64_t)files.rlim_cur < h->max_connections + OTHER_FILES)
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max != RLIM_INFINITY &&
+        (int64_t)files.rlim_max < h->max_connections + OTHER_FILES)
         warning(c, "files: this process may open %llu, too few for %lld connections",
-                (unsigned long long)files.rlim_cur, (long long)h->max_connections);
+                (unsigned long long)files.rlim_max, (long long)h->max_connections);
 }
 
 enum gate_status server_check(int argc, char **argv, struct gate_error *err)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
  * with what is freed, and each thread keeps a heap as large as the largest document that it had.
  */
 #define LARGE_BYTES (512 << 10)
+#define MAX_HEAPS 4 /* of all threads: each keeps what was freed in it */
 
 static const char usage[] =
     "Usage: gate-server --db FILE [OPTION]...\n"
@@ -38,7 +40,8 @@ static const char usage[] =
     "  --version             print the version\n"
     "\n"
     "The server prints its address on standard error when it is ready. After SIGTERM or SIGINT it\n"
-    "stores all accepted work, then ends. `gate-server token` creates tokens. Without TLS, listen\n"
+    "ends the requests that are under way, then itself. `gate-server token` creates tokens. "
+    "Without TLS, listen\n"
     "only on a loopback address, or behind a proxy with TLS.\n"
     "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
 
@@ -75,6 +78,16 @@ static void wait_and_tick(struct http *http, const sigset_t *stop)
     }
 }
 
+/* Each connection is a file, and the usual limit of 1,024 is for all files. */
+static void raise_limit_of_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static enum gate_status serve(struct serve_options *a, struct gate_error *err)
 {
     sigset_t stop;
@@ -88,8 +101,10 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: an answer of 503 */
+    raise_limit_of_files();
     log_setup(a->log, a->log_json);
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    mallopt(M_ARENA_MAX, MAX_HEAPS);
 
     enum gate_status status = open_socket(a, url, err);
     bool loopback = !status && listen_is_loopback(a->http.listen_fd);

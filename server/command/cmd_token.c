@@ -98,9 +98,9 @@ static bool put_token(void *context, const struct store_token *t)
     char scopes[AUTH_MAX_SCOPES];
     auth_scope_text(t->scopes, scopes);
     const char *state = "valid";
-    if (t->revoked_ms != 0)
+    if (t->revoked_ms != 0 && t->revoked_ms != t->expires_ms)
         state = "revoked";
-    else if (t->expires_ms != 0 && t->expires_ms <= now_ms)
+    else if (t->expires_ms != 0 && (t->expires_ms <= now_ms || t->revoked_ms != 0))
         state = "expired";
     printf("%s  %-7s  %-20s  %s", t->id, state, t->name, scopes);
     put_time("created", t->created_ms);

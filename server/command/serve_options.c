@@ -23,8 +23,6 @@ static const struct option options[] = {
     {"public-url", required_argument, NULL, 'i'},
     {"webhook", required_argument, NULL, 'u'},
     {"webhook-secret-file", required_argument, NULL, 's'},
-    {"read-rate", required_argument, NULL, 'r'},
-    {"write-rate", required_argument, NULL, 'w'},
     {"max-connections", required_argument, NULL, 'm'},
     {"max-per-address", required_argument, NULL, 'n'},
     {"timeout", required_argument, NULL, 't'},
@@ -117,14 +115,12 @@ static enum gate_status read_option(void *context, int letter, const char *value
     case 's':
         h->webhook_secret = value;
         return GATE_OK;
-    case 'r':
-        return options_number("--read-rate", value, 1, 10000000, &h->read_rate, err);
-    case 'w':
-        return options_number("--write-rate", value, 1, 10000000, &h->write_rate, err);
     case 'm':
-        return options_number("--max-connections", value, 1, 100000, &h->max_connections, err);
+        return options_number("--max-connections", value, 1, HTTP_MAX_CONNECTIONS,
+                              &h->max_connections, err);
     case 'n':
-        return options_number("--max-per-address", value, 1, 100000, &h->max_per_address, err);
+        return options_number("--max-per-address", value, 1, HTTP_MAX_CONNECTIONS,
+                              &h->max_per_address, err);
     case 't':
         return options_number("--timeout", value, 1, 3600, &h->timeout_s, err);
     case 'e':
@@ -165,9 +161,7 @@ enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
         .log = LOG_LEVEL_INFO,
         .http = {.listen_fd = -1,
                  .main_branch = "main",
-                 .read_rate = 2000,
-                 .write_rate = 20,
-                 .max_connections = 256,
+                 .max_connections = HTTP_MAX_CONNECTIONS,
                  .max_per_address = 64,
                  .timeout_s = 15},
     };

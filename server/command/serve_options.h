@@ -18,9 +18,7 @@
     "                        loopback address only localhost and numeric hosts\n"                  \
     "  --tls-cert FILE       serve HTTPS with this certificate (PEM, with its chain)\n"            \
     "  --tls-key FILE        and its key\n"                                                        \
-    "  --read-rate N         requests per second from one address (2000)\n"                        \
-    "  --write-rate N        writes per second with one token (20)\n"                              \
-    "  --max-connections N   connections at a time (256)\n"                                        \
+    "  --max-connections N   connections at a time (1024, and no more)\n"                          \
     "  --max-per-address N   connections at a time from one address (64)\n"                        \
     "  --timeout SECONDS     drop a client that is silent for this time (15), or that takes "      \
     "more\n"                                                                                       \

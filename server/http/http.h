@@ -2,8 +2,8 @@
 /*
  * http.h: the server: connections, limits, headers. What is said is up to api.h and assets.h.
  *
- * A fixed number of threads serves, each request with a read-only store of its own; none of them
- * waits for another. Writes go to the one writer (writer.h) while their connection is suspended.
+ * Each connection has a thread of its own, so a handler is a function that reads, checks and
+ * answers. Those of one address share what they may take of stores and memory (http_share.c).
  */
 #ifndef SERVER_HTTP_HTTP_H
 #define SERVER_HTTP_HTTP_H
@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "gate/base/error.h"
+
+#define HTTP_MAX_CONNECTIONS 1024
 
 struct http;
 
@@ -31,11 +33,9 @@ struct http_options {
     int64_t keep_samples_ms;    /* raw samples of older runs are dropped; 0: never */
     const char *allow_hosts;    /* names with commas between them, or NULL */
     bool private_reads;         /* reading takes a token too */
-    int64_t read_rate;          /* requests a second of one address */
-    int64_t write_rate;         /* writes a second of one token */
-    int64_t max_connections;    /* libmicrohttpd divides them among the threads */
-    int64_t max_per_address;    /* connections of one address */
-    int64_t timeout_s; /* of silence; a request may take twice as long, a body four times */
+    int64_t max_connections;
+    int64_t max_per_address; /* connections of one address */
+    int64_t timeout_s;       /* of silence; a request may take twice as long, a body four times */
 };
 
 /* Opens the database and starts to serve. GATE_IO when the database cannot be opened. */
@@ -45,11 +45,10 @@ enum gate_status http_start(const struct http_options *options, struct http **ou
 /* To be called about once a second: closes the connections that are past their deadline. */
 void http_tick(struct http *h);
 
-/* Does the writer go on? What a watchdog wants to know. */
+/* Does the background thread go on, and with it all that writes? For a watchdog. */
 bool http_is_alive(struct http *h);
 
-/* Takes no more connections, lets requests that are under way end (5 s), stores all that was taken,
- * stops. NULL is fine. */
+/* Takes no more connections, lets requests that are under way end (5 s), stops. NULL is fine. */
 void http_stop(struct http *h);
 
 #endif

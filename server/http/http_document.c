@@ -13,7 +13,7 @@
 #define PIECE ((size_t)64 << 10)
 
 struct stream {
-    struct http *http;
+    struct peer *peer;
     int64_t run_id;
     size_t size, at; /* of the packed bytes; what was read of them */
     bool inflates;
@@ -24,10 +24,10 @@ struct stream {
 /* False: it is not the document that was asked for any more, or cannot be read. */
 static bool read_piece(struct stream *s, uint64_t at, void *out, size_t n)
 {
-    struct store *store = http_take_store(s->http);
+    struct store *store = http_take_store(s->peer, false);
     enum gate_status status =
         store_document_piece(store, s->run_id, s->size, (size_t)at, out, n, NULL);
-    http_give_store(s->http, store);
+    http_give_store(s->peer, store);
     return !status;
 }
 
@@ -77,15 +77,16 @@ static void free_stream(void *context)
     free(s);
 }
 
-struct MHD_Response *http_document_response(struct http *h, const struct reply *reply)
+struct MHD_Response *http_document_response(struct peer *p)
 {
+    const struct reply *reply = &p->reply;
     bool inflates = !reply->deflated;
     struct stream *s = calloc(1, sizeof *s);
     if (!s || (inflates && inflateInit(&s->z) != Z_OK)) {
         free(s);
         return NULL;
     }
-    s->http = h;
+    s->peer = p;
     s->run_id = reply->document.run_id;
     s->size = reply->document.packed_bytes;
     s->inflates = inflates;

@@ -33,56 +33,53 @@ void http_on_log(void *context, const char *format, va_list args)
     log_message(LOG_LEVEL_WARNING, "%s", line);
 }
 
-static void put_client(struct log_line *l, const struct peer *peer)
+static void put_client(struct log_line *l, const struct peer *p)
 {
     char address[INET6_ADDRSTRLEN] = "", method[MAX_METHOD + 1];
-    const void *bytes = &((const struct sockaddr_in6 *)(const void *)&peer->address)->sin6_addr;
-    if (peer->address.ss_family == AF_INET)
-        bytes = &((const struct sockaddr_in *)(const void *)&peer->address)->sin_addr;
-    inet_ntop(peer->address.ss_family, bytes, address, sizeof address);
-    snprintf(method, sizeof method, "%s", peer->exchange.method);
+    const void *bytes = &((const struct sockaddr_in6 *)(const void *)&p->address)->sin6_addr;
+    if (p->address.ss_family == AF_INET)
+        bytes = &((const struct sockaddr_in *)(const void *)&p->address)->sin_addr;
+    inet_ntop(p->address.ss_family, bytes, address, sizeof address);
+    snprintf(method, sizeof method, "%s", p->method);
     log_word(l, "address", address);
     log_text(l, "method", method);
-    log_number(l, "status", peer->exchange.status);
+    log_number(l, "status", p->status);
 }
 
-static void log_request(const struct peer *peer, int64_t ns)
+static void log_answered(const struct peer *p, int64_t ns)
 {
-    const struct exchange *x = &peer->exchange;
     struct log_line line;
     log_begin(&line, LOG_LEVEL_REQUEST, "request");
-    put_client(&line, peer);
-    log_number(&line, "bytes", (int64_t)x->bytes);
+    put_client(&line, p);
+    log_number(&line, "bytes", (int64_t)p->bytes);
     log_number(&line, "us", ns / 1000);
-    log_word(&line, "token", x->who.id);
-    log_text(&line, "target", x->request.target);
+    log_word(&line, "token", p->who.id);
+    log_text(&line, "target", p->request.target);
     log_end(&line);
 }
 
 /* A token that is not good, or anything that somebody wanted to store. */
-static bool is_refusal(const struct exchange *x)
+static bool is_refusal(const struct peer *p)
 {
-    bool is_write = x->route && strcmp(x->route->method, "GET") != 0;
-    return x->status >= 400 && (x->token_refused || is_write);
+    bool is_write = p->route && strcmp(p->route->method, "GET") != 0;
+    return p->status >= 400 && (p->token_refused || is_write);
 }
 
-static void log_refusal(const struct peer *peer)
+static void log_refusal(const struct peer *p)
 {
-    const struct exchange *x = &peer->exchange;
     struct log_line line;
     log_begin(&line, LOG_LEVEL_INFO, "refused");
-    put_client(&line, peer);
-    log_word(&line, "token", x->who.id);
-    log_text(&line, "target", x->request.target);
-    log_text(&line, "why", x->why);
+    put_client(&line, p);
+    log_word(&line, "token", p->who.id);
+    log_text(&line, "target", p->request.target);
+    log_text(&line, "why", p->reply.why);
     log_end(&line);
 }
 
-void http_log_exchange(const struct peer *peer, int64_t ns)
+void http_log_request(const struct peer *p, int64_t ns)
 {
     if (log_wants(LOG_LEVEL_REQUEST))
-        log_request(peer, ns);
-    if (is_refusal(&peer->exchange) && log_wants(LOG_LEVEL_INFO) &&
-        has_room(&peer->http->refusals, "refusals"))
-        log_refusal(peer);
+        log_answered(p, ns);
+    if (is_refusal(p) && log_wants(LOG_LEVEL_INFO) && has_room(&p->http->refusals, "refusals"))
+        log_refusal(p);
 }

@@ -11,26 +11,27 @@
 #include "server/ops/metrics.h"
 #include "version.h"
 
-#define SILENT_MS 30000 /* a writer that is silent for longer hangs */
+#define SILENT_MS 30000 /* a background thread that is silent for longer hangs */
 
 bool http_is_alive(struct http *h)
 {
-    return writer_silent_ms(h->writer) < SILENT_MS;
+    return background_silent_ms(h->background) < SILENT_MS;
 }
 
-static bool database_answers(struct http *h)
+static bool database_answers(struct peer *p)
 {
     struct store_state state;
-    struct store *store = http_take_store(h);
+    struct store *store = http_take_store(p, false);
     enum gate_status status = store_state(store, &state, NULL);
-    http_give_store(h, store);
+    http_give_store(p, store);
     return !status;
 }
 
-void http_get_ready(struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_ready(struct peer *p)
 {
-    (void)x;
-    bool database = database_answers(h);
+    struct http *h = p->http;
+    struct reply *reply = &p->reply;
+    bool database = database_answers(p);
     bool writer = http_is_alive(h) && !writer_is_failing(h->writer);
     bool stopping = atomic_load(&h->stopping);
     int64_t free_bytes = artifacts_free_bytes(h->artifacts);
@@ -57,42 +58,43 @@ static int64_t size_of(const char *path, const char *ending)
 }
 
 /* -1 where it cannot be read. */
-static void count_alerts(struct http *h, struct metrics_now *now)
+static void count_alerts(struct peer *p, struct metrics_now *now)
 {
     static const struct alert_filter all = {.state = -1, .kind = -1};
     int64_t counts[ALERT_STATES];
-    struct store *store = http_take_store(h);
+    struct store *store = http_take_store(p, false);
     bool known = !store_alert_counts(store, &all, counts, NULL);
-    http_give_store(h, store);
+    http_give_store(p, store);
     now->alerts_new = known ? counts[ALERT_NEW] : -1;
     now->alerts_acknowledged = known ? counts[ALERT_ACKNOWLEDGED] : -1;
 }
 
-void http_get_metrics(struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_metrics(struct peer *p)
 {
-    const char *accept = x->headers.accept;
+    struct http *h = p->http;
+    struct reply *reply = &p->reply;
+    const char *accept = p->headers.accept;
     bool openmetrics = accept && strstr(accept, "application/openmetrics-text") != NULL;
     struct metrics_now now = {
         .version = GATE_VERSION,
-        .connections = atomic_load(&h->n_connections),
-        .queue_jobs = writer_jobs(h->writer),
-        .queue_limit = WRITER_MAX_JOBS,
+        .writes_waiting = writer_waiting(h->writer),
         .database_bytes = size_of(h->options.db, ""),
         .wal_bytes = size_of(h->options.db, "-wal"),
         .disk_free_bytes = artifacts_free_bytes(h->artifacts),
         .writer_alive = http_is_alive(h),
     };
-    count_alerts(h, &now);
+    pthread_mutex_lock(&h->mutex);
+    now.connections = h->n_connections;
+    pthread_mutex_unlock(&h->mutex);
+    count_alerts(p, &now);
     reply->type = openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                               : "text/plain; version=0.0.4; charset=utf-8";
     metrics_write(&reply->body, &now, openmetrics);
 }
 
-void http_get_health(struct http *h, const struct exchange *x, struct reply *reply)
+void http_get_health(struct peer *p)
 {
     static const char healthy[] = "{\"status\":\"ok\"}\n";
-    (void)h;
-    (void)x;
-    reply->constant = healthy;
-    reply->constant_size = sizeof healthy - 1;
+    p->reply.constant = healthy;
+    p->reply.constant_size = sizeof healthy - 1;
 }

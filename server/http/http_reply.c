@@ -9,11 +9,8 @@
 #include "gate/base/gzip.h"
 #include "server/ops/metrics.h"
 
-#define GZIP_FROM 1024 /* bytes: below, the headers cost more than is saved */
-/* Of answers that are on their way. Short ones are sent whatever there is: there are not more of
- * them than connections. */
-#define MAX_REPLY_BYTES ((size_t)48 << 20)
-#define LONG_BYTES ((size_t)128 << 10)
+#define GZIP_FROM 1024                /* bytes: below, the headers cost more than is saved */
+#define LONG_BYTES ((size_t)64 << 10) /* short ones are not counted: connections are few */
 #define SEND_TIMES 20 /* of the timeout: how long a client may take to read an answer */
 
 /*
@@ -44,23 +41,25 @@ static bool is_text(const char *type)
                : !strcmp(type, "image/svg+xml");
 }
 
-static bool takes_deflate(const struct exchange *x)
+static bool takes_deflate(const struct peer *p)
 {
-    const char *accept = x->headers.accept_encoding;
+    const char *accept = p->headers.accept_encoding;
     return accept && strstr(accept, "deflate") && !strstr(accept, "deflate;q=0");
 }
 
-void http_compress(const struct exchange *x, struct reply *reply)
+/* Makes a long body short, for a client that takes that. */
+static void compress_body(struct peer *p)
 {
+    struct reply *reply = &p->reply;
     if (reply->document.run_id != 0) {
         reply->varies = true;
-        reply->deflated = takes_deflate(x);
+        reply->deflated = takes_deflate(p);
     }
     if (reply->document.run_id != 0 || reply->constant || reply->file_fd >= 0 || reply->gzipped ||
         reply->status == 304 || reply->body.len < GZIP_FROM || !is_text(reply->type))
         return;
     reply->varies = true;
-    if (!accepts_gzip(x->headers.accept_encoding))
+    if (!accepts_gzip(p->headers.accept_encoding))
         return;
     struct buf small;
     buf_init(&small, REPLY_MAX_BODY);
@@ -75,53 +74,10 @@ void http_compress(const struct exchange *x, struct reply *reply)
     }
 }
 
-/* ---- the room of all answers ---- */
-
-/* A body that is on its way. */
-struct body {
-    struct http *http;
-    char *bytes;
-    size_t n;
-};
-
-static void free_body(void *context)
-{
-    struct body *b = context;
-    atomic_fetch_sub(&b->http->reply_bytes, b->n);
-    free(b->bytes);
-    free(b);
-}
-
-bool http_refuse_room(struct http *h, struct reply *reply)
-{
-    if (atomic_load(&h->reply_bytes) < MAX_REPLY_BYTES)
-        return false;
-    reply_problem(reply, 503, "Too many long answers are on their way.");
-    reply->retry_after = 2;
-    return true;
-}
-
-static struct MHD_Response *response_of_body(struct http *h, struct reply *reply)
-{
-    struct body *b = malloc(sizeof *b);
-    if (!b)
-        return NULL;
-    *b = (struct body){h, NULL, reply->body.len};
-    if (!(b->bytes = buf_detach(&reply->body))) {
-        free(b);
-        return NULL;
-    }
-    atomic_fetch_add(&h->reply_bytes, b->n);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->bytes, free_body, b);
-    if (!response)
-        free_body(b);
-    return response;
-}
-
 /* The body's bytes change hands; NULL: out of memory. */
-static struct MHD_Response *response_of(struct http *h, struct reply *reply, uint64_t *size)
+static struct MHD_Response *response_of(struct peer *p, uint64_t *size)
 {
+    struct reply *reply = &p->reply;
     *size = 0;
     if (reply->status == 304)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -135,13 +91,22 @@ static struct MHD_Response *response_of(struct http *h, struct reply *reply, uin
     }
     if (reply->document.run_id != 0) {
         *size = reply->deflated ? reply->document.packed_bytes : reply->document.bytes;
-        return http_document_response(h, reply);
+        return http_document_response(p);
     }
-    *size = reply->constant ? reply->constant_size : reply->body.len;
-    if (reply->constant)
+    if (reply->constant) {
+        *size = reply->constant_size;
         return MHD_create_response_from_buffer(
             reply->constant_size, (void *)(uintptr_t)reply->constant, MHD_RESPMEM_PERSISTENT);
-    return response_of_body(h, reply);
+    }
+    *size = reply->body.len;
+    char *bytes = buf_detach(&reply->body);
+    if (!bytes)
+        return NULL;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer((size_t)*size, bytes, MHD_RESPMEM_MUST_FREE);
+    if (!response)
+        free(bytes);
+    return response;
 }
 
 static const char *cache_control(const struct http *h, const struct reply *reply)
@@ -206,64 +171,24 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
     return good;
 }
 
-/* What is kept is found by the address and by the tag that its client could have sent. */
-static struct cache_key key_of(const struct exchange *x, const struct etag *tag, unsigned status)
+enum MHD_Result http_send(struct peer *p)
 {
-    return (struct cache_key){tag->text, x->request.target, status};
-}
-
-static void note(struct exchange *x, unsigned status, uint64_t size, const char *why)
-{
-    struct peer *peer = (struct peer *)((char *)x - offsetof(struct peer, exchange));
-    bool no_body = status == 304 || !strcmp(x->method, "HEAD");
-    x->status = status;
-    x->bytes = no_body ? 0 : size;
-    snprintf(x->why, sizeof x->why, "%s", why);
-    http_set_deadline(peer, SEND_TIMES * peer->http->options.timeout_s);
-}
-
-enum MHD_Result http_send(struct http *h, struct MHD_Connection *connection, struct exchange *x,
-                          struct reply *reply)
-{
+    struct reply *reply = &p->reply;
     enum MHD_Result result = MHD_NO;
-    reply->close |= http_ends_in_doubt(x);
     uint64_t size;
-    bool keep = (reply->status == 200 || reply->status == 304) && reply->file_fd < 0 &&
-                reply->document.run_id == 0 && reply->etag.text[0] != '\0' && !reply->personal &&
-                !reply->close && !atomic_load(&h->stopping);
-    struct etag tag = reply->etag;
-    if (accepts_gzip(x->headers.accept_encoding))
-        tag = etag_gzipped(&tag);
-    http_compress(x, reply);
-    if (reply->body.len >= LONG_BYTES)
-        http_refuse_room(h, reply);
-    keep &= reply->status != 503;
-    struct MHD_Response *response = response_of(h, reply, &size);
+    reply->close |= http_ends_in_doubt(p);
+    compress_body(p);
+    if (reply->body.len < LONG_BYTES || http_refuse_long(p, reply->body.len))
+        http_end_long(p);
+    struct MHD_Response *response = response_of(p, &size);
     if (!response)
         return MHD_NO;
-    if (add_headers(h, response, reply)) {
-        result = MHD_queue_response(connection, reply->status, response);
-        note(x, reply->status, size, reply->why);
+    if (add_headers(p->http, response, reply)) {
+        result = MHD_queue_response(p->connection, reply->status, response);
+        p->status = reply->status;
+        p->bytes = reply->status == 304 || !strcmp(p->method, "HEAD") ? 0 : size;
+        http_set_deadline(p, SEND_TIMES * p->http->options.timeout_s);
     }
-    struct cache_key key = key_of(x, &tag, reply->status);
-    if (!keep || result != MHD_YES || !cache_put(h->cache, &key, response, size))
-        MHD_destroy_response(response);
+    MHD_destroy_response(response);
     return result;
-}
-
-bool http_send_cached(struct http *h, struct MHD_Connection *connection, struct exchange *x,
-                      const struct etag *tag, unsigned status, enum MHD_Result *result)
-{
-    size_t size;
-    struct etag asked = *tag;
-    if (atomic_load_explicit(&h->stopping, memory_order_relaxed))
-        return false;
-    if (accepts_gzip(x->headers.accept_encoding))
-        asked = etag_gzipped(tag);
-    struct cache_key key = key_of(x, &asked, status);
-    bool hit = cache_queue(h->cache, &key, connection, result, &size);
-    metrics_add(hit ? METRIC_CACHE_HITS : METRIC_CACHE_MISSES, 1);
-    if (hit)
-        note(x, status, size, "");
-    return hit;
 }

@@ -5,18 +5,21 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gate/base/clock.h"
-#include "server/ops/metrics.h"
 #include "server/http/routes.h"
+#include "server/ops/metrics.h"
+#include "server/text/bytes.h"
 
 #define IDLE_TIMES 2 /* of the timeout: from the end of a request to the headers of the next */
 #define BODY_TIMES 4
+#define SOCKET_BYTES (256 << 10) /* of an answer in the kernel, where its memory is not counted */
 
-void http_set_deadline(struct peer *peer, int64_t seconds)
+void http_set_deadline(struct peer *p, int64_t seconds)
 {
-    int64_t until = seconds == 0 ? 0 : http_now_ms() + seconds * 1000;
-    atomic_store_explicit(&peer->deadline_ms, until, memory_order_relaxed);
+    int64_t until_ms = seconds == 0 ? 0 : http_now_ms() + seconds * 1000;
+    atomic_store_explicit(&p->deadline_ms, until_ms, memory_order_relaxed);
 }
 
 static struct peer *peer_of(struct MHD_Connection *connection)
@@ -28,23 +31,27 @@ static struct peer *peer_of(struct MHD_Connection *connection)
 
 /* ---- connections ---- */
 
-/* An IPv6 customer has a whole /64. */
-static uint64_t address_key(const struct http *h, const struct sockaddr *address)
+/* Whose share an address has. An IPv6 customer has a whole /64. */
+static uint64_t share_of_address(const struct sockaddr_storage *address)
 {
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-        return limits_key(h->read_limits, &in->sin_addr, sizeof in->sin_addr);
+    uint64_t key = 0;
+    if (address->ss_family == AF_INET) {
+        memcpy(&key, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+        return key;
     }
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
-    bool mapped = IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
-    return limits_key(h->read_limits, &in6->sin6_addr, mapped ? 16 : 8);
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(in6))
+        memcpy(&key, in6->s6_addr + 12, 4);
+    else
+        memcpy(&key, in6->s6_addr, 8);
+    return key;
 }
 
 static struct peer *open_peer(struct http *h, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *fd =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    int socket_fd = fd ? fd->connect_fd : -1;
+    int socket_fd = fd ? fd->connect_fd : -1, socket_bytes = SOCKET_BYTES;
     const union MHD_ConnectionInfo *address =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     struct peer *p = calloc(1, sizeof *p);
@@ -52,21 +59,22 @@ static struct peer *open_peer(struct http *h, struct MHD_Connection *connection)
         free(p);
         return NULL;
     }
+    setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
     p->http = h;
     p->fd = socket_fd;
     p->connection = connection;
-    p->address_key = address_key(h, address->client_addr);
     memcpy(&p->address, address->client_addr,
            address->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                        : sizeof(struct sockaddr_in));
+    p->share = share_of_address(&p->address);
     http_set_deadline(p, IDLE_TIMES * h->options.timeout_s);
     pthread_mutex_lock(&h->mutex);
     p->next = h->peers;
     if (p->next)
         p->next->before = p;
     h->peers = p;
+    h->n_connections++;
     pthread_mutex_unlock(&h->mutex);
-    atomic_fetch_add(&h->n_connections, 1);
     metrics_add(METRIC_CONNECTIONS, 1);
     return p;
 }
@@ -80,8 +88,8 @@ static void close_peer(struct http *h, struct peer *p)
         h->peers = p->next;
     if (p->next)
         p->next->before = p->before;
+    h->n_connections--;
     pthread_mutex_unlock(&h->mutex);
-    atomic_fetch_sub(&h->n_connections, 1);
     free(p);
 }
 
@@ -98,127 +106,142 @@ void http_on_connection(void *context, struct MHD_Connection *connection, void *
     }
 }
 
+/* ---- headers ---- */
+
+static const struct known {
+    const char *name;
+    size_t offset; /* in struct headers */
+    bool once;     /* two of them are refused */
+} known[] = {
+    {"Accept", offsetof(struct headers, accept), false},
+    {"Accept-Encoding", offsetof(struct headers, accept_encoding), false},
+    {"Authorization", offsetof(struct headers, authorization), true},
+    {"Content-Encoding", offsetof(struct headers, content_encoding), true},
+    {"Content-Length", offsetof(struct headers, content_length), true},
+    {"Content-Type", offsetof(struct headers, content_type), true},
+    {"Host", offsetof(struct headers, host), true},
+    {"If-None-Match", offsetof(struct headers, if_none_match), false},
+    {"Transfer-Encoding", offsetof(struct headers, transfer_encoding), true},
+};
+
+static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                 size_t name_len, const char *value, size_t value_len)
+{
+    struct headers *h = context;
+    (void)kind;
+    if (!name || !value || name_len == 0 || bytes_span(name, BYTE_OF_NAME) != name_len ||
+        bytes_span(value, BYTE_OF_VALUE) != value_len) {
+        h->malformed = true;
+        return MHD_NO;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcasecmp(name, known[i].name) != 0)
+            continue;
+        const char **place = (const char **)(void *)((char *)h + known[i].offset);
+        h->repeated |= *place && known[i].once;
+        if (!*place)
+            *place = value;
+    }
+    return MHD_YES;
+}
+
 /* ---- requests ---- */
 
 /* The one place where the target is whole and raw; what it returns becomes the request's state. */
 void *http_on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http *h = context;
-    struct peer *peer = peer_of(connection);
-    if (!peer)
+    struct peer *p = peer_of(connection);
+    if (!p)
         return NULL;
-    struct exchange *x = &peer->exchange;
-    request_parse(&x->request, target);
-    x->phase = PHASE_TARGET;
-    x->active = true;
-    x->method = "";
-    x->route = NULL;
-    x->who.id[0] = '\0';
-    x->who.scopes = 0;
-    x->token_refused = false;
-    x->why[0] = '\0';
-    x->status = 0;
-    x->bytes = 0;
-    x->start_ns = (int64_t)clock_ns();
+    request_parse(&p->request, target);
+    reply_init(&p->reply);
+    p->phase = PHASE_TARGET;
+    p->active = true;
+    p->method = "";
+    p->route = NULL;
+    p->who.id[0] = '\0';
+    p->who.scopes = 0;
+    p->token_refused = false;
+    p->status = 0;
+    p->bytes = 0;
+    p->start_ns = (int64_t)clock_ns();
     atomic_fetch_add(&h->n_requests, 1);
-    return peer;
-}
-
-static enum MHD_Result send_and_release(struct http *h, struct peer *peer, struct reply *reply)
-{
-    enum MHD_Result result = http_send(h, peer->connection, &peer->exchange, reply);
-    reply_release(reply);
-    return result;
+    return p;
 }
 
 /* The headers are there. What has no body is answered when the request is whole: an answer from
  * here would end the connection. */
-static enum MHD_Result on_headers(struct http *h, struct peer *peer, const char *method,
-                                  const char *version)
+static enum MHD_Result on_headers(struct peer *p, const char *method, const char *version)
 {
-    struct exchange *x = &peer->exchange;
-    struct reply reply;
-    x->method = method;
-    x->route = route_find(method, x->request.path, &x->rest);
-    http_read_headers(peer->connection, &x->headers);
-    reply_init(&reply);
-    if (http_refuse_shape(x, version, &reply) || http_refuse_host(h, x, &reply))
-        return send_and_release(h, peer, &reply);
-    if (!strcmp(x->route->method, "GET")) {
-        x->phase = PHASE_READ;
+    p->method = method;
+    p->route = route_find(method, p->request.path, &p->rest);
+    p->headers = (struct headers){0};
+    MHD_get_connection_values_n(p->connection, MHD_HEADER_KIND, on_header, &p->headers);
+    if (http_refuse_shape(p, version) || http_refuse_host(p))
+        return http_send(p);
+    if (!strcmp(p->route->method, "GET")) {
+        p->phase = PHASE_READ;
         return MHD_YES;
     }
-    if (http_refuse_rate(h, peer, &reply) || http_begin_write(h, peer, &reply)) {
-        reply.close = true; /* of the body nobody wants to know */
-        return send_and_release(h, peer, &reply);
+    if (http_begin_write(p)) {
+        p->reply.close = true; /* of the body nobody wants to know */
+        return http_send(p);
     }
-    x->phase = PHASE_BODY;
-    http_set_deadline(peer, BODY_TIMES * h->options.timeout_s);
+    p->phase = PHASE_BODY;
+    http_set_deadline(p, BODY_TIMES * p->http->options.timeout_s);
     return MHD_YES;
 }
 
-static enum MHD_Result on_read(struct http *h, struct peer *peer)
-{
-    struct exchange *x = &peer->exchange;
-    struct reply reply;
-    reply_init(&reply);
-    if (http_refuse_rate(h, peer, &reply) || http_refuse_reader(h, x, &reply))
-        return send_and_release(h, peer, &reply);
-    enum MHD_Result result = http_answer(h, peer->connection, x, &reply);
-    reply_release(&reply);
-    return result;
-}
-
-/* libmicrohttpd calls it when the headers are there, for each piece of a body, when the request is
- * whole, and after the connection was resumed. */
+/* libmicrohttpd calls it when the headers are there, for each piece of a body, and when the request
+ * is whole: then it is answered from here, however long that takes. */
 enum MHD_Result http_on_request(void *context, struct MHD_Connection *connection, const char *url,
                                 const char *method, const char *version, const char *upload,
                                 size_t *upload_size, void **state)
 {
-    struct http *h = context;
-    struct peer *peer = *state;
+    struct peer *p = *state;
+    (void)context;
+    (void)connection;
     (void)url;
-    if (!peer)
+    if (!p)
         return MHD_NO;
-    switch (peer->exchange.phase) {
-    case PHASE_TARGET:
-        return on_headers(h, peer, method, version);
-    case PHASE_READ:
-        return on_read(h, peer);
-    case PHASE_BODY:
-        if (*upload_size == 0)
-            return http_end_body(h, connection, peer);
-        http_read_body(h, &peer->exchange, upload, *upload_size);
+    if (p->phase == PHASE_TARGET)
+        return on_headers(p, method, version);
+    if (p->phase == PHASE_BODY && *upload_size > 0) {
+        http_read_body(p, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
-    case PHASE_WRITTEN:
-        return http_send(h, connection, &peer->exchange, &peer->exchange.reply);
-    default:
-        return MHD_YES;
     }
+    http_set_deadline(p, 0);
+    if (p->phase == PHASE_BODY)
+        http_end_body(p);
+    else if (!http_refuse_reader(p))
+        http_answer(p);
+    return http_send(p);
 }
 
 void http_on_completed(void *context, struct MHD_Connection *connection, void **state,
                        enum MHD_RequestTerminationCode code)
 {
     struct http *h = context;
-    struct peer *peer = *state;
+    struct peer *p = *state;
     (void)connection;
     (void)code;
-    if (!peer || !peer->exchange.active)
+    if (!p || !p->active)
         return;
     *state = NULL;
-    struct exchange *x = &peer->exchange;
-    int64_t ns = (int64_t)clock_ns() - x->start_ns;
-    metrics_request(x->status, ns);
-    metrics_add(METRIC_BYTES_SENT, x->bytes);
-    http_log_exchange(peer, ns);
-    if (x->upload)
-        http_free_upload(h, x);
-    if (x->has_reply)
-        reply_release(&x->reply);
-    x->has_reply = false;
-    x->active = false;
-    http_set_deadline(peer, IDLE_TIMES * h->options.timeout_s);
+    int64_t ns = (int64_t)clock_ns() - p->start_ns;
+    metrics_request(p->status, ns);
+    metrics_add(METRIC_BYTES_SENT, p->bytes);
+    http_log_request(p, ns);
+    if (p->upload)
+        http_free_upload(p);
+    reply_release(&p->reply);
+    pthread_mutex_lock(&h->mutex);
+    p->long_bytes = 0;
+    p->share = share_of_address(&p->address);
+    pthread_mutex_unlock(&h->mutex);
+    p->active = false;
+    http_set_deadline(p, IDLE_TIMES * h->options.timeout_s);
     atomic_fetch_sub(&h->n_requests, 1);
 }

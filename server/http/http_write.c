@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http_write.c: bodies on their way to the writer; see http_private.h. */
+/* http_write.c: bodies, and what becomes of them; see http_private.h. */
 #include "server/http/http_private.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,16 +11,15 @@
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
 
-#define MAX_BODY_BYTES ((size_t)192 << 20) /* of all uploads that wait in memory */
+#define MAX_BODY_BYTES ((size_t)96 << 20) /* of all uploads that are in memory */
+#define TURN_MS 1000                      /* that a write waits for others */
+#define TRIM_BYTES ((size_t)256 << 10)    /* a body of this size leaves much behind in the heap */
 #define RETRY_SECONDS 2
+#define RETRY_SECONDS_FULL 60 /* of a disk that is full */
 
-/* One body. It belongs to its exchange, and to the writer while the connection is suspended. */
+/* One body. */
 struct upload {
-    struct writer_job job;
-    struct http *http;
-    struct peer *peer;
     const struct write_handler *handler; /* NULL: an artifact */
-    struct api_write write;
     struct artifact_put *artifact;
     struct buf body;
     uint64_t received, max;
@@ -27,6 +27,19 @@ struct upload {
     unsigned fault;       /* what the whole body will be answered with; 0: nothing is wrong */
     const char *fault_is; /* a sentence */
 };
+
+static bool refuse(struct peer *p, unsigned status, const char *why)
+{
+    reply_problem(&p->reply, status, "%s", why);
+    p->reply.retry_after = status == 507 ? RETRY_SECONDS_FULL : status == 503 ? RETRY_SECONDS : 0;
+    return true;
+}
+
+static bool refuse_failed(struct peer *p, const struct gate_error *err, const char *why)
+{
+    log_message(LOG_LEVEL_ERROR, "%s", err->message);
+    return refuse(p, 503, why);
+}
 
 /* ---- the headers of a write ---- */
 
@@ -38,95 +51,62 @@ static bool is_type(const char *value, const char *type)
            (value[len] == '\0' || value[len] == ';' || value[len] == ' ');
 }
 
-static bool refuse_type(const struct exchange *x, const struct upload *u, struct reply *reply)
+static bool refuse_type(struct peer *p, const struct upload *u)
 {
     const char *type = u->handler ? "application/json" : "application/octet-stream";
-    const char *encoding = x->headers.content_encoding;
-    if (!is_type(x->headers.content_type, type)) {
-        reply_problem(reply, 415, "The Content-Type of this must be %s.", type);
+    const char *encoding = p->headers.content_encoding;
+    if (!is_type(p->headers.content_type, type)) {
+        reply_problem(&p->reply, 415, "The Content-Type of this must be %s.", type);
         return true;
     }
     bool may_gzip = u->handler && u->handler->may_gzip;
     if (encoding && strcasecmp(encoding, "identity") != 0 &&
         !(may_gzip && !strcasecmp(encoding, "gzip"))) {
-        reply_problem(reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
+        reply_problem(&p->reply, 415, "This Content-Encoding is not taken here: send the bytes %s.",
                       may_gzip ? "as gzip, or as they are" : "as they are");
         return true;
     }
     return false;
 }
 
-static bool refuse_length(const struct exchange *x, const struct upload *u, struct reply *reply)
+static bool refuse_length(struct peer *p, const struct upload *u)
 {
-    const char *length = x->headers.content_length;
+    const char *length = p->headers.content_length;
     /* Twenty digits are more than any limit, whatever they say. */
     if (length && (strlen(length) >= 20 || strtoull(length, NULL, 10) > u->max)) {
-        reply_problem(reply, 413, "The body is longer than %llu bytes.",
+        reply_problem(&p->reply, 413, "The body is longer than %llu bytes.",
                       (unsigned long long)u->max);
         return true;
     }
     return false;
 }
 
-static bool refuse_artifact(struct http *h, const char *name, struct upload *u, struct reply *reply)
+static bool refuse_artifact(struct peer *p, struct upload *u)
 {
     struct gate_error err = {0};
-    if (!artifacts_is_name(name)) {
-        reply_problem(reply, 404, "An artifact is named by its SHA-256, 64 lower-case hex digits.");
-        return true;
-    }
-    if (artifacts_free_bytes(h->artifacts) < ARTIFACT_MIN_FREE_BYTES) {
-        reply_problem(reply, 507, "There is too little free space.");
-        return true;
-    }
-    u->artifact = artifact_begin(h->artifacts, name, &err);
-    if (!u->artifact) {
-        log_message(LOG_LEVEL_ERROR, "%s", err.message);
-        reply_problem(reply, 503, "The artifact cannot be stored now; the server's log says why.");
-        reply->retry_after = RETRY_SECONDS;
-        return true;
-    }
-    return false;
+    if (!artifacts_is_name(p->rest))
+        return refuse(p, 404, "An artifact is named by its SHA-256, 64 lower-case hex digits.");
+    if (artifacts_free_bytes(p->http->artifacts) < ARTIFACT_MIN_FREE_BYTES)
+        return refuse(p, 507, "There is too little free space.");
+    u->artifact = artifact_begin(p->http->artifacts, p->rest, &err);
+    return !u->artifact &&
+           refuse_failed(p, &err, "The artifact cannot be stored now; the server's log says why.");
 }
 
-static void set_up(struct http *h, struct peer *peer, struct upload *u)
+bool http_begin_write(struct peer *p)
 {
-    struct exchange *x = &peer->exchange;
-    const struct write_handler *handler = x->route->write;
-    u->http = h;
-    u->peer = peer;
-    u->handler = handler;
-    u->max = handler ? handler->max_body : ARTIFACT_MAX_BYTES;
-    u->write = (struct api_write){.request = &x->request,
-                                  .rest = x->rest,
-                                  .who = &x->who,
-                                  .reply = &x->reply,
-                                  .counts = METRIC_COUNT};
-    u->write.gzipped =
-        x->headers.content_encoding && !strcasecmp(x->headers.content_encoding, "gzip");
-    buf_init(&u->body, handler ? handler->max_body : 0);
-    reply_init(&x->reply);
-    x->has_reply = true;
-}
-
-bool http_begin_write(struct http *h, struct peer *peer, struct reply *reply)
-{
-    struct exchange *x = &peer->exchange;
-    if (x->request.n_parameters > 0) {
-        reply_problem(reply, 400, "This address takes no parameters.");
-        return true;
-    }
-    if (http_refuse_writer(h, peer, reply))
+    if (p->request.n_parameters > 0)
+        return refuse(p, 400, "This address takes no parameters.");
+    if (http_refuse_writer(p))
         return true;
     struct upload *u = calloc(1, sizeof *u);
-    if (!u) {
-        reply_problem(reply, 503, "The server is out of memory.");
-        return true;
-    }
-    set_up(h, peer, u);
-    x->upload = u;
-    return refuse_type(x, u, reply) || refuse_length(x, u, reply) ||
-           (!u->handler && refuse_artifact(h, x->rest, u, reply));
+    if (!u)
+        return refuse(p, 503, "The server is out of memory.");
+    p->upload = u;
+    u->handler = p->route->write;
+    u->max = u->handler ? u->handler->max_body : ARTIFACT_MAX_BYTES;
+    buf_init(&u->body, u->handler ? u->handler->max_body : 0);
+    return refuse_type(p, u) || refuse_length(p, u) || (!u->handler && refuse_artifact(p, u));
 }
 
 /* ---- the body ---- */
@@ -148,9 +128,10 @@ static void release_body(struct http *h, struct upload *u)
 
 /* A body that is at fault is read to its end, which its deadline bounds, so that the client gets to
  * see the answer. */
-void http_read_body(struct http *h, struct exchange *x, const char *bytes, size_t n)
+void http_read_body(struct peer *p, const char *bytes, size_t n)
 {
-    struct upload *u = x->upload;
+    struct http *h = p->http;
+    struct upload *u = p->upload;
     u->received += n;
     if (u->received > u->max)
         spoil(u, 413, "The body is too long.");
@@ -170,14 +151,23 @@ void http_read_body(struct http *h, struct exchange *x, const char *bytes, size_
         spoil(u, 503, "The server is out of memory.");
 }
 
-/* ---- the writer's ---- */
+void http_free_upload(struct peer *p)
+{
+    struct upload *u = p->upload;
+    artifact_abort(u->artifact);
+    release_body(p->http, u);
+    free(u);
+    p->upload = NULL;
+}
 
-static bool prepare_artifact(struct upload *u)
+/* ---- what becomes of it ---- */
+
+static void write_artifact(struct peer *p)
 {
     struct gate_error err = {0};
-    struct reply *reply = u->write.reply;
-    enum artifact_result result = artifact_finish(u->artifact, &err);
-    u->artifact = NULL;
+    struct reply *reply = &p->reply;
+    enum artifact_result result = artifact_finish(p->upload->artifact, &err);
+    p->upload->artifact = NULL;
     switch (result) {
     case ARTIFACT_STORED:
         metrics_add(METRIC_ARTIFACTS_STORED, 1);
@@ -188,99 +178,52 @@ static bool prepare_artifact(struct upload *u)
         buf_puts(&reply->body, "{\"created\":false}\n");
         break;
     case ARTIFACT_OTHER_HASH:
-        reply_problem(reply, 422, "These bytes have another SHA-256 than the address says.");
+        refuse(p, 422, "These bytes have another SHA-256 than the address says.");
         break;
     case ARTIFACT_FULL:
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
-        reply_problem(reply, 507, "There is too little free space.");
+        refuse(p, 507, "There is too little free space.");
         break;
     default:
-        log_message(LOG_LEVEL_ERROR, "%s", err.message);
-        reply_problem(reply, 503, "The artifact cannot be stored now; the server's log says why.");
-        reply->retry_after = RETRY_SECONDS;
+        refuse_failed(p, &err, "The artifact cannot be stored now; the server's log says why.");
     }
-    return false;
 }
 
-static bool prepare(void *context)
+static void write_body(struct peer *p)
 {
-    struct upload *u = context;
-    if (!u->handler)
-        return prepare_artifact(u);
-    u->write.body = u->body.data ? u->body.data : "";
-    u->write.len = u->body.len;
-    bool good = u->handler->prepare(&u->write);
-    u->job.bytes = u->write.state_bytes;
-    u->write.body = NULL;
-    release_body(u->http, u);
-    if (!good)
-        u->handler->release(&u->write); /* before the memory is given back */
-    return good;
-}
-
-static enum gate_status run(void *context, struct store *store, struct gate_error *err)
-{
-    struct upload *u = context;
-    enum gate_status status = u->handler->run(&u->write, store, err);
-    u->handler->release(&u->write); /* before the commit: it may be large */
-    return status;
-}
-
-static void done(void *context, enum gate_status status, const struct gate_error *err)
-{
-    struct upload *u = context;
-    struct peer *peer = u->peer;
-    if (status) {
-        log_message(LOG_LEVEL_ERROR, "%s", err->message);
-        reply_problem(u->write.reply, 503,
-                      "This could not be stored now; the server's log says why.");
-        u->write.reply->retry_after = RETRY_SECONDS;
-    } else if (u->write.counts != METRIC_COUNT) {
-        metrics_add(u->write.counts, 1);
+    struct http *h = p->http;
+    const struct upload *u = p->upload;
+    const char *encoding = p->headers.content_encoding;
+    struct api_write w = {.store = writer_take(h->writer, TURN_MS),
+                          .rest = p->rest,
+                          .who = &p->who,
+                          .body = u->body.data ? u->body.data : "",
+                          .len = u->body.len,
+                          .gzipped = encoding && !strcasecmp(encoding, "gzip"),
+                          .reply = &p->reply};
+    if (!w.store) {
+        refuse(p, 503, "Others are writing: send this again.");
+        return;
     }
-    if (!status)
-        log_end(&u->write.log);
-    peer->exchange.phase = PHASE_WRITTEN;
-    MHD_resume_connection(peer->connection);
+    enum gate_status status = u->handler->write(&w);
+    writer_give(h->writer, status);
+    if (status)
+        refuse_failed(p, &w.err, "This could not be stored now; the server's log says why.");
+    else if (p->reply.status < 400)
+        background_wake(h->background);
 }
 
-static enum MHD_Result send_fault(struct http *h, struct MHD_Connection *connection,
-                                  struct exchange *x, unsigned status, const char *why)
+void http_end_body(struct peer *p)
 {
-    reply_problem(&x->reply, status, "%s", why);
-    x->reply.retry_after = status == 503 ? RETRY_SECONDS : 0;
-    return http_send(h, connection, x, &x->reply);
-}
-
-enum MHD_Result http_end_body(struct http *h, struct MHD_Connection *connection, struct peer *peer)
-{
-    struct exchange *x = &peer->exchange;
-    struct upload *u = x->upload;
+    const struct upload *u = p->upload;
+    bool is_large = u->body.len >= TRIM_BYTES;
     if (u->fault != 0)
-        return send_fault(h, connection, x, u->fault, u->fault_is);
-    if (!writer_reserve(h->writer))
-        return send_fault(h, connection, x, 503,
-                          "Too many writes are waiting, or the server is about to stop.");
-    x->phase = PHASE_WRITING;
-    http_set_deadline(peer, 0);
-    u->job = (struct writer_job){.context = u,
-                                 .prepare = prepare,
-                                 .run = u->handler ? run : NULL,
-                                 .done = done,
-                                 .bytes = u->body.len};
-    MHD_suspend_connection(connection);
-    writer_submit(h->writer, &u->job);
-    return MHD_YES;
-}
-
-void http_free_upload(struct http *h, struct exchange *x)
-{
-    struct upload *u = x->upload;
-    if (u->handler)
-        u->handler->release(&u->write);
-    artifact_abort(u->artifact);
-    log_drop(&u->write.log);
-    release_body(h, u);
-    free(u);
-    x->upload = NULL;
+        refuse(p, u->fault, u->fault_is);
+    else if (u->handler)
+        write_body(p);
+    else
+        write_artifact(p);
+    release_body(p->http, p->upload);
+    if (is_large)
+        malloc_trim(0);
 }

@@ -18,6 +18,13 @@
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
+#define READ_LONG(path_, rest_, what_, get_, ...)                                                  \
+    {                                                                                              \
+        .method = "GET", .path = path_, .rest = rest_, .scope = TOKEN_READ, .what = what_,         \
+        .get = get_, .is_long = true, .parameters = {                                              \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 /* Out of the program itself. */
 #define ANSWER(path_, rest_, scope_, what_, answer_)                                               \
     {                                                                                              \
@@ -35,7 +42,7 @@ static const struct route routes[] = {
     READ(API "runs", NULL, "runs, newest first", get_runs,
          "device", "commit", "branch", "main", "verdict", "machine", "limit", "after", "format"),
     WRITE("POST", API "runs", NULL, TOKEN_INGEST, "stores a run document, once", &api_ingest_run),
-    READ(API "runs/", "UUID",
+    READ_LONG(API "runs/", "UUID",
          "the document of a run as it was stored; with format=csv its cases, with format=markdown "
          "its report", get_document,
          "case", "format"),
@@ -46,7 +53,7 @@ static const struct route routes[] = {
          "the points of one case, oldest first, in buckets where there are many", get_trends,
          "case", "device", "provider", "contract", "branch", "from", "to", "from_commit",
          "to_commit", "order", "points", "columns", "raw", "limit", "after", "format"),
-    READ(API "compare", NULL, "two runs, or the newest runs of two commits, case by case",
+    READ_LONG(API "compare", NULL, "two runs, or the newest runs of two commits, case by case",
          get_compare, "a", "b", "device", "format"),
     READ(API "leaderboard", NULL,
          "the lowest verified p50 of each provider, and that of the newest run", get_leaderboard,

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define N_SHARDS 8u
-
 static const unsigned codes[] = {200, 201, 304, 400, 401, 403, 404, 405, 409,
                                  413, 414, 415, 422, 429, 500, 503, 507, 0 /* any other */};
 #define N_CODES (sizeof codes / sizeof codes[0])
@@ -25,22 +23,8 @@ struct histogram {
     atomic_uint_fast64_t sum_ns;
 };
 
-struct metrics_shard {
-    _Alignas(64) atomic_uint_fast64_t counters[METRIC_COUNT];
-    atomic_uint_fast64_t codes[N_CODES];
-    struct histogram requests, commits;
-};
-
-static struct metrics_shard shards[N_SHARDS];
-
-static struct metrics_shard *shard(void)
-{
-    static atomic_uint next;
-    static _Thread_local struct metrics_shard *mine;
-    if (!mine)
-        mine = &shards[atomic_fetch_add(&next, 1) % N_SHARDS];
-    return mine;
-}
+static atomic_uint_fast64_t counts[METRIC_COUNT], requests_by_code[N_CODES];
+static struct histogram requests, commits;
 
 static void add(atomic_uint_fast64_t *counter, uint64_t n)
 {
@@ -58,33 +42,26 @@ static void observe(struct histogram *h, int64_t ns)
 
 void metrics_add(enum metric metric, uint64_t n)
 {
-    add(&shard()->counters[metric], n);
+    add(&counts[metric], n);
 }
 
 void metrics_request(unsigned status, int64_t ns)
 {
-    struct metrics_shard *s = shard();
     size_t i = 0;
     while (i + 1 < N_CODES && codes[i] != status)
         i++;
-    add(&s->codes[i], 1);
-    observe(&s->requests, ns);
+    add(&requests_by_code[i], 1);
+    observe(&requests, ns);
 }
 
 void metrics_commit(int64_t ns)
 {
-    observe(&shard()->commits, ns);
+    observe(&commits, ns);
 }
 
-/* Adds up what lies at the same place of all shards. */
-static uint64_t total(const atomic_uint_fast64_t *first)
+static uint64_t total(const atomic_uint_fast64_t *counter)
 {
-    size_t offset = (size_t)((const char *)first - (const char *)shards);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < N_SHARDS; i++)
-        sum += atomic_load_explicit((atomic_uint_fast64_t *)(void *)((char *)&shards[i] + offset),
-                                    memory_order_relaxed);
-    return sum;
+    return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
 static const struct {
@@ -93,18 +70,16 @@ static const struct {
     const char *help;
 } counters[] = {
     {METRIC_BYTES_SENT, "gate_http_sent_bytes", "Bytes of answers' bodies."},
-    {METRIC_CACHE_HITS, "gate_cache_hits", "Answers that were kept from before."},
-    {METRIC_CACHE_MISSES, "gate_cache_misses", "Answers that could have been kept and were not."},
     {METRIC_CONNECTIONS, "gate_http_connections", "Connections that were taken."},
     {METRIC_DEADLINES, "gate_http_deadlines", "Connections closed because they were too slow."},
-    {METRIC_RATE_LIMITED, "gate_http_rate_limited", "Requests refused with 429."},
+    {METRIC_SHARE_REFUSED, "gate_http_share_refused", "Long answers refused with 429."},
     {METRIC_AUTH_REFUSED, "gate_auth_refused", "Requests with a token that is not valid."},
     {METRIC_RUNS_STORED, "gate_runs_stored", "Runs stored."},
     {METRIC_RUNS_REPEATED, "gate_runs_repeated", "Runs that were there already."},
     {METRIC_RUNS_REFUSED, "gate_runs_refused", "Runs that could not be stored."},
     {METRIC_ARTIFACTS_STORED, "gate_artifacts_stored", "Artifacts stored."},
-    {METRIC_COMMITS, "gate_commits", "Group commits."},
-    {METRIC_COMMITS_FAILED, "gate_commits_failed", "Group commits that failed."},
+    {METRIC_COMMITS, "gate_commits", "Turns to write that ended well."},
+    {METRIC_COMMITS_FAILED, "gate_commits_failed", "Turns to write that failed."},
 };
 
 /* The name of a counter's family has no _total in OpenMetrics, and has one in the older format. */
@@ -120,7 +95,7 @@ static void put_counters(struct buf *out, bool openmetrics)
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         head(out, openmetrics, counters[i].name, "counter", counters[i].help);
         buf_printf(out, "%s_total %llu\n", counters[i].name,
-                   (unsigned long long)total(&shards[0].counters[counters[i].metric]));
+                   (unsigned long long)total(&counts[counters[i].metric]));
     }
     head(out, openmetrics, "gate_http_requests", "counter", "Requests by status.");
     for (size_t i = 0; i < N_CODES; i++) {
@@ -128,7 +103,7 @@ static void put_counters(struct buf *out, bool openmetrics)
         if (codes[i] != 0)
             snprintf(code, sizeof code, "%u", codes[i]);
         buf_printf(out, "gate_http_requests_total{code=\"%s\"} %llu\n", code,
-                   (unsigned long long)total(&shards[0].codes[i]));
+                   (unsigned long long)total(&requests_by_code[i]));
     }
 }
 
@@ -181,15 +156,14 @@ void metrics_write(struct buf *out, const struct metrics_now *now, bool openmetr
 {
     put_counters(out, openmetrics);
     put_histogram(out, openmetrics, "gate_http_request_seconds",
-                  "Time from the headers of a request to the end of its answer.",
-                  &shards[0].requests);
-    put_histogram(out, openmetrics, "gate_commit_seconds", "Time of a group commit.",
-                  &shards[0].commits);
+                  "Time from the headers of a request to the end of its answer.", &requests);
+    put_histogram(out, openmetrics, "gate_commit_seconds",
+                  "Time of a turn to write, with its commit.", &commits);
     head(out, true, "gate_build_info", "gauge", "The version that runs.");
     buf_printf(out, "gate_build_info{version=\"%s\"} 1\n", now->version);
     put_gauge(out, "gate_http_connections_open", "Connections that are open.", now->connections);
-    put_gauge(out, "gate_queue_jobs", "Writes that wait or are under way.", now->queue_jobs);
-    put_gauge(out, "gate_queue_limit", "Writes that may wait.", now->queue_limit);
+    put_gauge(out, "gate_writes_waiting", "Writes that wait or are under way.",
+              now->writes_waiting);
     put_gauge(out, "gate_writer_alive", "1 while the writer works.", now->writer_alive);
     put_gauge(out, "gate_database_bytes", "Size of the database.", now->database_bytes);
     put_gauge(out, "gate_wal_bytes", "Size of its write-ahead log.", now->wal_bytes);

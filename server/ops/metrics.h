@@ -2,8 +2,7 @@
 /*
  * metrics.h: what the server counts about itself, for Prometheus.
  *
- * Counters are of the process and have no lock: each thread counts in a place of its own, and the
- * places are added up when somebody asks.
+ * Counters are of the process, and atomic.
  */
 #ifndef SERVER_OPS_METRICS_H
 #define SERVER_OPS_METRICS_H
@@ -15,11 +14,9 @@
 
 enum metric {
     METRIC_BYTES_SENT,
-    METRIC_CACHE_HITS,
-    METRIC_CACHE_MISSES,
     METRIC_CONNECTIONS,
     METRIC_DEADLINES,
-    METRIC_RATE_LIMITED,
+    METRIC_SHARE_REFUSED,
     METRIC_AUTH_REFUSED,
     METRIC_RUNS_STORED,
     METRIC_RUNS_REPEATED,
@@ -32,12 +29,12 @@ enum metric {
 
 void metrics_add(enum metric metric, uint64_t n);
 void metrics_request(unsigned status, int64_t ns); /* one that was answered */
-void metrics_commit(int64_t ns);                   /* a group commit, from begin to end */
+void metrics_commit(int64_t ns);                   /* a turn to write, with its commit */
 
 /* What is asked for at the moment of a scrape; -1: not known. */
 struct metrics_now {
     const char *version;
-    int64_t connections, queue_jobs, queue_limit;
+    int64_t connections, writes_waiting;
     int64_t database_bytes, wal_bytes, disk_free_bytes;
     int64_t alerts_new, alerts_acknowledged; /* those that are open */
     bool writer_alive;

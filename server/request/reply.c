@@ -54,7 +54,7 @@ static const char *title_of(unsigned status)
 
 static void start_over(struct reply *r, unsigned status, const char *type)
 {
-    buf_clear(&r->body);
+    buf_release(&r->body);
     r->status = status;
     r->type = type;
     r->etag.text[0] = '\0';
@@ -111,21 +111,35 @@ void reply_text(struct reply *r, unsigned status, const char *text)
     buf_putc(&r->body, '\n');
 }
 
-struct etag etag_of(const void *bytes, size_t size)
+static struct etag end_tag(SHA2_CTX *context)
 {
-    SHA2_CTX context;
     uint8_t digest[SHA256_DIGEST_LENGTH];
     struct etag tag;
     char *out = tag.text;
-    SHA256Init(&context);
-    SHA256Update(&context, bytes, size);
-    SHA256Final(digest, &context);
+    SHA256Final(digest, context);
     *out++ = '"';
     for (int i = 0; i < 8; i++, out += 2)
         snprintf(out, 3, "%02x", digest[i]);
     *out++ = '"';
     *out = '\0';
     return tag;
+}
+
+struct etag etag_of(const void *bytes, size_t size)
+{
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, bytes, size);
+    return end_tag(&context);
+}
+
+struct etag etag_of_texts(const char *const *texts, size_t n)
+{
+    SHA2_CTX context;
+    SHA256Init(&context);
+    for (size_t i = 0; i < n; i++)
+        SHA256Update(&context, (const uint8_t *)texts[i], strlen(texts[i]) + 1);
+    return end_tag(&context);
 }
 
 struct etag etag_gzipped(const struct etag *tag)
@@ -136,7 +150,7 @@ struct etag etag_gzipped(const struct etag *tag)
     return out;
 }
 
-bool etag_matches(const struct etag *tag, const char *if_none_match)
+bool etag_is_named(const struct etag *tag, const char *if_none_match)
 {
     if (!if_none_match || tag->text[0] == '\0')
         return false;
@@ -148,6 +162,12 @@ bool etag_matches(const struct etag *tag, const char *if_none_match)
             return true;
     }
     return false;
+}
+
+bool etag_matches(const struct etag *tag, const char *if_none_match)
+{
+    bool is_any = if_none_match && !strcmp(if_none_match, "*");
+    return tag->text[0] != '\0' && (is_any || etag_is_named(tag, if_none_match));
 }
 
 /* "q=0", "q=0.000": never. Anything else is a yes. */

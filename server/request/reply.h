@@ -59,14 +59,16 @@ void reply_fault(struct reply *r, unsigned status, const char *path, const char 
 /* The same as a line of text, for people who typed an address. */
 void reply_text(struct reply *r, unsigned status, const char *text);
 
-/* The tag of a content, or of a text that names a state. */
+/* The tag of a content, and of what n texts name together. */
 struct etag etag_of(const void *bytes, size_t size);
+struct etag etag_of_texts(const char *const *texts, size_t n);
 
 /* The tag of the same content in gzip's bytes. */
 struct etag etag_gzipped(const struct etag *tag);
 
-/* Does an If-None-Match header (may be NULL) name the tag? "*" does not: it would need an answer to
- * be made first, to know that there is one. */
+/* Does an If-None-Match header (may be NULL) name the tag? */
+bool etag_is_named(const struct etag *tag, const char *if_none_match);
+/* The same, or is it "*", which is any answer that there is? */
 bool etag_matches(const struct etag *tag, const char *if_none_match);
 
 /* Does an Accept-Encoding header (may be NULL) take gzip? Only by name, and not with a q of 0. */

@@ -163,12 +163,13 @@ static enum gate_status look_or_skip(struct store *s, struct watch_item *item, i
 }
 
 /* In a batch; `item` is the first. */
-static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int max_tracks,
+static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int64_t slice_ms,
                                         bool *more, struct gate_error *err)
 {
     int64_t now = clock_wall_ms();
+    double until_ns = clock_ns() + 1e6 * (double)slice_ms;
     enum gate_status status = look_or_skip(s, item, now, err);
-    for (int i = 1; i < max_tracks && !status && *more; i++) {
+    while (!status && *more && clock_ns() < until_ns) {
         status = store_watch_next(s, item, more, err);
         if (!status && *more)
             status = look_or_skip(s, item, now, err);
@@ -176,8 +177,8 @@ static enum gate_status look_at_pending(struct store *s, struct watch_item *item
     return !status ? store_put_watch_mark(s, item, err) : status;
 }
 
-enum gate_status watch_pending(struct store *s, const char *main_branch, int max_tracks, bool *more,
-                               struct gate_error *err)
+enum gate_status watch_pending(struct store *s, const char *main_branch, int64_t slice_ms,
+                               bool *more, struct gate_error *err)
 {
     struct watch_item item = {.main_branch = main_branch};
     bool own_batch = !s->in_batch;
@@ -191,7 +192,7 @@ enum gate_status watch_pending(struct store *s, const char *main_branch, int max
     if (own_batch)
         status = store_batch_begin(s, err);
     if (!status)
-        status = look_at_pending(s, &item, max_tracks, more, err);
+        status = look_at_pending(s, &item, slice_ms, more, err);
     if (own_batch && !status)
         status = store_batch_commit(s, err);
     else if (own_batch)

@@ -23,11 +23,12 @@
 #include "gate/store/store.h"
 
 /*
- * Looks at up to `max_tracks` tracks of runs; *more: there are others. What was looked at is marked
- * in the same batch (the one that is open, or one of its own), so that each is looked at exactly
- * once; one that the tables refuse is told in the log and left out, so that the others go on.
+ * Looks at tracks of runs for about `slice_ms`, at one at least; *more: there are others. What was
+ * looked at is marked in the same batch (the one that is open, or one of its own), so that each is
+ * looked at exactly once; one that the tables refuse is told in the log and left out, so that the
+ * others go on.
  */
-enum gate_status watch_pending(struct store *s, const char *main_branch, int max_tracks, bool *more,
-                               struct gate_error *err);
+enum gate_status watch_pending(struct store *s, const char *main_branch, int64_t slice_ms,
+                               bool *more, struct gate_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 /* webhook.c: see webhook.h. */
 #include "server/watch/webhook.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "server/api/alert_json.h"
 #include "gate/base/backoff.h"
+#include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "server/watch/hmac.h"
 #include "gate/tracker/http_client.h"
@@ -25,7 +25,8 @@
 #define MAX_ANSWER ((size_t)64 << 10)
 #define LOG_EVERY 20 /* failures in a row, between two lines of the log */
 #define QUERY_MAX 700
-#define SAVE_EVERY 32 /* deliveries between two writes of the mark */
+#define AT_A_TIME 32 /* deliveries between two writes of the mark */
+#define SAVE_MS 1000 /* for the turn to write it */
 
 struct webhook {
     struct remote remote;
@@ -38,79 +39,27 @@ struct webhook {
     int64_t taken; /* newest event that was delivered; -1: not known yet */
     int64_t saved; /* the same as on record */
     unsigned n_failures;
-    pthread_t thread;
-
-    pthread_mutex_t mutex; /* of what follows */
-    pthread_cond_t changed;
-    bool closing;
-    bool saving; /* a job is under way */
+    int64_t next_ms; /* of the monotonic clock: when the failed one is tried again */
 };
 
-/* ---- waiting ---- */
-
-static struct timespec in_s(double seconds)
+static int64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t ns = t.tv_nsec + (int64_t)(seconds * 1e9);
-    return (struct timespec){t.tv_sec + ns / 1000000000, ns % 1000000000};
+    return (int64_t)clock_ns() / 1000000;
 }
 
-/* False: it is to end. */
-static bool wait_s(struct webhook *w, double seconds)
-{
-    struct timespec until = in_s(seconds);
-    pthread_mutex_lock(&w->mutex);
-    while (!w->closing && pthread_cond_timedwait(&w->changed, &w->mutex, &until) == 0)
-        ;
-    bool goes_on = !w->closing;
-    pthread_mutex_unlock(&w->mutex);
-    return goes_on;
-}
-
-static bool is_closing(struct webhook *w)
-{
-    pthread_mutex_lock(&w->mutex);
-    bool closing = w->closing;
-    pthread_mutex_unlock(&w->mutex);
-    return closing;
-}
-
-/* ---- the mark ---- */
-
-static enum gate_status run_save(void *context, struct store *store, struct gate_error *err)
-{
-    const struct webhook *w = context;
-    return store_put_webhook_mark(store, w->target, w->taken, err);
-}
-
-static void save_done(void *context, enum gate_status status, const struct gate_error *err)
-{
-    struct webhook *w = context;
-    if (status)
-        log_message(LOG_LEVEL_ERROR, "webhook: %s", err->message);
-    pthread_mutex_lock(&w->mutex);
-    if (!status)
-        w->saved = w->taken;
-    w->saving = false;
-    pthread_cond_signal(&w->changed);
-    pthread_mutex_unlock(&w->mutex);
-}
-
-/* By the writer's thread, while this one waits. What is not saved now is saved later. */
+/* What is not saved now is saved later. */
 static void save(struct webhook *w)
 {
-    struct writer_job job = {.context = w, .run = run_save, .done = save_done};
-    if (w->saved == w->taken || !writer_reserve(w->writer))
+    struct gate_error err = {0};
+    struct store *store = w->saved == w->taken ? NULL : writer_take(w->writer, SAVE_MS);
+    if (!store)
         return;
-    pthread_mutex_lock(&w->mutex);
-    w->saving = true;
-    pthread_mutex_unlock(&w->mutex);
-    writer_submit(w->writer, &job);
-    pthread_mutex_lock(&w->mutex);
-    while (w->saving)
-        pthread_cond_wait(&w->changed, &w->mutex);
-    pthread_mutex_unlock(&w->mutex);
+    enum gate_status status = store_put_webhook_mark(store, w->target, w->taken, &err);
+    writer_give(w->writer, status);
+    if (status)
+        log_message(LOG_LEVEL_ERROR, "webhook: %s", err.message);
+    else
+        w->saved = w->taken;
 }
 
 /* ---- one delivery ---- */
@@ -213,8 +162,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
     return status;
 }
 
-/* Waits after a failure; false: it is to end. */
-static bool back_off(struct webhook *w, long retry_after, const struct gate_error *err)
+static void back_off(struct webhook *w, long retry_after, const struct gate_error *err)
 {
     struct backoff patience = backoff_start(1e9);
     if (w->n_failures++ % LOG_EVERY == 0)
@@ -222,32 +170,44 @@ static bool back_off(struct webhook *w, long retry_after, const struct gate_erro
     double asked_s = (double)retry_after;
     if (asked_s > LONGEST_WAIT_S)
         asked_s = LONGEST_WAIT_S;
-    return wait_s(w, backoff_delay(&patience, w->n_failures, asked_s));
+    w->next_ms = now_ms() + (int64_t)(1000 * backoff_delay(&patience, w->n_failures, asked_s));
 }
 
-/* Delivers the next event, if any; *found. False: it is to end. */
-static bool deliver(struct webhook *w, bool *found)
+/* Delivers the next event. False: there is none, or it was not taken. */
+static bool deliver_next(struct webhook *w)
 {
     struct gate_error err = {0};
     struct buf body;
     struct next n = {.id = 0};
     long retry_after = 0;
-    bool goes_on = true;
     buf_init(&body, MAX_BODY);
     emit_init(&n.emit, &body, EMIT_JSON);
     enum gate_status status = make_body(w, &n, &err);
-    *found = n.id != 0;
-    if (!status && *found)
+    bool taken = !status && n.id != 0;
+    if (taken)
         status = post(w, &body, &retry_after, &err);
     if (status) {
-        goes_on = back_off(w, retry_after, &err);
-    } else if (*found) {
+        back_off(w, retry_after, &err);
+    } else if (taken) {
         w->taken = n.id;
         w->n_failures = 0;
     }
     emit_release(&n.emit);
     buf_release(&body);
-    return goes_on;
+    return taken && !status;
+}
+
+int64_t webhook_deliver(struct webhook *w)
+{
+    int n = 0;
+    int64_t wait_ms = w->next_ms - now_ms();
+    if (wait_ms > 0)
+        return wait_ms;
+    while (n < AT_A_TIME && deliver_next(w))
+        n++;
+    save(w);
+    wait_ms = w->next_ms - now_ms();
+    return n == AT_A_TIME ? 0 : wait_ms > 0 ? wait_ms : POLL_MS;
 }
 
 /* Where to go on; a new target with what comes from now on. */
@@ -258,21 +218,6 @@ static enum gate_status find_mark(struct webhook *w, struct gate_error *err)
     if (!status && w->saved < 0)
         status = store_newest_event(w->store, &w->taken, err);
     return status;
-}
-
-static void *run(void *context)
-{
-    struct webhook *w = context;
-    bool goes_on = true;
-    while (goes_on) {
-        bool found = true;
-        for (int i = 0; i < SAVE_EVERY && goes_on && found && !is_closing(w); i++)
-            goes_on = deliver(w, &found);
-        save(w);
-        if (goes_on)
-            goes_on = found ? !is_closing(w) : wait_s(w, POLL_MS / 1e3);
-    }
-    return NULL;
 }
 
 /* ---- life ---- */
@@ -331,48 +276,26 @@ static enum gate_status prepare(struct webhook *w, const struct webhook_options 
         status = read_secret(o->secret_file, &w->secret, err);
     if (!status)
         status = http_client_open(&w->remote, &w->client, err);
-    if (!status)
-        status = store_open(o->db, STORE_READ_ONLY, &w->store, err);
     name_target(w);
     return !status ? find_mark(w, err) : status;
-}
-
-static void release(struct webhook *w)
-{
-    http_client_close(w->client);
-    store_close(w->store);
-    if (w->secret.data)
-        explicit_bzero(w->secret.data, w->secret.len);
-    buf_release(&w->secret);
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->mutex);
-    free(w);
 }
 
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
                               struct gate_error *err)
 {
     struct webhook *w = calloc(1, sizeof *w);
-    pthread_condattr_t attr;
     *out = NULL;
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
+    w->store = options->reader;
     w->writer = options->writer;
     buf_init(&w->secret, SECRET_MAX);
-    pthread_mutex_init(&w->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->changed, &attr);
-    pthread_condattr_destroy(&attr);
     enum gate_status status = prepare(w, options, err);
-    if (!status)
-        save(w); /* of a new target: what comes from now on is told, whenever this server dies */
-    if (!status && pthread_create(&w->thread, NULL, run, w) != 0)
-        status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
     if (status) {
-        release(w);
+        webhook_close(w);
         return status;
     }
+    save(w); /* of a new target: what comes from now on is told, whenever this server dies */
     *out = w;
     return GATE_OK;
 }
@@ -381,10 +304,9 @@ void webhook_close(struct webhook *w)
 {
     if (!w)
         return;
-    pthread_mutex_lock(&w->mutex);
-    w->closing = true;
-    pthread_cond_signal(&w->changed);
-    pthread_mutex_unlock(&w->mutex);
-    pthread_join(w->thread, NULL);
-    release(w);
+    http_client_close(w->client);
+    if (w->secret.data)
+        explicit_bzero(w->secret.data, w->secret.len);
+    buf_release(&w->secret);
+    free(w);
 }

@@ -12,7 +12,7 @@
  * least once, over restarts; a receiver tells a second delivery by event.id. A target that is new
  * starts with the steps that come after.
  *
- * A thread of its own with a reader of its own: nothing waits for it but webhook_close().
+ * The background thread calls it; nothing else waits for a receiver.
  */
 #ifndef SERVER_WATCH_WEBHOOK_H
 #define SERVER_WATCH_WEBHOOK_H
@@ -25,8 +25,8 @@ struct webhook;
 struct webhook_options {
     const char *url;         /* https://HOST[:PORT][/PATH][?QUERY], or http:// */
     const char *secret_file; /* 16 to 4096 bytes; newlines at its end do not count */
-    const char *db;
-    struct writer *writer; /* outlives it */
+    struct store *reader;    /* outlives it, as does the writer */
+    struct writer *writer;
 };
 
 /*
@@ -35,8 +35,9 @@ struct webhook_options {
  */
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
                               struct gate_error *err);
+void webhook_close(struct webhook *w); /* NULL is fine */
 
-/* Before the writer is drained. Takes as long as the delivery that is under way. NULL is fine. */
-void webhook_close(struct webhook *w);
+/* Delivers some of the steps that wait; returns after how many ms it is to be called again. */
+int64_t webhook_deliver(struct webhook *w);
 
 #endif

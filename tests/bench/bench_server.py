@@ -153,8 +153,7 @@ def need(*programs):
 
 
 def start_gate(build, db, processor):
-    command = [os.path.join(build, "bin", "gate-server"), "--db", db, "--listen", "127.0.0.1:0",
-               "--read-rate", "10000000"]
+    command = [os.path.join(build, "bin", "gate-server"), "--db", db, "--listen", "127.0.0.1:0"]
     begin = time.monotonic()
     process = subprocess.Popen((["taskset", "-c", str(processor)] if processor is not None else [])
                                + command, stderr=subprocess.PIPE, text=True)

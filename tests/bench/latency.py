@@ -60,7 +60,7 @@ class Client:
 def start_server(build, db):
     start = time.perf_counter()
     process = subprocess.Popen([os.path.join(build, "bin", "gate-server"), "--db", db, "--listen",
-                                "127.0.0.1:0", "--read-rate", "1000000", "--write-rate", "10000"],
+                                "127.0.0.1:0"],
                                stderr=subprocess.PIPE)
     for line in process.stderr:
         ready = re.search(r"listening on http://127\.0\.0\.1:(\d+)/", line.decode())

@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
         cls.db = os.path.join(cls.folder.name, "gate.db")
         seed(cls.db, RUNS, CASES, 1)
         cls.newest = documents(cls.db)
-        cls.server = Server(cls.db, "--write-rate", "1000", *cls.options)
+        cls.server = Server(cls.db, *cls.options)
         cls.tokens = {scope: token(cls.db, scope) for scope in ("ingest", "admin")}
         watched(cls.db)
 

@@ -79,7 +79,7 @@ class Webhook(test_alerts.Case):
     @contextlib.contextmanager
     def hooked(self, receiver, how=signal.SIGTERM):
         """Another server on the same database, that tells the receiver."""
-        server = Server(self.db, "--write-rate", "1000", "--webhook", receiver.url,
+        server = Server(self.db, "--webhook", receiver.url,
                         "--webhook-secret-file", self.secret)
         try:
             yield server

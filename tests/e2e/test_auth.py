@@ -118,25 +118,6 @@ class Writing(AuthCase):
         self.assertEqual(response.getheader("Cache-Control"), "no-store")
         self.assertEqual(self.get("/api/v1/whoami?x=1").status, 400)
 
-    def test_rates_of_a_token(self):
-        self.start("--write-rate", "1")
-        secret = token(self.db, "--scope", "artifact")
-        answers = [self.get("/api/v1/artifacts/x", secret, "PUT") for _ in range(40)]
-        limited = [a for a in answers if a.status == 429]
-        self.assertGreater(len(limited), 10)
-        self.assertGreater(int(limited[0].getheader("Retry-After")), 0)
-        # Another token is not held up, nor is reading.
-        self.assertNotEqual(self.get("/api/v1/artifacts/x", token(self.db, "--scope", "artifact"),
-                                     "PUT").status, 429)
-        self.assertEqual(self.get("/api/v1/whoami", secret).status, 200)
-
-    def test_rates_of_an_address(self):
-        self.start("--read-rate", "1")
-        answers = [self.get("/api/v1/runs").status for _ in range(40)]
-        self.assertEqual(answers[0], 200)
-        self.assertGreater(answers.count(429), 10)
-        self.assertEqual(self.post("kg_guess").status, 429)
-
 
 class Private(AuthCase):
     options = ("--private",)

@@ -59,9 +59,11 @@ class Check(CareCase):
         key = self.path("key.pem")
         write_file(key, "key")
         os.chmod(key, 0o640)
-        done = self.check("--listen", "0.0.0.0:80", "--max-connections", "100000")
+        done = subprocess.run(["prlimit", "--nofile=1000", SERVER, "check", "--db", self.db,
+                               "--listen", "0.0.0.0:80"], capture_output=True, text=True,
+                              timeout=PATIENCE)
         for words in ("without TLS", "without --private", "none has the scope ingest",
-                      "too few for 100000 connections"):
+                      "too few for 1024 connections"):
             self.assertIn(words, done.stdout)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.check("--tls-cert", key, "--tls-key", key, "--webhook", "http://x/?sig=key",
@@ -160,7 +162,7 @@ class Backup(CareCase):
     def test_round_trip_beside_a_server_that_writes(self):
         templates = documents(self.folder.name)
         secret = token(self.db, "--scope", "ingest")
-        server = Server(self.db, "--write-rate", "100000")
+        server = Server(self.db)
         stop = threading.Event()
         stored = []
 

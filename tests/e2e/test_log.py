@@ -27,7 +27,7 @@ class LogCase(unittest.TestCase):
         self.start()
 
     def start(self):
-        self.server = Server(self.db, "--write-rate", "1000", *self.options)
+        self.server = Server(self.db, *self.options)
         self.addCleanup(self.server.stop)
 
     def send(self, path, body, secret):

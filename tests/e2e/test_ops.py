@@ -250,16 +250,15 @@ class Answers(SeededCase):
             plain = self.server.get(path)
             self.assertIsNone(plain.getheader("Content-Encoding"))
             self.assertEqual(plain.getheader("Vary"), "Accept-Encoding")
-            for _ in range(2):  # made, then kept
-                small = self.server.get(path, headers={"Accept-Encoding": "br, gzip"})
-                self.assertEqual(small.getheader("Content-Encoding"), "gzip")
-                self.assertEqual(small.getheader("Vary"), "Accept-Encoding")
-                self.assertEqual(gzip.decompress(small.bytes), plain.bytes)
-                self.assertEqual(int(small.getheader("Content-Length")), len(small.bytes))
+            small = self.server.get(path, headers={"Accept-Encoding": "br, gzip"})
+            self.assertEqual(small.getheader("Content-Encoding"), "gzip")
+            self.assertEqual(small.getheader("Vary"), "Accept-Encoding")
+            self.assertEqual(gzip.decompress(small.bytes), plain.bytes)
+            self.assertEqual(int(small.getheader("Content-Length")), len(small.bytes))
             self.assertLess(len(small.bytes), len(plain.bytes) / 3)
             # Other bytes have another tag; either is good for a 304.
             self.assertNotEqual(small.getheader("ETag"), plain.getheader("ETag"))
-            for tag in (small.getheader("ETag"), plain.getheader("ETag")):
+            for tag in (small.getheader("ETag"), plain.getheader("ETag"), "*"):
                 for accept in ("gzip", "identity"):
                     again = self.server.get(path, headers={"If-None-Match": tag,
                                                            "Accept-Encoding": accept})
@@ -278,12 +277,6 @@ class Answers(SeededCase):
             if path != "/metrics":
                 self.assertEqual(head.getheader("Content-Length"), str(len(whole.bytes)))
 
-    def test_an_answer_is_kept_when_it_is_asked_for_again(self):
-        before = self.counter("gate_cache_hits")
-        for hits in (0, 0, 1, 2):
-            self.server.get("/api/v1/runs?limit=11")
-            self.assertEqual(self.counter("gate_cache_hits") - before, hits)
-
     def test_idle_readers_let_the_log_go(self):
         """A reader holds no state between requests: the log can be moved into the file."""
         with tempfile.TemporaryDirectory() as folder:
@@ -298,36 +291,16 @@ class Answers(SeededCase):
             self.assertEqual(server.stop(), 0)
             self.assertEqual(busy, 0)
 
-    def test_kept_answers_are_of_their_address_and_state(self):
+    def test_answers_are_of_their_address_and_state(self):
         paths = [f"/api/v1/runs?limit={n}" for n in range(1, 8)]
         first = [self.server.get(p).bytes for p in paths]
         self.assertEqual(len(set(first)), len(paths))
         self.assertEqual([self.server.get(p).bytes for p in paths], first)
-        self.assertGreater(self.counter("gate_cache_hits"), 0)
         tags = [self.server.get(p).getheader("ETag") for p in paths]
         seed(self.db, 1, 12, 2, number=99)  # by another process
         second = [self.server.changed(p, t) for p, t in zip(paths, tags)]
         self.assertEqual([r.status for r in second], [200] * len(paths))
         self.assertEqual(len(self.server.json("/api/v1/runs?limit=100")["runs"]), 21)
-
-    def test_who_saw_what_is_new_is_not_sent_what_was_kept(self):
-        """Another process writes, and one address is asked for before another, which is kept."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
-
-        def subject(limit):
-            connection.request("GET", f"/api/v1/runs?limit={limit}")
-            return json.loads(connection.getresponse().read())["runs"][0]["subject"]
-
-        db = sqlite3.connect(self.db, timeout=PATIENCE)
-        db.execute("PRAGMA synchronous = OFF")
-        for i in range(30):
-            subject(1)
-            with db:
-                db.execute("UPDATE run SET subject = ?", (f"change {i}",))
-                db.execute("UPDATE identity SET n_writes = n_writes + 1")
-            self.assertEqual([subject(2 + i), subject(1)], [f"change {i}"] * 2)
-        connection.close()
-        db.close()
 
     def test_tags_outlive_a_restart(self):
         other = Server(self.db)
@@ -335,10 +308,6 @@ class Answers(SeededCase):
             self.assertEqual(other.get(path).getheader("ETag"),
                              self.server.get(path).getheader("ETag"), path)
         self.assertEqual(other.stop(), 0)
-
-    def counter(self, name):
-        text = self.server.get("/metrics").bytes.decode()
-        return int(re.search(rf"^{name}_total (\d+)", text, re.M).group(1))
 
 
 class Health(SeededCase):

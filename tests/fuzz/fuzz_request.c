@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct route *route = r.fault_status ? NULL : route_find("GET", r.path, &rest);
     bool asked = route && route->get && !api_refuse_parameters(route, &r, &reply);
     if (asked)
-        api_get(route, rest, store, &(struct api_site){.main_branch = "main"}, &r, &reply);
+        api_get(route, rest, store, &(struct api_site){.main_branch = "main", .speaker = ""}, &r,
+                NULL, &reply);
     if (asked)
         check_reply(&r, &reply);
     reply_release(&reply);

@@ -28,15 +28,15 @@ static void knock(void *context)
     for (int i = 0; i < c->n_messages; i++)
         message(c->http, "a message %d", i);
     for (int i = 0; i < c->n_refusals; i++)
-        http_log_exchange(&c->peer, 0);
+        http_log_request(&c->peer, 0);
 }
 
 static struct caller caller_of(struct http *h)
 {
     struct caller c = {.http = h, .peer = {.http = h}};
-    c.peer.exchange.method = "GET";
-    c.peer.exchange.status = 401;
-    c.peer.exchange.token_refused = true;
+    c.peer.method = "GET";
+    c.peer.status = 401;
+    c.peer.token_refused = true;
     return c;
 }
 

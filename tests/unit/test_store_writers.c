@@ -177,77 +177,7 @@ TEST_WITHIN(bad_run_comes_first, store_set_up, store_tear_down)
     assert_sound(f->path);
 }
 
-/* ---- the log ---- */
-
-static int64_t size_of(const char *path)
-{
-    struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_size;
-}
-
-/* A run whose document does not get smaller, of more pages than a log may have. */
-static void put_long(struct store_fixture *f, struct store *s, int index)
-{
-    const size_t len = 10000000;
-    char *text = malloc(len);
-    uint64_t x = (uint64_t)index + 1;
-    bool existed;
-    assert_non_null(text);
-    for (size_t i = 0; i < len; i++) {
-        x = x * 6364136223846793005u + 1442695040888963407u;
-        text[i] = (char)(x >> 56);
-    }
-    cJSON *run = sample_run(&plan, index);
-    assert_int_equal(sample_put_text(s, run, text, len, &existed, &f->err), GATE_OK);
-    cJSON_Delete(run);
-    free(text);
-}
-
-TEST_WITHIN(checkpoints_wait, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    put_long(f, s, 0);
-    int64_t bytes = size_of(f->path);
-    assert_true(bytes > 10000000); /* SQLite did it itself */
-    store_defer_checkpoints(s);
-    put_long(f, s, 1);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(s, false, &f->err), GATE_OK);
-    assert_true(size_of(f->path) > 2 * bytes - 1000000);
-    bytes = size_of(f->path);
-    put_long(f, s, 2);
-    assert_int_equal(size_of(f->path), bytes);
-    /* A log that is long when the file is opened, as after a crash, is moved by the first call. */
-    struct store *next = open_store(f, STORE_READ_WRITE);
-    store_defer_checkpoints(next);
-    assert_int_equal(size_of(f->path), bytes);
-    assert_int_equal(store_checkpoint(next, false, &f->err), GATE_OK);
-    assert_true(size_of(f->path) > bytes);
-    store_close(next);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-/* Who is busy lets the log grow, but not for ever. */
-TEST_WITHIN(checkpoints_of_the_busy, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    store_defer_checkpoints(s);
-    int64_t bytes = size_of(f->path);
-    int n = 0;
-    while (size_of(f->path) == bytes && n < 12) {
-        put_long(f, s, n++);
-        assert_int_equal(store_checkpoint(s, true, &f->err), GATE_OK);
-    }
-    assert_in_range(n, 5, 8); /* of 10 MB each */
-    store_close(s);
-    assert_sound(f->path);
-}
+/* ---- what goes wrong ---- */
 
 /*
  * SQLite ends the transaction by itself when the disk is full. What comes after in the batch must
