@@ -211,6 +211,7 @@ class SeededCase(unittest.TestCase):
         cls.db = os.path.join(cls.folder.name, "gate.db")
         cls.uuids = seed(cls.db, cls.runs)
         cls.server = Server(cls.db)
+        watched(cls.db)
 
     @classmethod
     def tearDownClass(cls):
