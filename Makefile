@@ -30,7 +30,7 @@ SHELL := /bin/bash
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 NVCCFLAGS ?= -O3
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
@@ -52,23 +52,17 @@ endif
 ifndef NVCC
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 endif
-NVCC_RELEASE := $(if $(NVCC),$(shell $(NVCC) --version 2>/dev/null | grep -o 'release [0-9]*'))
-NVCC_MAJOR := $(NVCC_RELEASE:release%=%)
+NVCC_MAJOR := $(if $(NVCC),$(shell $(NVCC) --version 2>/dev/null | \
+    sed -n 's/.*release \([0-9]*\).*/\1/p'))
 # sm_90a came with CUDA 12.
-ifeq ($(NVCC_MAJOR),)
-NO_CUDA_REASON := no nvcc on PATH or in /usr/local/cuda
-else ifeq ($(shell test $(NVCC_MAJOR) -ge 12 && echo yes),)
-NO_CUDA_REASON := $(NVCC) is of CUDA $(NVCC_MAJOR), and 12 or later is needed
-endif
-ifeq ($(CUDA),0)
-NO_CUDA_REASON := CUDA=0
-endif
+NO_CUDA_REASON := $(if $(filter 0,$(CUDA)),CUDA=0,$(if $(NVCC_MAJOR),$(if \
+    $(filter 1 2 3 4 5 6 7 8 9 10 11,$(NVCC_MAJOR)),$(NVCC) is of CUDA $(NVCC_MAJOR) \
+    and 12 or later is needed),no nvcc on PATH or in /usr/local/cuda))
+# switch NAME,REASON: an error if NAME is neither 0 nor 1, or 1 where it cannot be.
+switch = $(if $(filter-out 0 1,$($(1))),$(error $(1) is '$($(1))', expected 0 or 1))$(if \
+    $(and $(filter 1,$($(1))),$(2)),$(error $(1)=1, but $(2)))
 CUDA ?= $(if $(NO_CUDA_REASON),0,1)
-ifneq ($(filter-out 0 1,$(CUDA)),)
-$(error CUDA is '$(CUDA)', expected 0 or 1)
-else ifeq ($(CUDA)$(if $(NO_CUDA_REASON),,+),1)
-$(error CUDA=1, but $(NO_CUDA_REASON))
-endif
+$(call switch,CUDA,$(NO_CUDA_REASON))
 
 # The architectures that kernels are written for: Ampere, Ada and Hopper. A single one compiles in a
 # third of the time, so a machine with a GPU builds for that one.
@@ -83,18 +77,9 @@ else
 CUDA_ARCHS ?= $(EVERY_ARCH) ptx90
 endif
 
-ifeq ($(shell command -v npm),)
-NO_WEB_REASON := no npm on PATH
-endif
-ifeq ($(WEB),0)
-NO_WEB_REASON := WEB=0
-endif
+NO_WEB_REASON := $(if $(filter 0,$(WEB)),WEB=0,$(if $(shell command -v npm),,no npm on PATH))
 WEB ?= $(if $(NO_WEB_REASON),0,1)
-ifneq ($(filter-out 0 1,$(WEB)),)
-$(error WEB is '$(WEB)', expected 0 or 1)
-else ifeq ($(WEB)$(if $(NO_WEB_REASON),,+),1)
-$(error WEB=1, but $(NO_WEB_REASON))
-endif
+$(call switch,WEB,$(NO_WEB_REASON))
 
 # `git describe` where a release is tagged, else the release that this tree leads to.
 RELEASE := 0.2.0
@@ -200,15 +185,26 @@ CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
 CUDA_LIBS := $(or $(CUDART),-lcudart_static) -lrt -ldl
 endif
 LIBRARIES := $(B)/$(LIB)/libhost.so $(CUDA_LIBRARIES)
-DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
-    $(SCHEMAS:gate/formats/%=$(B)/$(SHARE)/schemas/%)
 PROGRAMS := $(B)/bin/gate $(B)/bin/gate-server
-TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(UNIT_C) $(TOOL_C))
+# What is installed besides them, in the same places.
+UNIT := lib/systemd/system/gate-server.service
+DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
+    $(SCHEMAS:gate/formats/%=$(B)/$(SHARE)/schemas/%) $(addprefix $(B)/,$(UNIT) \
+    lib/systemd/system/gate-server.socket $(INCLUDE)/kernel.h share/doc/kernel-gate/kernels.md \
+    share/doc/kernel-gate/CHANGELOG.md \
+    lib/pkgconfig/kernel-gate.pc lib/cmake/kernel-gate/kernel-gate-config.cmake \
+    lib/cmake/kernel-gate/kernel-gate-config-version.cmake share/man/man1/gate.1 \
+    share/man/man1/gate-server.1 share/bash-completion/completions/gate \
+    share/bash-completion/completions/gate-server)
+INSTALLED := $(patsubst $(B)/%,%,$(PROGRAMS) $(LIBRARIES) $(DATA))
+# With TESTS, of the unit tests those alone.
+TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
+    $(UNIT_C)) $(TOOL_C))
 MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) $(CUDA_MUTANTS)
 
 # ---- what to make -----------------------------------------------------------------------------
 
-## all: builds the programs, the kernel libraries and the suites (the default)
+## all: builds the programs and the kernel libraries (the default)
 .PHONY: all
 all: $(PROGRAMS) $(LIBRARIES) $(DATA)
 ifeq ($(CUDA),0)
@@ -220,48 +216,43 @@ ifeq ($(WEB),0)
 	@echo 'The dashboard is left out: $(NO_WEB_REASON).'
 endif
 
-## run: measures on the device that is there (GPU, else host) into ./gate.db
+## run: builds, then measures the kernels on the GPU, else on the CPU, into ./gate.db
 .PHONY: run
 run: all
 	@status=0; \
 	$(B)/bin/gate run --device auto --db ./gate.db --accept-new --allow-dirty || status=$$?; \
 	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
 
-## serve: opens the dashboard of ./gate.db on http://127.0.0.1:8731
+## serve: shows the history in ./gate.db on http://127.0.0.1:8731/
 .PHONY: serve
 LISTEN ?= 127.0.0.1:8731
 serve: packages
 	@+$(MAKE) $(B)/bin/gate-server
 	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
 
-## tests: builds the test programs and the broken kernels that the tests use
+## tests: builds the test programs and the broken kernels of the tests
 .PHONY: tests
 tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 
-## test: runs all tests that need no GPU (TESTS='tests/unit/*' runs a part)
+## test: runs all tests that need no GPU; TESTS='tests/unit/*' runs a part
 .PHONY: test
 test: packages
 	@+$(MAKE) tests $(BROWSER_MODULES) $(TEMPLATE_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
-## test-long: runs the tests that take minutes: fuzzing, kills of the server, whole mutant passes
+## test-long: runs the tests that take minutes: fuzzing, kills of the server, all broken kernels
 .PHONY: test-long
 test-long: packages
 	@+$(MAKE) tests
 	@tests/run --build $(B) --long $(TESTS)
 
-## bench-server: all targets of gate-server (needs wrk, nginx; HISTORY=FILE is used, and added to)
+## bench-server: measures gate-server beside nginx (needs wrk and nginx; HISTORY=FILE: a database)
 .PHONY: bench-server
 HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
 
-## bench-dearest: the dearest addresses of gate-server (POINTS=N: other than 10 million)
-.PHONY: bench-dearest
-bench-dearest: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
-	@python3 tests/bench/dearest.py $(B) $(HISTORY)
-
-## fuzz: builds the fuzz targets with clang and runs each for SECONDS (default 5; KEEP=DIR)
+## fuzz: fuzzes each target for SECONDS (5) with clang; KEEP=DIR keeps the inputs
 .PHONY: fuzz fuzz-targets
 SECONDS := 5
 KEEP ?=
@@ -275,27 +266,12 @@ fuzz-targets:
 	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CFLAGS='-O1 -g' CUDA=0 \
 	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
 
-## mutants: holds the gate against broken kernels, prints recall and false alarms
-.PHONY: mutants mutant-table
+## mutants: runs the gate on all broken kernels and prints how many it found
+.PHONY: mutants
 mutants: tests
 	@tests/mutants/suite.py --build $(B) $(MUTANT)
 
-## mutant-table: the same, and writes the table of tests/mutants/README.md
-mutant-table: tests
-	@tests/mutants/suite.py --build $(B) --write
-
-## screenshots: takes the README's pictures, of the runs in DB (default ./gate.db)
-.PHONY: screenshots
-DB ?= ./gate.db
-screenshots: $(B)/bin/gate-server $(BROWSER_MODULES)
-	@KERNEL_GATE_BUILD=$(B) node web/screenshots/take.mjs $(DB)
-
-## stories: takes the pictures of web/screenshots/README.md, of a made-up history
-.PHONY: stories
-stories: $(B)/bin/gate-server $(B)/tests/tools/seed_store $(BROWSER_MODULES)
-	@KERNEL_GATE_BUILD=$(B) node web/screenshots/take.mjs
-
-## test-gpu: runs the tests that need a GPU, on a machine that has one
+## test-gpu: runs the tests that need a GPU
 .PHONY: test-gpu
 ifeq ($(CUDA),1)
 test-gpu: all $(MUTANTS) $(GPU_TESTS)
@@ -305,7 +281,7 @@ test-gpu:
 	@echo 'No GPU tests without the CUDA parts: $(NO_CUDA_REASON).' >&2; exit 1
 endif
 
-## lint: checks format, banned functions and layout, and runs the static analysers there are
+## lint: checks the sources: format, rules of the tree, clang-tidy, cppcheck, shellcheck
 .PHONY: lint
 lint: build/gen/version.h
 	@ci/lint.sh
@@ -318,62 +294,33 @@ CLANG_FORMAT ?= clang-format
 format:
 	$(Q)$(CLANG_FORMAT) -i $(SOURCES)
 
-## format-check: says what `make format` would change
-.PHONY: format-check
-format-check:
-	$(Q)$(CLANG_FORMAT) --dry-run -Werror $(SOURCES)
-
-## dist: packs dist/kernel-gate-VERSION-linux-ARCH.tar.gz for a runner with a driver and libc only
+## dist: packs the tarball for a GPU runner without packages: dist/*.tar.gz
 .PHONY: dist
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
 dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
-	@ci/dist.sh $(B) $(DIST_NAME) $(VERSION)
+	@ci/dist.sh $(B) $(DIST_NAME) $(notdir $(LIBRARIES))
 
-# Made by gate itself, of the table of its options.
-GENERATED := share/man/man1/gate.1 share/bash-completion/completions/gate \
-    share/zsh/site-functions/_gate share/fish/vendor_completions.d/gate.fish
-SERVER_MAN := share/man/man1/gate-server.1
-SERVER_COMPLETIONS := share/bash-completion/completions/gate-server \
-    share/zsh/site-functions/_gate-server share/fish/vendor_completions.d/gate-server.fish
-DOC := share/doc/kernel-gate
-CMAKE_FOLDER := lib/cmake/kernel-gate
-CMAKE_FILES := kernel-gate-config.cmake kernel-gate-config-version.cmake
+## deb: packs the Debian packages of the gate and of the server: dist/*.deb
+.PHONY: deb
+deb: all
+	@+ci/deb.sh $(VERSION)
 
-## install: installs below $(DESTDIR)$(PREFIX), /usr/local by default
+## install: installs below PREFIX (/usr/local)
 .PHONY: install
 I = $(DESTDIR)$(PREFIX)
 install: all
-	$(Q)install -d $(I)/bin $(I)/$(LIB) $(I)/$(SHARE)/suites $(I)/$(SHARE)/schemas \
-	    $(I)/lib/systemd/system $(I)/$(INCLUDE) $(I)/lib/pkgconfig \
-	    $(addprefix $(I)/,$(dir $(GENERATED)) $(CMAKE_FOLDER))
-	$(Q)install $(PROGRAMS) $(I)/bin
-	$(Q)install -m 644 kernels/kernel.h $(I)/$(INCLUDE)
-	$(Q)sed 's|@VERSION@|$(VERSION)|' ci/kernel-gate.pc > $(I)/lib/pkgconfig/kernel-gate.pc
-	$(Q)for file in $(CMAKE_FILES); do \
-	    sed 's|@VERSION@|$(VERSION)|' ci/$$file > $(I)/$(CMAKE_FOLDER)/$$file; done
-	$(Q)for kind in man bash zsh fish; do for file in $(GENERATED); do case $$kind:$$file in \
-	    man:*.1|bash:share/bash*|zsh:share/zsh*|fish:share/fish*) \
-	    $(B)/bin/gate generate $$kind > $(I)/$$file ;; esac; done; done
-	$(Q)ci/server-man.sh $(B)/bin/gate-server > $(I)/$(SERVER_MAN)
-	$(Q)for file in $(SERVER_COMPLETIONS); do kind=$${file#share/}; ci/server-completions.sh \
-	    $(B)/bin/gate-server $${kind%%[-/]*} > $(I)/$$file; done
-	$(Q)install -m 644 $(LIBRARIES) $(I)/$(LIB)
-	$(Q)install -m 644 $(SUITES) $(I)/$(SHARE)/suites
-	$(Q)install -m 644 $(SCHEMAS) $(I)/$(SHARE)/schemas
-	$(Q)install -Dm 644 docs/kernels.md $(I)/$(DOC)/kernels.md
-	$(Q)sed 's|/usr/local|$(PREFIX)|g' ci/gate-server.service \
-	    > $(I)/lib/systemd/system/gate-server.service
-	$(Q)install -m 644 ci/gate-server.socket $(I)/lib/systemd/system
+	$(Q)umask 022; for file in $(INSTALLED); do mode=644; [[ $$file != bin/* ]] || mode=755; \
+	    install -D -m $$mode $(B)/$$file $(I)/$$file; done
+	$(Q)sed -i 's|/usr/local|$(PREFIX)|g' $(I)/$(UNIT)
 
-## uninstall: removes what install put there, and nothing else
+## uninstall: removes what install put there, and folders that are then empty
 .PHONY: uninstall
 uninstall:
-	$(Q)rm -f $(I)/bin/gate $(I)/bin/gate-server $(I)/lib/systemd/system/gate-server.service \
-	    $(I)/lib/systemd/system/gate-server.socket $(I)/lib/pkgconfig/kernel-gate.pc \
-	    $(addprefix $(I)/,$(GENERATED) $(SERVER_MAN) $(SERVER_COMPLETIONS))
-	$(Q)rm -rf $(I)/$(DOC) $(I)/$(CMAKE_FOLDER) $(I)/$(LIB) $(I)/$(SHARE) $(I)/$(INCLUDE)
+	$(Q)cd $(or $(DESTDIR),/) && rm -f $(INSTALLED:%=$(PREFIX:/%=%)/%) && \
+	    for folder in $(sort $(dir $(INSTALLED:%=$(PREFIX:/%=%)/%))); do [ ! -d $$folder ] || \
+	    rmdir -p --ignore-fail-on-non-empty $$folder; done
 
-## deps: installs the system packages that building and testing need, or says how to
+## deps: installs the Debian packages that building and testing need, or prints how
 .PHONY: deps
 deps:
 	@ci/deps.sh build && ci/deps.sh test
@@ -385,11 +332,14 @@ clean:
 
 ## help: shows this list
 .PHONY: help
+FIRST := all run serve test install
 help:
-	@echo 'Targets:'
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | while IFS=$$'\t' read -r target what; do \
-	    printf '  %-14s %s\n' "$$target" "$$what"; done
-	@echo 'Settings, as in `make CUDA=0`:'
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | awk -F'\t' -v first=' $(FIRST) ' \
+	    'index(first, " " $$1 " ") { print_row($$1, $$2); next } { rest[++n] = $$0 } \
+	    function print_row(name, what) { printf "  %-14s %s\n", name, what } \
+	    END { print "\nFor developers:"; \
+	        for (i = 1; i <= n; i++) { split(rest[i], row, "\t"); print_row(row[1], row[2]) } }'
+	@echo; echo 'Settings, as in `make CUDA=0`:'
 	@echo "  CUDA=0|1  NVCC=FILE  CUDA_ARCHS='80 90a'  WEB=0|1  CC=..  CFLAGS=.."
 	@echo '  SANITIZE=address,undefined|thread  PREFIX=DIR  DESTDIR=DIR  V=1'
 
@@ -503,11 +453,32 @@ $(B)/$(LIB)/libhost.so: $(call object,$(HOST_C)) ci/kernel-library.map
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
 
-$(B)/$(SHARE)/suites/%: kernels/suites/%
-	$(Q)install -Dm 644 $< $@
+# copied TARGET,SOURCE: a file that is installed as it is, but for the version.
+define copied
+$(B)/$(1): $(2) $(B)/gen/version.h
+	$$(Q)mkdir -p $$(@D) && sed 's|@VERSION@|$$(VERSION)|' $$< > $$@
+endef
+$(eval $(call copied,$(SHARE)/suites/%,kernels/suites/%))
+$(eval $(call copied,$(SHARE)/schemas/%,gate/formats/%))
+$(eval $(call copied,$(INCLUDE)/kernel.h,kernels/kernel.h))
+$(eval $(call copied,share/doc/kernel-gate/kernels.md,docs/kernels.md))
+$(eval $(call copied,share/doc/kernel-gate/CHANGELOG.md,CHANGELOG.md))
+$(eval $(call copied,lib/systemd/system/%,ci/%))
+$(eval $(call copied,lib/pkgconfig/%,ci/%))
+$(eval $(call copied,lib/cmake/kernel-gate/%,ci/%))
 
-$(B)/$(SHARE)/schemas/%: gate/formats/%
-	$(Q)install -Dm 644 $< $@
+# Made by the programs themselves, of the tables of their options.
+$(B)/share/man/man1/gate.1: $(B)/bin/gate
+	$(Q)mkdir -p $(@D) && $< generate man > $@
+
+$(B)/share/bash-completion/completions/gate: $(B)/bin/gate
+	$(Q)mkdir -p $(@D) && $< generate bash > $@
+
+$(B)/share/man/man1/gate-server.1: $(B)/bin/gate-server ci/server-man.sh
+	$(Q)mkdir -p $(@D) && ci/server-man.sh $< > $@
+
+$(B)/share/bash-completion/completions/gate-server: $(B)/bin/gate-server ci/server-completions.sh
+	$(Q)mkdir -p $(@D) && ci/server-completions.sh $< > $@
 
 # ---- CUDA -------------------------------------------------------------------------------------
 

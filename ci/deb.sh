@@ -1,15 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # deb.sh VERSION: packs dist/kernel-gate_*.deb (the gate with its kernel libraries) and
-# dist/kernel-gate-server_*.deb, of what `make install` puts into a tree. They are what a package's
-# rules file would make; lintian finds nothing in them.
+# dist/kernel-gate-server_*.deb, of what `make install` puts into a tree, and checks them with
+# lintian where it is installed. `make deb` calls this.
 #
-# DEB_MAINTAINER='NAME <MAIL>', else git's user; MAKE_OPTIONS, as in 'CUDA=0', as of the build.
+# DEB_MAINTAINER='NAME <MAIL>', else git's user.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=${1//-/+}
-read -r -a options <<<"${MAKE_OPTIONS:-}"
+version=${1-}
+version=${version//-/+}
+if ! [[ $version =~ ^[0-9][A-Za-z0-9.+~]*$ ]]; then
+    echo "ci/deb.sh: '${1-}' is no version of a package: it begins with a digit and has only" \
+        "letters, digits and . + - ~" >&2
+    exit 64
+fi
 maintainer=${DEB_MAINTAINER:-$(git config user.name) <$(git config user.email)>}
 architecture=$(dpkg --print-architecture)
 date=$(date -u -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
@@ -17,7 +22,7 @@ date=$(date -u -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
 umask 022
-make --no-print-directory "${options[@]}" install DESTDIR="$staging/all" PREFIX=/usr >/dev/null
+make --no-print-directory install DESTDIR="$staging/all" PREFIX=/usr >/dev/null
 
 # What a program or library of a folder needs of other packages.
 depends() {
@@ -73,11 +78,8 @@ take kernel-gate-server usr/bin/gate-server
 take kernel-gate-server usr/lib/systemd/system/gate-server.service
 take kernel-gate-server usr/lib/systemd/system/gate-server.socket
 take kernel-gate-server usr/share/man/man1/gate-server.1
-mkdir -p "$staging/all/usr/share/zsh/vendor-completions"
-mv "$staging/all/usr/share/zsh/site-functions/"* "$staging/all/usr/share/zsh/vendor-completions"
-take kernel-gate-server usr/share/zsh/vendor-completions/_gate-server
 take kernel-gate-server usr/share/bash-completion/completions/gate-server
-take kernel-gate-server usr/share/fish/vendor_completions.d/gate-server.fish
+install -Dm 644 -t "$staging/kernel-gate-server/usr/share/doc/kernel-gate-server" CHANGELOG.md
 mv "$staging/all" "$staging/kernel-gate"
 # Of no architecture, and found by cross compilers too.
 mv "$staging/kernel-gate/usr/lib/pkgconfig" "$staging/kernel-gate/usr/share/pkgconfig"
@@ -90,3 +92,7 @@ pack kernel-gate 'regression gate for GPU kernels' \
 pack kernel-gate-server 'tracking server and dashboard of Kernel Gate' \
     ' Keeps the runs of kernel-gate over time, detects changes, raises alerts and
  shows them in a dashboard.' 'ca-certificates'
+if command -v lintian >/dev/null; then
+    lintian --fail-on error,warning "dist/kernel-gate_${version}_$architecture.deb" \
+        "dist/kernel-gate-server_${version}_$architecture.deb"
+fi

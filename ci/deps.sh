@@ -57,6 +57,7 @@ test)
     python3 -c 'import jsonschema' 2>/dev/null || need python3-jsonschema
     need_command openssl openssl
     need_command cmake cmake
+    need_command groff groff-base # reads the manual pages
     # Ubuntu has chromium as a snap only; the browser tests are then skipped and say so.
     if [ -d tests/browser ] && ! is_ubuntu; then
         need_command node nodejs
@@ -74,11 +75,8 @@ fuzz)
     fi
     ;;
 packages)
-    # What looks at packages, man pages and completions; without it the tests leave that out.
+    # What looks at the packages of `make deb`; it is left out without.
     need_command lintian lintian
-    need_command groff groff-base
-    need_command zsh zsh
-    need_command fish fish
     ;;
 lint)
     need_command clang-format clang-format

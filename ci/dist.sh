@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# dist.sh BUILD NAME VERSION: packs dist/NAME.tar.gz, the gate for a machine that has a driver and
-# a C library and nothing else, and refuses to when something in it needs more.
+# dist.sh BUILD NAME LIBRARY...: packs dist/NAME.tar.gz, the gate with these kernel libraries of
+# BUILD, for a machine that has a driver and a C library and nothing else. Fails when something in
+# it needs more.
 #
 # The unpacked folder has the shape of build/ and of an installed tree. With it go the tests that
 # need a GPU and a script that runs them, because the machines that have one often have no compiler.
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 build=$1
 name=$2
-version=$3
+shift 2
 newest_glibc=2.39 # Ubuntu 24.04
 libc_family='libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2'
 
@@ -29,7 +30,9 @@ mkdir -p "$stage/bin" "$lib" "$share" "$licences"
 
 install -s "$build/dist/gate" "$stage/bin/gate"
 # As built: stored baselines name a library by its hash.
-cp "$build"/lib/kernel-gate/*.so "$lib/"
+for library in "$@"; do
+    cp "$build/lib/kernel-gate/$library" "$lib/"
+done
 cp -r "$build/share/kernel-gate/." "$share/"
 
 # What is bundled, and under which terms.
@@ -45,13 +48,8 @@ fi
 cp LICENSE CHANGELOG.md "$stage/"
 # What it takes to write a kernel library and its suite.
 install -Dm 644 docs/kernels.md "$stage/docs/kernels.md"
-install -Dm 644 kernels/kernel.h "$stage/include/kernel-gate/kernel.h"
-mkdir -p "$stage/lib/pkgconfig"
-sed "s|@VERSION@|$version|" ci/kernel-gate.pc >"$stage/lib/pkgconfig/kernel-gate.pc"
-mkdir -p "$stage/lib/cmake/kernel-gate"
-for file in kernel-gate-config.cmake kernel-gate-config-version.cmake; do
-    sed "s|@VERSION@|$version|" "ci/$file" >"$stage/lib/cmake/kernel-gate/$file"
-done
+cp -r "$build/include" "$stage/"
+cp -r "$build/lib/pkgconfig" "$build/lib/cmake" "$stage/lib/"
 if [ -d tests/gpu ]; then
     mkdir -p "$stage/tests/e2e" # of which tests/gpu takes these
     cp -r tests/run tests/gpu "$stage/tests/"

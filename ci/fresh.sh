@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # fresh.sh: tries the tree on a machine with nothing installed by hand.
 #
-#   ci/fresh.sh                      makes a bare root, runs the README's two commands there, says
-#                                    what it saw, and removes the root
+#   ci/fresh.sh                      makes a bare root, runs the README's commands there, says what
+#                                    it saw, and removes the root
 #   ci/fresh.sh make DIR             makes a bare root in DIR, with a clone of HEAD in it
 #   ci/fresh.sh in DIR COMMAND...    runs a command in the clone
-#   ci/fresh.sh try DIR              runs the README's two commands in the clone
+#   ci/fresh.sh try DIR 'COMMAND'    runs a command that the README shows in the clone
 #
-# A bare root is Debian 12 with git, make and a C compiler, which the README asks for. It is made by
-# mmdebstrap from the mirror that apt is configured with, and needs root. Three things come from
-# this machine: the CUDA toolkit, which is no Debian package (read-only), the settings by which npm
-# finds its registry, and the network.
+# A bare root is Debian 12 with git, make and ca-certificates, and nothing else that Debian does not
+# need itself: no compiler, no Python. It is made by mmdebstrap from the mirror that apt is
+# configured with, and needs root. Three things come from this machine: the CUDA toolkit, which is
+# no Debian package (read-only), the settings by which npm finds its registry, and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly suite=bookworm
 # Of the README: what a machine has before the first command.
-readonly given=git,make,gcc,libc6-dev,ca-certificates
+readonly given=git,make,ca-certificates
 
 die() {
     echo "ci/fresh.sh: $1" >&2
@@ -59,6 +59,11 @@ make_root() {
         done >"$root/etc/npmrc.fresh"
     fi
     git clone --quiet --no-hardlinks . "$root/srv/kernel-gate"
+    if [ -d /usr/local/cuda ]; then
+        echo "the CUDA toolkit of this machine is in it, read-only: $(realpath /usr/local/cuda)"
+    else
+        echo 'there is no CUDA toolkit in /usr/local/cuda here, so none is in it'
+    fi
     echo "a bare Debian 12 with $given: $(du -sh "$root" | cut -f1)," \
         "made in $((SECONDS - start)) s; the clone is at $(git rev-parse --short HEAD)"
     if [ -n "$(git status --porcelain)" ]; then
@@ -87,6 +92,7 @@ in_root() {
         fi
         cd /
         exec chroot "$root" /usr/bin/env -i HOME=/srv ${LISTEN+LISTEN="$LISTEN"} \
+            ${CUDA_ARCHS+CUDA_ARCHS="$CUDA_ARCHS"} \
             ${CI+CI="$CI"} ${NO_COLOR+NO_COLOR="$NO_COLOR"} LC_ALL="${LC_ALL-C.UTF-8}" \
             NPM_CONFIG_USERCONFIG=/etc/npmrc.fresh \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -94,30 +100,33 @@ in_root() {
     ' fresh "$root" "$cuda" "$@"
 }
 
+# The commands of the README's "Start", one a line.
+commands() {
+    sed -n 's/^\$ \(make [^#]*[^# ]\).*/\1/p' README.md
+}
+
 try_root() {
-    local root=$1 start=$SECONDS log url status
-    readarray -t commands < <(sed -n 's/^\$ \(make [^#]*[^# ]\).*/\1/p' README.md | head -2)
-    [ ${#commands[@]} -eq 2 ] || die "README.md shows no two commands ('\$ make ...')"
-    if [ -d /usr/local/cuda ]; then
-        echo "the CUDA toolkit of this machine is in it, read-only: $(realpath /usr/local/cuda)"
-    else
-        echo 'there is no CUDA toolkit in /usr/local/cuda here, so none is in it'
+    local root=$1 command=$2 start=$SECONDS
+    commands | grep -qxF "$command" || die "README.md does not show '$command' ('\$ make ...')"
+    printf '\n$ %s\n' "$command"
+    if [ "$command" = 'make serve' ]; then
+        serve_in "$root"
+        return
     fi
-
-    printf '\n$ %s\n' "${commands[0]}"
     # shellcheck disable=SC2086 # as a reader types it
-    (in_root "$root" ${commands[0]}) || die "'${commands[0]}' ended with $?"
-    echo "-- '${commands[0]}': exit 0 after $((SECONDS - start)) s, packages included"
+    (in_root "$root" $command) || die "'$command' ended with $?"
+    echo "-- '$command': exit 0 after $((SECONDS - start)) s, packages included"
+}
 
-    printf '\n$ %s\n' "${commands[1]}"
-    start=$SECONDS log=$(mktemp)
+serve_in() {
+    local start=$SECONDS log url status
+    log=$(mktemp)
     # The port of the README may be taken here.
-    # shellcheck disable=SC2086
-    LISTEN=127.0.0.1:0 in_root "$root" ${commands[1]} >"$log" 2>&1 &
+    LISTEN=127.0.0.1:0 in_root "$1" make serve >"$log" 2>&1 &
     while url=$(sed -n 's|.*listening on http://\([0-9.:]*\)/.*|\1|p' "$log") && [ -z "$url" ]; do
         if ! kill -0 $! 2>/dev/null; then
             cat "$log"
-            die "'${commands[1]}' ended before it listened"
+            die "'make serve' ended before it listened"
         fi
         sleep 0.2
     done
@@ -127,13 +136,8 @@ try_root() {
     kill -KILL $! # what it waits for dies with it; it takes no other signal
     wait $! 2>/dev/null || true
     rm "$log"
-    echo "-- '${commands[1]}': listened after $((SECONDS - start)) s and answered '${status%$'\r'}'"
+    echo "-- 'make serve': listened after $((SECONDS - start)) s and answered '${status%$'\r'}'"
     [[ $status == *' 200 '* ]] || die 'that is no page'
-}
-
-ubuntu() {
-    echo
-    echo 'Ubuntu 24.04 was not tried: apt has no source of it here.'
 }
 
 case ${1-all} in
@@ -142,22 +146,23 @@ all)
     trap 'rm -rf --one-file-system "$root"' EXIT
     chmod 755 "$root"
     make_root "$root"
-    try_root "$root"
-    ubuntu
+    readarray -t all < <(commands)
+    for command in "${all[@]}"; do
+        try_root "$root" "$command"
+    done
     ;;
 make)
     make_root "$2"
     ;;
 try)
-    try_root "$2"
-    ubuntu
+    try_root "$2" "$3"
     ;;
 in)
     shift
     in_root "$@"
     ;;
 *)
-    echo 'usage: ci/fresh.sh [make DIR | try DIR | in DIR COMMAND...]' >&2
+    echo "usage: ci/fresh.sh [make DIR | try DIR 'COMMAND' | in DIR COMMAND...]" >&2
     exit 64
     ;;
 esac

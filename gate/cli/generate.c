@@ -18,17 +18,6 @@ static void each_option(const struct command *c,
             put(c, o);
 }
 
-/* What a value is completed with. */
-static bool is_file(const struct option_def *o)
-{
-    return o->value && (strstr(o->value, "FILE") || !strcmp(o->value, "PROGRAM"));
-}
-
-static bool is_folder(const struct option_def *o)
-{
-    return o->value && !strcmp(o->value, "DIR");
-}
-
 /* ---- the manual page ---- */
 
 /* Text in which nothing is a request of roff. */
@@ -107,6 +96,19 @@ static void put_man_command(const struct command *c)
         put_man_text(c->ending);
 }
 
+/* A name and what it is, by turns. */
+static const char *const files[] = {
+    "gate.json",
+    "the settings of a repository, in the folder where gate is started",
+    "baselines/",
+    "the stored baselines, a file for each device model, kept in the repository",
+    "gate.db",
+    "the history of runs, a SQLite database",
+    "~/.cache/kernel\\-gate",
+    "the libraries of baselines and runs; $GATE_CACHE names another folder",
+    NULL,
+};
+
 static void put_man(void)
 {
     puts(".TH GATE 1 \"\" \"gate " GATE_VERSION "\" \"Kernel Gate\"\n.SH NAME\n"
@@ -126,6 +128,13 @@ static void put_man(void)
     puts(".SH EXIT STATUS\n0 pass, 1 regression, 2 wrong result, crash, hang, or a library that "
          "cannot be loaded, 3 no verdict or incomplete, 4 environment refused, 64 usage, 70 "
          "internal, 74 input or output.");
+    puts(".SH FILES");
+    for (const char *const *f = files; *f; f += 2) {
+        printf(".TP\n.I %s\n", f[0]);
+        put_roff(f[1]);
+        putchar('\n');
+    }
+    puts(".SH SEE ALSO\n.BR gate\\-server (1)");
 }
 
 /* ---- bash ---- */
@@ -155,86 +164,17 @@ static void put_bash(void)
          "complete -o default -F _gate gate");
 }
 
-/* ---- zsh and fish ---- */
-
-/* Help between single quotes; zsh gives brackets and colons a meaning as well. */
-static void put_quoted(const char *text, bool zsh)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs(zsh ? "'\\''" : "\\'", stdout);
-        else if (*text == '\\' || (zsh && strchr("[]:", *text)))
-            printf("\\%c", *text);
-        else
-            putchar(*text);
-    }
-}
-
-static void put_zsh_option(const struct command *c, const struct option_def *o)
-{
-    (void)c;
-    printf("            '*--%s[", o->name);
-    put_quoted(o->help, true);
-    putchar(']');
-    if (o->value) {
-        putchar(':');
-        put_quoted(o->value, true);
-        fputs(is_folder(o) ? ":_files -/" : is_file(o) ? ":_files" : ":", stdout);
-    }
-    puts("' \\");
-}
-
-static void put_zsh(void)
-{
-    puts("#compdef gate\n_gate() {\n    if ((CURRENT == 2)); then\n        local -a names=(");
-    for (const struct command *const *c = commands; *c; c++) {
-        printf("            '%s:", (*c)->name);
-        put_quoted((*c)->summary, true);
-        puts("'");
-    }
-    puts("        )\n        _describe command names\n        return\n    fi\n"
-         "    local name=$words[2]\n    shift words\n    ((CURRENT--))\n    case $name in");
-    for (const struct command *const *c = commands; *c; c++) {
-        printf("    %s)\n        _arguments \\\n            '--help[this text]' \\\n", (*c)->name);
-        each_option(*c, put_zsh_option);
-        puts("            '*:file:_files'\n        ;;");
-    }
-    puts("    esac\n}\n_gate \"$@\"");
-}
-
-static void put_fish_option(const struct command *c, const struct option_def *o)
-{
-    printf("complete -c gate -n '__fish_seen_subcommand_from %s' -l %s%s -d '", c->name, o->name,
-           !o->value                    ? ""
-           : is_file(o) || is_folder(o) ? " -r -F"
-                                        : " -x");
-    put_quoted(o->help, false);
-    puts("'");
-}
-
-static void put_fish(void)
-{
-    for (const struct command *const *c = commands; *c; c++) {
-        printf("complete -c gate -f -n __fish_use_subcommand -a %s -d '", (*c)->name);
-        put_quoted((*c)->summary, false);
-        puts("'");
-        printf("complete -c gate -n '__fish_seen_subcommand_from %s' -l help -d 'this text'\n",
-               (*c)->name);
-        each_option(*c, put_fish_option);
-    }
-}
-
 int generate(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*put)(void);
-    } kinds[] = {{"man", put_man}, {"bash", put_bash}, {"zsh", put_zsh}, {"fish", put_fish}};
-    for (size_t i = 0; argc == 2 && i < sizeof kinds / sizeof kinds[0]; i++)
-        if (!strcmp(argv[1], kinds[i].name)) {
-            kinds[i].put();
-            return GATE_OK;
-        }
-    fputs("gate generate: man, bash, zsh or fish?\n", stderr);
+    const char *kind = argc == 2 ? argv[1] : "";
+    if (!strcmp(kind, "man")) {
+        put_man();
+        return GATE_OK;
+    }
+    if (!strcmp(kind, "bash")) {
+        put_bash();
+        return GATE_OK;
+    }
+    fputs("gate generate: expected man or bash\n", stderr);
     return GATE_USAGE;
 }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gate baseline: accept, show and log, on stored runs."""
+"""gate baseline: accept, show and log, on stored runs.
+
+sanitized: gate rewrites baselines
+"""
 
 import json
 import math

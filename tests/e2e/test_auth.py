@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may write, and who may read from a server that runs with --private."""
+"""Who may write, and who may read from a server that runs with --private.
+
+sanitized: the server reads tokens
+"""
 
 import json
 import os

@@ -24,17 +24,18 @@ SCRATCH = None
 SETTINGS = ("CUDA=0", "WEB=0", "CFLAGS=-O0")
 
 
-def run(*command, cwd=None, env=None):
+def run(*command, cwd=None, env=None, umask=-1):
     return subprocess.run(
         command, cwd=cwd or TREE, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True)
+        stderr=subprocess.STDOUT, text=True, umask=umask)
 
 
-def make(*arguments):
+def make(*arguments, umask=-1, **more):
     env = {k: v for k, v in os.environ.items() if k not in ("CUDA", "CFLAGS", "LDFLAGS")}
+    env.update(more)
     # Not part of the tree that it lies in, if any.
     env["GIT_CEILING_DIRECTORIES"] = os.path.dirname(TREE)
-    return run("make", *SETTINGS, *arguments, env=env)
+    return run("make", *SETTINGS, *arguments, env=env, umask=umask)
 
 
 def setUpModule():
@@ -154,7 +155,7 @@ class Build(unittest.TestCase):
 
     def test_install_and_uninstall(self):
         root = os.path.join(SCRATCH, "root")
-        done = make("install", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        done = make("install", f"DESTDIR={root}", "PREFIX=/opt/gate", umask=0o077)
         self.assertEqual(done.returncode, 0, done.stdout)
         at = os.path.join(root, "opt/gate")
         for name in ("bin/gate", "bin/gate-server", "lib/kernel-gate/libhost.so",
@@ -162,12 +163,15 @@ class Build(unittest.TestCase):
                      "share/man/man1/gate-server.1",
                      "share/bash-completion/completions/gate",
                      "share/bash-completion/completions/gate-server",
-                     "share/zsh/site-functions/_gate-server",
-                     "share/fish/vendor_completions.d/gate-server.fish",
                      "lib/cmake/kernel-gate/kernel-gate-config.cmake",
-                     "share/doc/kernel-gate/kernels.md",
+                     "share/doc/kernel-gate/kernels.md", "share/doc/kernel-gate/CHANGELOG.md",
                      "share/kernel-gate/schemas/run.schema.json"):
             self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
+        for folder, _, files in os.walk(at):
+            self.assertEqual(os.stat(folder).st_mode & 0o777, 0o755, folder)
+            for name in files:
+                mode = os.stat(os.path.join(folder, name)).st_mode & 0o777
+                self.assertEqual(mode, 0o755 if folder.endswith("/bin") else 0o644, name)
         self.compiles_a_library(at)
         with open(os.path.join(at, "lib/systemd/system/gate-server.service"),
                   encoding="utf-8") as file:
@@ -180,8 +184,13 @@ class Build(unittest.TestCase):
         executable(keep, "")
         done = make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/gate")
         self.assertEqual(done.returncode, 0, done.stdout)
-        left = [os.path.join(folder, f) for folder, _, files in os.walk(root) for f in files]
-        self.assertEqual(left, [keep])
+        left = [os.path.join(folder, name) for folder, folders, files in os.walk(root)
+                for name in folders + files]
+        self.assertEqual(left, [os.path.join(root, "opt"), at, os.path.join(at, "share"), keep])
+        os.remove(keep)
+        make("install", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        done = make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/gate")
+        self.assertEqual((done.returncode, os.listdir(root)), (0, []), done.stdout)
 
     @unittest.skipUnless(shutil.which("cmake"), "no cmake")
     def test_cmake_finds_the_installed_header(self):
@@ -212,6 +221,10 @@ class Build(unittest.TestCase):
         self.assertEqual([line.split()[-1] for line in shown.stdout.splitlines()], ["kg_library"])
 
     def test_tarball(self):
+        """Of this configuration: a library that another one built stays out of it."""
+        other = os.path.join(TREE, "build/lib/kernel-gate/libours.so")
+        executable(other, "")
+        self.addCleanup(os.remove, other)
         done = make("dist")
         self.assertEqual(done.returncode, 0, done.stdout)
         packed, = os.listdir(os.path.join(TREE, "dist"))
@@ -224,34 +237,34 @@ class Build(unittest.TestCase):
                      "share/kernel-gate/suites/host.json", "README.md", "docs/kernels.md",
                      "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
+        self.assertFalse(os.path.exists(os.path.join(at, top, "lib/kernel-gate/libours.so")))
         self.compiles_a_library(os.path.join(at, top))
         self.run_with_libc_only(os.path.join(at, top))
 
     @unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "no dpkg-dev")
     def test_debian_packages(self):
-        env = dict(os.environ, MAKE_OPTIONS=" ".join(SETTINGS), SOURCE_DATE_EPOCH="1700000000",
-                   DEB_MAINTAINER="A <a@example.org>",
-                   GIT_CEILING_DIRECTORIES=os.path.dirname(TREE))
+        env = {"SOURCE_DATE_EPOCH": "1700000000", "DEB_MAINTAINER": "A <a@example.org>"}
         self.addCleanup(shutil.rmtree, os.path.join(TREE, "dist"), ignore_errors=True)
         shutil.rmtree(os.path.join(TREE, "dist"), ignore_errors=True)
-        done = run("ci/deb.sh", "1.2.3-4-gabc", env=env)
+        refused = run("ci/deb.sh", "v1_2")
+        self.assertEqual(refused.returncode, 64, refused.stdout)
+        self.assertFalse(os.path.exists(os.path.join(TREE, "dist")))
+        done = make("deb", "VERSION=1.2.3-4-gabc", **env)
         self.assertEqual(done.returncode, 0, done.stdout)
         for name, files in (
                 ("kernel-gate", ("bin/gate", "lib/kernel-gate/libhost.so",
                                  "share/man/man1/gate.1.gz", "share/pkgconfig/kernel-gate.pc",
-                                 "share/doc/kernel-gate/kernels.md")),
+                                 "share/doc/kernel-gate/kernels.md",
+                                 "share/doc/kernel-gate/CHANGELOG.md")),
                 ("kernel-gate-server", ("bin/gate-server", "share/man/man1/gate-server.1.gz",
                                         "lib/systemd/system/gate-server.service",
-                                        "share/zsh/vendor-completions/_gate-server"))):
+                                        "share/doc/kernel-gate-server/CHANGELOG.md"))):
             package, = glob.glob(os.path.join(TREE, "dist", name + "_1.2.3+4+gabc_*.deb"))
             listed = run("dpkg-deb", "--contents", package).stdout
             for file in files:
                 self.assertIn(f" ./usr/{file}\n", listed)
             self.container_takes(name, listed)
             self.assertIn("libc6", run("dpkg-deb", "--field", package, "Depends").stdout)
-            if shutil.which("lintian"):
-                found = run("lintian", "--fail-on", "error,warning", package)
-                self.assertEqual(found.returncode, 0, found.stdout)
 
     def container_takes(self, name, listed):
         """Its file copies one package, and starts a program of it."""
@@ -316,14 +329,14 @@ class Help(unittest.TestCase):
     def test_lists_the_targets(self):
         said = run("make", "help")
         self.assertEqual(said.returncode, 0, said.stdout)
-        listed = {line.split()[0] for line in said.stdout.splitlines() if line.startswith("  ")}
-        self.assertLessEqual({"all", "run", "serve", "test", "test-gpu", "lint", "format", "dist",
-                              "install", "uninstall", "deps", "clean", "help", "test-long"}, listed)
+        listed = re.findall(r"(?m)^  ([a-z-]+) ", said.stdout)
+        self.assertEqual(listed[:5], ["all", "run", "serve", "test", "install"])
+        self.assertLessEqual({"test-gpu", "lint", "format", "dist", "deb", "uninstall", "deps",
+                              "clean", "help", "test-long"}, set(listed))
 
     def test_every_listed_target_is_there(self):
         said = run("make", "help").stdout.split("Settings", maxsplit=1)[0]
-        for line in said.splitlines()[1:]:
-            target = line.split()[0]
+        for target in re.findall(r"(?m)^  ([a-z-]+) ", said):
             with self.subTest(target):
                 done = make("-n", target)
                 self.assertEqual(
@@ -396,12 +409,12 @@ class Packages(unittest.TestCase):
         self.assertFalse([c for c in self.calls(log) if c.startswith("apt-get")])
 
     def test_what_checks_the_packages(self):
-        folder, log = self.machine({"id": "echo 0", "apt-get": "", "zsh": ""})
+        folder, log = self.machine({"id": "echo 0", "apt-get": ""})
         self.assertEqual(self.deps(folder, "packages").returncode, 0)
-        self.assertIn("apt-get install -y --no-install-recommends lintian groff-base fish "
+        self.assertIn("apt-get install -y --no-install-recommends lintian "
                       "-o DPkg::Lock::Timeout=300", self.calls(log))
         with open(os.path.join(TREE, ".ci/run"), encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"(?m)^for what in .*\bpackages\b.*; do$")
+            self.assertIn("ci/deps.sh packages", file.read())
 
     def test_usage(self):
         self.assertEqual(run("ci/deps.sh").returncode, 64)

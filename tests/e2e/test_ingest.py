@@ -3,6 +3,7 @@
 was answered with 201 is there after a kill.
 
 also runs long: more kills
+sanitized: the server reads what clients send
 """
 
 import concurrent.futures

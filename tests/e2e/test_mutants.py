@@ -86,7 +86,7 @@ class Mutants(unittest.TestCase):
     @unittest.skipIf(SANITIZED, "it is written by a plain build")
     def test_the_table_is_what_this_program_writes(self):
         self.assertEqual(suite.table_in_readme(), suite.table(self.judgements),
-                         "tests/mutants/README.md is not up to date: make mutant-table")
+                         "write tests/mutants/README.md anew: tests/mutants/suite.py --write")
 
 
 if __name__ == "__main__":

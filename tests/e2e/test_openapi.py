@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openapi.json against the server: each address answers as it is documented."""
+"""openapi.json against the server: each address answers as it is documented.
+
+sanitized: the server reads addresses and parameters
+"""
 
 import csv
 import gzip

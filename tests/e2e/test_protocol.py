@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that misbehave, and other things that keep a gate from measuring."""
+"""Workers that misbehave, and other things that keep a gate from measuring.
+
+sanitized: gate reads a worker's answers
+"""
 import fcntl
 import os
 import subprocess

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gate push as a black box: nothing is lost, nothing is sent twice in vain, no token gets out."""
+"""gate push as a black box: nothing is lost, nothing is sent twice in vain, no token gets out.
+
+sanitized: gate reads a server's answers
+"""
 
 import glob
 import gzip

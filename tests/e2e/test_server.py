@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gate-server as a black box: addresses, errors, tags, hostile input, readers beside a writer."""
+"""gate-server as a black box: addresses, errors, tags, hostile input, readers beside a writer.
+
+sanitized: the server reads requests
+"""
 
 import gzip
 import http.client

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gate worker` itself, as the supervisor speaks to it (gate/worker/PROTOCOL.md)."""
+"""`gate worker` itself, as the supervisor speaks to it (gate/worker/PROTOCOL.md).
+
+sanitized: a worker reads its tasks
+"""
 import hashlib
 import json
 import os
