@@ -122,7 +122,7 @@ EMBED_C := gate/base/embed_tool.c
 GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/*/*.c)) \
     kernels/reference/reference_host.c
 SERVER_C := $(wildcard server/*.c server/*/*.c)
-MAIN_C := gate/main.c server/main.c
+MAIN_C := gate/main.c gate/search/main.c server/main.c
 CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
 GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 HOST_C := $(wildcard kernels/host/*.c)
@@ -185,7 +185,7 @@ CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
 CUDA_LIBS := $(or $(CUDART),-lcudart_static) -lrt -ldl
 endif
 LIBRARIES := $(B)/$(LIB)/libhost.so $(CUDA_LIBRARIES)
-PROGRAMS := $(B)/bin/gate $(B)/bin/gate-server
+PROGRAMS := $(B)/bin/gate $(B)/bin/gate-search $(B)/bin/gate-server
 # What is installed besides them, in the same places.
 UNIT := lib/systemd/system/gate-server.service
 DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
@@ -297,7 +297,7 @@ format:
 ## dist: packs the tarball for a GPU runner without packages: dist/*.tar.gz
 .PHONY: dist
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
-dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate
+dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate $(B)/dist/gate-search
 	@ci/dist.sh $(B) $(DIST_NAME) $(notdir $(LIBRARIES))
 
 ## deb: packs the Debian packages of the gate and of the server: dist/*.deb
@@ -445,6 +445,10 @@ $(B)/bin/gate: $(call object,gate/main.c) $(B)/obj/core.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(GATE_LIBS) $(CUDA_LIBS) -o $@
 
+$(B)/bin/gate-search: $(call object,gate/search/main.c) $(B)/obj/core.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(GATE_LIBS) $(CUDA_LIBS) -o $@
+
 $(B)/bin/gate-server: $(call object,server/main.c) $(B)/obj/core.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(SERVER_LIBS) -o $@
@@ -579,7 +583,9 @@ $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a -l:libzstd.a \
     $(call libs,libcjson) -ldl -lm $(CUDA_LIBS)
 
-$(B)/dist/gate: $(call object,gate/main.c) $(B)/obj/core.a
+$(B)/dist/gate: $(call object,gate/main.c)
+$(B)/dist/gate-search: $(call object,gate/search/main.c)
+$(B)/dist/gate $(B)/dist/gate-search: $(B)/obj/core.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' $^ \
 	    $(PORTABLE_LIBS) -o $@

@@ -28,7 +28,7 @@ share=$stage/share/kernel-gate
 licences=$share/licences
 mkdir -p "$stage/bin" "$lib" "$share" "$licences"
 
-install -s "$build/dist/gate" "$stage/bin/gate"
+install -s "$build/dist/gate" "$build/dist/gate-search" "$stage/bin/"
 # As built: stored baselines name a library by its hash.
 for library in "$@"; do
     cp "$build/lib/kernel-gate/$library" "$lib/"

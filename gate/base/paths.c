@@ -32,6 +32,11 @@ static enum gate_status installed(const char *below, const char *name, const cha
     return GATE_OK;
 }
 
+enum gate_status paths_beside(const char *program, char path[PATHS_MAX], struct gate_error *err)
+{
+    return installed("bin", program, "", path, err);
+}
+
 enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err)
 {
     return installed("lib/kernel-gate", file, "", path, err);

@@ -13,6 +13,9 @@
 
 #define PATHS_MAX 4096
 
+/* Path of another program of the installation. */
+enum gate_status paths_beside(const char *program, char path[PATHS_MAX], struct gate_error *err);
+
 /* Path of a kernel library by its file name ("libours.so"). */
 enum gate_status paths_library(const char *file, char path[PATHS_MAX], struct gate_error *err);
 

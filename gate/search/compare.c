@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/search/measure.h"
+#include "gate/search/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -81,21 +81,18 @@ static enum gate_status run(char *const *argv, int *code, char *words, size_t si
 }
 
 enum gate_status measure_pair(const struct measure_options *o, const char *new_library,
-                              const char *new_commit, const char *old_library, double threshold,
-                              struct comparison *out, struct gate_error *err)
+                              const char *old_library, double threshold, struct comparison *out,
+                              struct gate_error *err)
 {
-    char report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32], wait[32],
-        words[500];
-    const char *argv[40] = {
-        "/proc/self/exe", "run",      "--library", new_library, "--against",     old_library,
-        "--filter",       o->case_id, "--db",      o->db,       "--report",      report,
-        "--threshold",    percent,    "--timeout", timeout,     "--budget",      budget,
-        "--pause",        pause,      "--wait",    wait,        "--no-ceilings", "--no-vendors"};
-    const char *const optional[][2] = {{"--suite", o->suite},
-                                       {"--device", o->device},
-                                       {"--worker", o->worker},
-                                       {"--commit", new_commit}};
-    size_t n = 24;
+    char gate[PATHS_MAX], report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32],
+        wait[32], words[500];
+    const char *argv[40] = {gate,        "compare",  new_library, old_library,     "--filter",
+                            o->case_id,  "--report", report,      "--threshold",   percent,
+                            "--timeout", timeout,    "--budget",  budget,          "--pause",
+                            pause,       "--wait",   wait,        "--no-ceilings", "--no-vendors"};
+    const char *const optional[][2] = {
+        {"--suite", o->suite}, {"--device", o->device}, {"--worker", o->worker}};
+    size_t n = 20;
     int code = -1;
     snprintf(report, sizeof report, "json=%s", o->report);
     snprintf(percent, sizeof percent, "%.6g%%", 100 * threshold);
@@ -108,15 +105,18 @@ enum gate_status measure_pair(const struct measure_options *o, const char *new_l
             argv[n++] = optional[i][0];
             argv[n++] = optional[i][1];
         }
+    enum gate_status status = paths_beside("gate", gate, err);
+    if (status)
+        return status;
     if (unlink(o->report) && errno != ENOENT)
         return gate_fail(err, GATE_IO, "cannot remove '%s': %s", o->report, strerror(errno));
-    enum gate_status status = run((char *const *)argv, &code, words, sizeof words, err);
+    status = run((char *const *)argv, &code, words, sizeof words, err);
     if (status)
         return status;
     /* One that measured nothing leaves a report that is no run. */
     if (read_comparison(o->report, out, NULL))
         return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
-                         "the measurement of %.200s ended with %d: %.500s",
-                         new_commit ? new_commit : new_library, code, words);
+                         "the measurement of %.200s ended with %d: %.500s", new_library, code,
+                         words);
     return GATE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/search_hunt.h"
+#include "gate/search/hunt.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/journal.h"
+#include "gate/search/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/search_hunt.h"
+#include "gate/search/hunt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -163,8 +163,8 @@ static enum gate_status run_once(struct hunt *h, const struct candidate *c, stru
     *out = (struct race_run){.state = RACER_FAILED};
     for (int try = 0; try < TRIES_MAX && !status && out->state == RACER_FAILED; try++) {
         *m = (struct comparison){0};
-        status = measure_pair(&h->how, c->path, NULL, h->against.path,
-                              h->request->run.policy.threshold, m, err);
+        status = measure_pair(&h->how, c->path, h->against.path, h->request->run.policy.threshold,
+                              m, err);
         if (status == GATE_WRONG) {
             utf8_print(m->reason, sizeof m->reason, "%.299s", err->message);
             out->state = RACER_WRONG;

@@ -5,8 +5,8 @@
  * One JSON object per line: first the aim of the search, then its results. A line that was cut off
  * by a crash is dropped.
  */
-#ifndef GATE_BASE_JOURNAL_H
-#define GATE_BASE_JOURNAL_H
+#ifndef GATE_SEARCH_JOURNAL_H
+#define GATE_SEARCH_JOURNAL_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,37 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_hunt.h: the state of one 'gate search', which its parts share.
+ * hunt.h: the state of one search, which the parts of gate-search share.
  *
- * search_candidates.c makes the candidates and lets them race, search_measure.c builds and measures
- * one, search_answer.c reports what was seen. All that is measured is kept in a journal, from which
- * the same command goes on.
+ * candidates.c makes the candidates and lets them race, candidate.c builds and measures one,
+ * answer.c reports what was seen. All measurements are kept in a journal, so that the same command
+ * continues an interrupted search.
  */
-#ifndef GATE_CLI_SEARCH_HUNT_H
-#define GATE_CLI_SEARCH_HUNT_H
+#ifndef GATE_SEARCH_HUNT_H
+#define GATE_SEARCH_HUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/base/journal.h"
+#include "gate/search/journal.h"
 #include "gate/base/json.h"
 #include "gate/baseline/revision.h"
-#include "gate/search/measure.h"
-#include "gate/cli/run_request.h"
+#include "gate/search/compare.h"
+#include "gate/cli/search_request.h"
 #include "gate/search/parameters.h"
 #include "gate/search/race.h"
 
 #define CANDIDATES_MAX COMBINATIONS_MAX
-#define SEARCH_SEEN "SEARCH_SEEN" /* the variable with the file of what was seen */
-
-struct search_request {
-    struct run_request run;
-    const char *case_id, *against, *from, *propose, *strategy;
-    struct option_list parameters;
-    double gain, risk, max_time_s, patience_s;
-    int64_t max_runs;
-    bool restart;
-};
 
 struct candidate {
     char name[PATHS_MAX]; /* its parameters, or its file */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.h: one library against another in one case, by a `gate run` of its own.
+ * measure.h: one library against another in one case, by a `gate compare` of its own.
  */
-#ifndef GATE_SEARCH_MEASURE_H
-#define GATE_SEARCH_MEASURE_H
+#ifndef GATE_SEARCH_COMPARE_H
+#define GATE_SEARCH_COMPARE_H
 
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
@@ -12,11 +12,10 @@
 
 #define MEASURE_VALUES 40 /* two sequences of decide.h */
 
-/* How it is measured; texts that are NULL are left to `gate run`. */
+/* How it is measured; texts that are NULL are left to `gate compare`. */
 struct measure_options {
     const char *suite, *device, *worker, *case_id;
     double timeout_s, budget_ms, pause_s, wait_s;
-    char db[PATHS_MAX];     /* keeps the runs */
     char report[PATHS_MAX]; /* written over by each */
 };
 
@@ -30,10 +29,9 @@ struct comparison {
     char run[40], reason[300], evidence[600];
 };
 
-/* `new_commit` NULL: it is of none. GATE_ENVIRONMENT and others: no run came about, as on a busy
- * device. */
+/* GATE_ENVIRONMENT and others: no run came about, as on a busy device. */
 enum gate_status measure_pair(const struct measure_options *o, const char *new_library,
-                              const char *new_commit, const char *old_library, double threshold,
-                              struct comparison *out, struct gate_error *err);
+                              const char *old_library, double threshold, struct comparison *out,
+                              struct gate_error *err);
 
 #endif
