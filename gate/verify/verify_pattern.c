@@ -73,17 +73,69 @@ static double few_weights_slack(enum probe probe, const struct kg_problem *p)
     return FEW_WEIGHTS * half_unit - problem_error_limit(p);
 }
 
-/* fp32 has 2^-24 of a number: what is lost of a score, and again of its product with the scale, is
- * so much of a weight. */
+/*
+ * What the sum that is a score may lose, in nats, as kernel.h allows it: D products in fp32, added
+ * in any order, the scale before or after. Each partial sum loses at random up to half a unit of
+ * its last place, which is 0.25 to 0.5 of 2^-23 of it, or 0.43 of 2^-24 as a deviation. Partial
+ * sums grow along a straight line to the score, so D of them lose 0.43 * sqrt(D / 3) = 0.25 *
+ * sqrt(D) of 2^-24 of it; three deviations are allowed. (The patterns see to it that no two terms
+ * are alike: losses of equal terms would add up instead.) The scale, log2(e) and the largest score
+ * of the row cost a rounding each.
+ */
+#define SUM_LOSS 0.75
+#define LAST_STEPS_LOSS 4
+
+static double score_loss(double score, const struct kg_problem *p)
+{
+    return score * 0x1p-24 * (SUM_LOSS * sqrt((double)p->head_dim) + LAST_STEPS_LOSS);
+}
+
+/* Scores of a single product, or of integers whose sums are exact: what is lost of a score, and
+ * again of its product with the scale. */
+static double exact_score_loss(double score)
+{
+    return score * 0x1p-23;
+}
+
+/*
+ * A loss of a score is so much of a weight. The size of the scores that decide a row's output is
+ * that of the largest weights, and in a pattern with faint keys that of the one that leads.
+ */
+static double score_slack(enum probe probe, const struct kg_problem *p)
+{
+    const bool narrow = p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32);
+    switch (probe) {
+    case PROBE_SHIFTED:
+        return exact_score_loss(SCORE_MAX);
+    case PROBE_STRETCHED:
+        return exact_score_loss(4 * (narrow ? STRETCHED_FP32 : STRETCHED));
+    case PROBE_RAMP:
+        return score_loss(RAMP_SCORE, p);
+    case PROBE_MASKED:
+        return score_loss(MASKED_SCORE_MAX, p);
+    case PROBE_FAINT:
+        return score_loss(FAINT_LEAD, p);
+    default: /* scores of a few nats */
+        return 0;
+    }
+}
+
+/*
+ * TF32 may truncate: that takes 2^-11 of a factor on average, from weights and from values, always
+ * in one direction. Where Q and K do not fit 10 bits of mantissa, it takes as much of each of them,
+ * and so of each score, whose deviation is scale * sqrt(D).
+ */
+static double truncation_slack(enum probe probe, const struct kg_problem *p)
+{
+    if (p->op != KG_OP_ATTENTION_FWD || !(p->flags & KG_FLAG_TF32))
+        return 0;
+    const bool inexact = probe == PROBE_NORMAL || probe == PROBE_CONSTANT;
+    return 0x1p-10 * (1 + (inexact ? fabs(p->scale) * sqrt((double)p->head_dim) : 0));
+}
+
 double probe_slack(enum probe probe, const struct kg_problem *p)
 {
-    bool narrow = p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32);
-    double score = probe == PROBE_SHIFTED     ? SCORE_MAX
-                   : probe == PROBE_STRETCHED ? 4 * (narrow ? STRETCHED_FP32 : STRETCHED)
-                   : probe == PROBE_RAMP      ? RAMP_SCORE
-                   : probe == PROBE_FAINT     ? FAINT_LEAD
-                                              : 0;
-    return score * 0x1p-23 + few_weights_slack(probe, p);
+    return score_slack(probe, p) + few_weights_slack(probe, p) + truncation_slack(probe, p);
 }
 
 bool probe_applies(enum probe probe, const struct kg_problem *p)

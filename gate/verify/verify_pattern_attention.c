@@ -8,7 +8,7 @@
 
 /* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
 #define RETRIEVAL_SCORE 2.0
-#define MASKED_SCORE 8.0
+#define MASKED_SCORE (MASKED_SCORE_MAX / 5)
 #define FAINT_VALUE 32.0  /* of keys that have a 50th of the weight of the dominant one, or less */
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
 #define OCTAVES_PER_NAT 1.4427 /* log2(e) */
@@ -96,6 +96,33 @@ void attention_pattern_retrieval(const struct kg_problem *p, const struct kg_ten
     pattern_fill(value_found, p, &in[2], 2, seed);
 }
 
+/* Steps in the largest element that key_element() is asked for, such that the sum of hundreds of
+ * products with one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
+static double key_steps(const struct kg_problem *p)
+{
+    if (p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32))
+        return 0x1p15;
+    return p->dtype == KG_BF16 ? 0x1p7 : 0x1p10;
+}
+
+/*
+ * Element d of a key, which is `size` on average and at most `most` for any key. Neighbours differ
+ * by a random amount up or down: were all terms of a score equal, so would be what each sum of them
+ * loses to rounding, and a right kernel that scales Q first could be off by D/2 roundings. With
+ * queries of one size a score is exact in fp32 in any order, if the scale comes last.
+ */
+static double key_element(const struct kg_problem *p, double size, double most, uint64_t seed,
+                          int64_t key, int64_t d)
+{
+    const double step = exp2(ceil(log2(most))) / key_steps(p);
+    const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
+    const bool alone = d == p->head_dim - 1 && d % 2 == 0;
+    int64_t more = alone ? 0
+                         : pattern_integer(seed, key * p->head_dim + pair, -(int)(steps / 2),
+                                           (int)(steps / 2));
+    return copysign((double)(d % 2 ? steps - more : steps + more) * step, size);
+}
+
 /* Score of key j: a straight line through the keys, falling in every other head. */
 static double value_ramp(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
                          uint64_t seed)
@@ -109,8 +136,16 @@ static double value_ramp(const struct kg_problem *p, unsigned i, int64_t flat, i
         return pattern_sign(shared, d) * 4;
     int64_t head = key / p->seqlen_kv, j = key % p->seqlen_kv;
     double at = p->seqlen_kv > 1 ? 2.0 * (double)j / (double)(p->seqlen_kv - 1) - 1 : 0;
-    double score = RAMP_SCORE * (head % 2 ? -at : at);
-    return pattern_sign(shared, d) * score / (4 * (double)p->head_dim * attention_safe_scale(p));
+    const double most = RAMP_SCORE / (4 * (double)p->head_dim * attention_safe_scale(p));
+    return pattern_sign(shared, d) *
+           key_element(p, most * (head % 2 ? -at : at), fabs(most), seed, key, d);
+}
+
+/* With 8 bits, which TF32 has of it, where the dtype is TF32. */
+static double for_tf32(const struct kg_problem *p, double value)
+{
+    return p->flags & KG_FLAG_TF32 ? (double)kg_bf16_to_float(kg_float_to_bf16((float)value))
+                                   : value;
 }
 
 /* The last keys have scores and values far above the others; most rows must not see them. */
@@ -121,14 +156,15 @@ static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat,
     int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
     uint64_t shared = 0x6d61736b;
     if (i == 0)
-        return pattern_sign(shared, d) + pattern_normal(seed, flat) / 8;
+        return for_tf32(p, pattern_sign(shared, d) + pattern_normal(seed, flat) / 8);
     bool late = key >= p->seqlen_kv - (p->seqlen_kv + 3) / 4;
     if (i == 2)
         return pattern_normal(seed, flat) * (late ? 64 : 1);
     double lead = MASKED_SCORE * (double)(p->seqlen_kv - key) / (double)p->seqlen_kv;
     double score = late ? 4 * MASKED_SCORE + MASKED_SCORE - lead : 0;
-    return pattern_normal(seed, flat) / 8 +
-           pattern_sign(shared, d) * score / ((double)p->head_dim * attention_safe_scale(p));
+    return for_tf32(p, pattern_normal(seed, flat) / 8 +
+                           pattern_sign(shared, d) * score /
+                               ((double)p->head_dim * attention_safe_scale(p)));
 }
 
 /* What the elements of Q and K that only one dimension has are multiplied to. */
@@ -210,9 +246,8 @@ static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, 
                                        narrow ? 0 : (int)lround(lead * OCTAVES_PER_NAT));
     if (key != dominant)
         return 0;
-    /* Short enough for every dtype and TF32, so that the score is exact. */
     double size = lead / ((double)p->head_dim * attention_safe_scale(p));
-    return pattern_sign(shared, d) * (double)kg_bf16_to_float(kg_float_to_bf16((float)size));
+    return pattern_sign(shared, d) * key_element(p, size, fabs(size), seed, key, d);
 }
 
 pattern_fn attention_pattern(enum probe probe)

@@ -9,6 +9,7 @@
 #include "gate/verify/verify_pattern.h"
 
 #define RAMP_SCORE 100.0
+#define MASKED_SCORE_MAX 40.0
 #define FAINT_LEAD 64
 #define STRETCHED 300.0 /* deviation of the scores */
 #define STRETCHED_FP32 10.0

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_verify_limits.c: no right attention is called wrong, whatever the pattern, dtype and order.
+ *
+ * Kernels that do all that kernel.h allows are called directly: sums in fp32 in several orders, the
+ * scale before or after the product, powers of e or of two, a soft-max at once or online over
+ * blocks, weights that are rounded to the dtype of V, TF32 that rounds or truncates.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/seed.h"
+#include "gate/verify/verify_compare.h"
+#include "gate/verify/verify_layout.h"
+#include "gate/verify/verify_pattern.h"
+#include "kernels/reference/reference.h"
+#include "tests/unit/problem_tensors.h"
+#include "tests/unit/unit.h"
+
+#define SEEDS 1000
+#define KEYS_MAX 256
+#define HEAD_DIM_MAX 256
+
+enum order { IN_ORDER, BACKWARD, IN_LANES, IN_HALVES, ORDERS };
+
+struct way {
+    enum order order;
+    int block; /* keys of a step of the online soft-max */
+    bool fused, scale_first, base2, rounds_weights, truncates;
+    int bits_lost; /* of the mantissa of fp32 factors: too many are wrong */
+};
+
+static const struct way ways[] = {
+    {.order = IN_ORDER, .block = KEYS_MAX}, /* naive */
+    {.order = IN_ORDER, .block = KEYS_MAX, .scale_first = true, .truncates = true},
+    {.order = IN_LANES, .block = 16, .fused = true, .base2 = true, .rounds_weights = true},
+    {.order = BACKWARD,
+     .block = 1,
+     .fused = true,
+     .scale_first = true,
+     .base2 = true,
+     .rounds_weights = true},
+    {.order = IN_HALVES, .block = 64, .scale_first = true, .truncates = true},
+};
+
+#define WAYS (sizeof ways / sizeof *ways)
+
+static float factor(const struct kg_problem *p, const struct way *w, float value)
+{
+    const int lost = p->flags & KG_FLAG_TF32 ? 13 : w->bits_lost;
+    const uint32_t unit = 1u << lost, half = w->truncates || !lost ? 0 : unit / 2;
+    return kg_float_from_bits((kg_float_bits(value) + half) & ~(unit - 1));
+}
+
+static float add(const struct way *w, float sum, float a, float b)
+{
+    float product = a * b;
+    return w->fused ? fmaf(a, b, sum) : sum + product;
+}
+
+static float dot(const struct way *w, const float *a, const float *b, int n)
+{
+    float lane[8] = {0};
+    if (w->order == IN_HALVES && n > 4)
+        return dot(w, a, b, n / 2) + dot(w, a + n / 2, b + n / 2, n - n / 2);
+    for (int i = 0; i < n; i++) {
+        int at = w->order == BACKWARD ? n - 1 - i : i;
+        float *sum = &lane[w->order == IN_LANES ? at % 8 : 0];
+        *sum = add(w, *sum, a[at], b[at]);
+    }
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+/* The operands of a head in fp32, as a kernel has them in registers. */
+struct operands_of_head {
+    float q[HEAD_DIM_MAX], k[KEYS_MAX][HEAD_DIM_MAX], v[KEYS_MAX][HEAD_DIM_MAX];
+};
+
+static float weight_of(const struct way *w, float score, float largest)
+{
+    const float log2e = 1.44269504f;
+    return w->base2 ? exp2f(fmaf(score, log2e, -largest * log2e)) : expf(score - largest);
+}
+
+/* From one reference of the weights to the next: exactly 1 where that has not changed. */
+static float shrunk_by(const struct way *w, float difference)
+{
+    return w->base2 ? exp2f(difference * 1.44269504f) : expf(difference);
+}
+
+static float rounded_weight(const struct kg_problem *p, const struct way *w, float weight)
+{
+    float stored = 0;
+    if (p->dtype == KG_F32 || !w->rounds_weights)
+        return factor(p, w, weight);
+    kg_store_float(&stored, p->dtype, 0, weight);
+    return kg_load_float(&stored, p->dtype, 0);
+}
+
+/* One row, online over blocks of keys. */
+static void attend(const struct kg_problem *p, const struct way *w,
+                   const struct operands_of_head *of, int keys, float *out)
+{
+    const int n = (int)p->head_dim;
+    float largest = -INFINITY, sum = 0, score[KEYS_MAX];
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int first = 0; first < keys; first += w->block) {
+        int end = first + w->block < keys ? first + w->block : keys;
+        float before = largest;
+        for (int j = first; j < end; j++) {
+            score[j] = dot(w, of->q, of->k[j], n) * (w->scale_first ? 1 : (float)p->scale);
+            largest = fmaxf(largest, score[j]);
+        }
+        float shrink = first ? shrunk_by(w, before - largest) : 0;
+        sum *= shrink;
+        for (int d = 0; d < n; d++)
+            out[d] *= shrink;
+        for (int j = first; j < end; j++) {
+            float weight = weight_of(w, score[j], largest), used = rounded_weight(p, w, weight);
+            sum += weight;
+            for (int d = 0; d < n; d++)
+                out[d] = add(w, out[d], used, of->v[j][d]);
+        }
+    }
+    for (int d = 0; d < n && keys > 0; d++)
+        out[d] /= sum;
+}
+
+static void load_line(const struct kg_problem *p, const struct way *w, const struct kg_tensor *t,
+                      int64_t line, float times, float *out)
+{
+    for (int64_t d = 0; d < p->head_dim; d++)
+        out[d] = factor(p, w, kg_load_float(t->data, t->dtype, line * p->head_dim + d)) * times;
+}
+
+static void run_kernel(const struct kg_problem *p, const struct way *w, const struct image *image,
+                       void *out)
+{
+    static struct operands_of_head of;
+    float row[HEAD_DIM_MAX];
+    const struct kg_tensor *in = image->view;
+    for (int64_t h = 0; h < p->heads; h++) {
+        int64_t kv = h / (p->heads / p->kv_heads);
+        for (int64_t j = 0; j < p->seqlen_kv; j++) {
+            load_line(p, w, &in[1], kv * p->seqlen_kv + j, 1, of.k[j]);
+            load_line(p, w, &in[2], kv * p->seqlen_kv + j, 1, of.v[j]);
+        }
+        for (int64_t i = 0; i < p->seqlen_q; i++) {
+            int64_t line = h * p->seqlen_q + i, keys = p->seqlen_kv;
+            if (p->flags & KG_FLAG_CAUSAL)
+                keys = i + 1 + p->seqlen_kv - p->seqlen_q;
+            load_line(p, w, &in[0], line, w->scale_first ? (float)p->scale : 1, of.q);
+            attend(p, w, &of, keys < 0 ? 0 : (int)keys, row);
+            for (int64_t d = 0; d < p->head_dim; d++)
+                kg_store_float(out, p->dtype, line * p->head_dim + d, row[d]);
+        }
+    }
+}
+
+/* Small enough for thousands of them, and with head_dims, scales and masks as verification draws
+ * them (verify_shapes.c). */
+static struct kg_problem draw_problem(unsigned dtype, uint64_t *state)
+{
+    static const int head_dims[] = {16, 40, 64, 64, 128, 128, 256};
+    static const int keys[] = {2, 7, 16, 33, 64, 100};
+    const int d = head_dims[seed_next(state) % 7], kv_heads = 1 + (int)(seed_next(state) % 2);
+    const int all = seed_next(state) % 16 ? keys[seed_next(state) % 6] : KEYS_MAX;
+    struct kg_problem p = attention(KG_F32, seed_next(state) % 2 ? KG_FLAG_CAUSAL : 0, 2, kv_heads,
+                                    1 + (int)(seed_next(state) % 3), all, d);
+    const uint64_t kind = seed_next(state) % 8;
+    const double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
+    p.scale *= kind < 4 ? 1 : kind == 4 ? -drawn : drawn;
+    return problem_in_dtype(&p, dtype);
+}
+
+/* Fills the inputs. Does verification call right what this kernel makes of them? */
+static bool is_right(const struct kg_problem *p, enum probe probe, const struct way *w,
+                     uint64_t seed, char *text, size_t size)
+{
+    const struct image_layout dense = image_layout_of(TENSOR_DENSE);
+    const size_t n = (size_t)(p->heads * p->seqlen_q * p->head_dim);
+    struct image image;
+    struct look look;
+    double sum = 0, *reference = calloc(n, sizeof *reference), *const references[] = {reference};
+    float *out = calloc(n, sizeof *out);
+    assert_true(reference && out);
+    assert_int_equal(image_make(p, &dense, 0, &image, NULL), GATE_OK);
+    probe_fill(probe, p, image.view, image.n_in, seed);
+    assert_int_equal(kg_reference_host(p, image.view, image.n_in, references, 1), KG_OK);
+    run_kernel(p, w, &image, out);
+    for (size_t i = 0; i < n; i++)
+        sum += reference[i] * reference[i];
+    const struct problem_tensor *about = &image.about[image.n_in];
+    const struct kg_tensor got = problem_dense(p, about, out);
+    compare_start(&look, p, about, probe_is_exact(probe), sqrt(sum / (double)n));
+    look.limit += probe_slack(probe, p);
+    assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
+    const bool right = compare_is_right(&look, text, size);
+    image_release(&image);
+    free(reference);
+    free(out);
+    return right;
+}
+
+static void check_dtype(uint32_t dtype, uint32_t flags)
+{
+    const struct kg_problem example = {.op = KG_OP_ATTENTION_FWD, .dtype = dtype, .flags = flags};
+    for (int probe = 0; probe < PROBES; probe++) {
+        uint64_t state = (uint64_t)probe;
+        unsigned checked = 0;
+        for (uint64_t seed = 0; checked < SEEDS && seed < 4 * SEEDS; seed++) {
+            const struct kg_problem p = draw_problem(problem_dtype_index(&example), &state);
+            if (!probe_applies((enum probe)probe, &p))
+                continue;
+            char text[500] = "";
+            const unsigned way = checked++ % WAYS;
+            if (!is_right(&p, (enum probe)probe, &ways[way], seed, text, sizeof text))
+                fail_msg("kernel %u, probe '%s', seed %u: %s", way, probe_name((enum probe)probe),
+                         (unsigned)seed, text);
+        }
+        assert_true(checked == 0 || checked == SEEDS);
+    }
+}
+
+TEST(fp16_attention)
+{
+    check_dtype(KG_F16, 0);
+}
+
+TEST(bf16_attention)
+{
+    check_dtype(KG_BF16, 0);
+}
+
+TEST(fp32_attention)
+{
+    check_dtype(KG_F32, 0);
+}
+
+TEST(tf32_attention)
+{
+    check_dtype(KG_F32, KG_FLAG_TF32);
+}
+
+/* The limits are no wider than that: fp32 factors with 11 bits of mantissa, one more than TF32 has,
+ * are seen by these patterns in nine of ten draws. */
+TEST(factors_that_lost_bits_are_seen)
+{
+    static const enum probe probes[] = {PROBE_NORMAL, PROBE_RAMP, PROBE_MASKED};
+    const struct way lossy = {.block = KEYS_MAX, .bits_lost = 12};
+    const struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 2, 1, 3, 64, 128);
+    for (unsigned i = 0; i < sizeof probes / sizeof *probes; i++) {
+        unsigned seen = 0;
+        for (uint64_t seed = 0; seed < 100; seed++) {
+            char text[500];
+            seen += !is_right(&p, probes[i], &lossy, seed, text, sizeof text);
+        }
+        assert_in_range(seen, 90, 100);
+    }
+}
