@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nightly tier calls the host library right: one small case of each op and dtype.
+
+runs long: the tier takes seconds of processor time for a case.
+"""
+import json
+import os
+import unittest
+
+from harness import Gate, write_file
+
+PRODUCT = {"m": 24, "n": 20, "k": 40}
+SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
+         "linear_relu_bwd": PRODUCT,
+         "attention_fwd": {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "s": 256, "d": 128}}
+DTYPES = ("fp16", "bf16", "fp32", "tf32")
+
+
+class Nightly(Gate):
+    def verify(self, op):
+        suite = os.path.join(self.folder, "nightly.json")
+        cases = [{"op": op, "dtype": dtype, **SIZES[op]} for dtype in DTYPES]
+        write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "nightly",
+                                      "cases": cases}))
+        done = self.gate("verify", "--device", "host", "--suite", suite, "--tier", "nightly",
+                         "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = json.loads(done.stdout)["cases"]
+        self.assertEqual([case["outcome"] for case in found], ["right"] * len(DTYPES))
+
+
+for _op in SIZES:
+    setattr(Nightly, f"test_{_op}", lambda self, op=_op: self.verify(op))
+
+
+if __name__ == "__main__":
+    unittest.main()
