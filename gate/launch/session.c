@@ -5,6 +5,7 @@
 #include "gate/base/seed.h"
 #include "gate/launch/pairs.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -246,18 +247,53 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
     return status;
 }
 
-/* A whole number of rotations that lasts about REPLAY_NS. */
+unsigned session_sets(const struct session *s, unsigned arm)
+{
+    unsigned n = s->series[arm].n_launches;
+    return n < s->n_sets ? n : s->n_sets;
+}
+
+bool session_is_cold(const struct session *s, unsigned arm)
+{
+    double bytes = problem_bytes(&s->c->problem) * session_sets(s, arm);
+    return bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
+}
+
+/* A whole number of rotations that lasts about REPLAY_NS; a part of one where there is no room for
+ * it. */
 static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned most)
 {
     double rotations = round(REPLAY_NS / (launch_ns * n_sets));
     double n = fmax(rotations, 1) * n_sets;
-    return n > most && n_sets < most ? most / n_sets * n_sets : (unsigned)n;
+    return n <= most ? (unsigned)n : n_sets < most ? most / n_sets * n_sets : most;
 }
 
-/* R: all sets, or one where a rotation would take too long or has no room in a replay. */
+static bool is_provider(const struct session *s, unsigned arm)
+{
+    return s->arms[arm].role == ARM_PROVIDER;
+}
+
+/* Another process rotated over `kept` sets, and only what rotates over as many is its like. */
+static enum gate_status keep_sets(struct session *s, unsigned room, struct gate_error *err)
+{
+    if (s->sets_kept > s->n_sets || s->sets_kept > room)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the first process of this case rotated over %u sets of inputs, and here "
+                         "is room for %u: their times cannot be compared",
+                         s->sets_kept, room < s->n_sets ? room : s->n_sets);
+    s->n_sets = s->sets_kept;
+    return GATE_OK;
+}
+
+/*
+ * R: all sets, or one where a rotation would take too long or has no room in a replay. The
+ * candidate and the baseline alone decide it: providers take part in the first process only, and
+ * its regime must be that of the others. So it is decided once, and kept (sets_kept).
+ */
 static enum gate_status plan_sets(struct session *s, double *launch_ns, struct gate_error *err)
 {
     bool too_long = false;
+    unsigned least_room = UINT_MAX;
     for (unsigned slot = 0; slot < s->n_arms; slot++) {
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         enum gate_status status = estimate_launch_ns(s, i, 1, &launch_ns[i], err);
@@ -265,17 +301,23 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
             return status;
         unsigned room = device_replay_room(s->device, s->series[i].replay[0]);
         s->series[i].n_launches_max = room < LAUNCHES_MAX ? room : LAUNCHES_MAX;
+        if (is_provider(s, i))
+            continue;
         too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS || s->n_sets > room;
+        least_room = room < least_room ? room : least_room;
     }
-    if (too_long)
+    if (s->sets_kept) {
+        enum gate_status status = keep_sets(s, least_room, err);
+        if (status)
+            return status;
+    } else if (too_long) {
         s->n_sets = 1;
+    }
     struct series *one = &s->series[0], *other = &s->series[1];
     if (session_is_paired(s)) /* which have the same N */
         one->n_launches_max = other->n_launches_max = one->n_launches_max < other->n_launches_max
                                                           ? one->n_launches_max
                                                           : other->n_launches_max;
-    double bytes = problem_bytes(&s->c->problem) * s->n_sets;
-    s->cold = bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
     return GATE_OK;
 }
 
@@ -293,6 +335,14 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
     return status;
 }
 
+/* A provider that takes much longer than the candidate is not timed over a whole rotation. */
+static unsigned most_launches(const struct session *s, unsigned arm, double launch_ns)
+{
+    double in_time = fmax(ROTATION_MAX_NS / launch_ns, 1);
+    unsigned most = s->series[arm].n_launches_max;
+    return is_provider(s, arm) && in_time < most ? (unsigned)in_time : most;
+}
+
 /* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
  * whole rotations; the baseline takes the candidate's, so that both carry the same. */
 static enum gate_status plan_launches(struct session *s, double *launch_ns, struct gate_error *err)
@@ -301,13 +351,14 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
     for (unsigned i = 0; i < s->n_arms; i++) {
         for (unsigned copy = 0; copy < s->series[i].n_copies; copy++)
             s->series[i].launch[copy].n_sets = s->n_sets;
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets, s->series[i].n_launches_max);
+        unsigned most = most_launches(s, i, launch_ns[i]);
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
         if (s->arms[i].role == ARM_BASELINE)
             continue;
         enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
         if (status)
             return status;
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets, s->series[i].n_launches_max);
+        n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
     }
     return record_all(s, n, err);
 }

@@ -48,7 +48,8 @@ struct session {
     struct arm *arms;
     unsigned n_arms;
     bool swap;
-    bool delayed; /* record a delay node with each replay */
+    bool delayed;       /* record a delay node with each replay */
+    unsigned sets_kept; /* that another process of the case rotated over; 0: to be decided */
 
     uint64_t seed;
     struct device_memory memory;           /* of all sets, and the masters behind them */
@@ -59,7 +60,6 @@ struct session {
     uint64_t kept[VERIFY_SEEDS][OPERANDS_KEPT_MAX]; /* hashes: as the first sets were loaded */
     unsigned rotation; /* set i holds content (i + rotation) % VERIFY_SEEDS */
     struct device_memory workspace;
-    bool cold;
     struct series series[ARMS_MAX];
     unsigned members[ARMS_MAX], n_members; /* the arms that rounds are taken with */
     unsigned rounds;                       /* since the samples were cleared */
@@ -73,8 +73,8 @@ struct session {
     "the clock stopped or jumped: %s took %g ns; nothing can be timed on this machine"
 
 /* Makes the input sets (content i is from seed_at(seed, i)), decides R and N, records every
- * arm and warms up. Fill device, c, arms, n_arms, swap and delayed first, the rest zero. Release
- * whatever it returns. */
+ * arm and warms up. Fill device, c, arms, n_arms, swap, delayed and sets_kept first, the rest zero.
+ * Release whatever it returns. */
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err);
 void session_release(struct session *s);
 
@@ -98,6 +98,9 @@ void session_note_copies(struct session *s);
 /* Is there a baseline beside the candidate? It is arm 1 then. */
 bool session_is_paired(const struct session *s);
 unsigned session_content(const struct session *s, unsigned set);
+/* Sets that a sample of an arm rotates over, and whether they are three times the L2. */
+unsigned session_sets(const struct session *s, unsigned arm);
+bool session_is_cold(const struct session *s, unsigned arm);
 
 /* One sample of each arm forth and one back. At most SESSION_ROUNDS_MAX rounds. */
 enum gate_status session_round(struct session *s, struct gate_error *err);

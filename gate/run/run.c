@@ -143,12 +143,31 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
     q->process[q->n++] = p;
 }
 
+/* Times that were taken warm and cold, or over other sets of inputs, are not pooled. The first
+ * process decides for all of a case. */
+static void check_regime(struct run_case *c, struct case_result *fresh)
+{
+    const struct document_arm *arm = document_find_arm(fresh->arms, fresh->n_arms, ROLE_CANDIDATE);
+    if (fresh->outcome != CASE_MEASURED || !arm || !arm->has_timing)
+        return;
+    if (!c->input_sets)
+        c->input_sets = arm->timing.input_sets;
+    if (c->input_sets == arm->timing.input_sets)
+        return;
+    fresh->outcome = CASE_ENVIRONMENT;
+    snprintf(fresh->message, sizeof fresh->message,
+             "the first process rotated over %lld sets of inputs, and a later one over %lld: times "
+             "from two regimes of the cache are not pooled; run it again",
+             (long long)c->input_sets, (long long)arm->timing.input_sets);
+}
+
 /* Keeps the arms of the first process and the message of one that went wrong. */
 static void keep_result(const struct run *run, struct run_case *c, enum run_stage stage,
                         struct case_result *fresh, struct run_process p)
 {
     bool first = !c->has_result;
     c->has_result = true;
+    check_regime(c, fresh);
     if (fresh->outcome == CASE_MEASURED)
         add_process(run, c, stage, fresh, p);
     if (first || fresh->outcome == CASE_WRONG) {
@@ -195,6 +214,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
     struct case_task task = {.c = c->about,
                              .seed = seed_of_text(run->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
+                             .input_sets = c->input_sets,
                              .baseline = baseline_sha256(run, c),
                              .verify = first,
                              .providers = first,

@@ -91,7 +91,8 @@ struct run_case {
     char note[1000]; /* what the user should know beside the verdict: a baseline that is not at
                        hand, or that could not be measured in some processes */
     struct run_sequence sequence[RUN_STAGES];
-    bool left_out;        /* not served, and not counted */
+    bool left_out;      /* not served, and not counted */
+    int64_t input_sets; /* that the first process rotated over, and all others must; 0: none did */
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
     size_t decided_n[RUN_STAGES]; /* processes that it rests on, once it is final; 0: it is not */

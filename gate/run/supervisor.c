@@ -363,6 +363,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .skip = skip,
         .n_skip = a->n_skip,
         .budget_ms = t->budget_ms,
+        .input_sets = t->input_sets > 0 ? t->input_sets : -1,
         .baseline = t->baseline ? t->baseline : "",
         .tier = verify_tier_name(t->tier),
         .verify = t->verify ? YES : NO,

@@ -50,6 +50,7 @@ struct case_task {
     const struct suite_case *c;
     uint64_t seed;
     double budget_ms;      /* for its samples */
+    int64_t input_sets;    /* that its first process rotated over; 0: this is the first */
     const char *baseline;  /* SHA-256 of one of the baselines, or NULL */
     bool verify;           /* before it is measured; cold single launches are timed as well */
     enum verify_tier tier; /* of the verification */

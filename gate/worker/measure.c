@@ -136,8 +136,9 @@ static enum gate_status check_plausible(const struct session *s, unsigned i, str
     const char *name = s->arms[i].kernel->name;
     double p50 = s->arms[i].measurement.p50_ns.value;
     double flops_ns = peak_flops(p, peaks) > 0 ? problem_flops(p) / peak_flops(p, peaks) * 1e9 : 0;
-    double bytes_ns =
-        peaks->bytes_per_s > 0 && s->cold ? problem_bytes(p) / peaks->bytes_per_s * 1e9 : 0;
+    double bytes_ns = peaks->bytes_per_s > 0 && session_is_cold(s, i)
+                          ? problem_bytes(p) / peaks->bytes_per_s * 1e9
+                          : 0;
     if (p50 < FLOOR_FLOPS_SLACK * flops_ns || p50 < FLOOR_BYTES_SLACK * bytes_ns)
         return gate_fail(err, GATE_WRONG,
                          "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "
@@ -185,8 +186,8 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
     m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : 0;
     m->n_samples = x->n;
     m->launches_per_sample = x->n_launches;
-    m->input_sets = s->n_sets;
-    m->cold = s->cold;
+    m->input_sets = session_sets(s, i);
+    m->cold = session_is_cold(s, i);
     m->sm_clock_mhz = x->clock_sum / (double)x->n;
     s->at = i;
     status = check_plausible(s, i, err);
@@ -311,7 +312,12 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
                               const struct measure_policy *policy, struct arm *arms, unsigned n,
                               audit_check_fn check, void *context, struct gate_error *err)
 {
-    struct session s = {.device = d, .c = c, .arms = arms, .n_arms = n, .swap = policy->swap};
+    struct session s = {.device = d,
+                        .c = c,
+                        .arms = arms,
+                        .n_arms = n,
+                        .swap = policy->swap,
+                        .sets_kept = policy->input_sets};
     const struct audit audit = {&s, policy->single_budget_ns > 0, check, context};
     enum gate_status status = session_start(&s, seed, err);
     if (!status)

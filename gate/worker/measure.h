@@ -21,8 +21,9 @@
 struct measure_policy {
     double budget_ns;        /* for the rounds of one case */
     double single_budget_ns; /* for its single launches; 0: none */
-    bool swap;    /* the baseline is recorded and started first, as it was prepared first */
-    bool sensors; /* read the device's before and after the rounds */
+    bool swap;           /* the baseline is recorded and started first, as it was prepared first */
+    unsigned input_sets; /* that the first process rotated over; 0: this is the first */
+    bool sensors;        /* read the device's before and after the rounds */
 };
 
 const char *measure_contract(const struct device *d);

@@ -53,6 +53,7 @@ static const struct field task_fields[] = {
     TEXT(nonce, 0, TEXT_MAX),
     TEXTS(skip, 0, 16, NAME_MAX_CHARACTERS),
     SHARE(budget_ms, 0),
+    SIZE(input_sets, 0),
     TEXT(baseline, 0, TEXT_MAX),
     YES_NO(verify),
     TEXT(tier, 0, TEXT_MAX),

@@ -45,6 +45,7 @@ struct message_task {
     const char **skip; /* arms that take no part */
     size_t n_skip;
     double budget_ms;
+    int64_t input_sets; /* missing: -1, the worker decides */
     const char *baseline, *tier;
     enum yes_no verify, measure, providers, swap; /* missing: yes, yes, yes, no */
     enum yes_no profile, transplant;              /* missing: no */

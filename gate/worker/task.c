@@ -205,6 +205,7 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .single_budget_ns =
                                         t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
                                     .swap = t->swap,
+                                    .input_sets = t->input_sets,
                                     .sensors = t->verify};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
@@ -366,6 +367,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .verify = m->verify != NO && !alone,
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
+                       .input_sets = m->input_sets > 0 ? (unsigned)m->input_sets : 0,
                        .measure = m->measure != NO && !alone,
                        .profile = m->profile == YES,
                        .transplant = m->transplant == YES,

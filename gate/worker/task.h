@@ -45,6 +45,7 @@ struct task {
     uint64_t seed;
     double budget_ns;
     bool verify, providers, swap;
+    unsigned input_sets; /* that another process rotated over; 0: none did */
     enum verify_tier tier;
     bool measure;         /* false: the task ends when everything is verified */
     bool profile;         /* one launch of the candidate, and nothing else */

@@ -20,7 +20,8 @@ by a transplant.
 before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
 "log_ratio" to lists of ln of its ratio to the baseline, "freshs" to lists of what it takes on fresh
-inputs over repeated ones (the last entry stays). In a calibration
+inputs over repeated ones, "sets" to lists of the input sets that it rotates over (null: as many as
+the task asks for) (the last entry stays). In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
 "time=1040", a file with "wrong" is wrong, one with "idles=1.05" takes that much more on fresh
@@ -241,6 +242,8 @@ def main():
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
                  "verify": verify() if task["verify"] else None}]
+        arms[0]["timing"]["input_sets"] = of_process("sets", name, process, None) \
+            or task.get("input_sets", 1)
         if mine:
             merge(arms[0]["timing"], FAKE.get("timing", {}))
         if task["baseline"] and (task["verify"] or not FAKE.get("baseline_is_lost")):

@@ -221,6 +221,27 @@ class Verdicts(FakeRuns):
                             baseline[SECOND]["baseline"]["library_sha256"])
 
 
+class Regime(FakeRuns):
+    """Input sets are decided by the first process of a case, and kept."""
+
+    def run_with(self, sets):
+        self.accept()
+        code, document, errors = self.run_gate(count=self.path("count"), sets={FIRST: sets})
+        return code, self.cases(document)[FIRST], errors
+
+    def test_the_sets_of_the_first_process_are_asked_of_the_others(self):
+        code, case, errors = self.run_with([8, None])
+        self.assertEqual((code, case["verdict"]), (0, "pass"), errors)
+        timing = case["arms"][0]["timing"]
+        self.assertEqual((timing["input_sets"], len(case["processes"])), (8, 5))
+
+    def test_processes_of_two_regimes_are_not_pooled(self):
+        code, case, _ = self.run_with([8, None, 4])
+        self.assertEqual((code, case["verdict"]), (4, "environment"))
+        self.assertEqual(len(case["processes"]), 2)
+        self.assertIn("rotated over 8 sets of inputs, and a later one over 4", case["reason"])
+
+
 class Noise(FakeRuns):
     """Unchanged code on a noisy host: d of each process of a CPU kernel, recorded on two shared
     cores with busy loops beside the gate."""

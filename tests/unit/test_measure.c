@@ -22,7 +22,7 @@ struct device_replay {
 
 /* What the clock tells of the arms: a launch takes LAUNCH_NS times `factor`, with noise. */
 static struct script {
-    double factor[2], noise;
+    double factor[3], noise;
     double call_ns[2]; /* that a call of launch() takes on the host */
     unsigned calls[2]; /* that there were */
     unsigned bad_from; /* replays of arm 1 from this one on take `bad_ns`; 0: none do */
@@ -32,11 +32,16 @@ static struct script {
     double tenth;                          /* what one in ten of the candidate's takes longer */
     bool by_baseline[2 * MEASURE_SINGLES]; /* whose single launches there were */
     unsigned singles;
-    unsigned replays[2];
+    unsigned replays[3];
     unsigned readings;      /* of the sensors */
-    unsigned room[2], most; /* launches of a replay: that there is room for, and that there were */
+    unsigned room[3], most; /* launches of a replay: that there is room for, and that there were */
     struct rng rng;
 } script;
+
+static unsigned arm_of(const struct arm_launch *l)
+{
+    return l->arm->role == ARM_PROVIDER ? 2 : l->arm->role == ARM_BASELINE;
+}
 
 static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
                                bool delayed, struct device_replay **out, struct gate_error *err)
@@ -45,7 +50,7 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     struct device_replay *r = malloc(sizeof *r);
     (void)d, (void)launch, (void)delayed, (void)err;
     assert_non_null(r);
-    *r = (struct device_replay){l->arm->role == ARM_BASELINE, n};
+    *r = (struct device_replay){arm_of(l), n};
     script.most = n > script.most ? n : script.most;
     *out = r;
     return GATE_OK;
@@ -69,7 +74,7 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     double ns =
         LAUNCH_NS * r->n * script.factor[r->arm] * exp(script.noise * rng_normal(&script.rng));
     (void)d, (void)err;
-    if (r->arm && script.bad_from && count >= script.bad_from)
+    if (r->arm == 1 && script.bad_from && count >= script.bad_from)
         ns = script.bad_ns * r->n;
     *out = (struct device_time){ns, ns, script.sm_clock_mhz};
     return GATE_OK;
@@ -143,10 +148,10 @@ static int open_scripted(void **state)
     backend.single_run = single;
     backend.calls_run = calls;
     d->backend = &backend;
-    script = (struct script){.factor = {1, 1},
+    script = (struct script){.factor = {1, 1, 1},
                              .call_ns = {3000, 3000},
                              .sm_clock_mhz = 1980,
-                             .room = {UINT_MAX, UINT_MAX}};
+                             .room = {UINT_MAX, UINT_MAX, UINT_MAX}};
     rng_seed(&script.rng, 8);
     *state = d;
     return 0;
@@ -166,14 +171,14 @@ static enum gate_status look(void *context, struct arm *arm, const struct operan
     return gate_fail(err, GATE_WRONG, "was looked at");
 }
 
-/* Candidate and baseline, measured. */
+/* Candidate and baseline, and a provider if `n_arms` is 3, measured. */
 struct pair {
-    struct arm arm[2];
+    struct arm arm[3];
     struct gate_error err;
 };
 
-static enum gate_status measure(struct device *d, const struct measure_policy *policy,
-                                struct pair *p)
+static enum gate_status measure_some(struct device *d, const struct measure_policy *policy,
+                                     unsigned n_arms, struct pair *p)
 {
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
@@ -185,13 +190,20 @@ static enum gate_status measure(struct device *d, const struct measure_policy *p
                                     .n = 4,
                                     .k = 4};
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
-                               {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}}};
-    enum gate_status status = measure_arms(d, &c, 1, policy, p->arm, 2, look, NULL, &p->err);
-    return status;
+                               {.library = &library, .kernel = &kernel, .role = ARM_BASELINE},
+                               {.library = &library, .kernel = &kernel, .role = ARM_PROVIDER}}};
+    return measure_arms(d, &c, 1, policy, p->arm, n_arms, look, NULL, &p->err);
+}
+
+static enum gate_status measure(struct device *d, const struct measure_policy *policy,
+                                struct pair *p)
+{
+    return measure_some(d, policy, 2, p);
 }
 
 static void release(struct pair *p)
 {
+    arm_release(&p->arm[2]);
     arm_release(&p->arm[0]);
     arm_release(&p->arm[1]);
 }
@@ -226,6 +238,59 @@ TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted
         assert_int_equal(p.arm[1].measurement.launches_per_sample, 70);
         release(&p);
     }
+}
+
+/* The L2 holds ten problems of 192 bytes, so that 30 sets are three times it. A provider takes part
+ * in the first process alone, and must not make that one warm and the others cold. */
+TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted)
+{
+    struct measure_policy policy = {.budget_ns = 0};
+    struct device *d = *state;
+    struct pair p;
+    const int64_t l2_bytes = d->info.kg.l2_bytes;
+    d->info.kg.l2_bytes = 1920;
+    script.factor[2] = 1e3; /* a rotation of it takes 30 ms */
+    assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
+    const struct measurement *ours = &p.arm[0].measurement, *other = &p.arm[2].measurement;
+    assert_int_equal(ours->input_sets, 30);
+    assert_true(ours->cold && p.arm[1].measurement.cold);
+    assert_in_range(other->launches_per_sample, 9, 10); /* part of a rotation, and said to be */
+    assert_int_equal(other->input_sets, other->launches_per_sample);
+    assert_false(other->cold);
+    release(&p);
+    script.factor[2] = 1;
+    script.factor[0] = script.factor[1] = 1e3; /* the two alone decide */
+    assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
+    assert_int_equal(p.arm[0].measurement.input_sets, 1);
+    assert_false(p.arm[0].measurement.cold);
+    release(&p);
+    d->info.kg.l2_bytes = l2_bytes;
+}
+
+/* What the first process decided stays, however long a launch takes now; else there is no time. */
+TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, close_scripted)
+{
+    struct measure_policy policy = {.budget_ns = 0, .input_sets = 30};
+    struct device *d = *state;
+    struct pair p;
+    const int64_t l2_bytes = d->info.kg.l2_bytes;
+    d->info.kg.l2_bytes = 1920;
+    script.factor[0] = script.factor[1] = 1e3;
+    assert_int_equal(measure(d, &policy, &p), GATE_OK);
+    assert_int_equal(p.arm[0].measurement.input_sets, 30);
+    release(&p);
+    script.factor[0] = script.factor[1] = 1;
+    policy.input_sets = 1;
+    assert_int_equal(measure(d, &policy, &p), GATE_OK);
+    assert_int_equal(p.arm[0].measurement.input_sets, 1);
+    release(&p);
+    policy.input_sets = 30;
+    script.room[0] = 20;
+    assert_int_equal(measure(d, &policy, &p), GATE_ENVIRONMENT);
+    assert_non_null(
+        strstr(p.err.message, "rotated over 30 sets of inputs, and here is room for 20"));
+    release(&p);
+    d->info.kg.l2_bytes = l2_bytes;
 }
 
 /* Eight rounds in any case, though there is no time, unless the first four leave no doubt. */
