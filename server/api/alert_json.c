@@ -2,7 +2,10 @@
 /* alert_json.c: see alert_json.h. */
 #include "server/api/alert_json.h"
 
+#include <math.h>
 #include <stdio.h>
+
+#include "gate/report/report_units.h"
 
 const char *alert_group(const struct store_alert *alert, char out[ALERT_MAX_GROUP])
 {
@@ -13,11 +16,44 @@ const char *alert_group(const struct store_alert *alert, char out[ALERT_MAX_GROU
     return out;
 }
 
+/* What happened, behind "CASE on DEVICE ". */
+static void describe(const struct store_alert *a, char *out, size_t size)
+{
+    char change[UNITS_MAX], from[UNITS_MAX], to[UNITS_MAX];
+    const char *how = a->kind == ALERT_IMPROVEMENT ? "faster" : "slower";
+    if (a->kind == ALERT_WRONG) {
+        snprintf(out, size, "is wrong");
+        return;
+    }
+    if (a->kind == ALERT_ERROR) {
+        snprintf(out, size, "is less accurate: %s %.3g to %.3g",
+                 a->by_vendor ? "error over the vendor's" : "relative error", a->before, a->after);
+        return;
+    }
+    units_duration(a->before, from);
+    units_duration(a->after, to);
+    if (a->kind == ALERT_REGRESSION && a->change <= 0) /* a verdict on its error */
+        snprintf(out, size, "is a regression: %s to %s", from, to);
+    else
+        snprintf(out, size, "is %s %s: %s to %s", units_percent(fabs(a->change), change), how, from,
+                 to);
+}
+
+const char *alert_sentence(const struct store_alert *a, char out[ALERT_MAX_SENTENCE])
+{
+    char what[200];
+    bool has_commit = a->commit[0] != '\0';
+    describe(a, what, sizeof what);
+    snprintf(out, ALERT_MAX_SENTENCE, "%.160s on %.64s %s%s%.12s", a->case_id, a->device_model,
+             what, has_commit ? " since commit " : "", a->commit);
+    return out;
+}
+
 void emit_alert_members(struct emit *e, const struct store_alert *alert)
 {
     bool in_ns = alert->kind != ALERT_ERROR;
     bool has_change = alert->kind != ALERT_WRONG;
-    char group[ALERT_MAX_GROUP];
+    char group[ALERT_MAX_GROUP], sentence[ALERT_MAX_SENTENCE];
     emit_integer_member(e, "id", alert->id);
     emit_string_member(e, "case", alert->case_id);
     emit_string_member(e, "device", alert->device_model);
@@ -35,6 +71,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "before_subject", alert->before_subject);
     emit_known_string(e, "before_author", alert->before_author);
     emit_string_member(e, "group", alert_group(alert, group));
+    emit_string_member(e, "text", alert_sentence(alert, sentence));
     emit_key(e, "change");
     if (has_change)
         emit_real(e, alert->change);

@@ -14,6 +14,11 @@
  * run. */
 const char *alert_group(const struct store_alert *alert, char out[ALERT_MAX_GROUP]);
 
+/* What an alert is about: "CASE on DEVICE is 5.0 % slower: 20.00 us to 21.00 us since commit C".
+ * The one text of it for the page, the feed, the webhook and the log. */
+#define ALERT_MAX_SENTENCE 500
+const char *alert_sentence(const struct store_alert *alert, char out[ALERT_MAX_SENTENCE]);
+
 /* The members of an object or of a row. */
 void emit_alert_members(struct emit *e, const struct store_alert *alert);
 void emit_alert_event_members(struct emit *e, const struct store_alert_event *event);

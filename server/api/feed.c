@@ -6,11 +6,11 @@
  * database and the alert, so that they are the same at every address.
  */
 
-#include <math.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "server/api/alert_json.h"
 #include "server/api/api_call.h"
 #include "gate/report/report_units.h"
 #include "gate/store/store_alert.h"
@@ -53,18 +53,9 @@ static void put_updated(struct buf *out, int64_t ms)
 
 static void put_title(struct buf *out, const struct store_alert *a)
 {
-    char change[UNITS_MAX], factor[UNITS_MAX];
+    char text[ALERT_MAX_SENTENCE];
     buf_puts(out, "<title>");
-    if (a->kind == ALERT_WRONG)
-        buf_puts(out, "Wrong result of ");
-    else if (a->kind == ALERT_ERROR)
-        buf_printf(out, "Error %s of ", units_factor(1 + a->change, factor));
-    else
-        buf_printf(out, "%s %s of ", a->kind == ALERT_REGRESSION ? "Regression" : "Improvement",
-                   units_change(1 + a->change, change));
-    xml_text(out, a->case_id);
-    buf_puts(out, " on ");
-    xml_text(out, a->device_model);
+    xml_text(out, alert_sentence(a, text));
     buf_printf(out, " (%s)</title>\n", alert_state_name(a->state));
 }
 
@@ -77,25 +68,11 @@ static void put_link(const struct feed *f, struct buf *out, const char *rel, con
         buf_putc(out, '/');
 }
 
-static void put_commit(struct buf *out, const char *before, const char *commit)
-{
-    if (commit[0] != '\0')
-        buf_printf(out, "%s%.12s", before, commit);
-}
-
 static void put_content(struct buf *out, const struct store_alert *a)
 {
-    char from[UNITS_MAX], to[UNITS_MAX];
+    char text[ALERT_MAX_SENTENCE];
     buf_puts(out, "<content type=\"text\">");
-    if (a->kind == ALERT_WRONG)
-        buf_puts(out, "Wrong");
-    else if (a->kind == ALERT_ERROR)
-        buf_printf(out, "%s %.3g to %.3g",
-                   a->by_vendor ? "Error over the vendor's" : "Relative error", a->before,
-                   a->after);
-    else
-        buf_printf(out, "%s to %s", units_duration(a->before, from), units_duration(a->after, to));
-    put_commit(out, " since commit ", a->commit);
+    xml_text(out, alert_sentence(a, text));
     if (a->commit[0] != '\0' && a->subject[0] != '\0') {
         buf_puts(out, " (");
         xml_text(out, a->subject);
@@ -105,7 +82,8 @@ static void put_content(struct buf *out, const struct store_alert *a)
         }
         buf_putc(out, ')');
     }
-    put_commit(out, ", before it ", a->before_commit);
+    if (a->before_commit[0] != '\0')
+        buf_printf(out, ", before it %.12s", a->before_commit);
     if (a->evidence[0] != '\0') {
         buf_puts(out, "; ");
         xml_text(out, a->evidence);

@@ -12,8 +12,7 @@
 #include "gate/store/store_care.h"
 #include "gate/store/store_token.h"
 #include "server/ops/log.h"
-#include "server/watch/watch.h"
-#include "server/watch/watch_log.h"
+#include "server/watch/alerts.h"
 #include "server/watch/webhook.h"
 
 #define ROUND_MS 5000 /* between looks for what other processes stored */
@@ -26,7 +25,7 @@
 struct background {
     struct background_options options;
     struct store *reader;
-    struct watch_log watch_log;
+    struct alerts_log log;
     struct webhook *webhook;
     int64_t thin_next_ms; /* when old samples are dropped next */
     bool failed;          /* the last round did: its error was logged */
@@ -151,7 +150,7 @@ static enum gate_status do_slice(struct background *b, struct store *s, bool *mo
     if (!status)
         status = write_tokens(b, s, err);
     if (!status)
-        status = watch_pending(s, b->options.main_branch, SLICE_MS, more, err);
+        status = alerts_look(s, b->options.main_branch, SLICE_MS, more, err);
     if (!status && !*more)
         thin_samples(b, s, more);
     return status;
@@ -170,7 +169,7 @@ static bool do_turn(struct background *b)
         log_message(LOG_LEVEL_ERROR, "%s", err.message);
     b->failed = status != GATE_OK;
     if (!status)
-        watch_log_groups(&b->watch_log, b->reader);
+        alerts_log(&b->log, b->reader);
     return more && !status;
 }
 
@@ -178,7 +177,7 @@ static void *run(void *context)
 {
     struct background *b = context;
     int64_t pause_ms = 0;
-    watch_log_groups(&b->watch_log, b->reader);
+    alerts_log(&b->log, b->reader);
     while (wait_ms(b, pause_ms)) {
         atomic_store(&b->beat_ms, now_ms());
         bool more = do_turn(b);

@@ -384,6 +384,7 @@ class Feed(Case):
         alerts = self.server.json(f"/api/v1/alerts?device={GPU}")["alerts"]
         self.assertEqual(self.links(feed), [f"./#/alerts/{a['id']}" for a in alerts])
         for entry, alert in zip(feed.findall(ATOM + "entry"), alerts):
+            self.assertEqual(entry.find(ATOM + "title").text, f"{alert['text']} ({alert['state']})")
             self.assertIn(f"since commit {alert['commit'][:12]} ({alert['subject']}, by "
                           f"{alert['author']})", entry.find(ATOM + "content").text)
         newest = max(e.find(ATOM + "updated").text for e in feed.findall(ATOM + "entry"))

@@ -135,7 +135,8 @@ class Alerts(LogCase):
         self.assertEqual(
             lines[-1], f'gate-server: alerts state=closed group="{new["group"]}" alerts=1 '
             f'kind={new["kind"]} case="{new["case"]}" device="{new["device"]}" as=ignored '
-            'who="ci" reason="a \\"new\\" driver"')
+            f'who="ci" reason="a \\"new\\" driver" text="{new["text"]}"')
+        self.assertIn(f"{new['case']} on {new['device']} is ", new["text"])
         for alert in alerts:
             of_alert = [line for line in lines
                         if f'kind={alert["kind"]} case="{alert["case"]}" ' in line]
@@ -167,8 +168,8 @@ class Groups(LogCase):
         lines = [line for line in self.said() if line.startswith("gate-server: alerts ")]
         self.assertEqual([re.search("state=([a-z]+) .* alerts=([0-9]+) ", line).groups()
                           for line in lines], [("opened", "2"), ("closed", "1")], lines)
-        self.assertTrue(lines[1].endswith(
-            ' as=fixed who="gate-server" reason="the result is right again"'), lines)
+        self.assertIn(' as=fixed who="gate-server" reason="the result is right again" text="',
+                      lines[1])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
 #include "server/http/routes.h"
-#include "server/watch/watch.h"
+#include "server/watch/alerts.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -85,7 +85,7 @@ static void read_all(const char *uuid, const struct buf *text)
     fuzz_expect(store_document(store, uuid, same_bytes, (void *)text, &err) == GATE_OK,
                 "the run that was stored", err.message);
     while (more) {
-        fuzz_expect(watch_pending(store, "main", 100, &more, &err) == GATE_OK,
+        fuzz_expect(alerts_look(store, "main", 100, &more, &err) == GATE_OK,
                     "a look at what came", err.message);
     }
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)

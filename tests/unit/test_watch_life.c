@@ -196,19 +196,3 @@ TEST_WITHIN(a_history_ends_in_the_same_alerts_in_any_order, store_set_up, store_
     assert_true(n_fixed > histories);
     assert_true(10 * n_withdrawn < n_alerts);
 }
-
-/* A regression that is reverted, one run after the other. */
-TEST_WITHIN(a_regression_that_is_reverted_is_one_alert, store_set_up, store_tear_down)
-{
-    for (int bad = 3; bad <= 12; bad++) {
-        struct history h = history_begin(state);
-        history_add(&h, 20, 20000);
-        history_add(&h, bad, 21000);
-        assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
-        history_add(&h, 12, 20000);
-        assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_FIXED);
-        assert_string_equal(history_alerts(&h).reason[0], "the level returned");
-        history_end(&h);
-        remove(h.f->path);
-    }
-}

@@ -12,7 +12,7 @@
 #include "gate/store/store_private.h"
 #include "gate/store/store_token.h"
 #include "gate/store/store_webhook.h"
-#include "server/watch/watch.h"
+#include "server/watch/alerts.h"
 #include "server/writer/writer.h"
 #include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
@@ -137,7 +137,7 @@ static void write_run(struct fixture *f)
     assert_int_equal(writer_is_failing(f->writer), f->status[i] != GATE_OK);
     cJSON_Delete(run);
     s = writer_take(f->writer, LONG_MS);
-    enum gate_status status = watch_pending(s, "main", LONG_MS, &more, &f->err);
+    enum gate_status status = alerts_look(s, "main", LONG_MS, &more, &f->err);
     writer_give(f->writer, status);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate/store/store_change.h"
+#include "gate/store/store_private.h"
 #include "tests/unit/unit.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
@@ -42,6 +43,8 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_string(baseline, "commit", spec->baseline_commit);
     if (spec->commit)
         set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", spec->commit);
+    if (spec->parent)
+        set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "parent", spec->parent);
     set_string(item, "verdict", spec->verdict ? spec->verdict : "pass");
     set_string(item, "mode", spec->ratio <= 0 ? "none" : spec->by_number ? "number" : "paired");
     if (spec->ratio > 0)
@@ -60,7 +63,7 @@ void history_watch(struct store_fixture *f, struct store *s)
 {
     bool more = true;
     while (more) {
-        if (watch_pending(s, "main", 7, &more, &f->err) != GATE_OK)
+        if (alerts_look(s, "main", 0, &more, &f->err) != GATE_OK)
             fail_msg("%s", f->err.message);
     }
 }
@@ -69,6 +72,9 @@ struct history history_begin(void **state)
 {
     struct history h = {.f = *state, .sd = 0.002, .watched = true};
     h.s = open_store(h.f, STORE_READ_WRITE);
+    /* What is looked at is not how it is kept. */
+    assert_int_equal(sqlite3_exec(h.s->db, "PRAGMA synchronous = OFF", NULL, NULL, NULL),
+                     SQLITE_OK);
     h.spec = (struct spec){.p50_ns = 20000, .control_ns = 1e6};
     rng_seed(&h.rng, 5);
     return h;
@@ -159,7 +165,7 @@ void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum
 void history_end(struct history *h)
 {
     bool more = true;
-    assert_int_equal(watch_pending(h->s, "main", 1, &more, &h->f->err), GATE_OK);
+    assert_int_equal(alerts_look(h->s, "main", 1, &more, &h->f->err), GATE_OK);
     assert_false(more);
     store_close(h->s);
     assert_sound(h->f->path);

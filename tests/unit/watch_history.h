@@ -7,7 +7,7 @@
 #define TESTS_UNIT_WATCH_HISTORY_H
 
 #include "gate/store/store_alert.h"
-#include "server/watch/watch.h"
+#include "server/watch/alerts.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
 
@@ -17,11 +17,11 @@
 struct spec {
     int index; /* place in time */
     double p50_ns, control_ns, rel_err, baseline_ns;
-    double vendor_ratio;                  /* below 0: none */
-    double ratio;                         /* over the baseline, from pairs */
-    bool by_number;                       /* that ratio is to a stored time, not from pairs */
-    const char *verdict;                  /* NULL: pass */
-    const char *commit, *baseline_commit; /* NULL: those of the sample */
+    double vendor_ratio; /* below 0: none */
+    double ratio;        /* over the baseline, from pairs */
+    bool by_number;      /* that ratio is to a stored time, not from pairs */
+    const char *verdict; /* NULL: pass */
+    const char *commit, *parent, *baseline_commit; /* NULL: those of the sample */
     int64_t baseline_ms;
     const char *epoch, *contract, *branch; /* NULL: main */
 };

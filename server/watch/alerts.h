@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h: looks at what runs brought, and opens and closes alerts.
+ * alerts.h: looks at what runs brought, and opens and closes alerts.
  *
  * Each track of a run of the main branch is looked at once, in the order in which the runs were
  * stored and as if there were no other branches. A look reads the newest results of the track's
@@ -17,8 +17,8 @@
  * accepted or ignored of the one kind of error hides none of the other. Somebody's audited accept
  * of a slower baseline accepts the regressions up to that level.
  */
-#ifndef SERVER_WATCH_WATCH_H
-#define SERVER_WATCH_WATCH_H
+#ifndef SERVER_WATCH_ALERTS_H
+#define SERVER_WATCH_ALERTS_H
 
 #include "gate/store/store.h"
 
@@ -28,7 +28,19 @@
  * looked at exactly once; one that the tables refuse is told in the log and left out, so that the
  * others go on.
  */
-enum gate_status watch_pending(struct store *s, const char *main_branch, int64_t slice_ms,
-                               bool *more, struct gate_error *err);
+enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t slice_ms, bool *more,
+                             struct gate_error *err);
+
+/* What the log says of alerts. */
+struct alerts_log {
+    bool begun;
+    int64_t event_id; /* the newest step that was logged */
+};
+
+/*
+ * Writes a line for each group of alerts that got its first open alert, or whose last open alert
+ * was closed, in what was committed since the last call. The first call writes none.
+ */
+void alerts_log(struct alerts_log *l, struct store *s);
 
 #endif

@@ -1,0 +1,763 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alerts.c: see alerts.h. */
+#include "server/watch/alerts.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/clock.h"
+#include "gate/decide/stats.h"
+#include "gate/report/report_units.h"
+#include "gate/store/store_alert.h"
+#include "gate/store/store_private.h"
+#include "gate/store/store_webhook.h"
+#include "server/api/alert_json.h"
+#include "server/ops/log.h"
+#include "server/watch/episodes.h"
+
+/*
+ * Points of all branches and epochs that are read to find those that count: between two runs of the
+ * main branch there may be many of merge requests, and runners with several drivers take turns.
+ */
+#define MAX_READ (24 * EPISODES_WINDOW)
+#define MAX_ALERTS 128      /* of a track, the newest */
+#define MOVE_MAX 12         /* results that an episode moves at most between looks */
+#define SAME_LEVEL 0.01     /* a level this near to the old one has returned */
+#define N_BACK 3            /* results that say so where the old level is not read any more */
+#define ACCEPTED_LEVEL 0.02 /* a baseline this near to a level accepts it */
+#define USUAL_WINDOW 50     /* results that tell the usual error */
+#define MIN_KNOWN 3         /* results that make an error usual */
+#define DEVIATIONS 6.0      /* standard deviations that a jump is more than */
+#define NORMAL_MAD 1.4826   /* a normal one over the median distance from the median */
+#define MAX_GROUPS 10       /* that a turn has lines of the log for */
+
+#define NONE SIZE_MAX
+
+/* One look at one track. */
+struct look {
+    struct store *store;
+    const struct watch_item *item;
+    int64_t now_ms;
+    struct gate_error *err;
+    struct results results;
+    struct episodes episodes;
+    /* the track's newest alerts, newest first; their states are kept up to date */
+    struct alert_row alerts[MAX_ALERTS];
+    size_t n_alerts;
+};
+
+static bool is_open(const struct alert_row *alert)
+{
+    return alert->state == ALERT_NEW || alert->state == ALERT_ACKNOWLEDGED;
+}
+
+/* ---- reading ---- */
+
+struct results_reader {
+    struct results *results;
+    size_t n_timed, n_ratios, n_own;
+};
+
+static void add_result(struct results *r, const struct watch_point *point)
+{
+    r->run[r->n++] = *point;
+}
+
+/* Is what is read enough for a series of ratios, or for one of the item's epoch? */
+static bool is_enough(const struct results_reader *r)
+{
+    bool by_ratio = 2 * r->n_ratios >= r->n_timed;
+    return (by_ratio ? r->n_timed : r->n_own) >= EPISODES_WINDOW;
+}
+
+static bool timed_row(void *context, const struct watch_point *point)
+{
+    struct results_reader *r = context;
+    /* When all places are taken by other epochs, there is room for this one's alone. */
+    if (r->n_timed >= EPISODES_WINDOW && !point->own_epoch)
+        return true;
+    add_result(r->results, point);
+    r->n_timed++;
+    r->n_ratios += point->ratio > 0;
+    r->n_own += point->own_epoch;
+    return !is_enough(r);
+}
+
+static bool wrong_row(void *context, const struct watch_point *point)
+{
+    struct results *r = context;
+    if (r->n < RESULTS_MAX)
+        add_result(r, point);
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct watch_point *x = a, *y = b;
+    return watch_compare(x->key, y->key);
+}
+
+static enum gate_status read_results(struct look *l)
+{
+    struct results_reader r = {.results = &l->results};
+    struct results *results = r.results;
+    struct watch_key from = {-1, 0};
+    enum gate_status status = GATE_OK;
+    results->n = 0;
+    if (l->item->series_id != 0)
+        status = store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err);
+    if (is_enough(&r))
+        from = results->run[results->n - 1].key;
+    if (!status)
+        status =
+            store_watch_wrong(l->store, l->item, from, EPISODES_WINDOW, wrong_row, results, l->err);
+    qsort(results->run, results->n, sizeof results->run[0], by_time);
+    return status;
+}
+
+/* ---- what a look does to an alert ---- */
+
+/* The result of the run of the look; NULL: it lies before those that are read. */
+static const struct watch_point *look_point(const struct look *l)
+{
+    for (size_t i = l->results.n; i-- > 0;) {
+        if (l->results.run[i].key.run_id == l->item->run_id)
+            return &l->results.run[i];
+    }
+    return NULL;
+}
+
+static enum gate_status look_step(const struct look *l, struct alert_row *alert,
+                                  enum alert_state to, int64_t end_run_id, const char *reason)
+{
+    enum gate_status status =
+        store_server_step(l->store, alert, to, end_run_id, reason, l->now_ms, l->err);
+    alert->state = to;
+    alert->end_run_id = end_run_id;
+    alert->by_server = true;
+    return status;
+}
+
+/* ---- which alert an episode is ---- */
+
+/* May the episodes of this look be those of the alert? */
+static bool is_in_scope(const struct look *l, const struct alert_row *alert)
+{
+    return alert->kind == ALERT_WRONG ||
+           (alert->kind != ALERT_ERROR && (alert->own_epoch || !l->episodes.of_epoch));
+}
+
+static struct watch_key key_of(const struct alert_row *alert)
+{
+    return (struct watch_key){alert->time_ms, alert->run_id};
+}
+
+static bool is_read(const struct look *l, const struct alert_row *alert)
+{
+    return watch_compare(key_of(alert), l->episodes.start) >= 0;
+}
+
+/* Would the episodes of this look show the alert, if it was one? */
+static bool is_shown(const struct look *l, const struct alert_row *alert)
+{
+    return is_read(l, alert) &&
+           (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
+}
+
+static size_t place_of(const struct look *l, struct watch_key key)
+{
+    size_t n = l->results.n;
+    while (n > 0 && watch_compare(l->results.run[n - 1].key, key) >= 0)
+        n--;
+    return n;
+}
+
+static size_t distance(const struct look *l, const struct alert_row *alert,
+                       const struct episode *episode)
+{
+    size_t a = place_of(l, key_of(alert));
+    size_t b = place_of(l, episode->first);
+    return a > b ? a - b : b - a;
+}
+
+/* The nearest alert that is not taken; NONE: there is none within `most` results. */
+static size_t nearest(const struct look *l, const struct episode *episode, size_t most,
+                      const bool *taken)
+{
+    size_t baseline = NONE;
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        if (taken[i] || alert->kind != episode->kind || !is_in_scope(l, alert) ||
+            !is_read(l, alert))
+            continue;
+        size_t d = distance(l, alert, episode);
+        if (d <= most && (baseline == NONE || d < most)) {
+            baseline = i;
+            most = d;
+        }
+    }
+    return baseline;
+}
+
+/* alert_of[i]: of episode i, NONE: it has none yet. Those that did not move come first. */
+static void match(const struct look *l, size_t *alert_of, bool *taken)
+{
+    for (size_t i = 0; i < l->episodes.n; i++)
+        alert_of[i] = NONE;
+    for (size_t most = 0; most <= MOVE_MAX; most += MOVE_MAX) {
+        for (size_t i = 0; i < l->episodes.n; i++) {
+            if (alert_of[i] == NONE)
+                alert_of[i] = nearest(l, &l->episodes.found[i], most, taken);
+            if (alert_of[i] != NONE)
+                taken[alert_of[i]] = true;
+        }
+    }
+}
+
+/* ---- what becomes of it ---- */
+
+static struct new_alert alert_of_episode(const struct look *l, const struct episode *e)
+{
+    return (struct new_alert){
+        .track_id = l->item->track_id,
+        .series_id = l->item->series_id,
+        .kind = e->kind,
+        .confirmed = e->confirmed,
+        .time_ms = e->first.time_ms,
+        .run_id = e->first.run_id,
+        .before_run_id = e->before_run_id,
+        .end_run_id = e->end_run_id,
+        .before = e->before_ns,
+        .after = e->after_ns,
+        .change = e->change,
+    };
+}
+
+static enum gate_status end(const struct look *l, struct alert_row *alert, int64_t end_run_id)
+{
+    return look_step(l, alert, ALERT_FIXED, end_run_id,
+                     alert->kind == ALERT_WRONG ? "the result is right again"
+                                                : "the level returned");
+}
+
+/* What somebody opened again is not ended by what was there to see when they did. */
+static bool may_end(const struct look *l, const struct alert_row *alert, int64_t end_run_id)
+{
+    for (size_t i = l->results.n; i-- > 0 && alert->reopened_ms > 0;) {
+        if (l->results.run[i].key.run_id == end_run_id)
+            return l->results.run[i].key.time_ms > alert->reopened_ms;
+    }
+    return true;
+}
+
+/* What people did stays done; what the server did follows the results. */
+static enum gate_status follow(const struct look *l, struct alert_row *alert,
+                               const struct episode *e)
+{
+    bool was_ended = alert->end_run_id != 0;
+    bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
+    if (e->end_run_id != 0 && (is_open(alert) || (is_fixed && !was_ended)) &&
+        may_end(l, alert, e->end_run_id))
+        return end(l, alert, e->end_run_id);
+    if (e->end_run_id == 0 && is_fixed)
+        return look_step(l, alert, ALERT_NEW, 0,
+                         was_ended ? "the level did not return after all"
+                                   : "later runs bear it out again");
+    return GATE_OK;
+}
+
+static enum gate_status move(const struct look *l, struct alert_row *alert, const struct episode *e)
+{
+    struct new_alert to = alert_of_episode(l, e);
+    bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
+    if (!is_fixed)
+        to.end_run_id = 0;
+    /* Of a long one the first results are not read any more: it began where it did. */
+    if (alert->kind == ALERT_WRONG && watch_compare(e->first, key_of(alert)) > 0) {
+        to.time_ms = alert->time_ms;
+        to.run_id = alert->run_id;
+        to.before_run_id = alert->before_run_id;
+    }
+    if (alert->run_id == to.run_id && alert->before_run_id == to.before_run_id &&
+        alert->end_run_id == to.end_run_id && alert->confirmed == to.confirmed &&
+        alert->before == to.before && alert->after == to.after)
+        return GATE_OK;
+    alert->after = to.after;
+    alert->before_run_id = to.before_run_id;
+    return store_move_alert(l->store, alert->id, &to, l->err);
+}
+
+/* Does the episode but take back an alert whose old level is not read any more? */
+static bool is_late_return(const struct look *l, const struct episode *e)
+{
+    for (size_t i = 0; i < l->n_alerts && e->kind == ALERT_IMPROVEMENT; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        bool is_above = e->before_ns > alert->before * (1 + SAME_LEVEL);
+        bool is_back = e->after_ns <= alert->before * (1 + SAME_LEVEL);
+        if (alert->kind == ALERT_REGRESSION && is_in_scope(l, alert) && !is_read(l, alert) &&
+            is_above && is_back)
+            return true;
+    }
+    return false;
+}
+
+static enum gate_status raise(struct look *l, const struct episode *e)
+{
+    struct new_alert to = alert_of_episode(l, e);
+    struct alert_row row = {
+        .kind = e->kind,
+        .by_server = true,
+        .own_epoch = true,
+        .confirmed = e->confirmed,
+        .time_ms = to.time_ms,
+        .run_id = to.run_id,
+        .before_run_id = to.before_run_id,
+        .before = to.before,
+        .after = to.after,
+    };
+    bool was_raised = e->is_settled && !e->confirmed;
+    if (was_raised || watch_compare(e->first, l->episodes.start) < 0 || is_late_return(l, e))
+        return GATE_OK;
+    enum gate_status status = store_raise_alert(l->store, &to, l->now_ms, &row.id, l->err);
+    if (!status && e->end_run_id != 0)
+        status = end(l, &row, e->end_run_id);
+    if (l->n_alerts < MAX_ALERTS)
+        l->alerts[l->n_alerts++] = row;
+    return status;
+}
+
+/* ---- alerts that no episode is ---- */
+
+static bool has_returned(const struct alert_row *alert, const struct watch_point *p)
+{
+    if (alert->kind == ALERT_WRONG)
+        return p->p50_ns > 0;
+    if (alert->kind == ALERT_REGRESSION)
+        return p->p50_ns > 0 && p->p50_ns <= alert->before * (1 + SAME_LEVEL);
+    return p->p50_ns >= alert->before * (1 - SAME_LEVEL);
+}
+
+/* The run from which on the newest results are as they were before the alert; 0: they are not. */
+static int64_t back_since(const struct look *l, const struct alert_row *alert)
+{
+    size_t n = alert->kind == ALERT_WRONG ? 1 : N_BACK;
+    int64_t run_id = 0;
+    for (size_t i = l->results.n; i-- > 0 && n > 0;) {
+        const struct watch_point *p = &l->results.run[i];
+        if (!p->own_epoch && alert->kind != ALERT_WRONG)
+            continue;
+        if (!has_returned(alert, p))
+            return 0;
+        run_id = p->key.run_id;
+        n--;
+    }
+    return n == 0 ? run_id : 0;
+}
+
+static enum gate_status leave(const struct look *l, struct alert_row *alert)
+{
+    bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
+    if (!is_in_scope(l, alert) || !(is_open(alert) || has_ended))
+        return GATE_OK;
+    if (is_shown(l, alert) && alert->reopened_ms == 0)
+        return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
+    int64_t run_id = has_ended ? 0 : back_since(l, alert);
+    return run_id != 0 && may_end(l, alert, run_id) ? end(l, alert, run_id) : GATE_OK;
+}
+
+static enum gate_status apply_episodes(struct look *l)
+{
+    size_t alert_of[EPISODES_MAX], n_known = l->n_alerts;
+    bool taken[MAX_ALERTS] = {false};
+    enum gate_status status = GATE_OK;
+    match(l, alert_of, taken);
+    for (size_t i = 0; i < n_known && !status; i++) {
+        if (!taken[i])
+            status = leave(l, &l->alerts[i]);
+    }
+    for (size_t i = 0; i < l->episodes.n && !status; i++) {
+        const struct episode *e = &l->episodes.found[i];
+        if (alert_of[i] == NONE) {
+            status = raise(l, e);
+            continue;
+        }
+        status = follow(l, &l->alerts[alert_of[i]], e);
+        if (!status)
+            status = move(l, &l->alerts[alert_of[i]], e);
+    }
+    return status;
+}
+
+/* ---- what somebody accepted as baseline is no regression ---- */
+
+static enum gate_status accept_alert(const struct look *l, struct alert_row *alert,
+                                     double baseline_ns)
+{
+    char reason[120], baseline[UNITS_MAX];
+    snprintf(reason, sizeof reason, "the baseline was raised to %s by an accept",
+             units_duration(baseline_ns, baseline));
+    return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
+}
+
+/*
+ * Accepts the alert of a level that somebody accepted as baseline behind a run, if the run of the
+ * look is compared with such a baseline: what was accepted in a merge request counts when that is
+ * merged. An alert that somebody opened again is not accepted by what was accepted before.
+ */
+static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
+{
+    double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
+    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || look_point(l)->baseline_ns < least_ns)
+        return GATE_OK;
+    enum gate_status status =
+        store_raised_baseline(l->store, l->item, alert->before_run_id, alert->reopened_ms, least_ns,
+                              &baseline_ns, l->err);
+    return !status && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
+}
+
+static enum gate_status apply_accepts(struct look *l)
+{
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < l->n_alerts && !status; i++)
+        status = accept_if_raised(l, &l->alerts[i]);
+    return status;
+}
+
+/* ---- errors of the verification that jump ---- */
+
+static const struct watch_point *newest(const struct look *l)
+{
+    return &l->results.run[l->results.n - 1];
+}
+
+/* What of an error is told, and how many times the usual one is a jump. */
+struct error_rule {
+    bool by_vendor;
+    double jump;
+    double least; /* what is below counts as this */
+};
+
+/*
+ * The vendor's kernel had the same inputs, so their luck is not in the ratio to its error, and less
+ * of a jump tells. Nobody minds a ratio below one.
+ */
+static const struct error_rule by_vendor = {true, 2.0, 0.5};
+/* Below the least are the roundings of all dtypes. */
+static const struct error_rule by_reference = {false, 10.0, 1e-8};
+
+/* Below 0: not known. */
+static double error_of(const struct error_rule *rule, const struct watch_point *point)
+{
+    return rule->by_vendor ? point->vendor_ratio : point->rel_err;
+}
+
+/* Of n values, which it overwrites: the median of their logarithms, and the standard deviation of
+ * these as the median of their distances from that tells it. */
+static double median_of_logs(double *logs, size_t n, double *deviation)
+{
+    for (size_t i = 0; i < n; i++)
+        logs[i] = log(logs[i]);
+    stats_sort(logs, n);
+    double median = stats_quantile(logs, n, 0.5);
+    for (size_t i = 0; i < n; i++)
+        logs[i] = fabs(logs[i] - median);
+    stats_sort(logs, n);
+    *deviation = NORMAL_MAD * stats_quantile(logs, n, 0.5);
+    return median;
+}
+
+/*
+ * Did the error of the newest point jump, over those of a window before it? *usual: their median.
+ * Where the error is the luck of a few elements it scatters, and more is asked of a jump.
+ */
+static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
+{
+    double known[USUAL_WINDOW], deviation;
+    double now = error_of(rule, newest(l));
+    size_t n = 0, n_jumped = 0;
+    for (size_t i = l->results.n - 1; i-- > 0 && n < USUAL_WINDOW;) {
+        double error = error_of(rule, &l->results.run[i]);
+        if (error < 0 || !l->results.run[i].own_epoch)
+            continue;
+        known[n++] = fmax(error, rule->least);
+        n_jumped += now > rule->jump * known[n - 1];
+    }
+    /* Over the median is over one half of them: mostly it is not, and no logarithm is needed. */
+    if (n < MIN_KNOWN || 2 * n_jumped < n)
+        return false;
+    *usual = exp(median_of_logs(known, n, &deviation));
+    return log(now / *usual) > fmax(log(rule->jump), DEVIATIONS * deviation);
+}
+
+static const struct error_rule *rule_of(const struct alert_row *alert)
+{
+    return alert->by_vendor ? &by_vendor : &by_reference;
+}
+
+/* One that cannot be followed, since its vendor is not measured any more, stands in nobody's way.
+ */
+static struct alert_row *open_error(struct look *l)
+{
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        struct alert_row *alert = &l->alerts[i];
+        if (alert->kind == ALERT_ERROR && is_open(alert) &&
+            error_of(rule_of(alert), newest(l)) >= 0)
+            return alert;
+    }
+    return NULL;
+}
+
+/* The error of a rule in the run of an alert; below 0: not known, or not read any more. */
+static double error_at(const struct look *l, const struct error_rule *rule,
+                       const struct alert_row *alert)
+{
+    for (size_t i = 0; i < l->results.n; i++) {
+        if (l->results.run[i].key.run_id == alert->run_id)
+            return error_of(rule, &l->results.run[i]);
+    }
+    return -1;
+}
+
+/*
+ * Is the newest error within what somebody accepted or ignored before? It does not come up again.
+ * Who dealt with the one kind of error dealt with the other one as it was in that run.
+ */
+static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
+{
+    double now = error_of(rule, newest(l));
+    for (size_t i = 0; i < l->n_alerts; i++) {
+        const struct alert_row *alert = &l->alerts[i];
+        if (alert->kind != ALERT_ERROR)
+            continue;
+        bool same = rule_of(alert) == rule;
+        double then = same ? alert->after : error_at(l, rule, alert);
+        if (alert->state != ALERT_FIXED && !is_open(alert) && now <= rule->jump * then)
+            return true;
+        if (same)
+            return false; /* what was before the newest one is past */
+    }
+    return false;
+}
+
+static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
+                                    double usual)
+{
+    const struct watch_point *point = newest(l);
+    double now = error_of(rule, point);
+    int64_t id;
+    struct new_alert alert = {
+        .track_id = l->item->track_id,
+        .series_id = l->item->series_id,
+        .kind = ALERT_ERROR,
+        .time_ms = point->key.time_ms,
+        .run_id = point->key.run_id,
+        .before_run_id = l->results.run[l->results.n - 2].key.run_id,
+        .before = usual,
+        .after = now,
+        .change = fmin(now / usual - 1, DBL_MAX),
+        .by_vendor = rule->by_vendor,
+    };
+    return store_raise_alert(l->store, &alert, l->now_ms, &id, l->err);
+}
+
+/* It returned, as far as the newest point tells. */
+static bool is_usual_again(const struct look *l, const struct alert_row *alert)
+{
+    const struct error_rule *rule = rule_of(alert);
+    double now = error_of(rule, newest(l));
+    return now >= 0 && now <= rule->jump * alert->before;
+}
+
+static enum gate_status apply_error(struct look *l)
+{
+    struct alert_row *open = open_error(l);
+    double usual;
+    if (newest(l)->key.run_id != l->item->run_id)
+        return GATE_OK;
+    if (open && is_usual_again(l, open))
+        return look_step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
+    if (open)
+        return GATE_OK;
+    if (has_jumped(l, &by_vendor, &usual) && !is_dealt_with(l, &by_vendor))
+        return raise_error(l, &by_vendor, usual);
+    if (has_jumped(l, &by_reference, &usual) && !is_dealt_with(l, &by_reference))
+        return raise_error(l, &by_reference, usual);
+    return GATE_OK;
+}
+
+/* ---- a look ---- */
+
+static enum gate_status look_at(struct look *l)
+{
+    const struct watch_item *item = l->item;
+    enum gate_status status = read_results(l);
+    /* A run that came so late that it lies before all that is read changes nothing. */
+    if (status || !look_point(l))
+        return status;
+    status = store_track_alerts(l->store, item->track_id, item->series_id, item->epoch, l->alerts,
+                                MAX_ALERTS, &l->n_alerts, l->err);
+    episodes_find(&l->results, &l->episodes);
+    if (!status)
+        status = apply_episodes(l);
+    if (!status)
+        status = apply_error(l);
+    return !status ? apply_accepts(l) : status;
+}
+
+/* ---- all that waits ---- */
+
+struct one_look {
+    struct store *store;
+    const struct watch_item *item;
+    int64_t now_ms;
+    bool refused; /* by a constraint of the tables: it would be each time */
+};
+
+static enum gate_status try_look(void *context, struct gate_error *err)
+{
+    struct one_look *look = context;
+    struct look l = {.store = look->store, .item = look->item, .now_ms = look->now_ms, .err = err};
+    enum gate_status status = look_at(&l);
+    int code = sqlite3_extended_errcode(look->store->db);
+    look->refused = status && (code & 0xff) == SQLITE_CONSTRAINT;
+    return status;
+}
+
+/* In a savepoint, so that a look that is left out leaves no trace. */
+static enum gate_status look_or_leave(struct store *s, const struct watch_item *item,
+                                      int64_t now_ms, struct gate_error *err)
+{
+    struct one_look look = {s, item, now_ms, false};
+    enum gate_status status = store_atomically(s, try_look, &look, err);
+    if (!status || !look.refused)
+        return status;
+    log_message(LOG_LEVEL_ERROR, "the watch leaves out track %lld in run %lld: %s",
+                (long long)item->track_id, (long long)item->run_id, err ? err->message : "");
+    return GATE_OK;
+}
+
+/* Of a run of another branch, all tracks are done at once. */
+static enum gate_status look_or_skip(struct store *s, struct watch_item *item, int64_t now_ms,
+                                     struct gate_error *err)
+{
+    if (!strcmp(item->main_branch, item->branch))
+        return look_or_leave(s, item, now_ms, err);
+    item->track_id = INT64_MAX;
+    return GATE_OK;
+}
+
+/* In a batch; `item` is the first. */
+static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int64_t slice_ms,
+                                        bool *more, struct gate_error *err)
+{
+    int64_t now = clock_wall_ms();
+    double until_ns = clock_ns() + 1e6 * (double)slice_ms;
+    enum gate_status status = look_or_skip(s, item, now, err);
+    while (!status && *more && clock_ns() < until_ns) {
+        status = store_watch_next(s, item, more, err);
+        if (!status && *more)
+            status = look_or_skip(s, item, now, err);
+    }
+    return !status ? store_put_watch_mark(s, item, err) : status;
+}
+
+enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t slice_ms, bool *more,
+                             struct gate_error *err)
+{
+    struct watch_item item = {.main_branch = main_branch};
+    bool own_batch = !s->in_batch;
+    *more = false;
+    enum gate_status status = store_watch_mark(s, &item, err);
+    /* Where there is nothing to do, nothing is written. */
+    if (!status)
+        status = store_watch_next(s, &item, more, err);
+    if (status || !*more)
+        return status;
+    if (own_batch)
+        status = store_batch_begin(s, err);
+    if (!status)
+        status = look_at_pending(s, &item, slice_ms, more, err);
+    if (own_batch && !status)
+        status = store_batch_commit(s, err);
+    else if (own_batch)
+        store_batch_rollback(s);
+    if (status)
+        *more = false;
+    return status;
+}
+
+/* ---- the log ---- */
+
+static void begin_line(struct log_line *line, const char *state, const struct store_alert *alert,
+                  int64_t n_alerts)
+{
+    char group[ALERT_MAX_GROUP];
+    log_begin(line, LOG_LEVEL_INFO, "alerts");
+    log_word(line, "state", state);
+    log_text(line, "group", alert_group(alert, group));
+    log_number(line, "alerts", n_alerts);
+    log_word(line, "kind", alert_kind_name(alert->kind));
+    log_text(line, "case", alert->case_id);
+    log_text(line, "device", alert->device_model);
+}
+
+static void end_line(struct log_line *line, const struct store_alert *alert)
+{
+    char text[ALERT_MAX_SENTENCE];
+    log_text(line, "text", alert_sentence(alert, text));
+    log_end(line);
+}
+
+static bool log_group(void *context, const struct store_alert *alert)
+{
+    const struct store_alert_group *g = context;
+    struct log_line line;
+    bool was_open = g->n_open - g->n_opened + g->n_closed > 0;
+    if (!was_open && g->n_opened > 0) {
+        begin_line(&line, "opened", alert, g->n_opened);
+        end_line(&line, alert);
+    }
+    if (g->n_open == 0 && g->n_closed > 0) {
+        begin_line(&line, "closed", alert, g->n_closed);
+        log_word(&line, "as", alert_state_name(alert->state));
+        log_text(&line, "who", alert->who);
+        log_text(&line, "reason", alert->reason);
+        end_line(&line, alert);
+    }
+    return true;
+}
+
+/* What cannot be read of one group is no reason to leave out the others. */
+static enum gate_status log_groups(const struct alerts_log *l, struct store *s,
+                                   struct gate_error *err)
+{
+    struct store_alert_group group[MAX_GROUPS + 1];
+    size_t n;
+    bool found;
+    enum gate_status status =
+        store_alert_groups_moved(s, l->event_id, group, MAX_GROUPS + 1, &n, err);
+    for (size_t i = 0; i < n && i < MAX_GROUPS && !status; i++) {
+        struct gate_error why = {0};
+        if (store_find_alert(s, group[i].alert_id, log_group, &group[i], &found, &why) != GATE_OK)
+            log_message(LOG_LEVEL_ERROR, "%s", why.message);
+    }
+    if (!status && n > MAX_GROUPS)
+        log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
+    return status;
+}
+
+void alerts_log(struct alerts_log *l, struct store *s)
+{
+    struct gate_error err = {0};
+    int64_t newest = 0;
+    enum gate_status status = store_newest_event(s, &newest, &err);
+    if (!status && l->begun && newest > l->event_id && log_wants(LOG_LEVEL_INFO))
+        status = log_groups(l, s, &err);
+    if (status)
+        log_message(LOG_LEVEL_ERROR, "%s", err.message);
+    else
+        *l = (struct alerts_log){.begun = true, .event_id = newest};
+}
