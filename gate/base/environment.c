@@ -41,6 +41,7 @@ const struct environment_variable environment_variables[] = {
      "default: /tmp",
      false},
     {"NO_COLOR", "any value turns colours off", false},
+    {"CI", "any value but false: `gate run --filter` needs --partial", false},
     {"TERM", "dumb or unset turns colours off", false},
     {"COLUMNS", "width of tables; default: that of the terminal", false},
     {NULL, NULL, false},

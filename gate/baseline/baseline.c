@@ -174,7 +174,7 @@ bool baseline_find(const struct baseline *b, const char *case_id, const char *co
 
 /* ---- storing ---- */
 
-/* A file with only this change is checked before anything is touched. */
+/* A file with only this change is checked before anything is touched. `c` NULL: no case is left. */
 static enum gate_status check_change(const struct baseline *b, const char *contract,
                                      struct file_case *c, struct file_change *change,
                                      struct gate_error *err)
@@ -183,7 +183,7 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
                                         .device_model = b->file.device_model,
                                         .contract = contract,
                                         .cases = c,
-                                        .n_cases = 1,
+                                        .n_cases = c != NULL,
                                         .log = change,
                                         .n_log = 1};
     struct field_fault fault;
@@ -197,8 +197,8 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
     if (!status && fields_read(&baseline_file_shape, tree, &read, &fault))
         fields_release(&baseline_file_shape, &read);
     else if (!status)
-        status = gate_fail(err, GATE_USAGE, "can't store a baseline of '%s': %s: %s", c->id,
-                           fault.pointer, fault.message);
+        status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s",
+                           change->case_id, fault.pointer, fault.message);
     cJSON_Delete(tree);
     buf_release(&text);
     return status;
@@ -264,21 +264,62 @@ static void *insert(void *list, size_t *n, const void *item, size_t size)
     return at;
 }
 
+static bool is_among(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* Puts the suites that the baseline was taken in before in front of the new ones, in an array of
+ * the set's; false: out of memory. */
+static bool keep_suites(struct baseline *b, const struct file_entry *old, struct file_entry *e)
+{
+    const char **suites = calloc(BASELINE_SUITES_MAX, sizeof(*suites));
+    size_t n = 0;
+    for (; suites && old && n < old->n_suites; n++)
+        suites[n] = old->suites[n];
+    for (size_t i = 0; suites && i < e->n_suites && n < BASELINE_SUITES_MAX; i++) {
+        if (is_among(e->suites[i], suites, n))
+            continue;
+        suites[n] = e->suites[i];
+        if (!KEEP(b, &suites[n++])) {
+            free(suites);
+            return false;
+        }
+    }
+    e->suites = suites;
+    e->n_suites = n;
+    if (suites && !n) {
+        free(suites);
+        e->suites = NULL;
+    }
+    return suites != NULL;
+}
+
 static enum gate_status store(struct baseline *b, const char *contract, struct file_case *c,
                               struct file_change *change, struct gate_error *err)
 {
     struct baseline_file *f = &b->file;
     struct file_entry *e = &c->entry;
+    struct file_case *old = find_case(b, c->id);
+    if (!keep_suites(b, old ? &old->entry : NULL, e))
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!grow(&f->cases, f->n_cases, sizeof(*c)) || !grow(&f->log, f->n_log, sizeof(*change)) ||
         !KEEP(b, &contract, &c->id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch,
               &e->library_sha256, &e->code_sha256, &e->vendor, &change->case_id, &change->reason,
-              &change->author, &change->commit, &change->run_uuid))
+              &change->author, &change->commit, &change->run_uuid)) {
+        free(e->suites);
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    struct file_case *old = find_case(b, c->id);
-    if (old)
+    }
+    old = find_case(b, c->id); /* the list may have moved */
+    if (old) {
+        free(old->entry.suites);
         old->entry = *e;
-    else
+    } else {
         insert(f->cases, &f->n_cases, c, sizeof(*c));
+    }
     f->log[f->n_log++] = *change;
     f->contract = contract;
     baseline_trend_end(b, c->id);
@@ -312,6 +353,38 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
                                                       .run_uuid = entry->run_uuid});
     status = check_change(b, contract, &c, &change, err);
     return status ? status : store(b, contract, &c, &change, err);
+}
+
+enum gate_status baseline_retire(struct baseline *b, const char *case_id,
+                                 const struct baseline_note *note, struct gate_error *err)
+{
+    struct baseline_file *f = &b->file;
+    struct file_case *old = find_case(b, case_id);
+    if (!old)
+        return gate_fail(err, GATE_USAGE,
+                         "'%s' has no baseline on %s: `gate baseline show` lists those that there "
+                         "are",
+                         case_id, f->device_model);
+    struct file_change change =
+        record_write_change(&(struct baseline_change){.time_ms = note->time_ms,
+                                                      .case_id = case_id,
+                                                      .action = BASELINE_RETIRE,
+                                                      .from_ns = old->entry.p50_ns,
+                                                      .reason = note->reason,
+                                                      .author = note->author,
+                                                      .commit = old->entry.commit,
+                                                      .run_uuid = old->entry.run_uuid});
+    enum gate_status status = check_change(b, f->contract, NULL, &change, err);
+    if (status)
+        return status;
+    if (!grow(&f->log, f->n_log, sizeof(change)) ||
+        !KEEP(b, &change.case_id, &change.reason, &change.author, &change.commit, &change.run_uuid))
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    f->log[f->n_log++] = change;
+    free(old->entry.suites);
+    memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof(*old));
+    baseline_trend_end(b, case_id);
+    return GATE_OK;
 }
 
 /* ---- trends ---- */

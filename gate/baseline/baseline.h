@@ -51,7 +51,12 @@ struct baseline_entry {
     bool dirty;                 /* built with changes that were not committed */
     const char *epoch;          /* of the run, "" when it named none */
     struct baseline_error error;
+    const char *const *suites; /* names of those that it was taken in; to be stored: those of the
+                                  measurement, which are added to the ones that are there */
+    size_t n_suites;           /* 0: not known */
 };
+
+#define BASELINE_SUITES_MAX 64
 
 /*
  * Fills control_ns (the median) and spread (0 for a single process) from what n processes measured,
@@ -72,10 +77,11 @@ enum baseline_action {
     BASELINE_RATCHET,    /* a confirmed improvement lowered it */
     BASELINE_TREND,      /* small improvements, one run after the other, lowered it */
     BASELINE_EPOCH,      /* the same library was measured anew: its record is of another epoch */
+    BASELINE_RETIRE,     /* someone decided that the case is measured no more */
     BASELINE_ACTION_COUNT
 };
 
-const char *baseline_action_name(enum baseline_action action); /* "accept-new", ..., "epoch" */
+const char *baseline_action_name(enum baseline_action action); /* "accept-new", ..., "retire" */
 
 struct baseline_note {
     enum baseline_action action;
@@ -89,7 +95,7 @@ struct baseline_change {
     const char *case_id;
     enum baseline_action action;
     double from_ns; /* 0: there was none */
-    double to_ns;
+    double to_ns;   /* 0: there is none now */
     const char *reason, *author, *commit, *run_uuid;
 };
 
@@ -125,6 +131,11 @@ bool baseline_find(const struct baseline *b, const char *case_id, const char *co
 enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
                               const struct baseline_entry *entry, const struct baseline_note *note,
                               struct gate_error *err);
+
+/* Removes the baseline of a case and says so in the log, so that a run of its suites does not miss
+ * it any more. GATE_USAGE: it has none, or a text of the note is empty or too long. */
+enum gate_status baseline_retire(struct baseline *b, const char *case_id,
+                                 const struct baseline_note *note, struct gate_error *err);
 
 /*
  * The trend of a case: what the runs in a row found that may move its baseline (ratchet.h says

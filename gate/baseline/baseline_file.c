@@ -34,14 +34,15 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     SHARE(rel_fro, 0), \
     MAYBE(outputs, 0, outputs), \
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \
-    POSITIVE(vendor_ratio, 0)
+    POSITIVE(vendor_ratio, 0), \
+    TEXTS(suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
 
 #define CHANGE \
     SIZE(time_ms, REQUIRED), \
     ID_TEXT("case"), \
     WORD(action, REQUIRED, field_actions), \
     POSITIVE(from_ns, REQUIRED | NULLABLE), \
-    POSITIVE(to_ns, REQUIRED), \
+    POSITIVE(to_ns, REQUIRED | NULLABLE), \
     WORDS(reason, REQUIRED, REASON_MAX), \
     WORDS(author, REQUIRED, TEXT_MAX), \
     FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \

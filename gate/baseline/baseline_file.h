@@ -22,6 +22,8 @@ struct file_entry {
     struct document_outputs outputs;
     const char *vendor;
     double vendor_ratio;
+    const char **suites;
+    size_t n_suites;
 };
 
 struct file_case {

@@ -91,6 +91,8 @@ struct baseline_entry record_read(const struct file_entry *e)
         .dirty = e->dirty == YES,
         .epoch = e->epoch,
         .error = baseline_error_of_document(&verify),
+        .suites = e->suites,
+        .n_suites = e->n_suites,
     };
 }
 
@@ -136,6 +138,8 @@ struct file_entry record_write(const struct baseline_entry *e)
     to.library_sha256 = e->library_sha256;
     to.code_sha256 = e->code_sha256 && e->code_sha256[0] ? e->code_sha256 : NULL;
     to.dirty = e->dirty ? YES : UNKNOWN;
+    to.suites = (const char **)(uintptr_t)e->suites;
+    to.n_suites = e->n_suites;
     write_error(&e->error, &to);
     return to;
 }
@@ -146,7 +150,7 @@ struct file_change record_write_change(const struct baseline_change *c)
                                 .case_id = c->case_id,
                                 .action = (int)c->action,
                                 .from_ns = unknown_if_zero(round_ns(c->from_ns)),
-                                .to_ns = round_ns(c->to_ns),
+                                .to_ns = unknown_if_zero(round_ns(c->to_ns)),
                                 .reason = c->reason,
                                 .author = c->author,
                                 .commit = c->commit,
@@ -159,7 +163,7 @@ struct baseline_change record_read_change(const struct file_change *c)
                                     .case_id = c->case_id,
                                     .action = (enum baseline_action)c->action,
                                     .from_ns = zero_if_unknown(c->from_ns),
-                                    .to_ns = c->to_ns,
+                                    .to_ns = zero_if_unknown(c->to_ns),
                                     .reason = c->reason,
                                     .author = c->author,
                                     .commit = c->commit,

@@ -271,6 +271,8 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                   .library_sha256 = library_of(d, arm)->sha256,
                   .dirty = d->git.dirty,
                   .epoch = d->epoch ? d->epoch : "",
+                  .suites = &d->suite,
+                  .n_suites = 1,
                   .error = baseline_error_of_document(&arm->verify)},
     };
     if (!read_medians(c, &out->entry))

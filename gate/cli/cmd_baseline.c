@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_baseline.c: gate baseline show, accept, log and fetch. */
+/* cmd_baseline.c: gate baseline show, accept, retire, log and fetch. */
 #include "gate/cli/commands.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "gate/base/json.h"
 #include "gate/cli/baseline_accept.h"
 #include "gate/cli/baseline_fetch.h"
+#include "gate/cli/baseline_retire.h"
 #include "gate/baseline/baseline_files.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/report/report_table.h"
@@ -29,7 +30,7 @@ static const struct option_def options[] = {
            "only this device model, such as nvidia-h200; accept needs it when several device "
            "models have measured CASE"),
     BASELINES_OPTION(struct baseline_arguments, baselines),
-    OPTION(TEXT, "reason", "TEXT", reason, "for accept: the reason, which is logged"),
+    OPTION(TEXT, "reason", "TEXT", reason, "for accept and retire: the reason, which is logged"),
     OPTION(TEXT, "run", "UUID", run,
            "for accept: the run to take it from, by the beginning of its uuid",
            .fallback = "the newest run with the case"),
@@ -41,8 +42,8 @@ static const struct option_def options[] = {
 
 const struct command command_baseline = {
     .name = "baseline",
-    .operands = "show\nlog\naccept CASE --reason TEXT\nfetch",
-    .summary = "show, accept, log or fetch the stored baselines",
+    .operands = "show\nlog\naccept CASE --reason TEXT\nretire CASE --reason TEXT\nfetch",
+    .summary = "show, accept, retire, log or fetch the stored baselines",
     .about =
         "The stored baselines that runs are compared with, DIR/<device-model>.json.\n"
         "\n"
@@ -53,6 +54,8 @@ const struct command command_baseline = {
         "run with the case is wrong or environment: measure again, or name a run with --run. CASE "
         "may be a pattern, such as 'gemm/*': then all matching cases of the newest run, or of that "
         "named by --run, are accepted, or none if one does not count\n"
+        "  retire  removes the baseline of CASE, and logs author and reason. A run of a suite in "
+        "which the baseline was taken, and which lacks the case, is incomplete until then\n"
         "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
         "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
     .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
@@ -124,8 +127,8 @@ static void put_change(const struct baseline_listing *l, const struct baseline_c
     buf_init(&reason, 64 * 1024);
     buf_printf(&what, "%s: %s -> %s", baseline_action_name(c->action),
                c->from_ns > 0 ? units_duration(c->from_ns, from) : "none",
-               units_duration(c->to_ns, to));
-    if (c->from_ns > 0)
+               c->to_ns > 0 ? units_duration(c->to_ns, to) : "none");
+    if (c->from_ns > 0 && c->to_ns > 0)
         buf_printf(&what, " (%s)", units_change(c->to_ns / c->from_ns, change));
     buf_puts(&what, ", by ");
     term_puts(c->author, &what);
@@ -229,25 +232,32 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
     struct gate_error err;
     enum gate_status status;
     if (n == 0)
-        return command_usage(self, "an action is missing: show, log, accept or fetch");
+        return command_usage(self, "an action is missing: show, log, accept, retire or fetch");
     const char *action = operands[0];
     bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
-    bool fetches = strcmp(action, "fetch") == 0;
-    if (!accepts && !logs && !fetches && strcmp(action, "show") != 0)
+    bool fetches = strcmp(action, "fetch") == 0, retires = strcmp(action, "retire") == 0;
+    if (!accepts && !logs && !fetches && !retires && strcmp(action, "show") != 0)
         return command_usage(self, "unknown action '%s'", action);
-    if (!accepts && n > 1)
+    if (!accepts && !retires && n > 1)
         return command_usage(self, "unexpected argument '%s'", operands[1]);
-    if (!accepts && (options_given(seen, "reason") || options_given(seen, "db") ||
-                     options_given(seen, "run") || options_given(seen, "allow-dirty")))
-        return command_usage(self, "--reason, --run, --allow-dirty and --db need accept");
+    if (!accepts && (options_given(seen, "db") || options_given(seen, "run") ||
+                     options_given(seen, "allow-dirty")))
+        return command_usage(self, "--run, --allow-dirty and --db need accept");
+    if (!accepts && !retires && options_given(seen, "reason"))
+        return command_usage(self, "--reason needs accept or retire");
+    if (retires && options_given(seen, "json"))
+        return command_usage(self, "retire takes no --json");
     if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
                      options_given(seen, "ca-file")))
         return command_usage(self, "--server, --token-file and --ca-file need fetch");
-    if (accepts && n != 2)
-        return command_usage(self, "accept needs a CASE");
-    if (accepts && is_empty(a->reason))
-        return command_usage(self, "accept needs --reason, which is logged");
-    if (fetches)
+    if ((accepts || retires) && n != 2)
+        return command_usage(self, "%s needs a CASE", action);
+    if ((accepts || retires) && is_empty(a->reason))
+        return command_usage(self, "%s needs --reason, which is logged", action);
+    if (retires)
+        status = baseline_retire_case(
+            &(struct retire_request){operands[1], a->device_model, a->baselines, a->reason}, &err);
+    else if (fetches)
         status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
     else
         status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);

@@ -29,6 +29,7 @@ static const struct option_def options[] = {
            "also compare with this; a slowdown against it is only a warning"),
     FLAG("accept-new", policy.accept_new, "store a baseline for each case that has none"),
     FLAG("ratchet", policy.ratchet, "lower the baselines of cases that are confirmed to be faster"),
+    FLAG("partial", partial, "in CI: run although --filter leaves cases out"),
     FLAG("allow-dirty", policy.allow_dirty,
          "store baselines although there are uncommitted changes"),
     DB_OPTION(struct run_request, db),
@@ -86,7 +87,7 @@ int cmd_run(int argc, char **argv)
     struct options_seen seen;
     int exit_code;
     run_request_init(&r);
-    r.history = true;
+    r.history = r.whole = true;
     if (!options_read(&command_run, &r, 0, argc, argv, &seen, &exit_code))
         return run_reports_refuse(&r, argc, argv, exit_code);
     if (r.print_config)

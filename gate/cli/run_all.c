@@ -229,6 +229,7 @@ static enum gate_status count_parts(const struct run_request *r, size_t *n, stru
         fprintf(stderr, "gate run: --device all: %zu of %zu GPUs are used, one for each case\n", *n,
                 gpus);
     suite_free(&setup.suite);
+    suite_free(&setup.whole);
     return status;
 }
 

@@ -30,6 +30,7 @@ struct run_request {
     bool history;             /* the run is stored, and the stored baselines may follow it */
     bool counters;            /* of each regression, by a profiler */
     bool no_ceilings;
+    bool whole, partial; /* in CI a run with a filter is refused: where it gates; but not here */
     bool json, print_config;
     struct origin_choice origin;
     struct shard shard; /* count 0: the whole suite */

@@ -135,6 +135,8 @@ static void start_warning(const struct run_request *r, struct run_session *s)
 static void start(const struct run_request *r, struct run_session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
+                          .whole = &s->setup.whole,
+                          .filter = r->filter,
                           .shard = s->setup.shard.count ? &s->setup.shard : NULL,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,6 +17,8 @@ enum gate_status run_setup_suite(const struct run_request *r, const char *device
     enum gate_status status = paths_suite(name, path, err);
     if (!status)
         status = suite_load(path, &out->suite, err);
+    if (!status)
+        status = suite_load(path, &out->whole, err);
     out->own_suite = !strcmp(path, name);
     if (!status && r->filter && !suite_filter(&out->suite, r->filter))
         status = gate_fail(err, GATE_USAGE, "no case of suite '%s' matches '%s'", name, r->filter);
@@ -88,6 +91,20 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     return status ? status : start_worker(s, deadline, &said, err);
 }
 
+/* A job that looks at a part of the suite would be green for the others too. */
+static enum gate_status check_whole(const struct run_request *r, const struct run_setup *s,
+                                    struct gate_error *err)
+{
+    const char *ci = getenv("CI");
+    size_t n = s->whole.n_cases - s->suite.n_cases;
+    if (!n || !r->whole || r->partial || !ci || !ci[0] || !strcmp(ci, "false"))
+        return GATE_OK;
+    return gate_fail(err, GATE_NO_VERDICT,
+                     "--filter '%s' leaves out %zu of the suite's %zu cases, and in CI (CI is set) "
+                     "a run must be whole: add --partial if this job shall not look at them",
+                     r->filter, n, s->whole.n_cases);
+}
+
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err)
 {
@@ -101,6 +118,8 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = run_setup_suite(r, out->target.device, out, err);
+    if (!status)
+        status = check_whole(r, out, err);
     out->shard = r->shard;
     if (!status && out->shard.count)
         status = shard_select(&out->shard, &out->suite, err);
@@ -112,5 +131,6 @@ void run_setup_close(struct run_setup *s)
     supervisor_stop(s->supervisor);
     device_lock_release(&s->lock);
     suite_free(&s->suite);
+    suite_free(&s->whole);
     shard_release(&s->shard);
 }

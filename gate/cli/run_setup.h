@@ -11,7 +11,8 @@
 
 struct run_setup {
     struct suite suite;
-    bool own_suite; /* a file, and none of those that come with the gate */
+    struct suite whole; /* the same without filter and shard */
+    bool own_suite;     /* a file, and none of those that come with the gate */
     struct shard shard;
     struct target target;
     struct supervisor *supervisor;

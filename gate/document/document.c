@@ -496,6 +496,7 @@ static const struct field document_fields[] = {
     MAYBE(calibration, 0, calibration),
     LIST(cases, REQUIRED, 0, CASES_MAX, document_case_shape),
     LIST(not_served, 0, 0, CASES_MAX, not_served),
+    LIST(filtered, 0, 0, CASES_MAX, not_served),
 };
 const struct shape document_shape = SHAPE_OF(document);
 #undef OF

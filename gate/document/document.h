@@ -360,6 +360,8 @@ struct document {
     size_t n_cases;
     struct document_not_served *not_served;
     size_t n_not_served;
+    struct document_not_served *filtered; /* left out by --filter */
+    size_t n_filtered;
     struct fields_taken taken; /* that the texts are part of; all zero: they are those of a tree */
 };
 

@@ -26,7 +26,8 @@ struct step {
 const char *const field_ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
                                  "linear_relu_bwd", NULL};
 const char *const field_dtypes[] = {"fp16", "bf16", "fp32", "tf32", NULL};
-const char *const field_actions[] = {"accept-new", "accept", "ratchet", "trend", "epoch", NULL};
+const char *const field_actions[] = {"accept-new", "accept", "ratchet", "trend",
+                                     "epoch",      "retire", NULL};
 
 /* ---- faults ---- */
 

@@ -470,6 +470,11 @@ static void render(const struct report_run *run, const struct document_case *con
         report_not_served(run, out);
         buf_putc(out, '\n');
     }
+    if (run->document->n_filtered) {
+        buf_putc(out, '\n');
+        report_filtered(run, out);
+        buf_putc(out, '\n');
+    }
     commands(cases, n_shown, out);
     if (report_accept(run, accept)) {
         buf_puts(out, "\nIf a slowdown is intended: ");

@@ -138,18 +138,34 @@ size_t report_reasons_take(struct report_reasons *r, const struct document_case 
     return n;
 }
 
+/* "2 of the suite's 3 cases: A, B" */
+static void put_uncounted(const struct document *d, const struct document_not_served *list,
+                          size_t n, struct buf *out)
+{
+    buf_printf(out, "%zu of the suite's %zu cases: ", n,
+               d->n_cases + d->n_not_served + d->n_filtered);
+    for (size_t i = 0; i < n && i < REPORT_NOT_SERVED_MAX; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", list[i].id);
+    if (n > REPORT_NOT_SERVED_MAX)
+        buf_printf(out, " and %zu more", n - REPORT_NOT_SERVED_MAX);
+}
+
 void report_not_served(const struct report_run *run, struct buf *out)
 {
     const struct document *d = run->document;
-    size_t n = d->n_not_served;
-    if (!n)
+    if (!d->n_not_served)
         return;
-    buf_printf(out, "not served, and not counted: %zu of the suite's %zu cases: ", n,
-               d->n_cases + n);
-    for (size_t i = 0; i < n && i < REPORT_NOT_SERVED_MAX; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", d->not_served[i].id);
-    if (n > REPORT_NOT_SERVED_MAX)
-        buf_printf(out, " and %zu more", n - REPORT_NOT_SERVED_MAX);
+    buf_puts(out, "not served, and not counted: ");
+    put_uncounted(d, d->not_served, d->n_not_served, out);
+}
+
+void report_filtered(const struct report_run *run, struct buf *out)
+{
+    const struct document *d = run->document;
+    if (!d->n_filtered)
+        return;
+    buf_puts(out, "left out by --filter: ");
+    put_uncounted(d, d->filtered, d->n_filtered, out);
 }
 
 void report_same_code(const struct report_run *run, struct buf *out)

@@ -75,6 +75,8 @@ size_t report_reasons_take(struct report_reasons *r, const struct document_case 
  * count. The ids are plain ASCII, by the schema. */
 #define REPORT_NOT_SERVED_MAX 6
 void report_not_served(const struct report_run *run, struct buf *out);
+/* "left out by --filter: 3 of the suite's 4 cases: ..." where there are any. */
+void report_filtered(const struct report_run *run, struct buf *out);
 
 /* Appends how many cases passed as same code; nothing if none did. */
 void report_same_code(const struct report_run *run, struct buf *out);

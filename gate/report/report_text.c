@@ -381,6 +381,10 @@ void report_text(const struct report_run *run, const struct report_style *style,
         report_not_served(run, out);
         buf_putc(out, '\n');
     }
+    if (run->document->n_filtered) {
+        report_filtered(run, out);
+        buf_putc(out, '\n');
+    }
     if (run->document->policy.warn_against) {
         struct buf line;
         buf_init(&line, 4096);

@@ -309,6 +309,7 @@ void run_count_verdicts(struct run *run)
     memset(run->counts, 0, sizeof run->counts);
     for (size_t i = 0; i < run->suite->n_cases; i++)
         run->counts[run->cases[i].verdict] += !run->cases[i].left_out;
+    run->counts[VERDICT_NO_VERDICT] += run_missing_here(run);
 }
 
 void run_add_warning(struct run *run, const struct run *warning)
@@ -411,5 +412,7 @@ void run_release(struct run *run)
         free(run->cases[i].instructions);
     }
     free(run->cases);
+    free(run->missing);
     run->cases = NULL;
+    run->missing = NULL;
 }

@@ -106,6 +106,13 @@ struct run_case {
     struct instructions *instructions; /* instructions_run(); NULL: not looked for, or none */
 };
 
+/* A case with a baseline from the run's suite, which does not have it any more. */
+struct run_missing {
+    char id[PROBLEM_ID_MAX];
+    const char *op, *dtype;
+    char reason[3 * PROBLEM_ID_MAX + 200];
+};
+
 /* What the user asks of a run. */
 struct run_policy {
     double threshold;
@@ -126,7 +133,9 @@ struct run_policy {
 
 struct run {
     const struct suite *suite;
-    const struct shard *shard;       /* which part of it; NULL: the whole */
+    const struct suite *whole; /* the same without filter and shard; NULL: nothing may be missing */
+    const char *filter;        /* the pattern that cases had to match; NULL: none */
+    const struct shard *shard; /* which part of it; NULL: the whole */
     const struct baseline *baseline; /* NULL: all cases are compared with the library below */
     const char *against_path, *against_sha256;
     const char *library;          /* the candidate's file */
@@ -144,6 +153,8 @@ struct run {
     struct document_library libraries[DOCUMENT_LIBRARIES_MAX]; /* of the document */
     char epoch[200];                                           /* driver/runtime/power limit */
     struct run_case *cases;
+    struct run_missing *missing;
+    size_t n_missing;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;
     double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
@@ -162,6 +173,14 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
  * up each case's baseline. GATE_ENVIRONMENT: a library has another hash than the baseline names.
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
+
+/* Fills run->missing from the baselines of cases that were taken in this suite. False: out of
+ * memory. */
+bool run_find_missing(struct run *run);
+
+/* How many of them this run reports: of the parts of a suite the first one does, so that each case
+ * is there once when they are merged. */
+size_t run_missing_here(const struct run *run);
 
 /* The baseline cannot be measured: the case is compared with the number on record where that is of
  * this epoch, else with nothing, and says why. */

@@ -249,7 +249,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     struct libraries *l = calloc(1, sizeof *l);
     run->cases = calloc(run->suite->n_cases, sizeof *run->cases);
     enum gate_status status = GATE_OK;
-    if (!l || !run->cases)
+    if (!l || !run->cases || !run_find_missing(run))
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
     if (!status && run->against_sha256) {
         snprintf(l->path[0], PATHS_MAX, "%s", run->against_path);

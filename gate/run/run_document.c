@@ -2,6 +2,7 @@
 /*
  * run_document.c: a run as a document.
  */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -153,21 +154,59 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
     return add_processes(c, out);
 }
 
+/* One that the suite lacks: it is there, so that it counts, and was not measured. */
+static struct document_case missing_case(const struct run *run, const struct run_missing *m)
+{
+    struct document_case c;
+    fields_clear(&document_case_shape, &c);
+    c.id = m->id;
+    c.op = m->op;
+    c.dtype = m->dtype;
+    c.verdict = VERDICT_NO_VERDICT;
+    c.reason = m->reason;
+    c.mode = MODE_NONE;
+    c.arms = &no_arm;
+    c.has_warning = run->warning != NULL;
+    c.warning =
+        (struct document_warning){.verdict = VERDICT_NO_VERDICT, .reason = m->reason, .mde = NAN};
+    return c;
+}
+
+/* The cases that --filter left out. */
+static bool add_filtered(const struct run *run, struct document *out)
+{
+    size_t n = run->filter && run->whole ? run->whole->n_cases : 0;
+    if (!n)
+        return true;
+    out->filtered = calloc(n, sizeof *out->filtered);
+    for (size_t i = 0; out->filtered && i < n; i++)
+        if (fnmatch(run->filter, run->whole->cases[i].id, 0))
+            out->filtered[out->n_filtered++].id = run->whole->cases[i].id;
+    bool good = out->filtered != NULL;
+    if (!out->n_filtered) {
+        free(out->filtered);
+        out->filtered = NULL;
+    }
+    return good;
+}
+
 static bool add_shard(const struct run *run, struct document *out)
 {
     const struct shard *s = run->shard;
-    double *positions = calloc(run->suite->n_cases + 1, sizeof *positions);
+    double *positions = calloc(run->suite->n_cases + run->n_missing + 1, sizeof *positions);
     if (!positions)
         return false;
     out->has_shard = true;
     out->shard = (struct document_shard){.index = (int64_t)s->index,
                                          .count = (int64_t)s->count,
-                                         .cases = (int64_t)s->n_cases,
+                                         .cases = (int64_t)(s->n_cases + run->n_missing),
                                          .suite_sha256 = s->suite_sha256,
                                          .positions = positions};
     for (size_t i = 0; i < run->suite->n_cases; i++)
         if (!run->cases[i].left_out)
             positions[out->shard.n_positions++] = (double)s->positions[i];
+    for (size_t i = 0; i < run_missing_here(run); i++)
+        positions[out->shard.n_positions++] = (double)(s->n_cases + i);
     return true;
 }
 
@@ -197,6 +236,8 @@ static bool add_cases(const struct run *run, struct document *out)
         else
             good = add_case(run, c, &out->cases[out->n_cases++]);
     }
+    for (size_t i = 0; good && i < run_missing_here(run); i++)
+        out->cases[out->n_cases++] = missing_case(run, &run->missing[i]);
     if (out->n_not_served)
         out->not_served = not_served;
     else
@@ -237,10 +278,10 @@ bool run_document(struct run *run, struct document *out)
         .exit_code = verdict_exit_code(run->counts),
         .has_ceilings = run->ceilings.asked,
         .ceilings = run->ceilings.document,
-        .cases = calloc(run->suite->n_cases + 1, sizeof *out->cases),
+        .cases = calloc(run->suite->n_cases + run->n_missing + 1, sizeof *out->cases),
     };
     add_libraries(run, out);
-    return add_cases(run, out) && (!run->shard || add_shard(run, out));
+    return add_cases(run, out) && add_filtered(run, out) && (!run->shard || add_shard(run, out));
 }
 
 void run_document_release(struct document *d)
@@ -249,6 +290,7 @@ void run_document_release(struct document *d)
         free(d->cases[i].processes);
     free(d->cases);
     free(d->not_served);
+    free(d->filtered);
     free(d->shard.positions);
     *d = (struct document){.schema = NULL};
 }

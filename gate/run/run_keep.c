@@ -108,6 +108,8 @@ static bool candidate_entry(const struct run *run, const struct run_case *c, enu
                                    .code_sha256 = run->candidate_code,
                                    .dirty = run->origin.dirty,
                                    .epoch = run->epoch,
+                                   .suites = &run->suite->file.name,
+                                   .n_suites = 1,
                                    .error = baseline_error_of_document(&arm->verify)};
     if (!medians(&c->sequence[stage], false, out))
         return false;

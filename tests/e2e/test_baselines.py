@@ -105,6 +105,70 @@ class Baselines(FakeRuns):
         self.assertIn("the epoch was 1/1/0 and is 2/1/0", self.baseline_log()[0][2])
 
 
+class Coverage(FakeRuns):
+    """What a run leaves out is missed."""
+
+    def write_suite(self, *sizes, name="two"):
+        cases = [{"op": "gemm", "dtype": "fp32", "m": n, "n": n, "k": n} for n in sizes]
+        write_file(self.suite, json.dumps({"schema": "gate-suite/1", "name": name,
+                                           "cases": cases}))
+
+    def retire(self, case, *args):
+        return self.gate("baseline", "retire", case, "--baselines", self.path("baselines"), *args)
+
+    def test_a_case_that_left_its_suite_is_missed_until_it_is_retired(self):
+        self.accept()
+        self.write_suite(2)
+        code, document, _ = self.run_gate()
+        missing = self.cases(document)[SECOND]
+        self.assertEqual((code, missing["verdict"], missing["arms"]), (3, "no-verdict", []))
+        self.assertIn("taken in suite 'two', which does not have the case any more",
+                      missing["reason"])
+        self.assertIn(f"gate baseline retire {SECOND} --reason TEXT", missing["reason"])
+        self.write_suite(2, name="other")  # in which nothing was taken
+        self.assertEqual(self.run_gate()[0], 0)
+        self.write_suite(2)
+        self.assertEqual(self.retire(SECOND).returncode, 64)
+        done = self.retire(SECOND, "--reason", "the op is gone")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        code, document, _ = self.run_gate()
+        self.assertEqual((code, len(document["cases"])), (0, 1))
+        log = json.loads(self.gate("baseline", "log", "--json", "--baselines",
+                                   self.path("baselines")).stdout)
+        self.assertEqual([log[-1][key] for key in ("case", "action", "from_ns", "to_ns",
+                                                   "reason")],
+                         [SECOND, "retire", 1000.0, None, "the op is gone"])
+        done = self.retire(SECOND, "--reason", "again")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("has no baseline in", done.stderr)
+
+    def test_a_case_knows_all_suites_that_it_was_taken_in(self):
+        self.accept()
+        self.write_suite(2, 3, name="other")
+        self.assertEqual(self.run_gate("--ratchet", p50={SECOND: 900.0})[0], 0)
+        (file,) = glob.glob(self.path("baselines/*.json"))
+        stored = json.loads(read_file(file))["cases"]
+        self.assertEqual(stored[FIRST]["suites"], ["two"])
+        self.assertEqual(stored[SECOND]["suites"], ["two", "other"])
+
+    def test_a_part_of_the_suite_does_for_no_job(self):
+        self.accept()
+        self.assertEqual(self.run_gate("--filter", "*m2*")[0], 0)
+        os.environ["CI"] = "true"
+        self.addCleanup(os.environ.pop, "CI")
+        code, _, errors = self.run_gate("--filter", "*m2*")
+        self.assertEqual(code, 3)
+        self.assertIn("leaves out 1 of the suite's 2 cases", errors)
+        self.assertEqual(self.run_gate("--filter", "*")[0], 0)
+        report = self.path("report.txt")
+        code, document, errors = self.run_gate("--filter", "*m2*", "--partial", "--report",
+                                               "text=" + report)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(document["filtered"], [{"id": SECOND}])
+        self.assertIn(f"left out by --filter: 1 of the suite's 2 cases: {SECOND}\n",
+                      read_file(report))
+
+
 class Records(FakeRuns):
     """What the record says of a case is what all of its processes found."""
 

@@ -88,6 +88,13 @@ class Shards(FakeRuns):
         self.accept()
         self.assertEqual([c["id"] for c in self.merge(self.part(1, 1))["cases"]], IDS)
 
+    def test_a_case_that_left_the_suite_is_missed_once(self):
+        self.accept()
+        self.write_suite(SIZES[:-1])
+        merged = self.merge(*[self.part(i, 2) for i in (1, 2)], status=3)
+        self.assertEqual([c["id"] for c in merged["cases"]], IDS)
+        self.assertEqual(merged["cases"][-1]["verdict"], "no-verdict")
+
     def test_nothing_may_be_missing(self):
         self.accept()
         parts = [self.part(i, 3) for i in (1, 2, 3)]

@@ -111,7 +111,7 @@ class Gate:
     def call(self, row, library, *args):
         """What hangs has a timeout of its own: on a busy machine what is right may be silent for
         longer."""
-        env = dict(os.environ, GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
+        env = dict(os.environ, CI="", GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
                    GATE_CACHE=os.path.join(self.folder, "cache"))
         # Gates keep apart by a lock in TMPDIR, and on a GPU by looking for processes that use it:
         # these run beside each other all the same, each with process ids of its own.
