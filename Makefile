@@ -163,7 +163,8 @@ LIB := lib/kernel-gate
 SHARE := share/kernel-gate
 INCLUDE := include/kernel-gate
 
-CORE_O := $(call object,$(CORE_C)) $(addprefix $(B)/gen/,init.c.o api.c.o web.c.o)
+CORE_O := $(call object,$(CORE_C)) \
+    $(addprefix $(B)/gen/,init.c.o api.c.o queries.c.o store.c.o web.c.o)
 ifeq ($(CUDA),1)
 CORE_O += $(call cuda_object,$(GATE_CU))
 CUDA_IN_USE := build/cuda/archs
@@ -249,7 +250,7 @@ test-long: packages
 ## bench-server: measures gate-server beside nginx (needs wrk and nginx; HISTORY=FILE: a database)
 .PHONY: bench-server
 HISTORY ?=
-bench-server: $(B)/bin/gate-server $(filter %/tools/history,$(TESTS_AND_TOOLS))
+bench-server: $(B)/bin/gate-server $(filter %/tools/seed_store,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
 
 ## fuzz: fuzzes each target for SECONDS (5) with clang; KEEP=DIR keeps the inputs
@@ -390,6 +391,14 @@ build/embed: $(EMBED_C) | packages
 $(B)/gen/init.c: $(INIT_FILES) build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_init $(INIT_FILES) > $@
+
+$(B)/gen/store.c: $(wildcard gate/store/*.sql) build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_store $(filter %.sql,$^) > $@
+
+$(B)/gen/queries.c: $(wildcard server/queries/*.sql) build/embed
+	$(call say,EMBED)
+	$(Q)mkdir -p $(@D) && build/embed embedded_queries $(filter %.sql,$^) > $@
 
 $(B)/gen/api.c: server/api/openapi.json build/embed
 	$(call say,EMBED)

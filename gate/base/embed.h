@@ -20,6 +20,14 @@ struct embedded_file {
 extern const struct embedded_file embedded_init[];
 extern const size_t embedded_init_count;
 
+/* The schema of a history, its views and its upgrades: gate/store/ *.sql. */
+extern const struct embedded_file embedded_store[];
+extern const size_t embedded_store_count;
+
+/* The lists of the API: server/queries/ *.sql. */
+extern const struct embedded_file embedded_queries[];
+extern const size_t embedded_queries_count;
+
 /* server/api/openapi.json alone. */
 extern const struct embedded_file embedded_api[];
 extern const size_t embedded_api_count;

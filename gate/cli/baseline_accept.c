@@ -17,7 +17,6 @@
 #include "gate/baseline/origin.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/decide/decide_bounds.h"
-#include "gate/store/store_cases.h"
 #include "gate/library/machine_code.h"
 #include "gate/report/report_units.h"
 
@@ -59,18 +58,13 @@ struct run_search {
     char run_uuid[64];
 };
 
-static bool note_model(void *context, const struct store_cell *row, int n,
-                       const struct store_spark *spark)
+static bool note_model(void *context, const char *model, const char *run, const char *verdict)
 {
     struct run_search *s = context;
-    const char *model = store_cell_of(row, n, "device")->text;
-    (void)spark;
-    if (strcmp(store_cell_of(row, n, "id")->text, s->request->cases) == 0) {
-        buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", model);
-        snprintf(s->model, sizeof(s->model), "%s", model);
-        snprintf(s->newest, sizeof(s->newest), "%s", store_cell_of(row, n, "run")->text);
-        snprintf(s->verdict, sizeof(s->verdict), "%s", store_cell_of(row, n, "verdict")->text);
-    }
+    buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", model);
+    snprintf(s->model, sizeof(s->model), "%s", model);
+    snprintf(s->newest, sizeof(s->newest), "%s", run);
+    snprintf(s->verdict, sizeof(s->verdict), "%s", verdict);
     return true;
 }
 
@@ -88,13 +82,7 @@ static bool take_candidate(void *context, const struct store_point *p)
 static enum gate_status find_run(struct run_search *s, struct store *store, struct gate_error *err)
 {
     const struct accept_request *r = s->request;
-    const struct store_case_query all = {.device_model = r->device_model,
-                                         .words = {r->cases},
-                                         .n_words = 1,
-                                         .sort = STORE_CASES_NAME,
-                                         .limit = INT64_MAX};
-    struct store_case_page page;
-    enum gate_status status = store_cases(store, &all, note_model, s, &page, err);
+    enum gate_status status = store_newest(store, r->cases, r->device_model, note_model, s, err);
     if (status != GATE_OK)
         return status;
     if (s->n_models > 1)

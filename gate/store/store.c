@@ -82,13 +82,12 @@ static void put_uri(struct buf *uri, const char *path, const char *query)
     buf_puts(uri, query);
 }
 
-enum gate_status store_identify(struct store *s, struct gate_error *err)
+enum gate_status store_identify(struct store *s, int64_t *version, struct gate_error *err)
 {
     int64_t application_id = 0;
-    int64_t version = 0;
     int rc = store_pragma(s->db, "PRAGMA application_id", &application_id);
     if (rc == SQLITE_OK)
-        rc = store_pragma(s->db, "PRAGMA user_version", &version);
+        rc = store_pragma(s->db, "PRAGMA user_version", version);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);
     if (application_id == UNRELEASED_ID)
@@ -102,12 +101,12 @@ enum gate_status store_identify(struct store *s, struct gate_error *err)
                          "'%s' is a SQLite database of another program (application_id 0x%08x): "
                          "name another file",
                          s->path, (unsigned)application_id);
-    if (version != STORE_SCHEMA_VERSION)
+    if (*version < 1 || *version > STORE_SCHEMA_VERSION)
         return gate_fail(err, GATE_IO,
-                         "'%s' has schema version %lld, and this program reads version %d only: "
-                         "use the program that wrote the file",
-                         s->path, (long long)version, STORE_SCHEMA_VERSION);
-    return store_check_tables(s, err);
+                         "'%s' has schema version %lld, and this program knows versions 1 to %d: "
+                         "use the program that wrote the file, or a newer one",
+                         s->path, (long long)*version, STORE_SCHEMA_VERSION);
+    return *version == STORE_SCHEMA_VERSION ? store_check_tables(s, err) : GATE_OK;
 }
 
 /*
@@ -123,10 +122,11 @@ static enum gate_status probe(struct store *s, struct gate_error *err)
         buf_release(&uri);
         return gate_fail(err, GATE_IO, "cannot open the database: its path is too long");
     }
+    int64_t version;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
     int rc = sqlite3_open_v2(uri.data, &s->db, flags, NULL);
     enum gate_status status =
-        rc == SQLITE_OK ? store_identify(s, err) : store_fail(s, rc, "open", err);
+        rc == SQLITE_OK ? store_identify(s, &version, err) : store_fail(s, rc, "open", err);
     if (status && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
         status = GATE_OK;
     sqlite3_close(s->db);
@@ -183,7 +183,7 @@ static void limit_connection(sqlite3 *db)
         {SQLITE_LIMIT_ATTACHED, 0},
         {SQLITE_LIMIT_LENGTH, (int)STORE_MAX_DOCUMENT + (1 << 20)},
         {SQLITE_LIMIT_SQL_LENGTH, 1 << 16},
-        {SQLITE_LIMIT_COLUMN, 100},
+        {SQLITE_LIMIT_COLUMN, 200},
         {SQLITE_LIMIT_EXPR_DEPTH, 100},
         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
         {SQLITE_LIMIT_VARIABLE_NUMBER, 100},
@@ -220,7 +220,6 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     limit_connection(s->db);
     if (mode == STORE_READ_ONLY)
         return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
@@ -272,22 +271,6 @@ void store_unlock(struct store *s)
     flock(s->lock_fd, LOCK_UN);
 }
 
-/* Prepares the statements that are not yet; for a reader the queries only. */
-static enum gate_status prepare(struct store *s, enum store_mode mode, struct gate_error *err)
-{
-    int n = mode == STORE_READ_ONLY ? STORE_SQL_FIRST_WRITE : STORE_SQL_COUNT;
-    for (int i = 0; i < n; i++) {
-        if (s->statements[i])
-            continue;
-        const char *sql = store_sql[i] ? store_sql[i] : store_sql_alerts[i];
-        int rc =
-            sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[i], NULL);
-        if (rc != SQLITE_OK)
-            return store_fail(s, rc, "read", err);
-    }
-    return GATE_OK;
-}
-
 /* May a page of the file be in its log as well? */
 static bool has_log(const struct store *s)
 {
@@ -315,16 +298,29 @@ static enum gate_status check_length(struct store *s, struct gate_error *err)
     return GATE_OK;
 }
 
+/* A file of an older version that is opened to be read is brought up to date by a writer. */
+static enum gate_status upgrade_apart(struct store *s, struct gate_error *err)
+{
+    struct store *writer = NULL;
+    enum gate_status status = store_open(s->path, STORE_UPDATE, &writer, err);
+    store_close(writer);
+    return status;
+}
+
 /* What a connected file needs before its first statement. */
 static enum gate_status make_ready(struct store *s, enum store_mode mode, bool fresh,
                                    struct gate_error *err)
 {
-    enum gate_status status = fresh ? GATE_OK : store_identify(s, err);
+    int64_t version = 0;
+    enum gate_status status = fresh ? GATE_OK : store_identify(s, &version, err);
+    bool is_current = version == STORE_SCHEMA_VERSION;
     if (!status && !fresh)
         status = check_length(s, err);
+    if (!status && mode == STORE_READ_ONLY && !is_current)
+        return upgrade_apart(s, err);
     if (!status && mode != STORE_READ_ONLY)
         status = open_lock(s, err);
-    if (status || mode == STORE_READ_ONLY || (!fresh && store_uses_wal(s)))
+    if (status || mode == STORE_READ_ONLY || (is_current && store_uses_wal(s)))
         return status;
     status = store_lock(s, err);
     if (status)
@@ -361,8 +357,6 @@ enum gate_status store_open(const char *path, enum store_mode mode, struct store
         status = connect_file(s, mode, err);
     if (!status)
         status = make_ready(s, mode, fresh, err);
-    if (!status)
-        status = prepare(s, mode, err);
     struct stat st;
     if (!status && stat(path, &st) < 0)
         status = gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
@@ -398,8 +392,8 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < STORE_SQL_COUNT; i++)
-        sqlite3_finalize(s->statements[i]);
+    for (int i = 0; i < STORE_STATEMENTS; i++)
+        sqlite3_finalize(s->statements[i].stmt);
     /* The last connection to close moves the WAL into the file, which is a write. Without the lock
      * SQLite leaves that to the next one. */
     bool locked = s->lock_fd >= 0 && store_lock(s, NULL) == GATE_OK;

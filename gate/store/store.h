@@ -19,7 +19,7 @@
 #include "gate/decide/verdict.h"
 
 #define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2
 
 struct store;
 
@@ -33,10 +33,11 @@ enum store_mode {
 #define STORE_MAX_DOCUMENT ((size_t)64 << 20)
 
 /*
- * Opens the file and checks that it is one of ours (application_id) and of this schema version.
- * GATE_IO with a message otherwise; a file that is refused is not written to. A store belongs to
- * one thread at a time; open one for each thread that needs it. Writers of several processes take
- * turns by a lock on PATH-lock.
+ * Opens the file and checks that it is one of ours (application_id) and of a schema version that
+ * this program knows. GATE_IO with a message otherwise; a file that is refused is not written to.
+ * An older version is brought up to date, in whatever mode, and a copy of it is left beside it. A
+ * store belongs to one thread at a time; open one for each thread that needs it. Writers of several
+ * processes take turns by a lock on PATH-lock.
  */
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,
                             struct gate_error *err);
@@ -85,6 +86,12 @@ enum gate_status store_batch_begin(struct store *s, struct gate_error *err);
 enum gate_status store_batch_commit(struct store *s, struct gate_error *err);
 void store_batch_rollback(struct store *s); /* nothing to undo is fine */
 
+/* Which times of a track may be compared. */
+struct store_series {
+    char provider[65]; /* "": none */
+    char contract[65];
+};
+
 struct store_run {
     const char *uuid;
     int64_t time_ms;
@@ -130,7 +137,6 @@ struct store_leader {
     const char *commit, *subject, *author;
     const char *run_uuid;
     int64_t time_ms;
-    int64_t p50_ps;
     double p50_ns, tflops, gbps;
     const char *contract;
     const char *role;       /* "candidate" or "provider" */
@@ -144,7 +150,7 @@ struct store_leader {
 struct store_leader_key {
     const char *case_id;
     const char *device_model;
-    int64_t p50_ps;
+    double p50_ns;
     const char *provider;
 };
 
@@ -210,6 +216,11 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              const char *provider, int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
+/* The newest run of a case on each device model (NULL: any), and what it found of the case. */
+typedef bool (*store_newest_fn)(void *context, const char *device_model, const char *run_uuid,
+                                const char *verdict);
+enum gate_status store_newest(struct store *s, const char *case_id, const char *device_model,
+                              store_newest_fn fn, void *context, struct gate_error *err);
 /* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
  * device model and time; branch and device_model NULL: any. */
 enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,

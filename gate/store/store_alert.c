@@ -66,6 +66,56 @@ static bool is_open(enum alert_state state)
 
 /* ---- queries ---- */
 
+#define ALERT_TABLES(by)                                                                           \
+    "FROM alert a " by " CROSS JOIN track t ON t.id = a.track_id "                                 \
+    "CROSS JOIN run r ON r.id = a.run_id LEFT JOIN revision v ON v.id = r.revision_id "            \
+    "LEFT JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "      \
+    "LEFT JOIN result e ON a.confirmed = 1 AND e.run_id = a.run_id AND e.track_id = a.track_id"    \
+    " AND e.arm = 0 AND e.verdict IN ('regression', 'wrong') "
+#define ALERT_COLUMNS                                                                              \
+    "a.id, t.case_id, t.device, a.provider, r.contract, a.kind, a.state, a.time_ms, "              \
+    "r.uuid, coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "     \
+    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
+    " a.confirmed, coalesce(e.reason, ''), a.assignee, r.subject, r.author,"                       \
+    " coalesce(b.subject, ''), coalesce(b.author, ''), coalesce(v.parent, '') "
+/* clang-format off */
+/* ?2 to ?5: state, device, case, kind or NULL */
+#define IS_ASKED(a) \
+    "(?2 IS NULL OR " a ".state = ?2) AND (?3 IS NULL OR " a ".device = ?3)" \
+    " AND (?4 IS NULL OR " a ".track_id IN (SELECT o.id FROM track o WHERE o.case_id = ?4))" \
+    " AND (?5 IS NULL OR " a ".kind = ?5) "
+/* Of the group of `a`, which is of run `r` and its before_run `b`. */
+#define NEWER_OF_GROUP \
+    "SELECT 1 FROM alert x INDEXED BY alert_by_run LEFT JOIN run y ON y.id = x.before_run_id " \
+    "WHERE x.run_id IN (SELECT g.id FROM run g WHERE g.revision_id = r.revision_id" \
+    "  UNION ALL SELECT r.id)" \
+    " AND (r.revision_id IS NULL OR y.revision_id IS b.revision_id) AND x.id > a.id" \
+    " AND " IS_ASKED("x")
+/* ?1: ids below, ?6: limit, ?7: 1: of each group only the newest that is asked for */
+#define ALERTS(first) \
+    "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE " first " a.id < ?1 AND " IS_ASKED("a") \
+    "AND (?7 = 0 OR NOT EXISTS (" NEWER_OF_GROUP ")) ORDER BY a.id DESC LIMIT ?6"
+/* clang-format on */
+
+static const char all_alerts[] = ALERTS("");
+static const char alerts_of_state[] = ALERTS("a.state = ?2 AND");
+static const char alerts_of_kind[] = ALERTS("a.kind = ?5 AND");
+static const char alerts_of_kind_state[] = ALERTS("a.kind = ?5 AND a.state = ?2 AND");
+static const char alerts_of_device[] = ALERTS("a.device = ?3 AND");
+static const char alerts_of_case[] =
+    ALERTS("a.track_id IN (SELECT o.id FROM track o WHERE o.case_id = ?4) AND");
+/* ?1: the newest of a group, ?6: limit */
+static const char alert_group[] = "SELECT " ALERT_COLUMNS ALERT_TABLES(
+    "INDEXED BY alert_by_run") "CROSS JOIN alert l ON l.id = ?1 CROSS JOIN run m ON m.id = "
+                               "l.run_id "
+                               "LEFT JOIN run k ON k.id = l.before_run_id "
+                               "WHERE a.run_id IN (SELECT g.id FROM alert h CROSS JOIN run n ON "
+                               "n.id = h.run_id"
+                               "  CROSS JOIN run g ON g.revision_id = n.revision_id WHERE h.id = ?1"
+                               "  UNION ALL SELECT run_id FROM alert WHERE id = ?1)"
+                               " AND (m.revision_id IS NULL OR b.revision_id IS k.revision_id)"
+                               " AND a.id <= ?1 AND " IS_ASKED("a") "ORDER BY a.id DESC LIMIT ?6";
+
 struct alert_call {
     store_alert_fn fn;
     void *context;
@@ -109,18 +159,18 @@ static bool alert_row(struct query *q, void *call)
 }
 
 /* The index that leaves the fewest alerts to look at. */
-static enum store_sql alerts_by(const struct alert_filter *f)
+static const char *alerts_by(const struct alert_filter *f)
 {
     if (f->case_id)
-        return SQL_ALERTS_OF_CASE;
+        return alerts_of_case;
     if (f->kind >= 0)
-        return f->state >= 0 ? SQL_ALERTS_OF_KIND_STATE : SQL_ALERTS_OF_KIND;
+        return f->state >= 0 ? alerts_of_kind_state : alerts_of_kind;
     if (f->state >= 0)
-        return SQL_ALERTS_OF_STATE;
-    return f->device_model ? SQL_ALERTS_OF_DEVICE : SQL_ALERTS;
+        return alerts_of_state;
+    return f->device_model ? alerts_of_device : all_alerts;
 }
 
-static struct query asked(struct store *s, enum store_sql sql, const struct alert_filter *filter,
+static struct query asked(struct store *s, const char *sql, const struct alert_filter *filter,
                           int64_t id, int64_t limit)
 {
     struct query q = query_begin(s, sql);
@@ -148,7 +198,7 @@ enum gate_status store_alert_group(struct store *s, const struct alert_filter *f
                                    struct gate_error *err)
 {
     struct alert_call call = {fn, context, false};
-    struct query q = asked(s, SQL_ALERT_GROUP, filter, leader, limit);
+    struct query q = asked(s, alert_group, filter, leader, limit);
     return store_each_row(s, &q, alert_row, &call, err);
 }
 
@@ -156,7 +206,7 @@ enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn
                                   bool *found, struct gate_error *err)
 {
     struct alert_call call = {fn, context, false};
-    struct query q = query_begin(s, SQL_ALERT);
+    struct query q = query_begin(s, "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE a.id = ?1");
     bind_int(&q, id);
     enum gate_status status = store_each_row(s, &q, alert_row, &call, err);
     *found = call.found;
@@ -173,12 +223,14 @@ static bool count_row(struct query *q, void *call)
 enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
                                     int64_t counts[ALERT_STATES], struct gate_error *err)
 {
-    struct query q = query_begin(s, filter->case_id ? SQL_ALERT_COUNTS_OF_CASE : SQL_ALERT_COUNTS);
+    struct query q =
+        query_begin(s, "SELECT a.state, count(*) FROM alert a WHERE (?1 IS NULL OR a.device = ?1) "
+                       " AND (?2 IS NULL OR a.kind = ?2) AND (?3 IS NULL OR a.track_id IN "
+                       " (SELECT o.id FROM track o WHERE o.case_id = ?3)) GROUP BY a.state");
     memset(counts, 0, ALERT_STATES * sizeof counts[0]);
     bind_text_or_null(&q, filter->device_model);
     bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
-    if (filter->case_id)
-        bind_text(&q, filter->case_id);
+    bind_text_or_null(&q, filter->case_id);
     return store_each_row(s, &q, count_row, counts, err);
 }
 
@@ -206,7 +258,9 @@ enum gate_status store_alert_log(struct store *s, int64_t id, store_alert_event_
                                  void *context, struct gate_error *err)
 {
     struct event_call call = {fn, context};
-    struct query q = query_begin(s, SQL_ALERT_LOG);
+    struct query q = query_begin(
+        s, "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
+           "FROM alert_event WHERE alert_id = ?1 ORDER BY id");
     bind_int(&q, id);
     return store_each_row(s, &q, event_row, &call, err);
 }
@@ -215,7 +269,9 @@ enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limi
                                     store_alert_event_fn fn, void *context, struct gate_error *err)
 {
     struct event_call call = {fn, context};
-    struct query q = query_begin(s, SQL_ALERT_EVENTS);
+    struct query q = query_begin(
+        s, "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
+           "FROM alert_event WHERE id > ?1 ORDER BY id LIMIT ?2");
     bind_int(&q, after);
     bind_int(&q, limit);
     return store_each_row(s, &q, event_row, &call, err);
@@ -243,7 +299,26 @@ enum gate_status store_alert_groups_moved(struct store *s, int64_t after,
                                           struct gate_error *err)
 {
     struct moved_call call = {out, 0};
-    struct query q = query_begin(s, SQL_ALERT_GROUPS_MOVED);
+    struct query q = query_begin(
+        s,
+        "WITH moved AS ( "
+        "SELECT max(a.id) AS alert_id, max(r.id) AS run_id, r.revision_id AS at, "
+        " b.revision_id AS before, sum(v.to_state IN ('new', 'acknowledged') "
+        "  AND coalesce(v.from_state, '') NOT IN ('new', 'acknowledged')) AS n_opened, "
+        " sum(coalesce(v.from_state, '') IN ('new', 'acknowledged') "
+        "  AND v.to_state NOT IN ('new', 'acknowledged')) AS n_closed "
+        "FROM alert_event v CROSS JOIN alert a ON a.id = v.alert_id "
+        "CROSS JOIN run r ON r.id = a.run_id LEFT JOIN run b ON b.id = a.before_run_id "
+        "WHERE v.id > ?1 "
+        "GROUP BY r.revision_id, coalesce(b.revision_id, 0), iif(r.revision_id IS NULL, r.id, 0) "
+        "HAVING n_opened + n_closed > 0 ORDER BY min(v.id) LIMIT ?2) "
+        "SELECT m.alert_id, m.n_opened, m.n_closed, "
+        " (SELECT count(*) FROM alert x INDEXED BY alert_by_run "
+        "  LEFT JOIN run y ON y.id = x.before_run_id WHERE x.run_id IN "
+        "  (SELECT g.id FROM run g WHERE g.revision_id = m.at UNION ALL SELECT m.run_id) "
+        "  AND (m.at IS NULL OR y.revision_id IS m.before) "
+        "  AND x.state IN ('new', 'acknowledged')) "
+        "FROM moved m");
     bind_int(&q, after);
     bind_int(&q, (int64_t)max);
     enum gate_status status = store_each_row(s, &q, moved_row, &call, err);
@@ -281,15 +356,26 @@ static bool server_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
-                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+enum gate_status store_track_alerts(struct store *s, int64_t track_id,
+                                    const struct store_series *series, const char *epoch,
+                                    struct alert_row *out, size_t max, size_t *n,
                                     struct gate_error *err)
 {
     struct rows_call call = {epoch, out, 0};
-    struct query q = query_begin(s, SQL_TRACK_ALERTS);
+    struct query q = query_begin(
+        s,
+        "SELECT a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), "
+        "a.before_value, "
+        " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who, "
+        " coalesce((SELECT max(v.time_ms) FROM alert_event v WHERE v.alert_id = a.id "
+        "  AND v.to_state = 'new' AND v.from_state <> 'new' AND v.who <> '" ALERT_SERVER "'), 0) "
+        "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
+        "WHERE a.track_id = ?1 AND ((a.provider = ?2 AND a.contract = ?4) OR a.kind = 'wrong') "
+        "ORDER BY a.id DESC LIMIT ?3");
     bind_int(&q, track_id);
-    bind_int(&q, series_id);
+    bind_text(&q, series->provider);
     bind_int(&q, (int64_t)max);
+    bind_text(&q, series->contract);
     enum gate_status status = store_each_row(s, &q, server_row, &call, err);
     *n = call.n;
     return status;
@@ -310,7 +396,9 @@ struct step_call {
 
 static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
 {
-    struct query q = query_begin(c->store, SQL_PUT_ALERT_EVENT);
+    struct query q = query_begin(
+        c->store, "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
+                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
     bind_int(&q, c->id);
     bind_int(&q, c->now_ms);
     bind_text(&q, c->who);
@@ -321,20 +409,11 @@ static enum gate_status put_event(const struct step_call *c, struct gate_error *
     return !status ? store_touch(c->store, err) : status;
 }
 
-static enum gate_status count(struct store *s, enum store_sql id, int64_t alert,
-                              struct gate_error *err)
-{
-    struct query q = query_begin(s, id);
-    bind_int(&q, alert);
-    return store_finish(s, &q, err);
-}
-
 static enum gate_status put_step(const struct step_call *c, struct gate_error *err)
 {
-    enum gate_status status = count(c->store, SQL_UNCOUNT_ALERT, c->id, err);
-    if (status)
-        return status;
-    struct query q = query_begin(c->store, SQL_STEP_ALERT);
+    struct query q = query_begin(
+        c->store, "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6, "
+                  " closed_ms = ?7, end_run_id = nullif(?8, 0) WHERE id = ?1 AND state = ?2");
     bind_int(&q, c->id);
     bind_text(&q, state_names[c->from]);
     bind_text(&q, state_names[c->to]);
@@ -345,9 +424,7 @@ static enum gate_status put_step(const struct step_call *c, struct gate_error *e
     if (is_open(c->to))
         sqlite3_bind_null(q.stmt, q.next - 1);
     bind_int(&q, c->end_run_id);
-    status = store_finish(c->store, &q, err);
-    if (!status)
-        status = count(c->store, SQL_COUNT_ALERT, c->id, err);
+    enum gate_status status = store_finish(c->store, &q, err);
     if (status)
         return status;
     /* Nobody is told of a step that corrects the record and leaves the state what it was. */
@@ -403,7 +480,8 @@ static enum gate_status assign(const struct step_call *step, const char *assigne
                                struct gate_error *err)
 {
     char reason[2 * 4 * ALERT_MAX_REASON];
-    struct query q = query_begin(step->store, SQL_ASSIGN_ALERT);
+    struct query q =
+        query_begin(step->store, "UPDATE alert SET assignee = ?2, updated_ms = ?3 WHERE id = ?1");
     bind_int(&q, step->id);
     bind_text(&q, assignee);
     bind_int(&q, step->now_ms);
@@ -484,9 +562,15 @@ enum gate_status store_server_step(struct store *s, const struct alert_row *aler
 enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
                                    int64_t *id, struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_PUT_ALERT);
+    struct query q = query_begin(
+        s, "INSERT INTO alert (track_id, device, provider, contract, kind, state, time_ms, run_id, "
+           " before_run_id, before_value, after_value, change, reason, who, updated_ms, by_vendor, "
+           "confirmed) "
+           "SELECT id, device, ?2, ?14, ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, "
+           "?11, ?12, ?13 "
+           "FROM track WHERE id = ?1");
     bind_int(&q, alert->track_id);
-    bind_int(&q, alert->series_id);
+    bind_text(&q, alert->series.provider);
     bind_text(&q, kind_names[alert->kind]);
     bind_int(&q, alert->time_ms);
     bind_int(&q, alert->run_id);
@@ -498,9 +582,8 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_int(&q, now_ms);
     bind_int(&q, alert->by_vendor);
     bind_int(&q, alert->confirmed);
+    bind_text(&q, alert->series.contract);
     enum gate_status status = store_finish_new(s, &q, id, err);
-    if (!status)
-        status = count(s, SQL_COUNT_ALERT, *id, err);
     if (status)
         return status;
     struct step_call call = {
@@ -518,7 +601,11 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
 enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
                                   struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_MOVE_ALERT);
+    struct query q = query_begin(
+        s,
+        "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = nullif(?4, 0), before_value = "
+        "?5, "
+        " after_value = ?6, change = ?7, confirmed = ?8, end_run_id = nullif(?9, 0) WHERE id = ?1");
     bind_int(&q, id);
     bind_int(&q, to->time_ms);
     bind_int(&q, to->run_id);

@@ -144,7 +144,8 @@ enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t
 
 /* What watch.c opens. */
 struct new_alert {
-    int64_t track_id, series_id;
+    int64_t track_id;
+    struct store_series series;
     enum alert_kind kind;
     bool confirmed;
     int64_t time_ms, run_id;
@@ -175,8 +176,9 @@ struct alert_row {
 };
 
 /* The newest alerts of a series, and of wrong results of its track: at most `max`, *n of them. */
-enum gate_status store_track_alerts(struct store *s, int64_t track_id, int64_t series_id,
-                                    const char *epoch, struct alert_row *out, size_t max, size_t *n,
+enum gate_status store_track_alerts(struct store *s, int64_t track_id,
+                                    const struct store_series *series, const char *epoch,
+                                    struct alert_row *out, size_t max, size_t *n,
                                     struct gate_error *err);
 /* What is known by now of where it is and what it is worth; end_run_id too. */
 enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,

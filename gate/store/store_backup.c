@@ -21,6 +21,7 @@ struct store_backup {
     char *path;
     char *part; /* as SQLite is to read it: never an URI or ":memory:" */
     bool is_done;
+    bool is_current; /* of this version of the schema */
 };
 
 static enum gate_status fail(const struct store_backup *b, int rc, struct gate_error *err)
@@ -63,6 +64,9 @@ enum gate_status store_backup_begin(struct store *s, const char *path, struct st
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     }
     b->store = s;
+    int64_t version = 0;
+    store_pragma(s->db, "PRAGMA user_version", &version);
+    b->is_current = version == STORE_SCHEMA_VERSION;
     unlink(b->part); /* of a copy that was cut short */
     int rc = sqlite3_open_v2(b->part, &b->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     if (rc == SQLITE_OK)
@@ -96,9 +100,12 @@ static enum gate_status settle(struct store_backup *b, struct gate_error *err)
 {
     int rc = sqlite3_backup_finish(b->backup);
     b->backup = NULL;
-    /* From here on it has states of its own, which no tag of the other's may name. */
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(b->db, store_sql[SQL_NAME_COPY], NULL, NULL, NULL);
+    /* From here on it has states of its own, which no tag of the other's may name; one of an older
+     * version gets them when it is brought up to date. */
+    if (rc == SQLITE_OK && b->is_current)
+        rc = sqlite3_exec(b->db,
+                          "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'copy'",
+                          NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_close(b->db);
     if (rc != SQLITE_OK)

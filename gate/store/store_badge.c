@@ -16,7 +16,7 @@ enum gate_status store_identity(struct store *s, char out[STORE_IDENTITY_MAX],
                                 struct gate_error *err)
 {
     out[0] = '\0';
-    struct query q = query_begin(s, SQL_IDENTITY);
+    struct query q = query_begin(s, "SELECT value FROM meta WHERE key = 'identity'");
     return store_each_row(s, &q, identity_row, out, err);
 }
 
@@ -39,13 +39,16 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
                                        struct gate_error *err)
 {
     *out = (struct badge_facts){.p50_ns = 0.0};
-    struct query q = query_begin(s, SQL_BADGE_DEVICE);
+    struct query q = query_begin(s, "SELECT verdict FROM run WHERE device = ?1 AND branch = ?2 "
+                                    "ORDER BY time_ms DESC, uuid DESC LIMIT 1");
     bind_text(&q, device_model);
     bind_text(&q, branch);
     enum gate_status status = store_each_row(s, &q, device_row, out, err);
     if (status)
         return status;
-    q = query_begin(s, SQL_BADGE_ALERTS);
+    q = query_begin(
+        s, "SELECT count(*) FROM alert INDEXED BY alert_counts WHERE device = ?1 "
+           " AND state IN ('new', 'acknowledged') AND kind IN ('regression', 'error', 'wrong')");
     bind_text(&q, device_model);
     return store_each_row(s, &q, alerts_row, out, err);
 }
@@ -53,8 +56,7 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
 static bool case_row(struct query *q, void *call)
 {
     struct badge_facts *facts = call;
-    snprintf(facts->verdict, sizeof facts->verdict, "%s",
-             verdict_name((enum verdict)column_int(q, 0)));
+    snprintf(facts->verdict, sizeof facts->verdict, "%s", column_text(q, 0));
     facts->p50_ns = column_real(q, 1);
     return true;
 }
@@ -64,7 +66,10 @@ enum gate_status store_badge_of_case(struct store *s, const char *branch, const 
                                      struct gate_error *err)
 {
     *out = (struct badge_facts){.p50_ns = 0.0};
-    struct query q = query_begin(s, SQL_BADGE_CASE);
+    struct query q = query_begin(
+        s, "SELECT e.verdict, e.p50_ns FROM track t CROSS JOIN result e ON e.track_id = t.id "
+           " AND e.branch = ?2 AND e.arm = 0 "
+           "WHERE t.device = ?1 AND t.case_id = ?3 ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1");
     bind_text(&q, device_model);
     bind_text(&q, branch);
     bind_text(&q, case_id);

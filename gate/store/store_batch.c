@@ -10,9 +10,9 @@
 
 #include <sys/stat.h>
 
-static enum gate_status run_sql(struct store *s, enum store_sql id, struct gate_error *err)
+static enum gate_status run_sql(struct store *s, const char *sql, struct gate_error *err)
 {
-    struct query q = query_begin(s, id);
+    struct query q = query_begin(s, sql);
     int rc = query_step(&q);
     enum gate_status status = rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "write to", err);
     query_end(&q);
@@ -41,7 +41,7 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
         return status;
     status = check_name(s, err);
     if (!status)
-        status = run_sql(s, SQL_BEGIN, err);
+        status = run_sql(s, "BEGIN IMMEDIATE", err);
     if (status)
         store_unlock(s);
     return status;
@@ -50,13 +50,13 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
 static void roll_back(struct store *s)
 {
     if (!sqlite3_get_autocommit(s->db))
-        run_sql(s, SQL_ROLLBACK, NULL);
+        run_sql(s, "ROLLBACK", NULL);
     store_unlock(s);
 }
 
 static enum gate_status commit(struct store *s, struct gate_error *err)
 {
-    enum gate_status status = run_sql(s, SQL_COMMIT, err);
+    enum gate_status status = run_sql(s, "COMMIT", err);
     if (status) {
         roll_back(s);
         return status;
@@ -110,8 +110,8 @@ static enum gate_status as_first(struct store *s, store_write_fn fn, void *conte
     if (!status || sqlite3_get_autocommit(s->db))
         return status;
     /* Without a transaction the batch is lost, which the next part and the commit will find. */
-    if (run_sql(s, SQL_ROLLBACK, NULL) == GATE_OK)
-        run_sql(s, SQL_BEGIN, NULL);
+    if (run_sql(s, "ROLLBACK", NULL) == GATE_OK)
+        run_sql(s, "BEGIN IMMEDIATE", NULL);
     s->changes_before = sqlite3_total_changes64(s->db);
     return status;
 }
@@ -124,14 +124,15 @@ static enum gate_status as_part(struct store *s, store_write_fn fn, void *contex
         return batch_lost(s, err);
     if (sqlite3_total_changes64(s->db) == s->changes_before)
         return as_first(s, fn, context, err);
-    enum gate_status status = run_sql(s, SQL_SAVEPOINT, err);
+    enum gate_status status = run_sql(s, "SAVEPOINT write", err);
     if (status)
         return status;
     status = fn(context, err);
-    if (status && !sqlite3_get_autocommit(s->db) && run_sql(s, SQL_ROLLBACK_TO, NULL) != GATE_OK)
-        run_sql(s, SQL_ROLLBACK, NULL); /* what cannot be undone in part is undone whole */
+    if (status && !sqlite3_get_autocommit(s->db) &&
+        run_sql(s, "ROLLBACK TO write", NULL) != GATE_OK)
+        run_sql(s, "ROLLBACK", NULL); /* what cannot be undone in part is undone whole */
     if (!sqlite3_get_autocommit(s->db))
-        run_sql(s, SQL_RELEASE, NULL);
+        run_sql(s, "RELEASE write", NULL);
     return status;
 }
 

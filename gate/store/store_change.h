@@ -39,4 +39,22 @@ typedef bool (*store_wrong_fn)(void *context, const struct store_wrong *row);
 /* Of one track, newest first. */
 enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t limit,
                                      store_wrong_fn fn, void *context, struct gate_error *err);
+
+/* A run that was compared with a newer baseline than all before it. */
+struct store_baseline_change {
+    int64_t time_ms;
+    const char *run_uuid;
+    const char *kind;                      /* "first", "lowered", "raised", "epoch" */
+    double from_ns, to_ns;                 /* from_ns 0: not known */
+    const char *commit, *subject, *author; /* of the baseline; "": not known */
+    const char *branch;                    /* of the run */
+};
+
+typedef bool (*store_baseline_change_fn)(void *context, const struct store_baseline_change *row);
+
+/* Of one track, newest first. */
+enum gate_status store_baseline_changes(struct store *s, int64_t track, int64_t limit,
+                                        store_baseline_change_fn fn, void *context,
+                                        struct gate_error *err);
+
 #endif

@@ -58,9 +58,12 @@ static bool run_row(struct query *q, void *call)
 static enum gate_status read_runs(struct store *s, struct store_machine *m, struct gate_error *err)
 {
     struct runs_call call = {.machine = m};
-    struct query q = query_begin(s, SQL_MACHINE_RUNS);
-    bind_int(&q, m->id);
+    struct query q = query_begin(
+        s, "SELECT control_ns, control_drift, n_cases, n_no_verdict, n_environment "
+           "FROM run WHERE machine = ?1 AND device = ?3 ORDER BY time_ms DESC, uuid DESC LIMIT ?2");
+    bind_text(&q, m->name);
     bind_int(&q, MACHINE_RUNS);
+    bind_text(&q, m->device_model);
     enum gate_status status = store_each_row(s, &q, run_row, &call, err);
     m->control_drift = call.n_drifts > 0 ? median(call.drift, call.n_drifts) : -1;
     m->n_levels = call.n_levels;
@@ -88,8 +91,14 @@ static enum gate_status read_calibration(struct store *s, struct store_machine *
                                          struct gate_error *err)
 {
     m->mde = -1;
-    struct query q = query_begin(s, SQL_MACHINE_CALIBRATION);
-    bind_int(&q, m->id);
+    struct query q = query_begin(
+        s, "SELECT r.uuid, r.time_ms, json_extract(r.calibration, '$.threshold'), count(*), "
+           " sum(json_extract(c.value, '$.resolved')), max(json_extract(c.value, '$.mde')) "
+           "FROM (SELECT uuid, time_ms, calibration FROM run WHERE machine = ?1 AND device = ?2 "
+           " AND calibration IS NOT NULL ORDER BY time_ms DESC, id DESC LIMIT 1) r "
+           "CROSS JOIN json_each(r.calibration, '$.cases') c GROUP BY r.uuid");
+    bind_text(&q, m->name);
+    bind_text(&q, m->device_model);
     return store_each_row(s, &q, calibration_row, m, err);
 }
 
@@ -137,7 +146,6 @@ static bool machine_row(struct query *q, void *call)
     struct list_call *c = call;
     struct store_machine *m = &c->out->list[c->out->n++];
     *m = (struct store_machine){
-        .id = column_int(q, 0),
         .name = strdup(column_text(q, 2)),
         .host = strdup(column_text(q, 3)),
         .gpu = strdup(column_text(q, 4)),
@@ -156,7 +164,13 @@ enum gate_status store_machines(struct store *s, const char *device_model,
     *out = (struct store_machines){.list = calloc(MACHINES_MAX, sizeof *out->list)};
     if (!out->list)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    struct query q = query_begin(s, SQL_MACHINES);
+    struct query q = query_begin(
+        s, "SELECT 0, n.device, n.machine, r.host, r.gpu, n.n_runs, r.time_ms "
+           "FROM (SELECT device, machine, count(*) AS n_runs FROM run WHERE machine <> '' "
+           " AND (?1 IS NULL OR device = ?1) GROUP BY machine, device) n "
+           "CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.machine = n.machine "
+           " AND o.device = n.device ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1) "
+           "ORDER BY r.time_ms DESC, r.id DESC LIMIT ?2");
     bind_text_or_null(&q, device_model);
     bind_int(&q, MACHINES_MAX);
     enum gate_status status = store_each_row(s, &q, machine_row, &call, err);

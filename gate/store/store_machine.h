@@ -13,7 +13,6 @@
 #define MACHINES_MAX 200 /* the newest */
 
 struct store_machine {
-    int64_t id;
     char device_model[65];
     char *name, *host, *gpu; /* host, gpu "": not known */
     int64_t n_runs, time_ms; /* time_ms: of the newest run */

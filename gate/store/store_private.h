@@ -8,8 +8,9 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include "gate/store/store_list.h"
-#include "gate/store/store_sql.h"
+#include "gate/store/store.h"
+
+#define STORE_STATEMENTS 256 /* a power of two, above the number of statements */
 
 struct store {
     sqlite3 *db;
@@ -21,7 +22,10 @@ struct store {
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int patience_ms;        /* for other processes that write */
     bool is_busy;           /* the last write waited for longer */
-    sqlite3_stmt *statements[STORE_SQL_COUNT];
+    struct {
+        const char *sql;
+        sqlite3_stmt *stmt;
+    } statements[STORE_STATEMENTS]; /* prepared, by the address of their text */
 };
 
 /* The turn to write, among processes; waits up to 15 s. */
@@ -46,12 +50,15 @@ int store_pragma(sqlite3 *db, const char *pragma, int64_t *value);
 /* Runs a script of constants. */
 enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
                                struct gate_error *err);
-/* Is the file that is open a history, of the schema version that this program knows? */
-enum gate_status store_identify(struct store *s, struct gate_error *err);
-/* Are its tables and indexes those that this program makes? Others may be there beside them. */
+/* Is the file that is open a history, of a schema version that this program knows? */
+enum gate_status store_identify(struct store *s, int64_t *version, struct gate_error *err);
+/* Does it have the tables of this program? Others may be there beside them. */
 enum gate_status store_check_tables(struct store *s, struct gate_error *err);
 
-/* Makes the tables of a new file, and sets WAL mode where it is not set. The caller holds the lock.
+/*
+ * Makes the tables of a new file, or brings those of an older version up to this one, and sets WAL
+ * mode where it is not set. A copy of an older file is put beside it first, as PATH.vN.bak. The
+ * caller holds the lock.
  */
 enum gate_status store_create(struct store *s, struct gate_error *err);
 bool store_uses_wal(struct store *s); /* takes no lock */
@@ -66,7 +73,8 @@ struct query {
     int next; /* column of the next bind, 1-based */
 };
 
-struct query query_begin(struct store *s, enum store_sql id);
+/* `sql` is a constant. It is prepared at its first use, and kept. */
+struct query query_begin(struct store *s, const char *sql);
 void query_end(struct query *q); /* resets, forgets the bound values */
 void bind_int(struct query *q, int64_t value);
 void bind_text(struct query *q, const char *value); /* not copied: must outlive the query */
@@ -96,13 +104,6 @@ typedef bool (*store_row_fn)(struct query *q, void *call);
 /* Steps through the rows of a query whose values are bound, and ends it. */
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
-
-/* The cells of a row, as many as the statement has columns; see store_list.c for the names. */
-#define STORE_MAX_CELLS 32
-int store_read_cells(struct query *q, struct store_cell cells[STORE_MAX_CELLS]);
-
-/* A row of RUN_COLUMNS (store_sql.c), as long as that row lives. */
-struct store_run store_read_run(struct query *q);
 
 /* GATE_USAGE below 1. */
 enum gate_status store_check_limit(int64_t limit, struct gate_error *err);

@@ -1,9 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_put.c: a run document into the tables, all of it or nothing; see store.h. */
-#include "gate/store/store_put.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "gate/base/json.h"
+#include "gate/store/store_figures.h"
+#include "gate/store/store_pack.h"
+#include "gate/store/store_private.h"
+
+/* One run on its way in. */
+struct put {
+    struct store *store;
+    const struct document *document;
+    const struct store_packed *packed;
+    enum store_put_outcome *outcome;
+    int64_t run_id;
+    struct gate_error *err;
+};
+
+/* A track that the run has, as it was before. */
+struct put_track {
+    int64_t id;
+    bool is_paired; /* its kind */
+    bool is_newest; /* no run of the track that is stored is newer than this one */
+};
+
+static void bind_known(struct query *q, double value)
+{
+    bind_positive_or_null(q, isnan(value) ? 0.0 : value);
+}
+
+/* Of an arm: it must be known, and the tables refuse a zero. */
+static void bind_time(struct query *q, const struct document_arm *arm, double ns)
+{
+    if (arm)
+        bind_real(q, isnan(ns) ? 0.0 : ns);
+    else
+        bind_null(q);
+}
+
+static void bind_known_count(struct query *q, int64_t count)
+{
+    if (count < 0)
+        bind_null(q);
+    else
+        bind_int(q, count);
+}
+
+/* ---- the run ---- */
 
 /* The commit's id, 0 outside of a repository. */
 static enum gate_status put_revision(const struct put *p, int64_t *id)
@@ -12,10 +56,13 @@ static enum gate_status put_revision(const struct put *p, int64_t *id)
     *id = 0;
     if (git->commit[0] == '\0')
         return GATE_OK;
-    struct query q = query_begin(p->store, SQL_PUT_REVISION);
+    struct query q =
+        query_begin(p->store, "INSERT INTO revision (commit_id, parent, first_ms) "
+                              "VALUES (?1, ?2, ?3) ON CONFLICT (commit_id) DO UPDATE SET"
+                              " parent = iif(parent = '', excluded.parent, parent),"
+                              " first_ms = min(first_ms, excluded.first_ms) RETURNING id");
     bind_text(&q, git->commit);
     bind_text(&q, git->parent);
-    bind_text(&q, p->document->git.branch);
     bind_int(&q, p->document->time_ms);
     return store_finish_id(p->store, &q, id, p->err);
 }
@@ -27,30 +74,14 @@ static const char *host_of(const struct document *d)
     return at ? at + 1 : "";
 }
 
-/* By its GPU, since a runner in a container may have a new name each time; a CPU by its host. */
-static enum gate_status put_machine(struct put *p)
-{
-    const char *gpu = p->document->device.uuid, *host = host_of(p->document);
-    const char *name = gpu && gpu[0] != '\0' ? gpu : host;
-    if (name[0] == '\0')
-        return GATE_OK;
-    struct query q = query_begin(p->store, SQL_PUT_MACHINE);
-    bind_int(&q, p->device_id);
-    bind_text(&q, name);
-    bind_text(&q, host);
-    bind_text(&q, gpu ? gpu : "");
-    bind_int(&q, p->document->time_ms);
-    return store_finish_id(p->store, &q, &p->machine_id, p->err);
-}
-
 /* What all cases of a run say together. */
 static void bind_means(struct query *q, const struct document *d)
 {
-    struct put_figures figures;
+    struct store_figures figures;
     double control = 0, vendor = 0;
     int64_t n_control = 0, n_vendor = 0;
     for (size_t i = 0; i < d->n_cases; i++) {
-        put_figures_read(&d->cases[i], &figures);
+        store_figures_read(&d->cases[i], &figures);
         if (figures.control_ns > 0) {
             control += log(figures.control_ns);
             n_control++;
@@ -66,55 +97,190 @@ static void bind_means(struct query *q, const struct document *d)
     bind_int(q, n_vendor);
 }
 
+/* What a document does not say is -1. */
+static int64_t or_zero(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#define MAX_OPS 32
+
+struct covered {
+    const char *op;
+    int64_t cases, checks, shapes, layouts, launches, skipped, values, pairs, pairs_of;
+};
+
+static struct covered *covered_of(struct covered *list, size_t *n, const char *op)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (!strcmp(list[i].op, op))
+            return &list[i];
+    }
+    if (*n == MAX_OPS)
+        return NULL;
+    list[*n] = (struct covered){.op = op};
+    return &list[(*n)++];
+}
+
+static void add_case(struct covered *list, size_t *n, const struct document_case *c)
+{
+    const struct document_arm *arm = document_candidate(c);
+    if (!arm || !arm->has_verify || or_zero(arm->verify.values) + or_zero(arm->verify.shapes) == 0)
+        return;
+    const struct document_verify *v = &arm->verify;
+    struct covered *sum = covered_of(list, n, c->op);
+    if (!sum)
+        return;
+    sum->cases++;
+    sum->checks += or_zero(v->checks);
+    sum->shapes += or_zero(v->shapes);
+    sum->layouts += or_zero(v->layouts);
+    sum->launches += or_zero(v->launches);
+    sum->skipped += or_zero(v->skipped);
+    sum->values = most(sum->values, v->values);
+    sum->pairs = most(sum->pairs, v->pairs);
+    sum->pairs_of = most(sum->pairs_of, v->pairs_of);
+}
+
+/* Of each op; empty where nothing is known. */
+static void write_covered(const struct document *d, struct buf *out)
+{
+    struct covered list[MAX_OPS];
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_cases; i++)
+        add_case(list, &n, &d->cases[i]);
+    for (size_t i = 0; i < n; i++) {
+        const struct covered *s = &list[i];
+        buf_puts(out, i == 0 ? "[{\"op\":\"" : ",{\"op\":\"");
+        json_escape(s->op, out);
+        buf_printf(out,
+                   "\",\"runs\":1,\"cases\":%lld,\"checks\":%lld,\"shapes\":%lld,"
+                   "\"layouts\":%lld,\"launches\":%lld,\"skipped\":%lld,\"values\":%lld,"
+                   "\"pairs\":%lld,\"pairs_of\":%lld}",
+                   (long long)s->cases, (long long)s->checks, (long long)s->shapes,
+                   (long long)s->layouts, (long long)s->launches, (long long)s->skipped,
+                   (long long)s->values, (long long)s->pairs, (long long)s->pairs_of);
+    }
+    buf_puts(out, n > 0 ? "]" : "");
+}
+
+static void write_real(struct buf *out, const char *before, double value)
+{
+    if (isfinite(value))
+        buf_printf(out, "%s%.15g", before, value);
+    else
+        buf_printf(out, "%snull", before);
+}
+
+static void write_calibrated(const struct document_calibrated *c, struct buf *out)
+{
+    buf_puts(out, "{\"id\":\"");
+    json_escape(c->id, out);
+    write_real(out, "\",\"mde\":", c->mde);
+    buf_printf(out, ",\"resolved\":%s,\"injected\":[", c->resolved ? "true" : "false");
+    for (size_t i = 0; i < c->n_injected; i++) {
+        const struct document_injected *injected = &c->injected[i];
+        write_real(out, i == 0 ? "{\"share\":" : ",{\"share\":", injected->share);
+        buf_printf(out, ",\"decisions\":%lld,\"red\":%lld,\"pass\":%lld,\"no_verdict\":%lld}",
+                   (long long)injected->decisions, (long long)injected->red,
+                   (long long)injected->pass, (long long)injected->no_verdict);
+    }
+    buf_puts(out, "]}");
+}
+
+/* What a machine could tell, by `gate calibrate`. */
+static void write_calibration(const struct document *d, struct buf *out)
+{
+    if (!d->has_calibration)
+        return;
+    write_real(out, "{\"threshold\":", d->policy.threshold);
+    buf_printf(out, ",\"processes\":%lld,\"cases\":[", (long long)d->calibration.processes);
+    for (size_t i = 0; i < d->calibration.n_cases; i++) {
+        buf_puts(out, i == 0 ? "" : ",");
+        write_calibrated(&d->calibration.cases[i], out);
+    }
+    buf_puts(out, "]}");
+}
+
+/* A machine is its GPU, since a runner in a container may have a new name each time; a CPU is its
+ * host. */
 static void bind_run(const struct put *p, struct query *q, int64_t revision_id)
 {
     const struct document *d = p->document;
+    const char *gpu = d->device.uuid ? d->device.uuid : "";
     int64_t n_verdicts[VERDICT_COUNT] = {0};
     for (size_t i = 0; i < d->n_cases; i++)
         n_verdicts[d->cases[i].verdict]++;
-    bind_text(q, p->document->uuid);
-    bind_int(q, p->document->time_ms);
+    bind_text(q, d->uuid);
+    bind_int(q, d->time_ms);
     bind_id_or_null(q, revision_id);
-    bind_text(q, p->document->git.branch);
+    bind_text(q, d->git.branch);
     bind_text(q, d->git.subject);
     bind_text(q, d->git.author ? d->git.author : "");
     bind_int(q, d->git.dirty);
     bind_text(q, d->suite);
-    bind_int(q, p->device_id);
+    bind_text(q, d->device.model);
     bind_text(q, d->device.name);
-    bind_text(q, p->document->contract);
-    bind_text(q, p->epoch);
+    bind_text(q, host_of(d));
+    bind_text(q, gpu);
+    bind_text(q, gpu[0] != '\0' ? gpu : host_of(d));
+    bind_text(q, d->contract);
+    bind_text(q, d->epoch ? d->epoch : "");
     bind_text(q, verdict_name((enum verdict)d->verdict));
     bind_int(q, d->exit_code);
     bind_int(q, (int64_t)d->n_cases);
     for (int i = 0; i < VERDICT_COUNT; i++)
         bind_int(q, n_verdicts[i]);
-    bind_text(q, host_of(d));
-    bind_id_or_null(q, p->machine_id);
     bind_means(q, d);
+}
+
+static void bind_json(struct query *q, const struct buf *text)
+{
+    bind_text_or_null(q, text->len > 0 ? text->data : NULL);
 }
 
 static enum gate_status put_run_row(struct put *p)
 {
     int64_t revision_id = 0;
-    struct query q = query_begin(p->store, SQL_PUT_DEVICE);
-    bind_text(&q, p->document->device.model);
-    enum gate_status status = store_finish_id(p->store, &q, &p->device_id, p->err);
-    if (!status)
-        status = put_machine(p);
-    if (!status)
-        status = put_revision(p, &revision_id);
+    struct buf covered, calibration;
+    enum gate_status status = put_revision(p, &revision_id);
     if (status)
         return status;
-    q = query_begin(p->store, SQL_PUT_RUN);
+    buf_init(&covered, STORE_MAX_DOCUMENT);
+    buf_init(&calibration, STORE_MAX_DOCUMENT);
+    write_covered(p->document, &covered);
+    write_calibration(p->document, &calibration);
+    struct query q = query_begin(
+        p->store, "INSERT INTO run (uuid, time_ms, revision_id, branch, subject, author, dirty,"
+                  " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
+                  " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
+                  " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
+                  " n_vendor, covered, calibration) "
+                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)");
     bind_run(p, &q, revision_id);
-    return store_finish_new(p->store, &q, &p->run_id, p->err);
+    bind_json(&q, &covered);
+    bind_json(&q, &calibration);
+    if (covered.failed || calibration.failed)
+        status = gate_fail(p->err, GATE_INTERNAL, "out of memory");
+    else
+        status = store_finish_new(p->store, &q, &p->run_id, p->err);
+    buf_release(&covered);
+    buf_release(&calibration);
+    return status;
 }
 
 static enum gate_status put_document(const struct put *p)
 {
     const struct store_packed *d = p->packed;
-    struct query q = query_begin(p->store, SQL_PUT_DOCUMENT);
+    struct query q =
+        query_begin(p->store, "INSERT INTO document (run_id, n_bytes, sha256, has_samples, packed) "
+                              "VALUES (?1, ?2, ?3, ?4, ?5)");
     bind_int(&q, p->run_id);
     bind_int(&q, (int64_t)d->n_bytes);
     bind_blob(&q, d->sha256, sizeof d->sha256);
@@ -123,10 +289,271 @@ static enum gate_status put_document(const struct put *p)
     return store_finish(p->store, &q, p->err);
 }
 
+/* ---- a case ---- */
+
+struct found_track {
+    const struct put *put;
+    struct put_track *track;
+};
+
+static bool track_row(struct query *q, void *call)
+{
+    const struct found_track *f = call;
+    f->track->id = column_int(q, 0);
+    f->track->is_paired = column_int(q, 1) != 0;
+    f->track->is_newest = f->put->document->time_ms >= column_int(q, 2);
+    return true;
+}
+
+static bool is_paired(const struct document_case *c)
+{
+    return c->mode == MODE_PAIRED && c->has_ratio;
+}
+
+static enum gate_status find_track(const struct put *p, const struct document_case *c,
+                                   struct put_track *track)
+{
+    struct found_track found = {p, track};
+    *track = (struct put_track){.is_newest = true};
+    struct query q =
+        query_begin(p->store, "SELECT t.id, t.kind = 'paired', (SELECT e.time_ms FROM result e"
+                              " WHERE e.track_id = t.id ORDER BY e.time_ms DESC LIMIT 1) "
+                              "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
+    bind_text(&q, c->id);
+    bind_text(&q, p->document->device.model);
+    enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
+    if (status || track->id != 0)
+        return status;
+    q = query_begin(p->store, "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
+                              "VALUES (?1, ?2, ?3, ?4, 'unpaired', 0)");
+    bind_text(&q, c->id);
+    bind_text(&q, c->op);
+    bind_text(&q, c->dtype);
+    bind_text(&q, p->document->device.model);
+    return store_finish_new(p->store, &q, &track->id, p->err);
+}
+
+static enum gate_status count_run(const struct put *p, const struct document_case *c,
+                                  const struct put_track *track)
+{
+    struct query q = query_begin(p->store, "UPDATE track SET n_runs = n_runs + 1,"
+                                           " kind = iif(?2, 'paired', kind) WHERE id = ?1");
+    bind_int(&q, track->id);
+    bind_int(&q, track->is_paired || is_paired(c));
+    return store_finish(p->store, &q, p->err);
+}
+
+/* ---- baselines ---- */
+
+/* How the baseline of a case changed. */
+struct change {
+    const char *kind; /* NULL: it did not */
+    double from_ns;   /* 0: not known */
+};
+
+struct logged {
+    bool known;
+    int64_t stored_ms;
+    double p50_ns;
+    bool other_epoch; /* than this run's */
+    bool other_contract;
+};
+
+struct find_logged {
+    const struct put *put;
+    struct logged *logged;
+};
+
+static bool logged_row(struct query *q, void *call)
+{
+    const struct find_logged *f = call;
+    const struct document *d = f->put->document;
+    *f->logged = (struct logged){
+        .known = true,
+        .stored_ms = column_int(q, 0),
+        .p50_ns = column_real(q, 1),
+        .other_epoch = strcmp(column_text(q, 2), d->epoch ? d->epoch : ""),
+        .other_contract = strcmp(column_text(q, 3), d->contract),
+    };
+    return false;
+}
+
+/*
+ * Only an accept raises a baseline. A slower one that none made, or the first one of its store,
+ * does not follow from what was logged: a runner without the stored baselines began anew.
+ */
+static const char *kind_of(const struct logged *before, const struct document_baseline *baseline)
+{
+    const char *made_by = baseline->made_by ? baseline->made_by : "";
+    if (!before->known || before->other_contract || !strcmp(made_by, "accept-new"))
+        return "first";
+    if (before->other_epoch)
+        return "epoch";
+    if (baseline->p50_ns < before->p50_ns)
+        return "lowered";
+    return !strcmp(made_by, "accept") ? "raised" : "first";
+}
+
+/*
+ * Documents name the baseline of each case and when it became that (its time_ms). A change is a
+ * baseline that is newer than all that were logged: a run from a branch that is behind brings an
+ * old one, which is no change. Only the newest run of a track may log one.
+ */
+static enum gate_status find_change(const struct put *p, const struct document_case *c,
+                                    const struct put_track *track, struct change *out)
+{
+    struct logged logged = {0};
+    struct find_logged find = {p, &logged};
+    const struct document_baseline *baseline = &c->baseline;
+    *out = (struct change){0};
+    if (!c->has_baseline || !track->is_newest)
+        return GATE_OK;
+    struct query q =
+        query_begin(p->store, "SELECT e.baseline_ms, e.baseline_stored_ns, r.epoch, r.contract "
+                              "FROM result e INDEXED BY result_baseline_of_track "
+                              "CROSS JOIN run r ON r.id = e.run_id "
+                              "WHERE e.track_id = ?1 AND e.baseline_change IS NOT NULL "
+                              "ORDER BY e.run_id DESC LIMIT 1");
+    bind_int(&q, track->id);
+    enum gate_status status = store_each_row(p->store, &q, logged_row, &find, p->err);
+    bool has_changed = !logged.known || logged.other_contract ||
+                       (baseline->time_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
+    if (status || !has_changed)
+        return status;
+    out->kind = kind_of(&logged, baseline);
+    out->from_ns = strcmp(out->kind, "first") ? logged.p50_ns : 0;
+    return GATE_OK;
+}
+
+/* ---- results ---- */
+
+#define PUT_RESULT                                                                                 \
+    "INSERT INTO result (track_id, time_ms, run_id, branch, contract, verdict, control_ns, arm,"   \
+    " role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns, tflops, gbps,"         \
+    " ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err, vendor_error,"         \
+    " threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio, baseline_p50_ns,"       \
+    " baseline_ms, baseline_commit, baseline_stored_ns, baseline_change, baseline_from_ns,"        \
+    " reason) "                                                                                    \
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"     \
+    " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, coalesce(?30, 0), ?31,"               \
+    " coalesce(?32, ''), ?33, ?34, ?35, coalesce(?36, ''), ?37, ?38, ?39, coalesce(?40, ''))"
+
+/* What a case and one arm of it say; NULL: there is none that counts. */
+static struct query begin_result(const struct put *p, const struct document_case *c,
+                                 const struct store_figures *figures,
+                                 const struct document_arm *arm, int64_t track_id, bool is_case)
+{
+    static const struct document_timing none = {
+        .registers = -1, .shared_bytes = -1, .spill_bytes = -1};
+    const struct document_timing *t = arm ? &arm->timing : &none;
+    const struct document *d = p->document;
+    static const char sql[] = PUT_RESULT;
+    struct query q = query_begin(p->store, sql);
+    bind_int(&q, track_id);
+    bind_int(&q, d->time_ms);
+    bind_int(&q, p->run_id);
+    bind_text(&q, d->git.branch);
+    bind_text(&q, d->contract);
+    bind_text(&q, verdict_name((enum verdict)c->verdict));
+    bind_known(&q, figures->control_ns);
+    bind_int(&q, is_case ? 0 : arm - c->arms + 1);
+    bind_text(&q, is_case || arm->role == ROLE_CANDIDATE ? "candidate" : "provider");
+    bind_text(&q, arm ? arm->provider : "");
+    bind_text(&q, arm ? arm->kernel : "");
+    bind_time(&q, arm, t->p50_ns);
+    bind_time(&q, arm, t->p50_lo_ns);
+    bind_time(&q, arm, t->p50_hi_ns);
+    bind_known(&q, t->p10_ns);
+    bind_time(&q, arm, t->p90_ns);
+    bind_known(&q, t->tflops);
+    bind_known(&q, t->gbps);
+    bind_known(&q, t->ceiling);
+    bind_known(&q, t->sm_clock_mhz);
+    bind_known_count(&q, t->registers);
+    bind_known_count(&q, t->shared_bytes);
+    bind_known_count(&q, t->spill_bytes);
+    bind_real(&q, arm ? arm->verify.rel_fro : NAN);
+    bind_real(&q, arm ? arm->verify.vendor_ratio : NAN);
+    return q;
+}
+
+/* The row of the case, with the threshold that it was judged by. */
+static enum gate_status put_case_row(const struct put *p, const struct document_case *c,
+                                     const struct store_figures *figures, int64_t track_id,
+                                     const struct change *change)
+{
+    static const struct estimate no_ratio;
+    const struct estimate *ratio = c->has_ratio ? &c->ratio : &no_ratio;
+    struct query q = begin_result(p, c, figures, figures->candidate, track_id, true);
+    bind_known(&q, isnan(c->threshold) ? p->document->policy.threshold : c->threshold);
+    bind_known(&q, ratio->value);
+    bind_known(&q, ratio->lo);
+    bind_known(&q, ratio->hi);
+    bind_int(&q, is_paired(c));
+    bind_known(&q, c->mde);
+    bind_text(&q, figures->peer);
+    bind_known(&q, figures->peer_ratio);
+    bind_known(&q, figures->baseline_p50_ns);
+    bind_id_or_null(&q, c->has_baseline ? c->baseline.time_ms : 0);
+    bind_text(&q, c->has_baseline ? c->baseline.commit : "");
+    bind_known(&q, c->has_baseline ? c->baseline.p50_ns : 0);
+    bind_text_or_null(&q, change->kind);
+    bind_known(&q, change->from_ns);
+    bind_text(&q, c->reason);
+    return store_finish(p->store, &q, p->err);
+}
+
+static enum gate_status put_other_arms(const struct put *p, const struct document_case *c,
+                                       const struct store_figures *figures, int64_t track_id)
+{
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < c->n_arms && !status; i++) {
+        if (&c->arms[i] == figures->candidate || !store_arm_counts(c, &c->arms[i]))
+            continue;
+        struct query q = begin_result(p, c, figures, &c->arms[i], track_id, false);
+        status = store_finish(p->store, &q, p->err);
+    }
+    return status;
+}
+
+/* Says which case an error is of, and refuses what the tables could not tell apart. */
+static enum gate_status name_case(const struct put *p, const struct document_case *c,
+                                  enum gate_status status)
+{
+    if (!status)
+        return status;
+    int rc = sqlite3_extended_errcode(p->store->db);
+    if (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_UNIQUE)
+        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->document->uuid,
+                         c->id);
+    gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
+    return status;
+}
+
+static enum gate_status put_case(const struct put *p, const struct document_case *c)
+{
+    struct put_track track;
+    struct store_figures figures;
+    struct change change;
+    store_figures_read(c, &figures);
+    enum gate_status status = find_track(p, c, &track);
+    if (!status)
+        status = find_change(p, c, &track, &change);
+    if (!status)
+        status = put_case_row(p, c, &figures, track.id, &change);
+    if (!status)
+        status = put_other_arms(p, c, &figures, track.id);
+    return name_case(p, c, !status ? count_run(p, c, &track) : status);
+}
+
+/* ---- the whole ---- */
+
 /* Looks whether the run is there already, and whether it came as these bytes. */
 static enum gate_status find_run(const struct put *p)
 {
-    struct query q = query_begin(p->store, SQL_RUN_EXISTS);
+    struct query q =
+        query_begin(p->store, "SELECT t.sha256 FROM run r CROSS JOIN document t ON t.run_id = r.id "
+                              "WHERE r.uuid = ?1");
     bind_text(&q, p->document->uuid);
     int rc = query_step(&q);
     enum gate_status status = GATE_OK;
@@ -141,37 +568,6 @@ static enum gate_status find_run(const struct put *p)
     return status;
 }
 
-/* Says which case an error is of, and refuses what the tables could not tell apart. */
-static enum gate_status name_case(const struct put *p, const struct document_case *c,
-                                  enum gate_status status)
-{
-    if (!status)
-        return status;
-    if (sqlite3_extended_errcode(p->store->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
-        return gate_fail(p->err, GATE_IO, "run %s has the case '%s' twice", p->document->uuid,
-                         c->id);
-    gate_fail_context(p->err, "run %s, case '%s'", p->document->uuid, c->id);
-    return status;
-}
-
-static enum gate_status put_cases(const struct put *p)
-{
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < p->document->n_cases && !status; i++) {
-        const struct document_case *c = &p->document->cases[i];
-        struct put_track track = {0};
-        status = put_case_track(p, c, &track);
-        if (!status)
-            status = put_case(p, c, &track);
-        if (!status && track.newest && c->has_baseline)
-            status = put_baseline(p, &c->baseline, track.id);
-        if (!status)
-            status = put_coverage(p, c);
-        status = name_case(p, c, status);
-    }
-    return status;
-}
-
 /* Within a transaction; what it leaves behind when it fails is undone by that. */
 static enum gate_status put_whole(void *context, struct gate_error *err)
 {
@@ -183,12 +579,8 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
     status = put_run_row(p);
     if (!status)
         status = put_document(p);
-    if (!status)
-        status = put_epoch(p);
-    if (!status)
-        status = put_cases(p);
-    if (!status)
-        status = put_calibration(p);
+    for (size_t i = 0; i < p->document->n_cases && !status; i++)
+        status = put_case(p, &p->document->cases[i]);
     if (status && (sqlite3_errcode(p->store->db) & 0xff) == SQLITE_CONSTRAINT)
         *p->outcome = STORE_PUT_REFUSED;
     return status == GATE_OK ? store_touch(p->store, err) : status;
@@ -198,15 +590,7 @@ enum gate_status store_put_packed(struct store *s, const struct document *docume
                                   const struct store_packed *packed,
                                   enum store_put_outcome *outcome, struct gate_error *err)
 {
-    struct put_kernel kernels[PUT_N_KERNELS] = {{0}};
-    struct put p = {
-        .kernels = kernels,
-        .store = s,
-        .document = document,
-        .packed = packed,
-        .outcome = outcome,
-        .epoch = document->epoch ? document->epoch : "",
-    };
+    struct put p = {.store = s, .document = document, .packed = packed, .outcome = outcome};
     *outcome = STORE_PUT_CREATED;
     return store_atomically(s, put_whole, &p, err);
 }

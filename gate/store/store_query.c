@@ -7,12 +7,38 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RUN_COLUMNS                                                                                \
+    "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
+    "r.device, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "           \
+    "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
+    "coalesce(v.parent, ''), r.epoch, r.id, r.host, r.gpu, r.machine, r.control_ns, "              \
+    "r.control_drift, r.vendor_ratio, r.n_vendor, r.author"
+
+/* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
+#define RUNS(first)                                                                                \
+    "SELECT " RUN_COLUMNS " FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE " first  \
+    " (r.time_ms, r.uuid) < (?1, ?2) AND (?4 IS NULL OR r.device = ?4)"                            \
+    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6)"                        \
+    " AND (?8 IS NULL OR r.machine = ?8 OR r.host = ?8) "                                          \
+    "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
+
+static const char all_runs[] = RUNS("");
+static const char runs_of_device[] = RUNS("r.device = ?4 AND");
+static const char runs_of_branch[] = RUNS("r.branch = ?5 AND");
+static const char runs_of_verdict[] = RUNS("r.verdict = ?6 AND");
+static const char runs_of_machine[] = RUNS("(r.machine = ?8 OR r.host = ?8) AND");
+/* ?7: the whole commit, or how it begins */
+static const char runs_of_commit[] =
+    RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
+         "WHERE commit_id >= ?7 AND commit_id < ?7 || '~') AND");
+
 static int count(struct query *q, int column)
 {
     return sqlite3_column_int(q->stmt, column);
 }
 
-struct store_run store_read_run(struct query *q)
+/* As long as the row lives. */
+static struct store_run read_run(struct query *q)
 {
     return (struct store_run){
         .uuid = column_text(q, 0),
@@ -65,22 +91,22 @@ struct run_call {
 static bool run_row(struct query *q, void *call)
 {
     const struct run_call *c = call;
-    struct store_run row = store_read_run(q);
+    struct store_run row = read_run(q);
     return c->fn(c->context, &row);
 }
 
 /* The index that leaves the fewest runs to look at. */
-static enum store_sql runs_by(const struct store_run_filter *f)
+static const char *runs_by(const struct store_run_filter *f)
 {
     if (f->commit)
-        return SQL_RUNS_OF_COMMIT;
+        return runs_of_commit;
     if (f->machine)
-        return SQL_RUNS_OF_MACHINE;
+        return runs_of_machine;
     if (f->branch)
-        return SQL_RUNS_OF_BRANCH;
+        return runs_of_branch;
     if (f->verdict)
-        return SQL_RUNS_OF_VERDICT;
-    return f->device_model ? SQL_RUNS_OF_DEVICE : SQL_RUNS;
+        return runs_of_verdict;
+    return f->device_model ? runs_of_device : all_runs;
 }
 
 enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
@@ -132,7 +158,8 @@ static enum gate_status find_by_uuid(struct store *s, const char *uuid, int64_t 
     if (!is_hex(uuid, "-", 4))
         return gate_fail(err, GATE_USAGE,
                          "a run is named by its uuid or by the first 4 or more characters of it");
-    struct query q = query_begin(s, SQL_FIND_RUN);
+    struct query q =
+        query_begin(s, "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2");
     bind_text(&q, uuid);
     enum gate_status status = store_each_row(s, &q, found_row, &found, err);
     if (status)
@@ -151,7 +178,10 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
                                        struct gate_error *err)
 {
     struct found_run found = {0, 0};
-    struct query q = query_begin(s, SQL_FIND_RUN_OF_COMMIT);
+    struct query q = query_begin(
+        s, "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id "
+           "AND (?2 IS NULL OR r.device = ?2) ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
+           "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~' LIMIT 2");
     bind_text(&q, commit);
     bind_text_or_null(&q, device_model);
     enum gate_status status = store_each_row(s, &q, found_row, &found, err);
@@ -168,7 +198,9 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
 static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call *call,
                                     struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_RUN);
+    struct query q =
+        query_begin(s, "SELECT " RUN_COLUMNS
+                       " FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE r.id = ?1");
     bind_int(&q, id);
     return store_each_row(s, &q, run_row, call, err);
 }
@@ -228,7 +260,7 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
     enum gate_status status = find_by_uuid(s, uuid, &id, err);
     if (status)
         return status;
-    struct query q = query_begin(s, SQL_DOCUMENT);
+    struct query q = query_begin(s, "SELECT packed, n_bytes FROM document WHERE run_id = ?1");
     bind_int(&q, id);
     return each_document(s, &q, fn, context, err);
 }
@@ -252,7 +284,8 @@ enum gate_status store_find_document(struct store *s, const char *uuid, int64_t 
     enum gate_status status = find_by_uuid(s, uuid, run_id, err);
     if (status)
         return status;
-    struct query q = query_begin(s, SQL_DOCUMENT_LENGTH);
+    struct query q =
+        query_begin(s, "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1");
     bind_int(&q, *run_id);
     return store_each_row(s, &q, length_row, &call, err);
 }
@@ -273,21 +306,13 @@ enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_DOCUMENTS);
+    struct query q =
+        query_begin(s, "SELECT t.packed, t.n_bytes FROM run r "
+                       "CROSS JOIN document t ON t.run_id = r.id ORDER BY r.time_ms, r.uuid");
     return each_document(s, &q, fn, context, err);
 }
 
 /* ---- rows of `gate history` and `gate baseline` ---- */
-
-static const char *role_name(struct query *q, int column)
-{
-    return column_int(q, column) == 0 ? "candidate" : "provider";
-}
-
-static double ns(struct query *q, int column)
-{
-    return (double)column_int(q, column) / 1e3;
-}
 
 struct point_call {
     store_point_fn fn;
@@ -297,23 +322,22 @@ struct point_call {
 static bool point_row(struct query *q, void *call)
 {
     const struct point_call *c = call;
-    double p50_ps = (double)column_int(q, 8);
     struct store_point row = {
         .time_ms = column_int(q, 0),
         .run_uuid = column_text(q, 1),
         .commit = column_text(q, 2),
         .provider = column_text(q, 3),
-        .role = role_name(q, 4),
+        .role = column_text(q, 4),
         .kernel = column_text(q, 5),
         .contract = column_text(q, 6),
-        .verdict = verdict_name((enum verdict)count(q, 7)),
-        .p50_ns = ns(q, 8),
-        .p50_lo_ns = ns(q, 9),
-        .p50_hi_ns = ns(q, 10),
-        .p90_ns = ns(q, 11),
-        .tflops = column_real(q, 12) / p50_ps,
-        .gbps = column_real(q, 13) / p50_ps * 1e3,
-        .baseline_p50_ns = ns(q, 14),
+        .verdict = column_text(q, 7),
+        .p50_ns = column_real(q, 8),
+        .p50_lo_ns = column_real(q, 9),
+        .p50_hi_ns = column_real(q, 10),
+        .p90_ns = column_real(q, 11),
+        .tflops = column_real(q, 12),
+        .gbps = column_real(q, 13),
+        .baseline_p50_ns = column_real(q, 14),
         .dirty = column_int(q, 15) != 0,
     };
     return c->fn(c->context, &row);
@@ -327,13 +351,79 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
     if (status)
         return status;
     struct point_call call = {fn, context};
-    struct query q = query_begin(s, SQL_TREND);
+    struct query q = query_begin(
+        s,
+        "SELECT e.time_ms, r.uuid, coalesce(v.commit_id, ''), e.provider, e.role, e.kernel, "
+        "e.contract, e.verdict, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns, e.p90_ns, e.tflops, e.gbps, "
+        "e.baseline_p50_ns, r.dirty "
+        "FROM track t CROSS JOIN result e ON e.track_id = t.id CROSS JOIN run r ON r.id = e.run_id "
+        "LEFT JOIN revision v ON v.id = r.revision_id "
+        "WHERE t.case_id = ?1 AND t.device = ?2 AND e.p50_ns IS NOT NULL "
+        "AND (?3 IS NULL OR e.provider = ?3) "
+        "ORDER BY e.time_ms DESC, e.run_id DESC, e.arm LIMIT ?4");
     bind_text(&q, case_id);
     bind_text(&q, device_model);
     bind_text_or_null(&q, provider);
     bind_int(&q, limit);
     return store_each_row(s, &q, point_row, &call, err);
 }
+
+/*
+ * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL, ?7: branch
+ * or NULL. The contract of a track is that of its newest time. It goes from one library of a track
+ * to the next, and to the lowest time of each: no walk through what is between.
+ */
+static const char leaderboard[] =
+    "WITH RECURSIVE asked(track_id, case_id, device, contract) AS ( "
+    " SELECT id, case_id, device, contract FROM ( "
+    "  SELECT t.id, t.case_id, t.device, (SELECT e.contract FROM result e WHERE e.track_id = t.id "
+    "   AND e.p50_ns IS NOT NULL ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) AS contract "
+    "  FROM track t WHERE (?1 IS NULL OR t.device = ?1) AND t.case_id >= coalesce(?3, '') "
+    "   AND (?3 IS NULL OR (t.case_id, t.device) >= (?3, ?4)) ORDER BY t.case_id, t.device) n "
+    " WHERE iif(?7 IS NULL, EXISTS (SELECT 1 FROM result b WHERE b.track_id = n.id "
+    "   AND b.contract = n.contract AND b.p50_ns IS NOT NULL), "
+    "  EXISTS (SELECT 1 FROM result b WHERE b.track_id = n.id AND b.contract = n.contract "
+    "   AND b.branch = ?7 AND b.p50_ns IS NOT NULL)) "
+    " ORDER BY case_id, device LIMIT ?2 + 1), "
+    "library(track_id, case_id, device, contract, provider) AS ( "
+    " SELECT a.track_id, a.case_id, a.device, a.contract, (SELECT min(e.provider) FROM result e "
+    "  WHERE e.track_id = a.track_id AND e.contract = a.contract AND e.p50_ns IS NOT NULL) "
+    " FROM asked a UNION ALL "
+    " SELECT l.track_id, l.case_id, l.device, l.contract, (SELECT min(e.provider) FROM result e "
+    "  WHERE e.track_id = l.track_id AND e.contract = l.contract AND e.p50_ns IS NOT NULL "
+    "   AND e.provider > l.provider) "
+    " FROM library l WHERE l.provider IS NOT NULL), "
+    "lowest AS MATERIALIZED (SELECT *, iif(?7 IS NULL, (SELECT min(b.p50_ns) FROM result b "
+    "   WHERE b.track_id = l.track_id AND b.contract = l.contract AND b.provider = l.provider "
+    "    AND b.p50_ns IS NOT NULL), "
+    "  (SELECT min(b.p50_ns) FROM result b WHERE b.track_id = l.track_id AND b.contract = "
+    "l.contract "
+    "    AND b.branch = ?7 AND b.provider = l.provider AND b.p50_ns IS NOT NULL)) AS p50_ns, "
+    " iif(?7 IS NULL, (SELECT w.run_id FROM result w WHERE w.track_id = l.track_id AND w.arm = 0 "
+    "   ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1), "
+    "  (SELECT w.run_id FROM result w INDEXED BY result_by_branch WHERE w.track_id = l.track_id "
+    "   AND w.branch = ?7 AND w.arm = 0 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest "
+    " FROM library l WHERE l.provider IS NOT NULL) "
+    "SELECT l.case_id, l.device, l.provider, e.kernel, coalesce(v.commit_id, ''), r.uuid, "
+    " e.time_ms, e.p50_ns, e.tflops, e.gbps, l.contract, e.role, r.branch, r.dirty, r.subject, "
+    " r.author, coalesce(m.uuid, ''), n.p50_ns "
+    "FROM lowest l "
+    "CROSS JOIN result e ON e.track_id = l.track_id AND e.contract = l.contract "
+    " AND e.provider = l.provider AND e.p50_ns = l.p50_ns AND (?7 IS NULL OR e.branch = ?7) "
+    " AND e.time_ms = (SELECT min(b.time_ms) FROM result b INDEXED BY result_lowest WHERE "
+    "b.track_id = l.track_id "
+    "  AND b.contract = l.contract AND b.provider = l.provider AND b.p50_ns = l.p50_ns AND "
+    "b.p50_ns IS NOT NULL "
+    "  AND (?7 IS NULL OR b.branch = ?7)) "
+    "CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id "
+    "LEFT JOIN result n ON n.run_id = l.newest AND n.track_id = l.track_id AND n.arm = "
+    " (SELECT o.arm FROM result o INDEXED BY result_by_run WHERE o.run_id = l.newest AND "
+    "o.track_id = l.track_id "
+    "  AND o.provider = l.provider AND o.contract = l.contract AND o.p50_ns IS NOT NULL "
+    "  ORDER BY o.p50_ns LIMIT 1) "
+    "LEFT JOIN run m ON m.id = n.run_id "
+    "WHERE ?3 IS NULL OR (l.case_id, l.device, e.p50_ns, l.provider) > (?3, ?4, ?5, ?6) "
+    "ORDER BY l.case_id, l.device, e.p50_ns, l.provider LIMIT ?2";
 
 struct leader_call {
     store_leader_fn fn;
@@ -343,7 +433,6 @@ struct leader_call {
 static bool leader_row(struct query *q, void *call)
 {
     const struct leader_call *c = call;
-    double p50_ps = (double)column_int(q, 7);
     struct store_leader row = {
         .case_id = column_text(q, 0),
         .device_model = column_text(q, 1),
@@ -352,18 +441,17 @@ static bool leader_row(struct query *q, void *call)
         .commit = column_text(q, 4),
         .run_uuid = column_text(q, 5),
         .time_ms = column_int(q, 6),
-        .p50_ps = column_int(q, 7),
-        .p50_ns = ns(q, 7),
-        .tflops = column_real(q, 8) / p50_ps,
-        .gbps = column_real(q, 9) / p50_ps * 1e3,
+        .p50_ns = column_real(q, 7),
+        .tflops = column_real(q, 8),
+        .gbps = column_real(q, 9),
         .contract = column_text(q, 10),
-        .role = role_name(q, 11),
+        .role = column_text(q, 11),
         .branch = column_text(q, 12),
         .dirty = column_int(q, 13) != 0,
         .subject = column_text(q, 14),
         .author = column_text(q, 15),
         .newest_run = column_text(q, 16),
-        .newest_p50_ns = ns(q, 17),
+        .newest_p50_ns = column_real(q, 17),
     };
     return c->fn(c->context, &row);
 }
@@ -376,15 +464,131 @@ enum gate_status store_leaderboard(struct store *s, const char *branch, const ch
     enum gate_status status = store_check_limit(limit, err);
     if (status)
         return status;
-    struct query q = query_begin(s, SQL_LEADERBOARD);
+    struct query q = query_begin(s, leaderboard);
     bind_text_or_null(&q, device_model);
-    bind_int(&q, limit);
+    bind_int(&q, limit < INT32_MAX ? limit : INT32_MAX);
     bind_text_or_null(&q, after.case_id);
     bind_text_or_null(&q, after.device_model);
-    bind_int(&q, after.p50_ps);
+    bind_real(&q, after.p50_ns);
     bind_text_or_null(&q, after.provider);
     bind_text_or_null(&q, branch);
     return store_each_row(s, &q, leader_row, &call, err);
+}
+
+struct newest_call {
+    store_newest_fn fn;
+    void *context;
+};
+
+static bool newest_row(struct query *q, void *call)
+{
+    const struct newest_call *c = call;
+    return c->fn(c->context, column_text(q, 0), column_text(q, 1), column_text(q, 2));
+}
+
+enum gate_status store_newest(struct store *s, const char *case_id, const char *device_model,
+                              store_newest_fn fn, void *context, struct gate_error *err)
+{
+    struct newest_call call = {fn, context};
+    struct query q =
+        query_begin(s, "SELECT t.device, r.uuid, e.verdict FROM track t "
+                       "CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id ="
+                       " (SELECT n.run_id FROM result n WHERE n.track_id = t.id"
+                       "  ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1) "
+                       "CROSS JOIN run r ON r.id = e.run_id "
+                       "WHERE t.case_id = ?1 AND (?2 IS NULL OR t.device = ?2) ORDER BY t.device");
+    bind_text(&q, case_id);
+    bind_text_or_null(&q, device_model);
+    return store_each_row(s, &q, newest_row, &call, err);
+}
+
+/* ---- device models, their epochs, and branches ---- */
+
+struct device_call {
+    store_device_fn fn;
+    void *context;
+};
+
+static bool device_row(struct query *q, void *call)
+{
+    const struct device_call *c = call;
+    struct store_device row = {.newest = read_run(q), .n_runs = column_int(q, 30)};
+    row.model = row.newest.device_model;
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_devices(struct store *s, const char *branch, store_device_fn fn,
+                               void *context, struct gate_error *err)
+{
+    struct device_call call = {fn, context};
+    struct query q = query_begin(
+        s, "WITH RECURSIVE model(name) AS (SELECT min(device) FROM run UNION ALL"
+           "  SELECT (SELECT min(r.device) FROM run r WHERE r.device > m.name) FROM model m"
+           "  WHERE m.name IS NOT NULL) "
+           "SELECT " RUN_COLUMNS ", (SELECT count(*) FROM run n WHERE n.device = m.name) "
+           "FROM model m CROSS JOIN run r ON r.id = iif(?1 IS NULL,"
+           "  (SELECT n.id FROM run n WHERE n.device = m.name"
+           "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),"
+           "  (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = ?1"
+           "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)) "
+           "LEFT JOIN revision v ON v.id = r.revision_id ORDER BY r.time_ms DESC, m.name");
+    bind_text_or_null(&q, branch);
+    return store_each_row(s, &q, device_row, &call, err);
+}
+
+struct epoch_call {
+    store_epoch_fn fn;
+    void *context;
+};
+
+static bool epoch_row(struct query *q, void *call)
+{
+    const struct epoch_call *c = call;
+    return c->fn(c->context, column_int(q, 0), column_text(q, 1));
+}
+
+enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
+                              void *context, struct gate_error *err)
+{
+    struct epoch_call call = {fn, context};
+    struct query q = query_begin(
+        s, "SELECT time_ms, epoch FROM (SELECT time_ms, uuid, epoch,"
+           "  lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run"
+           "  WHERE device = ?1 AND epoch <> '') WHERE epoch <> before ORDER BY time_ms");
+    bind_text(&q, device_model);
+    return store_each_row(s, &q, epoch_row, &call, err);
+}
+
+struct branch_call {
+    store_branch_fn fn;
+    void *context;
+};
+
+static bool branch_row(struct query *q, void *call)
+{
+    const struct branch_call *c = call;
+    const struct store_branch row = {
+        .name = column_text(q, 0), .time_ms = column_int(q, 1), .run_uuid = column_text(q, 2)};
+    return c->fn(c->context, &row);
+}
+
+enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
+                                struct gate_error *err)
+{
+    struct branch_call call = {fn, context};
+    enum gate_status status = store_check_limit(limit, err);
+    if (status)
+        return status;
+    struct query q = query_begin(
+        s, "WITH RECURSIVE name(branch) AS (SELECT min(branch) FROM run UNION ALL"
+           "  SELECT (SELECT min(r.branch) FROM run r WHERE r.branch > n.branch) FROM name n"
+           "  WHERE n.branch IS NOT NULL) "
+           "SELECT n.branch, r.time_ms, r.uuid FROM name n "
+           "CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.branch = n.branch"
+           "  ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1) "
+           "ORDER BY r.time_ms DESC, n.branch LIMIT ?1");
+    bind_int(&q, limit);
+    return store_each_row(s, &q, branch_row, &call, err);
 }
 
 /* ---- the state ---- */
@@ -400,13 +604,17 @@ static bool state_row(struct query *q, void *call)
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err)
 {
     out->text[0] = '\0';
-    struct query q = query_begin(s, SQL_STATE);
+    struct query q =
+        query_begin(s, "SELECT i.value || c.value, w.value, coalesce(r.uuid, '') "
+                       "FROM meta i CROSS JOIN meta c CROSS JOIN meta w "
+                       "LEFT JOIN run r ON r.id = (SELECT max(id) FROM run) "
+                       "WHERE i.key = 'identity' AND c.key = 'copy' AND w.key = 'n_writes'");
     return store_each_row(s, &q, state_row, out, err);
 }
 
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_READ_BEGIN);
+    struct query q = query_begin(s, "BEGIN");
     int rc = query_step(&q);
     query_end(&q);
     return rc == SQLITE_DONE ? GATE_OK : store_fail(s, rc, "read", err);
@@ -414,7 +622,7 @@ enum gate_status store_read_begin(struct store *s, struct gate_error *err)
 
 void store_read_end(struct store *s)
 {
-    struct query q = query_begin(s, SQL_READ_END);
+    struct query q = query_begin(s, "COMMIT");
     query_step(&q); /* it wrote nothing, so there is nothing that could fail to be kept */
     query_end(&q);
 }

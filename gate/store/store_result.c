@@ -3,32 +3,16 @@
 #include "gate/store/store_result.h"
 #include "gate/store/store_private.h"
 
+#include <stdio.h>
+
 struct result_call {
-    struct store *store;
     store_result_fn fn;
     void *context;
-    int64_t run;
-    enum gate_status status;
-    struct gate_error *err;
 };
 
-static double ns(struct query *q, int column)
+static double known(struct query *q, int column, double otherwise)
 {
-    return (double)column_int(q, column) / 1e3;
-}
-
-static bool point_row(struct query *q, void *call)
-{
-    struct store_result *row = call;
-    row->p50_ns = ns(q, 0);
-    row->p50_lo_ns = ns(q, 1);
-    row->p50_hi_ns = ns(q, 2);
-    row->control_ns = ns(q, 3);
-    if (sqlite3_column_type(q->stmt, 4) != SQLITE_NULL)
-        row->rel_err = column_real(q, 4);
-    row->baseline_ms = column_int(q, 5);
-    row->baseline_revision = column_int(q, 6);
-    return false;
+    return sqlite3_column_type(q->stmt, column) == SQLITE_NULL ? otherwise : column_real(q, column);
 }
 
 static bool result_row(struct query *q, void *call)
@@ -36,34 +20,42 @@ static bool result_row(struct query *q, void *call)
     struct result_call *c = call;
     struct store_result row = {
         .case_id = column_text(q, 0),
-        .verdict = verdict_name((enum verdict)column_int(q, 1)),
-        .rel_err = -1,
-        .threshold = column_real(q, 5),
-        .ratio = column_real(q, 6),
-        .ratio_lo = column_real(q, 7),
-        .ratio_hi = column_real(q, 8),
-        .revision = column_int(q, 9),
+        .verdict = verdict_name((enum verdict)verdict_find(column_text(q, 1))),
+        .p50_ns = column_real(q, 2),
+        .p50_lo_ns = column_real(q, 3),
+        .p50_hi_ns = column_real(q, 4),
+        .control_ns = column_real(q, 5),
+        .rel_err = known(q, 6, -1),
+        .baseline_ms = column_int(q, 7),
+        .baseline_revision = column_int(q, 8),
+        .threshold = column_real(q, 9),
+        .ratio = column_real(q, 10),
+        .ratio_lo = column_real(q, 11),
+        .ratio_hi = column_real(q, 12),
+        .revision = column_int(q, 13),
+        .track = column_int(q, 14),
     };
-    if (sqlite3_column_type(q->stmt, 2) != SQLITE_NULL) {
-        row.series = column_int(q, 2);
-        struct query point = query_begin(c->store, SQL_RESULT_POINT);
-        bind_int(&point, column_int(q, 2));
-        bind_int(&point, column_int(q, 4));
-        bind_int(&point, c->run);
-        bind_int(&point, column_int(q, 3));
-        c->status = store_each_row(c->store, &point, point_row, &row, c->err);
-    }
-    return c->status == GATE_OK && c->fn(c->context, &row);
+    snprintf(row.provider, sizeof row.provider, "%s", column_text(q, 15));
+    return c->fn(c->context, &row);
 }
 
 enum gate_status store_results(struct store *s, int64_t run, store_result_fn fn, void *context,
                                struct gate_error *err)
 {
-    struct result_call call = {.store = s, .fn = fn, .context = context, .run = run, .err = err};
-    struct query q = query_begin(s, SQL_RESULTS);
+    struct result_call call = {fn, context};
+    struct query q = query_begin(
+        s,
+        "SELECT t.case_id, e.verdict, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns, "
+        " iif(e.p50_ns IS NULL, NULL, e.control_ns), iif(e.p50_ns IS NULL, NULL, e.rel_err), "
+        " iif(e.p50_ns IS NULL, NULL, e.baseline_ms), iif(e.p50_ns IS NULL, NULL, b.id), "
+        "e.threshold, "
+        " e.ratio, e.ratio_lo, e.ratio_hi, r.revision_id, e.track_id, e.provider "
+        "FROM run r CROSS JOIN result e INDEXED BY result_by_run ON e.run_id = r.id AND e.arm = 0 "
+        "CROSS JOIN track t ON t.id = e.track_id LEFT JOIN revision b ON b.commit_id = "
+        "e.baseline_commit "
+        "WHERE r.id = ?1");
     bind_int(&q, run);
-    enum gate_status status = store_each_row(s, &q, result_row, &call, err);
-    return !status ? call.status : status;
+    return store_each_row(s, &q, result_row, &call, err);
 }
 
 static bool link_row(struct query *q, void *call)
@@ -78,10 +70,17 @@ enum gate_status store_baseline_link(struct store *s, const struct store_result 
                                      struct gate_error *err)
 {
     *out = (struct estimate){0};
-    struct query q = query_begin(s, SQL_BASELINE_LINK);
-    bind_int(&q, from->series);
+    struct query q =
+        query_begin(s, "SELECT e.ratio, e.ratio_lo, e.ratio_hi FROM run r "
+                       "CROSS JOIN result e ON e.run_id = r.id AND e.track_id = ?1 AND e.arm = 0 "
+                       "WHERE r.revision_id = ?3 AND r.time_ms <= ?4 AND e.p50_ns IS NOT NULL AND "
+                       "e.baseline_ms = ?2 "
+                       " AND e.provider = ?5 AND e.ratio > 0 AND e.ratio_lo > 0 AND e.ratio_hi > 0 "
+                       "ORDER BY r.time_ms DESC LIMIT 1");
+    bind_int(&q, from->track);
     bind_int(&q, from->baseline_ms);
     bind_int(&q, to->baseline_revision);
     bind_int(&q, to->baseline_ms);
+    bind_text(&q, from->provider);
     return store_each_row(s, &q, link_row, out, err);
 }

@@ -17,7 +17,8 @@ struct store_result {
     double ratio, ratio_lo, ratio_hi, threshold;
     int64_t baseline_ms;                 /* when that became the baseline; the same */
     int64_t baseline_revision, revision; /* of what commit that is, and the run; the same */
-    int64_t series;                      /* of the point; the same */
+    int64_t track;
+    char provider[65]; /* of the candidate */
 };
 
 typedef bool (*store_result_fn)(void *context, const struct store_result *row);

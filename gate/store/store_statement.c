@@ -2,13 +2,28 @@
 /* store_statement.c: uses of prepared statements; see store_private.h. */
 #include "gate/store/store_private.h"
 
-struct query query_begin(struct store *s, enum store_sql id)
+#include <stdint.h>
+
+struct query query_begin(struct store *s, const char *sql)
 {
-    return (struct query){.stmt = s->statements[id], .rc = SQLITE_OK, .next = 1};
+    size_t at = ((uintptr_t)sql >> 3) % STORE_STATEMENTS;
+    struct query q = {.rc = SQLITE_OK, .next = 1};
+    while (s->statements[at].sql && s->statements[at].sql != sql)
+        at = (at + 1) % STORE_STATEMENTS;
+    if (!s->statements[at].sql) {
+        q.rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &s->statements[at].stmt, NULL);
+        if (q.rc == SQLITE_OK)
+            s->statements[at].sql = sql;
+    }
+    q.stmt = s->statements[at].stmt;
+    return q;
 }
 
 void query_end(struct query *q)
 {
+    if (!q->stmt)
+        return;
     sqlite3_reset(q->stmt);
     sqlite3_clear_bindings(q->stmt);
 }
@@ -137,6 +152,6 @@ enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
 
 enum gate_status store_touch(struct store *s, struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_TOUCH);
+    struct query q = query_begin(s, "UPDATE meta SET value = value + 1 WHERE key = 'n_writes'");
     return store_finish(s, &q, err);
 }

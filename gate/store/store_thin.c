@@ -47,7 +47,9 @@ static enum gate_status write_thinned(struct thin *t, const struct document *doc
     enum gate_status status = store_pack(t->text.data, t->text.len, &packed, t->err);
     if (status)
         return status;
-    struct query q = query_begin(t->store, SQL_THIN);
+    struct query q = query_begin(
+        t->store, "UPDATE document SET n_bytes = ?2, has_samples = 0, thinned_ms = ?3, packed = ?4 "
+                  "WHERE run_id = ?1");
     bind_int(&q, t->run_id);
     bind_int(&q, (int64_t)packed.n_bytes);
     bind_int(&q, t->now_ms);
@@ -65,7 +67,12 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
     t->err = err;
     t->status = GATE_OK;
     t->found = false;
-    struct query q = query_begin(t->store, SQL_TO_THIN);
+    struct query q = query_begin(
+        t->store,
+        "SELECT t.run_id, t.packed, t.n_bytes "
+        "FROM document t INDEXED BY document_with_samples "
+        "CROSS JOIN run r ON r.id = t.run_id "
+        "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 ORDER BY t.run_id LIMIT 1");
     bind_int(&q, t->before_ms);
     bind_int(&q, t->run_id);
     enum gate_status status = store_each_row(t->store, &q, document_row, t, err);

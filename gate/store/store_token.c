@@ -45,7 +45,9 @@ enum gate_status store_put_token(struct store *s, const struct store_token *toke
                                  struct gate_error *err)
 {
     int n_changed;
-    struct query q = query_begin(s, SQL_PUT_TOKEN);
+    struct query q =
+        query_begin(s, "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
     bind_text(&q, token->id);
     bind_text(&q, token->name);
     bind_int(&q, token->scopes);
@@ -62,7 +64,8 @@ enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now
                                     struct gate_error *err)
 {
     int n_changed;
-    struct query q = query_begin(s, SQL_REVOKE_TOKEN);
+    struct query q =
+        query_begin(s, "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL");
     bind_text(&q, id);
     bind_int(&q, now_ms);
     enum gate_status status = write_one(s, &q, &n_changed, err);
@@ -74,7 +77,9 @@ enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_
                                    struct gate_error *err)
 {
     int n_changed;
-    struct query q = query_begin(s, SQL_TOUCH_TOKEN);
+    struct query q =
+        query_begin(s, "UPDATE token SET last_used_ms = ?2 "
+                       "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)");
     bind_text(&q, id);
     bind_int(&q, now_ms);
     return write_one(s, &q, &n_changed, err);
@@ -83,7 +88,8 @@ enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_
 enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gate_error *err)
 {
     int n_changed;
-    struct query q = query_begin(s, SQL_EXPIRE_TOKENS);
+    struct query q = query_begin(s, "UPDATE token SET revoked_ms = expires_ms "
+                                    "WHERE expires_ms <= ?1 AND revoked_ms IS NULL");
     bind_int(&q, now_ms);
     return write_one(s, &q, &n_changed, err);
 }
@@ -106,7 +112,9 @@ enum gate_status store_find_token(struct store *s, const char *id, struct store_
                                   bool *found, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    struct query q = query_begin(s, SQL_FIND_TOKEN);
+    struct query q = query_begin(
+        s, "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms "
+           "FROM token WHERE id = ?1");
     bind_text(&q, id);
     int rc = query_step(&q);
     *found = rc == SQLITE_ROW;
@@ -122,7 +130,9 @@ enum gate_status store_tokens(struct store *s, store_token_fn fn, void *context,
                               struct gate_error *err)
 {
     int rc;
-    struct query q = query_begin(s, SQL_TOKENS);
+    struct query q = query_begin(
+        s, "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms "
+           "FROM token ORDER BY created_ms, id");
     while ((rc = query_step(&q)) == SQLITE_ROW) {
         struct store_token token;
         read_token(&q, &token);

@@ -2,8 +2,8 @@
 /*
  * store_trend.c: see store_trend.h.
  *
- * One query a series reads the levels of all its points in the range; rows, pages and buckets are
- * made of these in memory. What else there is of a point is looked up for the rows that are shown.
+ * One query reads the levels of all points in the range; rows, pages and buckets are made of these
+ * in memory. What else there is of a point is looked up for the rows that are shown.
  */
 #include "gate/store/store_trend.h"
 
@@ -35,100 +35,51 @@ static void copy(char *out, size_t size, const char *text)
     out[n] = '\0';
 }
 
-/* ---- the series ---- */
+/* ---- the track ---- */
 
-/* As SQL_TREND_SERIES has them. */
-enum {
-    TRACK,
-    THRESHOLD,
-    BASELINE,
-    BASELINE_COMMIT,
-    BASELINE_TIME,
-    HAS_CHANGES,
-    HAS_BASELINE_LOG,
-    HAS_WRONG,
-    SERIES,
-    PROVIDER,
-    CONTRACT,
-    FLOPS,
-    BYTES,
-    ROLE,
-};
-
-static void read_track(struct query *q, struct store_trend_result *out)
+static bool track_row(struct query *q, void *call)
 {
-    out->track = column_int(q, TRACK);
-    out->threshold = column_real(q, THRESHOLD);
-    out->baseline.p50_ns = column_real(q, BASELINE);
-    out->baseline.time_ms = column_int(q, BASELINE_TIME);
-    copy(out->baseline.commit, sizeof out->baseline.commit, column_text(q, BASELINE_COMMIT));
-    out->has_changes = column_int(q, HAS_CHANGES) != 0;
-    out->has_baseline_log = column_int(q, HAS_BASELINE_LOG) != 0;
-    out->has_wrong = column_int(q, HAS_WRONG) != 0;
+    struct store_trend_result *out = call;
+    out->track = column_int(q, 0);
+    out->threshold = column_real(q, 1);
+    return false;
 }
 
-struct series_call {
-    struct store_trend_result *out;
-    bool no_memory;
-};
-
-static bool series_row(struct query *q, void *call)
+static bool baseline_row(struct query *q, void *call)
 {
-    struct series_call *c = call;
-    struct store_trend_result *out = c->out;
-    read_track(q, out);
-    if (sqlite3_column_type(q->stmt, SERIES) == SQLITE_NULL)
-        return true;
-    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof *more);
-    c->no_memory = !more;
-    if (!more)
-        return false;
-    out->series = more;
-    struct store_trend_series *series = &more[out->n_series++];
-    *series = (struct store_trend_series){
-        .id = column_int(q, SERIES),
-        .is_candidate = column_int(q, ROLE) == 0,
-        .flops = column_real(q, FLOPS),
-        .bytes = column_real(q, BYTES),
-    };
-    copy(series->provider, sizeof series->provider, column_text(q, PROVIDER));
-    copy(series->contract, sizeof series->contract, column_text(q, CONTRACT));
-    return true;
+    struct store_trend_baseline *out = call;
+    out->p50_ns = column_real(q, 0);
+    copy(out->commit, sizeof out->commit, column_text(q, 1));
+    out->time_ms = column_int(q, 2);
+    return false;
 }
 
-static enum gate_status read_series(struct store *s, const struct store_trend_query *query,
-                                    struct store_trend_result *out, struct gate_error *err)
+static enum gate_status read_track(struct store *s, const struct store_trend_query *query,
+                                   struct store_trend_result *out, struct gate_error *err)
 {
-    struct series_call call = {.out = out};
-    struct query q = query_begin(s, SQL_TREND_SERIES);
+    struct query q =
+        query_begin(s, "SELECT t.id, (SELECT e.threshold FROM result e WHERE e.track_id = t.id "
+                       " AND e.arm = 0 ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) "
+                       "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
     bind_text(&q, query->case_id);
     bind_text(&q, query->device_model);
-    bind_text_or_null(&q, query->provider);
-    bind_text_or_null(&q, query->contract);
-    enum gate_status status = store_each_row(s, &q, series_row, &call, err);
-    return !status && call.no_memory ? no_memory(err) : status;
+    enum gate_status status = store_each_row(s, &q, track_row, out, err);
+    if (status)
+        return status;
+    q = query_begin(s,
+                    "SELECT e.baseline_stored_ns, e.baseline_commit, e.baseline_ms FROM result e "
+                    "WHERE e.track_id = ?1 AND e.arm = 0 AND e.baseline_ms IS NOT NULL "
+                    "ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1");
+    bind_int(&q, out->track);
+    return store_each_row(s, &q, baseline_row, &out->baseline, err);
 }
 
 /* ---- the levels ---- */
 
 struct level_call {
-    struct store_trend_series *series;
-    const struct baseline_chain *chain;
-    int n_columns; /* of the statement: 4 of levels, 2 of the key, 5 of the run */
+    struct store_trend_result *out;
     bool no_memory;
 };
-
-static void read_chain_columns(struct query *q, const struct baseline_chain *chain,
-                               struct store_trend_row *row)
-{
-    const struct chain_link *link = chain_find(chain, column_int(q, 10));
-    row->is_main = column_int(q, 8);
-    row->ratio = column_real(q, 9);
-    if (row->ratio <= 0 || !link)
-        return;
-    row->chain = row->ratio * exp(link->level);
-    row->chain_part = link->part;
-}
 
 static bool make_room(struct store_trend_series *series)
 {
@@ -143,32 +94,75 @@ static bool make_room(struct store_trend_series *series)
     return true;
 }
 
+/* As LEVELS has them. */
+enum {
+    PROVIDER,
+    CONTRACT,
+    ROLE,
+    TIME,
+    P50,
+    P50_LO,
+    P50_HI,
+    TFLOPS,
+    GBPS,
+    RUN_ID,
+    ARM,
+    RATIO,
+    BASELINE_TIME,
+    FIRST_MS,
+    REVISION,
+    IS_MAIN,
+};
+
+/* The series of a row; they are few. */
+static struct store_trend_series *series_of(struct level_call *c, struct query *q)
+{
+    struct store_trend_result *out = c->out;
+    const char *provider = column_text(q, PROVIDER), *contract = column_text(q, CONTRACT);
+    for (size_t i = 0; i < out->n_series; i++) {
+        struct store_trend_series *series = &out->series[i];
+        if (!strcmp(series->provider, provider) && !strcmp(series->contract, contract))
+            return series;
+    }
+    struct store_trend_series *more = realloc(out->series, (out->n_series + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    out->series = more;
+    struct store_trend_series *series = &more[out->n_series++];
+    *series = (struct store_trend_series){.n = 0};
+    copy(series->provider, sizeof series->provider, provider);
+    copy(series->contract, sizeof series->contract, contract);
+    return series;
+}
+
 static bool level_row(struct query *q, void *call)
 {
     struct level_call *c = call;
-    c->no_memory = !make_room(c->series);
+    struct store_trend_series *series = series_of(c, q);
+    c->no_memory = !series || !make_room(series);
     if (c->no_memory)
         return false;
-    int64_t p50_ps = column_int(q, 1);
-    struct store_trend_row *row = &c->series->rows[c->series->n++];
+    double p50_ns = column_real(q, P50);
+    struct store_trend_row *row = &series->rows[series->n++];
+    series->is_candidate = column_text(q, ROLE)[0] == 'c';
     *row = (struct store_trend_row){
-        .time_ms = column_int(q, 0),
+        .time_ms = column_int(q, TIME),
         .n = 1,
-        .p50_ps = p50_ps,
-        .min_ps = p50_ps,
-        .max_ps = p50_ps,
-        .p50_lo_ps = column_int(q, 2),
-        .p50_hi_ps = column_int(q, 3),
+        .p50_ns = p50_ns,
+        .min_ns = p50_ns,
+        .max_ns = p50_ns,
+        .p50_lo_ns = column_real(q, P50_LO),
+        .p50_hi_ns = column_real(q, P50_HI),
+        .flops = column_real(q, TFLOPS) * p50_ns,
+        .bytes = column_real(q, GBPS) * p50_ns,
+        .run_id = column_int(q, RUN_ID),
+        .arm = column_int(q, ARM),
+        .ratio = column_real(q, RATIO),
+        .baseline_ms = column_int(q, BASELINE_TIME),
+        .commit = {column_int(q, FIRST_MS), column_int(q, REVISION)},
+        .is_main = column_int(q, IS_MAIN),
         .chain_part = -1,
     };
-    if (c->n_columns > 4) {
-        row->run_id = column_int(q, 4);
-        row->arm = column_int(q, 5);
-    }
-    if (c->n_columns > 6) {
-        row->commit = (struct store_commit){column_int(q, 6), column_int(q, 7)};
-        read_chain_columns(q, c->chain, row);
-    }
     return true;
 }
 
@@ -194,23 +188,43 @@ static bool chain_row(struct query *q, void *call)
 }
 
 /* Of all points, so that a level is the same whatever range is asked for. */
-static enum gate_status read_chain(struct store *s, int64_t series, struct baseline_chain *chain,
-                                   struct gate_error *err)
+static enum gate_status read_chain(struct store *s, int64_t track,
+                                   const struct store_trend_series *series,
+                                   struct baseline_chain *chain, struct gate_error *err)
 {
+    static const char sql[] =
+        "SELECT e.time_ms, e.ratio, e.baseline_ms, b.id, r.revision_id "
+        "FROM result e CROSS JOIN run r ON r.id = e.run_id "
+        "LEFT JOIN revision b ON b.commit_id = e.baseline_commit "
+        "WHERE e.track_id = ?1 AND e.provider = ?2 AND e.contract = ?3 AND e.arm = 0 AND e.paired "
+        " AND e.p50_ns IS NOT NULL AND e.ratio > 0 ORDER BY e.time_ms, e.run_id";
     struct chain_call call = {chain, chain_add};
+    enum gate_status status = GATE_OK;
     chain->n = 0;
-    struct query q = query_begin(s, SQL_TREND_CHAIN);
-    bind_int(&q, series);
-    enum gate_status status = store_each_row(s, &q, chain_row, &call, err);
-    call.step = chain_tie;
-    q = query_begin(s, SQL_TREND_CHAIN);
-    bind_int(&q, series);
-    if (!status && chain->n > 1)
+    for (int round = 0; round < 2 && !status; round++) {
+        struct query q = query_begin(s, sql);
+        bind_int(&q, track);
+        bind_text(&q, series->provider);
+        bind_text(&q, series->contract);
         status = store_each_row(s, &q, chain_row, &call, err);
-    else
-        query_end(&q);
+        call.step = chain_tie;
+        if (chain->n < 2)
+            break;
+    }
     chain_end(chain);
     return status;
+}
+
+static void follow_chain(const struct baseline_chain *chain, struct store_trend_series *series)
+{
+    for (size_t i = 0; i < series->n; i++) {
+        struct store_trend_row *row = &series->rows[i];
+        const struct chain_link *link = chain_find(chain, row->baseline_ms);
+        if (row->ratio <= 0 || !link)
+            continue;
+        row->chain = row->ratio * exp(link->level);
+        row->chain_part = link->part;
+    }
 }
 
 static bool is_of_change(const struct store_trend_row *row)
@@ -254,70 +268,78 @@ static void find_change(struct store_trend_series *series)
     series->change = change;
 }
 
-static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
-                                    struct store_trend_series *series, struct gate_error *err)
+static int compare_series(const void *a, const void *b)
 {
-    struct store_commit from = query->from_commit, to = query->to_commit;
-    struct baseline_chain chain;
-    chain.n = 0; /* the links are 14 KB, and are written where they are asked for */
-    enum gate_status status = GATE_OK;
-    bool of_runs =
-        query->by_commit || query->branch || query->main_branch || from.id != 0 || to.id != 0;
-    bool with_keys = query->raw || !query->levels_only;
-    if (query->main_branch && series->is_candidate)
-        status = read_chain(s, series->id, &chain, err);
-    if (status)
-        return status;
-    struct query q = query_begin(s, of_runs     ? SQL_TREND_LEVELS_OF_RUNS
-                                    : with_keys ? SQL_TREND_KEYS
-                                                : SQL_TREND_LEVELS);
-    struct level_call call = {
-        .series = series, .chain = &chain, .n_columns = sqlite3_column_count(q.stmt)};
-    bind_int(&q, series->id);
-    bind_int(&q, query->from_ms);
-    bind_int(&q, query->to_ms);
-    if (of_runs) {
-        bind_text_or_null(&q, query->branch);
-        bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
-        bind_int(&q, from.id);
-        bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
-        bind_int(&q, to.id);
-        bind_int(&q, query->by_commit);
-        bind_text_or_null(&q, query->main_branch);
-    }
-    status = store_each_row(s, &q, level_row, &call, err);
-    series->total = (int64_t)series->n;
-    if (chain.n > 0)
-        find_change(series);
-    return !status && call.no_memory ? no_memory(err) : status;
+    const struct store_trend_series *x = a, *y = b;
+    int order = strcmp(x->provider, y->provider);
+    return order != 0 ? order : strcmp(x->contract, y->contract);
 }
 
-static enum gate_status read_all_levels(struct store *s, const struct store_trend_query *query,
-                                        struct store_trend_result *out, struct gate_error *err)
+/* The place of a run in the order of commits; those outside of a repository come first. */
+#define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
+/* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
+ * ?7 to ?10: first and last commit, ?11: main branch or NULL */
+#define LEVELS(order)                                                                              \
+    "SELECT e.provider, e.contract, e.role, e.time_ms, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns,"        \
+    " e.tflops, e.gbps, e.run_id, e.arm, iif(e.paired, e.ratio, NULL), "                           \
+    "e.baseline_ms, " COMMIT_PLACE ", e.branch IS ?11 "                                            \
+    "FROM result e CROSS JOIN run r ON r.id = e.run_id "                                           \
+    "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
+    "WHERE e.track_id = ?1 AND e.time_ms BETWEEN ?2 AND ?3 AND e.p50_ns IS NOT NULL"               \
+    " AND (?4 IS NULL OR e.provider = ?4) AND (?5 IS NULL OR e.contract = ?5)"                     \
+    " AND (?6 IS NULL OR e.branch = ?6) AND (" COMMIT_PLACE ") >= (?7, ?8)"                        \
+    " AND (" COMMIT_PLACE ") <= (?9, ?10) ORDER BY " order "e.time_ms, e.run_id, e.arm"
+
+static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
+                                    struct store_trend_result *out, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < out->n_series && !status; i++) {
-        status = read_levels(s, query, &out->series[i], err);
+    static const char by_time[] = LEVELS(""), by_commit[] = LEVELS(COMMIT_PLACE ", ");
+    struct store_commit from = query->from_commit, to = query->to_commit;
+    struct level_call call = {.out = out};
+    struct query q = query_begin(s, query->by_commit ? by_commit : by_time);
+    bind_int(&q, out->track);
+    bind_int(&q, query->from_ms);
+    bind_int(&q, query->to_ms);
+    bind_text_or_null(&q, query->provider);
+    bind_text_or_null(&q, query->contract);
+    bind_text_or_null(&q, query->branch);
+    bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
+    bind_int(&q, from.id);
+    bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
+    bind_int(&q, to.id);
+    bind_text_or_null(&q, query->main_branch);
+    enum gate_status status = store_each_row(s, &q, level_row, &call, err);
+    if (!status && call.no_memory)
+        status = no_memory(err);
+    if (out->n_series > 0)
+        qsort(out->series, out->n_series, sizeof *out->series, compare_series);
+    for (size_t i = 0; i < out->n_series; i++) {
+        out->series[i].total = (int64_t)out->series[i].n;
         out->total += out->series[i].total;
-        out->bucketed |= !query->raw && out->series[i].total > query->points;
     }
     return status;
 }
 
-/* Drops the series that have no points in the range. */
-static void drop_empty(struct store_trend_result *out)
+static enum gate_status read_chains(struct store *s, struct store_trend_result *out,
+                                    struct gate_error *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < out->n_series; i++) {
-        if (out->series[i].total > 0)
-            out->series[n++] = out->series[i];
+    enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < out->n_series && !status; i++) {
+        struct store_trend_series *series = &out->series[i];
+        struct baseline_chain chain;
+        if (!series->is_candidate)
+            continue;
+        status = read_chain(s, out->track, series, &chain, err);
+        follow_chain(&chain, series);
+        if (chain.n > 0)
+            find_change(series);
     }
-    out->n_series = n;
+    return status;
 }
 
 /* ---- pages of raw rows ---- */
 
-/* The row behind which a page begins: "<series>.<time>.<run>.<arm>". */
+/* The row behind which a page begins: "<place of its series>.<time>.<run>.<arm>". */
 static bool parse_after(const char *text, int64_t key[4])
 {
     errno = 0;
@@ -357,16 +379,16 @@ static enum gate_status cut_page(const struct store_trend_query *query,
         return gate_fail(err, GATE_USAGE, "'%.80s' is not the end of a page", query->after);
     for (size_t i = 0; i < out->n_series; i++) {
         struct store_trend_series *series = &out->series[i];
-        size_t from = begun || series->id == key[0] ? 0 : series->n;
+        size_t from = begun || (int64_t)i == key[0] ? 0 : series->n;
         while (!begun && from < series->n && !is_behind(&series->rows[from], key))
             from++;
-        begun |= series->id == key[0];
+        begun |= (int64_t)i == key[0];
         size_t n = series->n - from < left ? series->n - from : left;
         keep_rows(series, from, n);
         left -= n;
         if (left == 0 && n > 0)
             snprintf(out->next, sizeof out->next, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
-                     series->id, series->rows[n - 1].time_ms, series->rows[n - 1].run_id,
+                     (int64_t)i, series->rows[n - 1].time_ms, series->rows[n - 1].run_id,
                      series->rows[n - 1].arm);
     }
     if (!begun)
@@ -376,7 +398,7 @@ static enum gate_status cut_page(const struct store_trend_query *query,
 
 /* ---- the rest of a row ---- */
 
-/* As SQL_TREND_DETAILS has them. */
+/* As DETAILS has them. */
 enum {
     VERDICT,
     P10,
@@ -393,6 +415,8 @@ enum {
     COMMIT,
     BRANCH,
     KERNEL,
+    SUBJECT,
+    AUTHOR,
 };
 
 /* The text, or the one of the row before if that is the same; NULL: memory is short. */
@@ -416,47 +440,32 @@ static bool detail_row(struct query *q, void *call)
     struct detail_call *c = call;
     struct store_trend_details *row = c->row;
     *row = (struct store_trend_details){
-        .verdict = verdict_name((enum verdict)column_int(q, VERDICT)),
-        .p10_ps = column_int(q, P10),
-        .p90_ps = column_int(q, P90),
-        .control_ps = column_int(q, CONTROL),
-        .baseline_p50_ps = column_int(q, BASELINE_P50),
+        .verdict = verdict_name((enum verdict)verdict_find(column_text(q, VERDICT))),
+        .p10_ns = column_real(q, P10),
+        .p90_ns = column_real(q, P90),
+        .control_ns = column_real(q, CONTROL),
+        .baseline_p50_ns = column_real(q, BASELINE_P50),
         .rel_err = -1,
         .vendor_ratio = -1,
-        .sm_clock_khz = column_int(q, CLOCK),
+        .sm_clock_mhz = column_real(q, CLOCK),
         .registers = known_or_minus_1(q, REGISTERS),
         .shared_bytes = known_or_minus_1(q, SHARED),
         .spill_bytes = known_or_minus_1(q, SPILL),
         .branch = share(column_text(q, BRANCH), c->before ? c->before->branch : NULL),
         .kernel = share(column_text(q, KERNEL), c->before ? c->before->kernel : NULL),
+        .subject = share(column_text(q, SUBJECT), c->before ? c->before->subject : NULL),
+        .author = share(column_text(q, AUTHOR), c->before ? c->before->author : NULL),
     };
     if (sqlite3_column_type(q->stmt, REL_ERR) != SQLITE_NULL)
         row->rel_err = column_real(q, REL_ERR);
     if (sqlite3_column_type(q->stmt, VENDOR) != SQLITE_NULL)
-        row->vendor_ratio = column_real(q, VENDOR) / 1e6;
+        row->vendor_ratio = column_real(q, VENDOR);
     copy(row->run, sizeof row->run, column_text(q, RUN));
     copy(row->commit, sizeof row->commit, column_text(q, COMMIT));
     return false;
 }
 
-static bool subject_row(struct query *q, void *call)
-{
-    struct detail_call *c = call;
-    c->row->subject = share(column_text(q, 0), c->before ? c->before->subject : NULL);
-    c->row->author = share(column_text(q, 1), c->before ? c->before->author : NULL);
-    return false;
-}
-
-static enum gate_status read_subject(struct store *s, int64_t run, struct detail_call *call,
-                                     struct gate_error *err)
-{
-    struct query q = query_begin(s, SQL_TREND_SUBJECT);
-    bind_int(&q, run);
-    enum gate_status status = store_each_row(s, &q, subject_row, call, err);
-    return !status && (!call->row->subject || !call->row->author) ? no_memory(err) : status;
-}
-
-static enum gate_status read_details(struct store *s, const struct store_trend_query *query,
+static enum gate_status read_details(struct store *s, int64_t track,
                                      struct store_trend_series *series, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
@@ -465,16 +474,22 @@ static enum gate_status read_details(struct store *s, const struct store_trend_q
         return no_memory(err);
     for (size_t k = 0; k < series->n && !status; k++) {
         struct detail_call call = {&series->details[k], k > 0 ? &series->details[k - 1] : NULL};
-        struct query q = query_begin(s, SQL_TREND_DETAILS);
-        bind_int(&q, series->id);
+        struct query q = query_begin(
+            s,
+            "SELECT e.verdict, e.p10_ns, e.p90_ns, e.control_ns, e.baseline_p50_ns, e.rel_err, "
+            " e.sm_clock_mhz, e.registers, e.shared_bytes, e.spill_bytes, e.vendor_error, r.uuid, "
+            " v.commit_id, e.branch, e.kernel, r.subject, r.author "
+            "FROM result e CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = "
+            "r.revision_id "
+            "WHERE e.track_id = ?1 AND e.time_ms = ?2 AND e.run_id = ?3 AND e.arm = ?4");
+        bind_int(&q, track);
         bind_int(&q, series->rows[k].time_ms);
         bind_int(&q, series->rows[k].run_id);
         bind_int(&q, series->rows[k].arm);
         status = store_each_row(s, &q, detail_row, &call, err);
-        if (!status && (!call.row->branch || !call.row->kernel))
+        if (!status &&
+            (!call.row->branch || !call.row->kernel || !call.row->subject || !call.row->author))
             status = no_memory(err);
-        if (!status && query->with_subjects)
-            status = read_subject(s, series->rows[k].run_id, &call, err);
     }
     return status;
 }
@@ -507,20 +522,22 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     *out = (struct store_trend_result){0};
     enum gate_status status = store_check_limit(query->points, err);
     if (!status)
-        status = read_series(s, query, out, err);
+        status = read_track(s, query, out, err);
+    if (!status)
+        status = read_levels(s, query, out, err);
+    if (!status && query->main_branch)
+        status = read_chains(s, out, err);
     int64_t share = out->n_series > 0 ? MAX_POINTS / (int64_t)out->n_series : MAX_POINTS;
     if (!query->raw && query->points > share)
         part.points = share > 0 ? share : 1;
-    if (!status)
-        status = read_all_levels(s, query, out, err);
-    if (!status)
-        drop_empty(out);
+    for (size_t i = 0; i < out->n_series; i++)
+        out->bucketed |= !query->raw && out->series[i].total > query->points;
     if (!status && query->raw)
         status = cut_page(query, out, err);
     else if (!status && out->bucketed && !trend_to_buckets(query, out))
         status = no_memory(err);
     for (size_t i = 0; i < out->n_series && !status && !query->levels_only; i++)
-        status = read_details(s, query, &out->series[i], err);
+        status = read_details(s, out->track, &out->series[i], err);
     return status;
 }
 
@@ -549,7 +566,8 @@ enum gate_status store_commit(struct store *s, const char *digits, struct store_
                               struct gate_error *err)
 {
     struct commit_call call = {.n = 0};
-    struct query q = query_begin(s, SQL_FIND_COMMIT);
+    struct query q = query_begin(s, "SELECT id, first_ms FROM revision "
+                                    "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' LIMIT 2");
     bind_text(&q, digits);
     enum gate_status status = store_each_row(s, &q, commit_row, &call, err);
     *out = call.n == 1 ? call.commit : (struct store_commit){0};

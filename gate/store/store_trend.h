@@ -23,12 +23,11 @@ struct store_trend_query {
     int64_t to_ms;
     struct store_commit from_commit; /* both included; id 0: open */
     struct store_commit to_commit;
-    bool by_commit;     /* in the order of commits; else of time */
-    int64_t points;     /* more rows of a series than this come in as many buckets at most */
-    bool raw;           /* never in buckets, but in pages of `points` rows; in the order of time */
-    const char *after;  /* the `next` of an earlier page of raw rows, or NULL */
-    bool levels_only;   /* without struct store_trend_details, which takes longer than the rest */
-    bool with_subjects; /* with subject and author of the details */
+    bool by_commit;    /* in the order of commits; else of time */
+    int64_t points;    /* more rows of a series than this come in as many buckets at most */
+    bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
+    const char *after; /* the `next` of an earlier page of raw rows, or NULL */
+    bool levels_only;  /* without struct store_trend_details, which takes longer than the rest */
     /* With ratio, chain, chain_part and is_main of rows; buckets are of the main branch, or of
      * others. NULL: without. */
     const char *main_branch;
@@ -36,16 +35,17 @@ struct store_trend_query {
 
 /*
  * One point, or the newest of a bucket with the median and the extremes of the bucket's p50; all
- * else of a bucket is of the newest point alone. Times are picoseconds; 0, or -1 where 0 is a
- * value, is not known.
+ * else of a bucket is of the newest point alone. 0, or -1 where 0 is a value, is not known.
  */
 struct store_trend_row {
     int64_t time_ms;
     int64_t n; /* points in the bucket */
-    int64_t p50_ps, min_ps, max_ps;
-    int64_t p50_lo_ps, p50_hi_ps;
+    double p50_ns, min_ns, max_ns;
+    double p50_lo_ns, p50_hi_ns;
+    double flops, bytes; /* TFLOP/s and GB/s, times p50_ns; 0: not known */
     int64_t run_id, arm;
     struct store_commit commit; /* where the order or a range of commits was asked for */
+    int64_t baseline_ms;        /* when its baseline became that; 0: not known */
     double ratio;               /* over its baseline, from pairs; 0: not known */
     double chain;               /* over the newest baseline of its part; the same */
     int64_t chain_part;         /* baseline_chain.h; -1: not known */
@@ -53,10 +53,9 @@ struct store_trend_row {
 };
 
 struct store_trend_details {
-    int64_t p10_ps, p90_ps, control_ps, baseline_p50_ps;
-    double rel_err;      /* -1: not known */
-    double vendor_ratio; /* the error over the vendor's; the same */
-    int64_t sm_clock_khz;
+    double p10_ns, p90_ns, control_ns, baseline_p50_ns, sm_clock_mhz;
+    double rel_err;                               /* -1: not known */
+    double vendor_ratio;                          /* the error over the vendor's; the same */
     int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
     const char *verdict;                          /* the case's */
     char *kernel, *branch;                        /* rows that follow each other may share one */
@@ -74,13 +73,10 @@ struct store_trend_change {
 };
 
 struct store_trend_series {
-    int64_t id;
     char provider[65];
     char contract[65];
-    bool is_candidate; /* by its newest point of all; else a provider */
+    bool is_candidate; /* by its newest point of the range; else a provider */
     int64_t total;     /* points in the range */
-    double flops;      /* of a launch, 0: not known; TFLOP/s is flops / p50_ps */
-    double bytes;      /* GB/s is 1000 * bytes / p50_ps */
     struct store_trend_change change;
     size_t n;
     size_t cap;
@@ -99,8 +95,6 @@ struct store_trend_result {
     int64_t track; /* 0: there is no such case on such a device */
     double threshold;
     struct store_trend_baseline baseline;
-    /* Is there any of the track, of whatever series? store_change.h, store_list.h */
-    bool has_changes, has_baseline_log, has_wrong;
     int64_t total;
     bool bucketed;
     char next[80]; /* of raw rows; "": this was the last page */

@@ -14,7 +14,7 @@
 
 /* For the values of a bucket. */
 struct room {
-    int64_t *p50_ps;
+    double *p50_ns;
     double *chain;
 };
 
@@ -75,12 +75,6 @@ static void lay_axis(const struct store_trend_query *query, const struct store_t
     axis->width = (last - first) / query->points + 1;
 }
 
-static int compare_integers(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of those of the newest one's part of the chain; `values` has room for n. */
 static double median_chain(const struct store_trend_row *rows, size_t n, int64_t is_main,
                            int64_t part, double *values)
@@ -102,22 +96,22 @@ static struct store_trend_row sum_up(const struct store_trend_row *rows, size_t 
                                      int64_t is_main, const struct room *room)
 {
     struct store_trend_row sum = {.n = 0};
-    int64_t *p50_ps = room->p50_ps;
+    double *p50_ns = room->p50_ns;
     size_t n = 0;
     for (size_t i = 0; i < n_rows; i++) {
         if (rows[i].is_main != is_main)
             continue;
         sum = rows[i];
-        p50_ps[n++] = rows[i].p50_ps;
+        p50_ns[n++] = rows[i].p50_ns;
     }
     if (n < 2)
         return sum;
-    qsort(p50_ps, n, sizeof *p50_ps, compare_integers);
-    int64_t low = p50_ps[(n - 1) / 2];
+    stats_sort(p50_ns, n);
+    double low = p50_ns[(n - 1) / 2];
     sum.n = (int64_t)n;
-    sum.min_ps = p50_ps[0];
-    sum.max_ps = p50_ps[n - 1];
-    sum.p50_ps = low + (p50_ps[n / 2] - low) / 2;
+    sum.min_ns = p50_ns[0];
+    sum.max_ns = p50_ns[n - 1];
+    sum.p50_ns = low + (p50_ns[n / 2] - low) / 2;
     sum.chain = median_chain(rows, n_rows, is_main, sum.chain_part, room->chain);
     return sum;
 }
@@ -149,14 +143,14 @@ bool trend_to_buckets(const struct store_trend_query *query, struct store_trend_
 {
     struct axis axis = {.by_commit = query->by_commit};
     size_t n = (size_t)trend->total + 1;
-    struct room room = {malloc(n * sizeof *room.p50_ps), malloc(n * sizeof *room.chain)};
-    bool good = room.p50_ps && room.chain && (!axis.by_commit || rank_commits(trend, &axis));
+    struct room room = {malloc(n * sizeof *room.p50_ns), malloc(n * sizeof *room.chain)};
+    bool good = room.p50_ns && room.chain && (!axis.by_commit || rank_commits(trend, &axis));
     if (good)
         lay_axis(query, trend, &axis);
     for (size_t i = 0; i < trend->n_series && good; i++)
         fill_buckets(&axis, &trend->series[i], &room);
     free(axis.commits);
-    free(room.p50_ps);
+    free(room.p50_ns);
     free(room.chain);
     return good;
 }

@@ -7,8 +7,6 @@
 
 #include "gate/store/store_private.h"
 
-#define PS_PER_NS 1000.0
-
 /* ---- where to go on ---- */
 
 static bool mark_row(struct query *q, void *call)
@@ -22,14 +20,16 @@ static bool mark_row(struct query *q, void *call)
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
 {
     *item = (struct watch_item){.main_branch = item->main_branch};
-    struct query q = query_begin(s, SQL_WATCH_MARK);
+    struct query q = query_begin(s, "SELECT (SELECT value FROM meta WHERE key = 'watch_run'), "
+                                    " (SELECT value FROM meta WHERE key = 'watch_track')");
     return store_each_row(s, &q, mark_row, item, err);
 }
 
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
                                       struct gate_error *err)
 {
-    struct query q = query_begin(s, SQL_PUT_WATCH_MARK);
+    struct query q = query_begin(s, "UPDATE meta SET value = iif(key = 'watch_run', ?1, ?2) "
+                                    "WHERE key IN ('watch_run', 'watch_track')");
     bind_int(&q, item->run_id);
     bind_int(&q, item->track_id);
     return store_finish(s, &q, err);
@@ -40,9 +40,10 @@ static bool item_row(struct query *q, void *call)
     struct watch_item *item = call;
     item->run_id = column_int(q, 0);
     item->track_id = column_int(q, 1);
-    item->series_id = column_int(q, 2);
-    snprintf(item->epoch, sizeof item->epoch, "%s", column_text(q, 3));
-    snprintf(item->branch, sizeof item->branch, "%s", column_text(q, 4));
+    snprintf(item->epoch, sizeof item->epoch, "%s", column_text(q, 2));
+    snprintf(item->branch, sizeof item->branch, "%s", column_text(q, 3));
+    snprintf(item->series.provider, sizeof item->series.provider, "%s", column_text(q, 4));
+    snprintf(item->series.contract, sizeof item->series.contract, "%s", column_text(q, 5));
     return true;
 }
 
@@ -50,7 +51,17 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
                                   struct gate_error *err)
 {
     struct watch_item next = {.main_branch = item->main_branch};
-    struct query q = query_begin(s, SQL_WATCH_NEXT);
+    struct query q = query_begin(
+        s,
+        "SELECT e.run_id, e.track_id, r.epoch, r.branch, s.provider, s.contract "
+        "FROM result e INDEXED BY result_by_run CROSS JOIN run r ON r.id = e.run_id "
+        "LEFT JOIN result s ON s.track_id = e.track_id AND s.arm = 0 "
+        " AND s.run_id = iif(e.p50_ns IS NOT NULL, e.run_id, (SELECT n.run_id "
+        "  FROM result n INDEXED BY result_by_branch WHERE n.track_id = e.track_id AND n.branch = "
+        "e.branch "
+        "  AND n.arm = 0 AND n.p50_ns IS NOT NULL ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1))"
+        "WHERE (e.run_id, e.track_id) > (?1, ?2) AND e.arm = 0 ORDER BY e.run_id, e.track_id LIMIT "
+        "1");
     bind_int(&q, item->run_id);
     bind_int(&q, item->track_id);
     enum gate_status status = store_each_row(s, &q, item_row, &next, err);
@@ -81,13 +92,13 @@ static bool begin_point(const struct watch_point_call *c, struct query *q,
     return !strcmp(c->item->main_branch, column_text(q, 3));
 }
 
-static enum watch_verdict verdict_of(int64_t verdict)
+static enum watch_verdict verdict_of(const char *verdict)
 {
-    if (verdict == VERDICT_PASS || verdict == VERDICT_IMPROVEMENT)
+    if (!strcmp(verdict, "pass") || !strcmp(verdict, "improvement"))
         return WATCH_GOOD;
-    if (verdict == VERDICT_REGRESSION)
+    if (!strcmp(verdict, "regression"))
         return WATCH_REGRESSION;
-    return verdict == VERDICT_WRONG ? WATCH_WRONG : WATCH_NONE;
+    return !strcmp(verdict, "wrong") ? WATCH_WRONG : WATCH_NONE;
 }
 
 static bool point_row(struct query *q, void *call)
@@ -97,17 +108,17 @@ static bool point_row(struct query *q, void *call)
     if (!begin_point(c, q, &point))
         return true;
     point.revision = column_int(q, 4);
-    point.verdict = verdict_of(column_int(q, 5));
-    point.p50_ns = column_real(q, 6) / PS_PER_NS;
-    point.control_ns = column_real(q, 7) / PS_PER_NS;
-    point.baseline_ns = column_real(q, 8) / PS_PER_NS;
+    point.verdict = verdict_of(column_text(q, 5));
+    point.p50_ns = column_real(q, 6);
+    point.control_ns = column_real(q, 7);
+    point.baseline_ns = column_real(q, 8);
     point.ratio = column_real(q, 9);
     point.baseline_ms = column_int(q, 10);
     point.baseline_revision = column_int(q, 11);
     if (sqlite3_column_type(q->stmt, 12) != SQLITE_NULL)
         point.rel_err = column_real(q, 12);
     if (sqlite3_column_type(q->stmt, 13) != SQLITE_NULL)
-        point.vendor_ratio = column_real(q, 13) / 1e6;
+        point.vendor_ratio = column_real(q, 13);
     point.judged = column_real(q, 14);
     return c->fn(c->context, &point);
 }
@@ -116,12 +127,22 @@ enum gate_status store_watch_points(struct store *s, const struct watch_item *it
                                     watch_point_fn fn, void *context, struct gate_error *err)
 {
     struct watch_point_call call = {item, fn, context};
-    struct query q = query_begin(s, SQL_WATCH_POINTS);
-    bind_int(&q, item->series_id);
+    struct query q = query_begin(
+        s, "SELECT e.time_ms, e.run_id, r.epoch, e.branch, r.revision_id, e.verdict, e.p50_ns, "
+           " e.control_ns, e.baseline_p50_ns, iif(e.paired, e.ratio, NULL), e.baseline_ms, b.id, "
+           "e.rel_err, "
+           " e.vendor_error, iif(e.verdict = 'regression', e.ratio, NULL) "
+           "FROM result e INDEXED BY result_by_branch CROSS JOIN run r ON r.id = e.run_id "
+           "LEFT JOIN revision b ON b.commit_id = e.baseline_commit "
+           "WHERE e.track_id = ?1 AND e.branch = ?2 AND e.arm = 0 AND e.p50_ns IS NOT NULL "
+           " AND e.provider = ?3 AND e.contract = ?4 AND e.run_id <= ?5 "
+           "ORDER BY e.time_ms DESC, e.run_id DESC LIMIT ?6");
+    bind_int(&q, item->track_id);
+    bind_text(&q, item->main_branch);
+    bind_text(&q, item->series.provider);
+    bind_text(&q, item->series.contract);
     bind_int(&q, item->run_id);
     bind_int(&q, limit);
-    bind_int(&q, item->track_id);
-    bind_int(&q, VERDICT_REGRESSION);
     return store_each_row(s, &q, point_row, &call, err);
 }
 
@@ -140,7 +161,12 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
                                    void *context, struct gate_error *err)
 {
     struct watch_point_call call = {item, fn, context};
-    struct query q = query_begin(s, SQL_WATCH_WRONG);
+    struct query q = query_begin(
+        s,
+        "SELECT w.time_ms, w.run_id, r.epoch, w.branch FROM result w INDEXED BY result_wrong "
+        "CROSS JOIN run r ON r.id = w.run_id "
+        "WHERE w.track_id = ?1 AND w.verdict = 'wrong' AND w.arm = 0 AND w.run_id <= ?2 "
+        " AND (w.time_ms, w.run_id) >= (?3, ?4) ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5");
     bind_int(&q, item->track_id);
     bind_int(&q, item->run_id);
     bind_int(&q, from.time_ms);
@@ -162,7 +188,12 @@ enum gate_status store_raised_baseline(struct store *s, const struct watch_item 
                                        double *to_ns, struct gate_error *err)
 {
     *to_ns = 0;
-    struct query q = query_begin(s, SQL_RAISED_BASELINE);
+    struct query q = query_begin(
+        s, "SELECT e.baseline_stored_ns FROM result e INDEXED BY result_baseline_of_track "
+           "WHERE e.track_id = ?1 AND e.baseline_change = 'raised' "
+           " AND e.time_ms > max(?5, coalesce((SELECT b.time_ms FROM run b WHERE b.id = ?2), -1)) "
+           " AND e.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3) "
+           " AND e.baseline_stored_ns >= ?4 ORDER BY e.run_id LIMIT 1");
     bind_int(&q, item->track_id);
     bind_int(&q, after_run_id);
     bind_int(&q, item->run_id);

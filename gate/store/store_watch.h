@@ -28,7 +28,7 @@ static inline int watch_compare(struct watch_key a, struct watch_key b)
 struct watch_item {
     const char *main_branch; /* set before all else */
     int64_t run_id, track_id;
-    int64_t series_id;           /* of the candidate; 0: it never had a verified timing */
+    struct store_series series;  /* of the candidate; "": it never had a verified timing */
     char epoch[WATCH_TEXT_MAX];  /* "": not known, an epoch of its own */
     char branch[WATCH_TEXT_MAX]; /* "": not known */
 };
@@ -66,8 +66,8 @@ enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *
                                       struct gate_error *err);
 
 /*
- * Newest first, until fn says false: the candidate's points of the item's series that runs of
- * the main branch up to the item's brought, among the newest `limit` points of any run.
+ * Newest first, until fn says false: the candidate's newest `limit` points of the item's series
+ * that runs of the main branch up to the item's brought.
  */
 typedef bool (*watch_point_fn)(void *context, const struct watch_point *point);
 enum gate_status store_watch_points(struct store *s, const struct watch_item *item, int limit,

@@ -14,7 +14,7 @@ enum gate_status store_webhook_mark(struct store *s, const char *target, int64_t
                                     struct gate_error *err)
 {
     *event_id = -1;
-    struct query q = query_begin(s, SQL_WEBHOOK_MARK);
+    struct query q = query_begin(s, "SELECT value FROM meta WHERE key = 'webhook ' || ?1");
     bind_text(&q, target);
     return store_each_row(s, &q, id_row, event_id, err);
 }
@@ -22,7 +22,7 @@ enum gate_status store_webhook_mark(struct store *s, const char *target, int64_t
 enum gate_status store_newest_event(struct store *s, int64_t *event_id, struct gate_error *err)
 {
     *event_id = 0;
-    struct query q = query_begin(s, SQL_NEWEST_EVENT);
+    struct query q = query_begin(s, "SELECT coalesce(max(id), 0) FROM alert_event");
     return store_each_row(s, &q, id_row, event_id, err);
 }
 
@@ -35,7 +35,9 @@ struct mark {
 static enum gate_status put_mark(void *context, struct gate_error *err)
 {
     const struct mark *m = context;
-    struct query q = query_begin(m->store, SQL_PUT_WEBHOOK_MARK);
+    struct query q =
+        query_begin(m->store, "INSERT INTO meta (key, value) VALUES ('webhook ' || ?1, ?2) "
+                              "ON CONFLICT (key) DO UPDATE SET value = excluded.value");
     bind_text(&q, m->target);
     bind_int(&q, m->event_id);
     return store_finish(m->store, &q, err);

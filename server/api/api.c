@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "server/ops/log.h"
 
 static bool has_parameter(const struct route *route, const char *name)
 {
+    if (route->query)
+        return rows_takes(route->query, name);
     for (size_t i = 0; i < ROUTE_MAX_PARAMETERS && route->parameters[i]; i++) {
         const char *other = route->parameters[i];
         if (other[0] == name[0] && !strcmp(other, name))
@@ -72,6 +75,7 @@ void api_get(const struct route *route, const char *rest, struct store *store,
                      .commit_url = site->commit_url,
                      .public_url = site->public_url,
                      .request = request,
+                     .query = route->query,
                      .rest = rest,
                      .reply = reply};
     emit_init(&c.emit, &reply->body, EMIT_JSON);

@@ -16,7 +16,7 @@
 #include "server/text/emit.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
-#include "gate/store/store_list.h"
+#include "gate/store/store.h"
 
 /* One answer in the making. */
 struct call {
@@ -25,7 +25,8 @@ struct call {
     const char *commit_url; /* or NULL */
     const char *public_url; /* or NULL */
     const struct request *request;
-    const char *rest; /* of the path, behind the route's */
+    const char *query; /* the route's */
+    const char *rest;  /* of the path, behind the route's */
     struct reply *reply;
     struct emit emit;
     struct gate_error err;
@@ -75,10 +76,6 @@ int64_t parse_count(const char *s);
 
 /* format=json|rows|csv, before anything is written. */
 bool read_format(struct call *c);
-/* columns=: the members of its rows that an answer is to have, of those of an empty row. */
-typedef void (*put_empty_fn)(struct call *c, struct emit *e);
-bool read_row_columns(struct call *c, put_empty_fn put_empty);
-
 /*
  * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
  * and list_close(). Where list_rows_end() says true the form has room for more than rows: members
@@ -102,39 +99,15 @@ bool page_has_room(struct page *p, const char *key, ...) __attribute__((format(p
 /* list_rows_end() with the member `next`. */
 bool page_end(struct page *p);
 
-/* A list of store_list.h. `key` has a letter for each part of its rows' key: 's' a text, 'n' a
- * number. With an empty one the list has no pages. */
-struct list_of {
-    const char *name;
-    enum store_list list;
-    int64_t usual, most; /* rows of a page */
-    const char *key;
-};
-/* The members of a row, between emit_row_begin() and emit_row_end(). */
-void put_cells(struct emit *e, const struct store_cell *cells, int n);
-/* Reads `limit` and `after`, and writes the answer. */
-enum gate_status put_list(struct call *c, const struct list_of *l,
-                          struct store_list_filter *filter);
-
 /* ---- parts of answers ---- */
 
-void put_run_members(struct emit *e, const struct store_run *r);       /* api_runs.c */
-enum gate_status put_epochs(struct call *c, const char *device_model); /* api_devices.c */
+void put_run_members(struct emit *e, const struct store_run *r); /* api_runs.c */
 
 /* ---- handlers ---- */
 
-enum gate_status get_runs(struct call *c);
 enum gate_status get_document(struct call *c);
-enum gate_status get_cases(struct call *c);
 enum gate_status get_trends(struct call *c);
 enum gate_status get_compare(struct call *c);
-enum gate_status get_leaderboard(struct call *c);
-enum gate_status get_baselines(struct call *c);
-enum gate_status get_baseline_log(struct call *c);
-enum gate_status get_devices(struct call *c);
-enum gate_status get_branches(struct call *c);
-enum gate_status get_calibrations(struct call *c);
-enum gate_status get_coverage(struct call *c);
 enum gate_status get_machines(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);

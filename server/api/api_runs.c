@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_runs.c: the list of runs, and the document of one; see api.h. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "server/api/api_call.h"
@@ -8,9 +7,6 @@
 #include "server/api/run_brief.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
-
-#define RUNS_DEFAULT 50
-#define RUNS_MAX 500
 
 void put_run_members(struct emit *e, const struct store_run *r)
 {
@@ -50,60 +46,6 @@ void put_run_members(struct emit *e, const struct store_run *r)
         emit_real(e, r->control_drift);
     emit_known_real(e, "vendor_ratio", r->vendor_ratio);
     emit_integer_member(e, "vendor_cases", r->n_vendor);
-}
-
-static void put_run(struct emit *e, const struct store_run *r)
-{
-    emit_row_begin(e);
-    put_run_members(e, r);
-    emit_row_end(e);
-}
-
-static bool run_row(void *context, const struct store_run *row)
-{
-    struct page *p = context;
-    if (!page_has_room(p, "%" PRId64 ",%s", row->time_ms, row->uuid))
-        return false;
-    put_run(&p->call->emit, row);
-    return true;
-}
-
-static bool read_run_key(struct call *c, char text[API_MAX_KEY + 1], struct store_run_key *after)
-{
-    const char *parts[2];
-    bool found;
-    *after = (struct store_run_key){INT64_MAX, ""};
-    if (!read_key(c, text, parts, 2, &found))
-        return false;
-    if (!found)
-        return true;
-    *after = (struct store_run_key){parse_count(parts[0]), parts[1]};
-    if (after->time_ms >= 0 && strlen(after->uuid) == 36 &&
-        strspn(after->uuid, "0123456789abcdef-") == 36)
-        return true;
-    refuse_after(c);
-    return false;
-}
-
-enum gate_status get_runs(struct call *c)
-{
-    struct store_run_key after;
-    struct store_run_filter filter;
-    struct page page = {.call = c};
-    char text[API_MAX_KEY + 1];
-    if (!read_format(c) || !read_device(c, false, &filter.device_model) ||
-        !read_commit(c, &filter.commit) || !read_branch(c, &filter.branch) ||
-        !read_verdict(c, &filter.verdict) || !read_machine(c, &filter.machine) ||
-        !read_limit(&page, RUNS_DEFAULT, RUNS_MAX) || !read_run_key(c, text, &after))
-        return GATE_OK;
-    list_open(c, "runs");
-    enum gate_status status =
-        store_runs(c->store, &filter, after, page.limit + 1, run_row, &page, &c->err);
-    page_end(&page);
-    if (list_lacks_header(c))
-        put_run(&c->emit, &(struct store_run){0});
-    list_close(c);
-    return status;
 }
 
 /* How a document is wanted. */

@@ -156,28 +156,22 @@ static struct event *new_event(struct events *events, const char *kind, int64_t 
     return event;
 }
 
-static bool event_row(void *context, const struct store_cell *cells, int n)
+static bool event_row(void *context, const struct store_baseline_change *row)
 {
     const struct events *events = context;
-#define TEXT(name) store_cell_of(cells, n, name)->text
-    const char *kind = TEXT("kind");
-    if (!is_of_branch(events->call, TEXT("branch")))
+    if (!is_of_branch(events->call, row->branch))
         return true;
-    bool accepted = !strcmp(kind, "raised");
-    struct event *event = new_event(context, accepted ? "accepted" : "baseline",
-                                    store_cell_of(cells, n, "time_ms")->integer, TEXT("commit"),
-                                    TEXT("subject"), TEXT("author"), TEXT("run"));
-    double from_ns = store_cell_of(cells, n, "from_ns")->real;
-    double to_ns = store_cell_of(cells, n, "to_ns")->real;
-    double percent = from_ns > 0 ? 100 * (to_ns / from_ns - 1) : 0;
-    if (!strcmp(kind, "first"))
+    bool accepted = !strcmp(row->kind, "raised");
+    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
+                                    row->commit, row->subject, row->author, row->run_uuid);
+    double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
+    if (!strcmp(row->kind, "first"))
         snprintf(event->text, sizeof event->text, "first baseline");
     else
         snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
                  accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
-                 !strcmp(kind, "epoch") ? ", in another epoch" : "");
+                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
     return true;
-#undef TEXT
 }
 
 static bool wrong_row(void *context, const struct store_wrong *row)
@@ -198,19 +192,15 @@ static int by_time(const void *a, const void *b)
     return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
 }
 
-static enum gate_status put_events(struct call *c, const struct store_trend_query *q,
-                                   const struct store_trend_result *t)
+static enum gate_status put_events(struct call *c, const struct store_trend_result *t)
 {
-    const struct store_list_filter filter = {
-        .device_model = q->device_model, .case_id = q->case_id, .limit = MAX_EVENTS};
     struct emit *e = &c->emit;
     struct events events;
     events.call = c;
     events.n = 0;
-    enum gate_status status = GATE_OK;
-    if (t->has_baseline_log)
-        status = store_list(c->store, STORE_BASELINE_LOG, &filter, event_row, &events, &c->err);
-    if (!status && t->has_wrong)
+    enum gate_status status =
+        store_baseline_changes(c->store, t->track, MAX_EVENTS, event_row, &events, &c->err);
+    if (!status)
         status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
     qsort(events.list, events.n, sizeof events.list[0], by_time);
     emit_key(e, "events");
@@ -227,6 +217,26 @@ static enum gate_status put_events(struct call *c, const struct store_trend_quer
         emit_string_member(e, "run", event->run);
         emit_close(e, '}');
     }
+    emit_close(e, ']');
+    return status;
+}
+
+static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
+{
+    struct emit *e = context;
+    emit_open(e, '{');
+    emit_integer_member(e, "from_ms", from_ms);
+    emit_string_member(e, "epoch", epoch);
+    emit_close(e, '}');
+    return true;
+}
+
+static enum gate_status put_epochs(struct call *c, const char *device)
+{
+    struct emit *e = &c->emit;
+    emit_key(e, "epochs");
+    emit_open(e, '[');
+    enum gate_status status = store_epochs(c->store, device, epoch_row, e, &c->err);
     emit_close(e, ']');
     return status;
 }
@@ -251,11 +261,11 @@ static enum gate_status put_context(struct call *c, const struct store_trend_que
     enum gate_status status = put_epochs(c, q->device_model);
     emit_key(&c->emit, "change_points");
     emit_open(&c->emit, '[');
-    if (!status && t->has_changes)
+    if (!status)
         status = store_change_points(c->store, t->track, change_row, c, &c->err);
     emit_close(&c->emit, ']');
     if (!status)
-        status = put_events(c, q, t);
+        status = put_events(c, t);
     put_baseline(&c->emit, &t->baseline);
     return status;
 }
@@ -346,7 +356,6 @@ static bool read_query(struct call *c, struct store_trend_query *q, trend_column
         !read_columns(c, columns))
         return false;
     q->levels_only = trend_columns_are_levels(*columns);
-    q->with_subjects = trend_columns_have_subjects(*columns);
     q->main_branch = trend_columns_have_chain(*columns) ? c->main_branch : NULL;
     q->by_commit = order == 1;
     q->raw = raw == 1;

@@ -3,6 +3,7 @@
 #include "server/api/compare_judge.h"
 
 #include <math.h>
+#include <string.h>
 
 #define THRESHOLD 0.02 /* of runs that say none */
 
@@ -29,8 +30,9 @@ static bool has_as_baseline(const struct store_result *r, const struct store_res
 
 bool compare_needs_link(const struct store_result *a, const struct store_result *b)
 {
-    return is_known(a) && is_known(b) && a->series != 0 && a->series == b->series &&
-           a->baseline_ms != 0 && b->baseline_ms != 0 && a->baseline_ms != b->baseline_ms;
+    return is_known(a) && is_known(b) && a->track != 0 && a->track == b->track &&
+           !strcmp(a->provider, b->provider) && a->baseline_ms != 0 && b->baseline_ms != 0 &&
+           a->baseline_ms != b->baseline_ms;
 }
 
 static struct estimate times(struct estimate a, struct estimate b)

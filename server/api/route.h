@@ -23,6 +23,7 @@ struct route {
     unsigned scope;     /* enum token_scope of the token that it takes; 0: none, even --private */
     const char *what;   /* one line of documentation */
     const char *parameters[ROUTE_MAX_PARAMETERS];
+    const char *query; /* of `get`: the file of a list, rows.h; it has its parameters itself */
     enum gate_status (*get)(struct call *c); /* out of the database: tagged */
     bool is_long; /* with a parameter it takes long: few are made at a time (http_share.c) */
     void (*answer)(struct peer *p);

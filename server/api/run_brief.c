@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 #include "gate/document/covered.h"
-#include "gate/store/store_put.h"
+#include "gate/store/store_figures.h"
 
 #define DIGITS 7 /* of a number, more than a row shows */
 
 struct brief_case {
     const struct document_case *of;
-    struct put_figures figures;
+    struct store_figures figures;
 };
 
 /* null where it is not known */
@@ -181,7 +181,7 @@ static void put_cases(const struct document *d, struct emit *e)
     }
     for (size_t i = 0; i < d->n_cases; i++) {
         cases[i].of = &d->cases[i];
-        put_figures_read(cases[i].of, &cases[i].figures);
+        store_figures_read(cases[i].of, &cases[i].figures);
     }
     emit_key(e, "cases");
     emit_open(e, '{');

@@ -15,12 +15,11 @@
 
 enum kind {
     INTEGER,
-    THOUSANDTHS, /* 0: not known */
-    COUNT,       /* -1: not known */
-    ERROR,       /* of a result, or over the vendor's; the same */
+    KNOWN, /* a number; 0: not known */
+    COUNT, /* -1: not known */
+    ERROR, /* of a result, or over the vendor's; the same */
     TFLOPS,
     GBPS,
-    RATIO, /* 0: not known */
     YES_NO,
     TEXT,  /* "": not known */
     NAMED, /* text elsewhere; NULL or "": not known */
@@ -34,8 +33,8 @@ typedef struct store_trend_series series_t;
 enum part {
     LEVEL,
     CHAIN,
-    DETAIL, /* of struct store_trend_details, as those of SUBJECT */
-    SUBJECT,
+    DETAIL,  /* of struct store_trend_details */
+    SUBJECT, /* the same, and not there unless asked for */
 };
 
 static const struct trend_column {
@@ -46,25 +45,25 @@ static const struct trend_column {
 } columns[] = {
     {"time_ms", INTEGER, offsetof(row_t, time_ms), LEVEL},
     {"n", INTEGER, offsetof(row_t, n), LEVEL},
-    {"p50_ns", THOUSANDTHS, offsetof(row_t, p50_ps), LEVEL},
-    {"min_ns", THOUSANDTHS, offsetof(row_t, min_ps), LEVEL},
-    {"max_ns", THOUSANDTHS, offsetof(row_t, max_ps), LEVEL},
-    {"p50_lo_ns", THOUSANDTHS, offsetof(row_t, p50_lo_ps), LEVEL},
-    {"p50_hi_ns", THOUSANDTHS, offsetof(row_t, p50_hi_ps), LEVEL},
-    {"p10_ns", THOUSANDTHS, offsetof(details_t, p10_ps), DETAIL},
-    {"p90_ns", THOUSANDTHS, offsetof(details_t, p90_ps), DETAIL},
-    {"control_ns", THOUSANDTHS, offsetof(details_t, control_ps), DETAIL},
-    {"baseline_p50_ns", THOUSANDTHS, offsetof(details_t, baseline_p50_ps), DETAIL},
+    {"p50_ns", KNOWN, offsetof(row_t, p50_ns), LEVEL},
+    {"min_ns", KNOWN, offsetof(row_t, min_ns), LEVEL},
+    {"max_ns", KNOWN, offsetof(row_t, max_ns), LEVEL},
+    {"p50_lo_ns", KNOWN, offsetof(row_t, p50_lo_ns), LEVEL},
+    {"p50_hi_ns", KNOWN, offsetof(row_t, p50_hi_ns), LEVEL},
+    {"p10_ns", KNOWN, offsetof(details_t, p10_ns), DETAIL},
+    {"p90_ns", KNOWN, offsetof(details_t, p90_ns), DETAIL},
+    {"control_ns", KNOWN, offsetof(details_t, control_ns), DETAIL},
+    {"baseline_p50_ns", KNOWN, offsetof(details_t, baseline_p50_ns), DETAIL},
     {"rel_err", ERROR, offsetof(details_t, rel_err), DETAIL},
     {"vendor_ratio", ERROR, offsetof(details_t, vendor_ratio), DETAIL},
-    {"sm_clock_mhz", THOUSANDTHS, offsetof(details_t, sm_clock_khz), DETAIL},
+    {"sm_clock_mhz", KNOWN, offsetof(details_t, sm_clock_mhz), DETAIL},
     {"registers", COUNT, offsetof(details_t, registers), DETAIL},
     {"shared_bytes", COUNT, offsetof(details_t, shared_bytes), DETAIL},
     {"spill_bytes", COUNT, offsetof(details_t, spill_bytes), DETAIL},
-    {"tflops", TFLOPS, offsetof(row_t, p50_ps), LEVEL},
-    {"gbps", GBPS, offsetof(row_t, p50_ps), LEVEL},
-    {"ratio", RATIO, offsetof(row_t, ratio), CHAIN},
-    {"chain", RATIO, offsetof(row_t, chain), CHAIN},
+    {"tflops", TFLOPS, offsetof(row_t, p50_ns), LEVEL},
+    {"gbps", GBPS, offsetof(row_t, p50_ns), LEVEL},
+    {"ratio", KNOWN, offsetof(row_t, ratio), CHAIN},
+    {"chain", KNOWN, offsetof(row_t, chain), CHAIN},
     {"chain_part", COUNT, offsetof(row_t, chain_part), CHAIN},
     {"main", YES_NO, offsetof(row_t, is_main), CHAIN},
     {"run", TEXT, offsetof(details_t, run), DETAIL},
@@ -121,11 +120,6 @@ bool trend_columns_have_chain(trend_columns set)
     return has_part(set, CHAIN);
 }
 
-bool trend_columns_have_subjects(trend_columns set)
-{
-    return has_part(set, SUBJECT);
-}
-
 /* ---- values ---- */
 
 /* Where the values of a column are: of row k at `first + k * stride`. */
@@ -165,11 +159,11 @@ static const char *text_at(const struct trend_column *column, const char *at)
 }
 
 /* 0: not known. */
-static double rate_at(const struct trend_column *column, const series_t *s, const char *at)
+static double rate_at(const struct trend_column *column, const char *at)
 {
-    double per_ps = column->kind == TFLOPS ? s->flops : 1e3 * s->bytes;
-    int64_t p50_ps = integer_at(at);
-    return p50_ps > 0 ? per_ps / (double)p50_ps : 0;
+    const row_t *row = (const row_t *)(const void *)(at - column->offset);
+    double work = column->kind == TFLOPS ? row->flops : row->bytes;
+    return row->p50_ns > 0 ? work / row->p50_ns : 0;
 }
 
 /* ---- columns ---- */
@@ -192,28 +186,24 @@ static size_t put_real(double value, bool known, char *out)
     return known ? number_real(value, out) : put_null(out);
 }
 
-static size_t put_number(const struct trend_column *column, const series_t *s, const char *at,
-                         char *out)
+static size_t put_number(const struct trend_column *column, const char *at, char *out)
 {
     double rate;
     int64_t value;
     switch (column->kind) {
     case INTEGER:
         return number_integer(integer_at(at), out);
-    case THOUSANDTHS:
-        value = integer_at(at);
-        return value > 0 ? number_thousandths(value, out) : put_null(out);
+    case KNOWN:
+        return put_real(real_at(at), real_at(at) > 0, out);
     case COUNT:
         value = integer_at(at);
         return value >= 0 ? number_integer(value, out) : put_null(out);
     case YES_NO:
         return integer_at(at) ? put_bytes("true", 4, out) : put_bytes("false", 5, out);
-    case RATIO:
-        return put_real(real_at(at), real_at(at) > 0, out);
     case ERROR:
         return put_real(real_at(at), real_at(at) >= 0, out);
     default:
-        rate = rate_at(column, s, at);
+        rate = rate_at(column, at);
         return put_real(rate, rate > 0, out);
     }
 }
@@ -227,7 +217,7 @@ static void put_numbers(struct buf *out, const struct trend_column *column, cons
     if (!room)
         return;
     for (size_t k = 0; k < s->n; k++) {
-        end += put_number(column, s, source.first + k * source.stride, end);
+        end += put_number(column, source.first + k * source.stride, end);
         *end++ = ',';
     }
     buf_used(out, (size_t)(end - room) - (s->n > 0));
@@ -289,14 +279,12 @@ void trend_put_row(struct emit *e, const struct store_trend_series *s, size_t k,
             continue;
         struct trend_source source = source_of(column, s);
         const char *at = source.first + k * source.stride;
-        if (column->kind == THOUSANDTHS)
-            emit_known_real(e, column->name, (double)integer_at(at) / 1e3);
+        if (column->kind == KNOWN)
+            emit_known_real(e, column->name, real_at(at));
         else if (column->kind == TFLOPS || column->kind == GBPS)
-            emit_known_real(e, column->name, rate_at(column, s, at));
+            emit_known_real(e, column->name, rate_at(column, at));
         else if (column->kind == TEXT || column->kind == NAMED)
             emit_known_string(e, column->name, text_at(column, at));
-        else if (column->kind == RATIO)
-            emit_known_real(e, column->name, real_at(at));
         else if (column->kind == YES_NO)
             emit_bool_member(e, column->name, integer_at(at) != 0);
         else if (column->kind == ERROR && real_at(at) >= 0)

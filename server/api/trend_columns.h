@@ -24,9 +24,6 @@ bool trend_columns_are_levels(trend_columns set);
 /* Is one of them of struct store_trend_query's main_branch? */
 bool trend_columns_have_chain(trend_columns set);
 
-/* Is one of them of struct store_trend_query's with_subjects? */
-bool trend_columns_have_subjects(trend_columns set);
-
 /* An object with an array for each column. */
 void trend_put_columns(struct emit *e, const struct store_trend_series *s, trend_columns set);
 

@@ -6,6 +6,7 @@
 
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
+#include "server/api/rows.h"
 #include "server/http/http_private.h"
 
 #define API "/api/v1/"
@@ -25,6 +26,12 @@
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
+/* A list: server/queries/QUERY.sql. */
+#define LIST(path_, what_, query_)                                                                 \
+    {                                                                                              \
+        .method = "GET", .path = path_, .scope = TOKEN_READ, .what = what_, .get = rows_get,       \
+        .query = query_ ".sql"                                                                     \
+    }
 /* Out of the program itself. */
 #define ANSWER(path_, rest_, scope_, what_, answer_)                                               \
     {                                                                                              \
@@ -39,39 +46,35 @@
 
 /* clang-format off */
 static const struct route routes[] = {
-    READ(API "runs", NULL, "runs, newest first", get_runs,
-         "device", "commit", "branch", "main", "verdict", "machine", "limit", "after", "format"),
+    LIST(API "runs", "runs, newest first",
+         "runs"),
     WRITE("POST", API "runs", NULL, TOKEN_INGEST, "stores a run document, once", &api_ingest_run),
     READ_LONG(API "runs/", "UUID",
          "the document of a run as it was stored; with format=csv its cases, with format=markdown "
          "its report", get_document,
          "case", "format"),
-    READ(API "cases", NULL, "each case with its newest result", get_cases,
-         "device", "branch", "main", "op", "dtype", "verdict", "q", "sort", "spark",
-         "columns", "limit", "after", "format"),
+    LIST(API "cases", "each case with its newest result",
+         "cases"),
     READ(API "trends", NULL,
          "the points of one case, oldest first, in buckets where there are many", get_trends,
          "case", "device", "provider", "contract", "branch", "from", "to", "from_commit",
          "to_commit", "order", "points", "columns", "raw", "limit", "after", "format"),
     READ_LONG(API "compare", NULL, "two runs, or the newest runs of two commits, case by case",
          get_compare, "a", "b", "device", "format"),
-    READ(API "leaderboard", NULL,
-         "the lowest verified p50 of each provider, and that of the newest run", get_leaderboard,
-         "device", "branch", "main", "columns", "limit", "after", "format"),
-    READ(API "baselines", NULL, "the baseline that the newest run of each case had", get_baselines,
-         "device", "limit", "after", "format"),
-    READ(API "baselines/log", NULL, "how the baselines changed, newest first", get_baseline_log,
-         "device", "case", "limit", "after", "format"),
-    READ(API "devices", NULL, "device models with their newest run and their epochs", get_devices,
-         "branch", "main", "format"),
-    READ(API "branches", NULL,
-         "the branches of the newest runs, and which of them is the main branch", get_branches,
-         "limit", "format"),
-    READ(API "calibrations", NULL, "results of `gate calibrate`, newest first",
-         get_calibrations, "device", "machine", "limit", "after", "format"),
-    READ(API "coverage", NULL,
-         "the coverage of verification over all runs, by device model and op", get_coverage,
-         "device", "format"),
+    LIST(API "leaderboard", "the lowest verified p50 of each provider, and that of the newest run",
+         "leaderboard"),
+    LIST(API "baselines", "the baseline that the newest run of each case had",
+         "baselines"),
+    LIST(API "baselines/log", "how the baselines changed, newest first",
+         "baselines_log"),
+    LIST(API "devices", "device models with their newest run and their epochs",
+         "devices"),
+    LIST(API "branches", "the branches of the newest runs, and which of them is the main branch",
+         "branches"),
+    LIST(API "calibrations", "results of `gate calibrate`, newest first",
+         "calibrations"),
+    LIST(API "coverage", "the coverage of verification over all runs, by device model and op",
+         "coverage"),
     READ(API "machines", NULL, "GPUs and hosts, and the smallest slowdown that they detect",
          get_machines, "device", "format"),
     READ(API "alerts", NULL, "alerts, newest first", get_alerts,

@@ -218,11 +218,16 @@ void emit_real_member(struct emit *e, const char *key, double value)
     emit_real(e, value);
 }
 
+void emit_bool(struct emit *e, bool value)
+{
+    separate(e);
+    buf_puts(e->out, value ? "true" : "false");
+}
+
 void emit_bool_member(struct emit *e, const char *key, bool value)
 {
     emit_key(e, key);
-    separate(e);
-    buf_puts(e->out, value ? "true" : "false");
+    emit_bool(e, value);
 }
 
 void emit_known_real(struct emit *e, const char *key, double value)

@@ -55,6 +55,7 @@ void emit_key(struct emit *e, const char *key);      /* lives until its value is
 void emit_string(struct emit *e, const char *value); /* NULL: null */
 void emit_integer(struct emit *e, int64_t value);
 void emit_real(struct emit *e, double value); /* nine digits */
+void emit_bool(struct emit *e, bool value);
 void emit_null(struct emit *e);
 void emit_json(struct emit *e, const char *text); /* as it is */
 

@@ -107,7 +107,7 @@ static enum gate_status read_results(struct look *l)
     struct watch_key from = {-1, 0};
     enum gate_status status = GATE_OK;
     results->n = 0;
-    if (l->item->series_id != 0)
+    if (l->item->series.provider[0] != '\0')
         status = store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err);
     if (is_enough(&r))
         from = results->run[results->n - 1].key;
@@ -223,7 +223,7 @@ static struct new_alert alert_of_episode(const struct look *l, const struct epis
 {
     return (struct new_alert){
         .track_id = l->item->track_id,
-        .series_id = l->item->series_id,
+        .series = l->item->series,
         .kind = e->kind,
         .confirmed = e->confirmed,
         .time_ms = e->first.time_ms,
@@ -550,7 +550,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
     int64_t id;
     struct new_alert alert = {
         .track_id = l->item->track_id,
-        .series_id = l->item->series_id,
+        .series = l->item->series,
         .kind = ALERT_ERROR,
         .time_ms = point->key.time_ms,
         .run_id = point->key.run_id,
@@ -597,7 +597,7 @@ static enum gate_status look_at(struct look *l)
     /* A run that came so late that it lies before all that is read changes nothing. */
     if (status || !look_point(l))
         return status;
-    status = store_track_alerts(l->store, item->track_id, item->series_id, item->epoch, l->alerts,
+    status = store_track_alerts(l->store, item->track_id, &item->series, item->epoch, l->alerts,
                                 MAX_ALERTS, &l->n_alerts, l->err);
     episodes_find(&l->results, &l->episodes);
     if (!status)
@@ -692,7 +692,7 @@ enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t s
 /* ---- the log ---- */
 
 static void begin_line(struct log_line *line, const char *state, const struct store_alert *alert,
-                  int64_t n_alerts)
+                       int64_t n_alerts)
 {
     char group[ALERT_MAX_GROUP];
     log_begin(line, LOG_LEVEL_INFO, "alerts");

@@ -280,6 +280,7 @@ def watched(db):
     """Waits until a server has looked at the newest run."""
     with contextlib.closing(sqlite3.connect(db)) as connection:
         until(lambda: connection.execute(
-            "SELECT w.run_id = (SELECT max(id) FROM run) AND w.track_id >= (SELECT max(track_id)"
-            " FROM result e WHERE e.run_id = w.run_id) FROM watch w").fetchone()[0],
+            "SELECT r.value = (SELECT max(id) FROM run) AND t.value >= (SELECT max(track_id)"
+            " FROM result e WHERE e.run_id = r.value) FROM meta r, meta t"
+            " WHERE r.key = 'watch_run' AND t.key = 'watch_track'").fetchone()[0],
             "all is watched")

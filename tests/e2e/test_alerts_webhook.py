@@ -210,7 +210,8 @@ class Webhook(test_alerts.Case):
         """Else a server that dies before its first delivery would not tell what it had stored."""
         def marks():
             with contextlib.closing(sqlite3.connect(self.db)) as db:
-                return db.execute("SELECT count(*) FROM webhook").fetchone()[0]
+                return db.execute(
+                    "SELECT count(*) FROM meta WHERE key LIKE 'webhook %'").fetchone()[0]
         before = marks()
         with self.hooked(self.receiver(), signal.SIGKILL):
             self.assertEqual(marks(), before + 1)

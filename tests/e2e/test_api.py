@@ -398,7 +398,7 @@ class Lists(History):
             self.assertIsNone(whole["next"])
             self.assertGreater(len(whole[name]), limit)
             self.assertEqual(self.pages(path, name, limit), whole[name])
-        for path in ("leaderboard?after=a,b,c", "leaderboard?after=a,b,0,c",
+        for path in ("leaderboard?after=a,b,c", "leaderboard?after=a,b,x,c",
                      "leaderboard?after=a,b,1,c,d", "leaderboard?limit=5001",
                      "leaderboard?limit=0", "baselines?after=a", "baselines?after=" + "a" * 401,
                      "baselines?limit=0", "calibrations?after=1", "calibrations?after=1,x",
@@ -420,8 +420,9 @@ class Lists(History):
                 self.assertEqual(entry["to_ns"] > entry["from_ns"], kind == "raised")
         self.assertEqual(self.get(f"baselines/log?device={HOST}")["log"],
                          [e for e in log if e["device"] == HOST])
-        for path in (f"baselines/log?case={GEMV}", "baselines/log?after=x",
-                     "baselines/log?limit=0"):
+        self.assertEqual(self.get(f"baselines/log?case={GEMV}")["log"],
+                         [e for e in log if e["case"] == GEMV])
+        for path in ("baselines/log?after=x", "baselines/log?limit=0"):
             self.assert_problem(self.server.get("/api/v1/" + path), 400)
 
     def test_calibrations(self):

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the trends of the history answer over HTTP."""
 
-import os
 import statistics
-import subprocess
-import tempfile
 import unittest
 from urllib.parse import quote
 
-from harness import BUILD, GEMV, GPU, Server
+from harness import GEMV, GPU
 from api_history import ACCEPTED, History
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
@@ -424,35 +421,6 @@ class Chain(History):
         rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns={self.NAMES}&provider=ours")
         self.assertEqual([r["chain"] for r in rows], columns["chain"])
         self.assertEqual([r["main"] for r in rows], columns["main"])
-
-
-class Generated(unittest.TestCase):
-    """A history of tests/tools/history, as make bench-server has it, but small."""
-
-    def test_trends_of_many_points(self):
-        with tempfile.TemporaryDirectory() as folder:
-            db = os.path.join(folder, "gate.db")
-            subprocess.run([os.path.join(BUILD, "tests", "tools", "history"), "--db", db,
-                            "--series", "8", "--points", "24000"], check=True,
-                           stdout=subprocess.DEVNULL)
-            server = Server(db)
-            try:
-                cases = server.json(f"/api/v1/cases?device={GPU}&limit=2")
-                self.assertEqual((cases["total"], cases["cases"][0]["runs"]), (2, 3000))
-                newest = server.json(f"/api/v1/trends?device={GPU}&provider=ours&raw=1&limit=10000"
-                                     f"&case={cases['cases'][0]['id']}")["series"][0]["columns"]
-                self.assertLess(newest["time_ms"][-1], 1735689600000)  # runs of now come behind
-                self.assertAlmostEqual(newest["p50_ns"][-1] / cases["cases"][0]["p50_ns"], 1, 6)
-                path = f"/api/v1/trends?device={GPU}&case={cases['cases'][0]['id']}"
-                for order in ("time", "commit"):
-                    trend = server.json(f"{path}&order={order}&points=100")
-                    self.assertEqual((trend["total"], trend["bucketed"]), (6000, True))
-                    for series in trend["series"]:
-                        self.assertEqual(sum(series["columns"]["n"]), 3000)
-                        self.assertLessEqual(len(series["columns"]["n"]), 100)
-                self.assertEqual(len(trend["epochs"]), 5)
-            finally:
-                server.stop()
 
 
 if __name__ == "__main__":

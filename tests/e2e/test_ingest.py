@@ -520,7 +520,7 @@ class Kill(unittest.TestCase):
         self.assertEqual(connection.execute("PRAGMA foreign_key_check").fetchall(), [])
         rows = connection.execute(
             "SELECT r.uuid, d.packed, r.n_cases,"
-            " (SELECT count(*) FROM result v WHERE v.run_id = r.id)"
+            " (SELECT count(*) FROM result v WHERE v.run_id = r.id AND v.arm = 0)"
             " FROM run r LEFT JOIN document d ON d.run_id = r.id").fetchall()
         connection.close()
         stored = {row[0]: row for row in rows}

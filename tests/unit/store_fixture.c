@@ -72,6 +72,20 @@ int64_t scalar(const char *path, const char *sql)
     return value;
 }
 
+void text_of(const char *path, const char *sql, const char *bound, char *out, size_t size)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    if (bound)
+        sqlite3_bind_text(stmt, 1, bound, -1, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    snprintf(out, size, "%s", (const char *)sqlite3_column_text(stmt, 0));
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+}
+
 void execute(const char *path, const char *sql)
 {
     sqlite3 *db = NULL;

@@ -43,6 +43,8 @@ bool in_child(struct store_fixture *f, bool (*body)(struct store_fixture *f));
 
 /* Through a connection of their own. */
 int64_t scalar(const char *path, const char *sql);
+/* `bound`: the value of ?1, or NULL. */
+void text_of(const char *path, const char *sql, const char *bound, char *out, size_t size);
 void execute(const char *path, const char *sql);
 void assert_sound(const char *path); /* integrity and foreign keys */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_compare_judge.c: two runs are judged as the gate would; on recorded data never wrongly. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gate/decide/stats.h"
@@ -68,13 +69,13 @@ TEST(of_linked_baselines)
     struct store_result a = result_of(1, 0.001), b = result_of(1.03, 0.001);
     b.baseline_ms = 8;
     assert_false(compare_needs_link(&a, &b)); /* of no series that is known */
-    a.series = b.series = 5;
+    a.track = b.track = 5;
     assert_true(compare_needs_link(&a, &b));
     struct case_change c = compare_results(&a, &b, link);
     assert_true(fabs(c.paired.value - 0.9 * 1.03) < 1e-9);
     assert_true(c.paired.lo < 0.9 * 1.029 && c.paired.hi > 0.9 * 1.031);
     assert_string_equal(c.judged, "faster");
-    b.series = 6;
+    snprintf(b.provider, sizeof b.provider, "other");
     assert_false(compare_needs_link(&a, &b));
     b = a;
     assert_false(compare_needs_link(&a, &b));

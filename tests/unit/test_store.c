@@ -6,7 +6,6 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/json.h"
-#include "gate/store/store_cases.h"
 #include "gate/store/store_private.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
@@ -184,78 +183,7 @@ TEST_WITHIN(run_prefix, store_set_up, store_tear_down)
     free(seen);
 }
 
-/* ---- cases, trends, leaders ---- */
-
-struct case_tally {
-    int n;
-    int n_wrong;
-    int n_regression;
-    const char *only_device;
-};
-
-static bool see_case(void *context, const struct store_cell *row, int n,
-                     const struct store_spark *spark)
-{
-    struct case_tally *t = context;
-    const char *verdict = store_cell_of(row, n, "verdict")->text;
-    const char *device = store_cell_of(row, n, "device")->text;
-    const char *peer = store_cell_of(row, n, "peer")->text;
-    double p50_ns = store_cell_of(row, n, "p50_ns")->real;
-    double mde = store_cell_of(row, n, "mde")->real;
-    double peer_ratio = store_cell_of(row, n, "peer_ratio")->real;
-    (void)spark;
-    t->n++;
-    assert_int_equal(store_cell_of(row, n, "runs")->integer, plan.n_runs / 2);
-    if (t->only_device)
-        assert_string_equal(device, t->only_device);
-    if (strcmp(verdict, "wrong") == 0) {
-        t->n_wrong++;
-        assert_true(p50_ns == 0 && store_cell_of(row, n, "ratio")->real == 0 && peer_ratio == 0 &&
-                    mde == 0);
-        assert_string_equal(peer, "");
-    } else {
-        assert_true(p50_ns > 0 && store_cell_of(row, n, "p50_lo_ns")->real < p50_ns &&
-                    p50_ns < store_cell_of(row, n, "p50_hi_ns")->real);
-        assert_true(mde == 0.031 || (mde > 0.002 && mde < 0.012));
-        assert_true((mde == 0.031) == (strcmp(verdict, "no-verdict") == 0));
-    }
-    t->n_regression += strcmp(verdict, "regression") == 0;
-    if (strcmp(store_cell_of(row, n, "id")->text, "gemm/fp16/m4096-n4096-k4096") == 0 &&
-        strcmp(device, "nvidia-h200") == 0) {
-        /* torch is further away than cublas in the sample */
-        assert_string_equal(peer, "cublas");
-        assert_true(peer_ratio > 0.98 && peer_ratio < 1.06);
-    }
-    return true;
-}
-
-static enum gate_status list_cases(struct store_fixture *f, struct store *s, const char *device,
-                                   struct case_tally *tally)
-{
-    const struct store_case_query query = {
-        .device_model = device, .sort = STORE_CASES_NAME, .limit = 1000};
-    struct store_case_page page;
-    return store_cases(s, &query, see_case, tally, &page, &f->err);
-}
-
-TEST_WITHIN(cases, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    fill(f, s, &plan);
-    struct case_tally all = {0};
-    assert_int_equal(list_cases(f, s, NULL, &all), GATE_OK);
-    assert_int_equal(all.n, 2 * plan.n_cases);
-    assert_int_equal(all.n_wrong, 2);
-    assert_int_equal(all.n_regression, 2);
-    struct case_tally gpu = {.only_device = "nvidia-h200"};
-    assert_int_equal(list_cases(f, s, "nvidia-h200", &gpu), GATE_OK);
-    assert_int_equal(gpu.n, plan.n_cases);
-    struct case_tally none = {0};
-    assert_int_equal(list_cases(f, s, "' OR 1=1", &none), GATE_OK);
-    assert_int_equal(none.n, 0);
-    store_close(s);
-}
+/* ---- trends, leaders ---- */
 
 struct trend_tally {
     int n;
@@ -416,10 +344,10 @@ TEST_WITHIN(baseline_is_a_line_and_no_rival, store_set_up, store_tear_down)
     cJSON *run = sample_run(&plan, 0);
     set_number(timing_of(run, 0, BASELINE), "p50_ns", 1000.0);
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE p50_ps = 1000000"), 0);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE baseline_p50_ps = 1000000"),
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE p50_ns = 1000"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE baseline_p50_ns = 1000"),
                      1);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest_result WHERE peer = 'ours'"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE peer = 'ours'"), 0);
     struct leader_tally t = {0};
     assert_int_equal(store_leaderboard(s, NULL, NULL, first_leader, 1000, see_leader, &t, &f->err),
                      GATE_OK);
@@ -432,32 +360,7 @@ TEST_WITHIN(baseline_is_a_line_and_no_rival, store_set_up, store_tear_down)
     set_number(cJSON_GetObjectItem(item_of(run, 0), "baseline"), "p50_ns", 2000.0);
     cJSON_ReplaceItemInObjectCaseSensitive(arm_of(run, 0, BASELINE), "verify", cJSON_CreateNull());
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point WHERE baseline_p50_ps = 2000000"),
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result WHERE baseline_p50_ns = 2000"),
                      1);
     store_close(s);
-}
-
-static bool see_device(void *context, const struct store_device *row)
-{
-    struct seen *seen = context;
-    assert_int_equal(row->n_runs, plan.n_runs / 2);
-    assert_string_equal(row->newest.device_model, row->model);
-    if (seen->n > 0)
-        assert_true(row->newest.time_ms < seen->last_ms);
-    seen->last_ms = row->newest.time_ms;
-    return more(seen);
-}
-
-TEST_WITHIN(devices, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct seen *seen = calloc(1, sizeof(*seen));
-    assert_int_equal(store_devices(s, NULL, see_device, seen, &f->err), GATE_OK);
-    assert_int_equal(seen->n, 0);
-    fill(f, s, &plan);
-    assert_int_equal(store_devices(s, NULL, see_device, seen, &f->err), GATE_OK);
-    assert_int_equal(seen->n, 2);
-    store_close(s);
-    free(seen);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate/document/document.h"
-#include "gate/store/store_cases.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -29,60 +28,44 @@ struct heard {
     struct buf text;
 };
 
-static bool see_case(void *context, const struct store_cell *row, int n,
-                     const struct store_spark *spark)
+/* The only case as the view of the newest results has it for a branch. */
+static void assert_case(struct store_fixture *f, const char *branch, const char *expected)
 {
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld %s %d; ", store_cell_of(row, n, "reason")->text,
-               (long long)store_cell_of(row, n, "time_ms")->integer,
-               store_cell_of(row, n, "branch")->text, spark->n);
-    return true;
-}
-
-/* The only case as a branch shows it; NULL: as all do. */
-static void assert_case(struct store_fixture *f, struct store *s, const char *branch,
-                        const char *expected)
-{
-    struct heard t;
-    struct store_case_page page;
-    const struct store_case_query query = {.branch = branch, .limit = 10};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_cases(s, &query, see_case, &t, &page, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    assert_int_equal(page.total, expected[0] != '\0');
-    buf_release(&t.text);
+    char text[200];
+    text_of(f->path,
+            "SELECT coalesce(group_concat(reason || ' ' || time_ms), '') FROM newest"
+            " WHERE branch = ?1",
+            branch, text, sizeof text);
+    assert_string_equal(text, expected);
 }
 
 TEST_WITHIN(newest_of_each_branch, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_case(f, s, "main", "");
+    assert_case(f, "main", "");
     put_run(f, s, 1, 100, "main", "pass");
-    assert_case(f, s, "main", "run 1 100 main 1; ");
+    assert_case(f, "main", "run 1 100");
     put_run(f, s, 2, 200, "mine", "improvement");
-    assert_case(f, s, NULL, "run 2 200 mine 2; ");
-    assert_case(f, s, "main", "run 1 100 main 1; ");
-    assert_case(f, s, "mine", "run 2 200 mine 1; ");
-    assert_case(f, s, "other", "");
-    assert_case(f, s, "' OR 1=1", "");
+    assert_case(f, "main", "run 1 100");
+    assert_case(f, "mine", "run 2 200");
+    assert_case(f, "other", "");
     /* Late ones: newer than what main has, and older. */
     put_run(f, s, 3, 150, "main", "pass");
-    assert_case(f, s, "main", "run 3 150 main 2; ");
+    assert_case(f, "main", "run 3 150");
     put_run(f, s, 4, 50, "main", "pass");
-    assert_case(f, s, "main", "run 3 150 main 3; ");
-    assert_case(f, s, NULL, "run 2 200 mine 4; ");
+    assert_case(f, "main", "run 3 150");
     /* Back on main, then away again: each branch has its newest. */
     put_run(f, s, 5, 300, "main", "pass");
-    assert_case(f, s, "main", "run 5 300 main 4; ");
-    assert_case(f, s, "mine", "run 2 200 mine 1; ");
+    assert_case(f, "main", "run 5 300");
+    assert_case(f, "mine", "run 2 200");
     put_run(f, s, 6, 400, "mine", "pass");
-    assert_case(f, s, "main", "run 5 300 main 4; ");
-    assert_case(f, s, "mine", "run 6 400 mine 2; ");
+    assert_case(f, "main", "run 5 300");
+    assert_case(f, "mine", "run 6 400");
     put_run(f, s, 7, 350, "mine", "pass");
-    assert_case(f, s, "mine", "run 6 400 mine 3; ");
+    assert_case(f, "mine", "run 6 400");
     put_run(f, s, 8, 310, "", "pass");
-    assert_case(f, s, "", "run 8 310  1; ");
+    assert_case(f, "", "run 8 310");
     store_close(s);
     assert_sound(f->path);
 }
@@ -94,29 +77,11 @@ TEST_WITHIN(late_result_is_whole, store_set_up, store_tear_down)
     struct store *s = open_store(f, STORE_READ_WRITE);
     put_run(f, s, 1, 100, "main", "pass");
     put_run(f, s, 1001, 50, "late", "pass");
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest_result WHERE ratio_lo > 0"
-                                     " AND mde > 0 AND peer <> '' AND peer_ratio > 0"
-                                     " AND ceiling > 0 AND rel_err > 0 AND threshold > 0"),
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest WHERE ratio_lo > 0 AND mde > 0"
+                                     " AND peer <> '' AND peer_ratio > 0 AND ceiling > 0"
+                                     " AND rel_err > 0 AND threshold > 0"),
                      2);
     store_close(s);
-}
-
-static bool see_device(void *context, const struct store_device *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld of %lld; ", row->newest.branch, (long long)row->newest.time_ms,
-               (long long)row->n_runs);
-    return true;
-}
-
-static void assert_devices(struct store_fixture *f, struct store *s, const char *branch,
-                           const char *expected)
-{
-    struct heard t;
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_devices(s, branch, see_device, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
 }
 
 static bool see_run(void *context, const struct store_run *row)
@@ -137,14 +102,7 @@ static void assert_runs(struct store_fixture *f, struct store *s, struct store_r
     buf_release(&t.text);
 }
 
-static bool see_branch(void *context, const struct store_branch *row)
-{
-    struct heard *t = context;
-    buf_printf(&t->text, "%s %lld; ", row->name, (long long)row->time_ms);
-    return true;
-}
-
-TEST_WITHIN(devices_runs_and_branches, store_set_up, store_tear_down)
+TEST_WITHIN(runs_of_branches, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
@@ -152,8 +110,6 @@ TEST_WITHIN(devices_runs_and_branches, store_set_up, store_tear_down)
     const struct store_run_filter on_gpu = {.branch = "main", .device_model = "nvidia-h200"};
     const struct store_run_filter on_none = {.branch = "main", .device_model = "none"};
     const struct store_run_filter red = {.branch = "main", .verdict = "wrong"};
-    assert_devices(f, s, NULL, "");
-    assert_devices(f, s, "main", "");
     put_run(f, s, 1, 100, "main", "pass");
     put_run(f, s, 2, 200, "main", "pass");
     put_run(f, s, 3, 300, "mine", "pass");
@@ -161,10 +117,6 @@ TEST_WITHIN(devices_runs_and_branches, store_set_up, store_tear_down)
     put_run(f, s, 6, 600, "mine", "pass");
     put_run(f, s, 5, 500, "main", "wrong");
     put_run(f, s, 7, 700, "", "pass");
-    assert_devices(f, s, NULL, " 700 of 7; ");
-    assert_devices(f, s, "main", "main 500 of 7; ");
-    assert_devices(f, s, "mine", "mine 600 of 7; ");
-    assert_devices(f, s, "none", "");
     assert_runs(f, s, runs, INT64_MAX, 10, "500 400 200 100 ");
     assert_runs(f, s, runs, INT64_MAX, 2, "500 400 ");
     assert_runs(f, s, runs, 400, 10, "200 100 ");
@@ -172,11 +124,6 @@ TEST_WITHIN(devices_runs_and_branches, store_set_up, store_tear_down)
     assert_runs(f, s, on_none, INT64_MAX, 3, "");
     assert_runs(f, s, red, INT64_MAX, 3, "");
 
-    struct heard t;
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_branches(s, 3, see_branch, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, " 700; mine 600; main 500; ");
-    buf_release(&t.text);
     store_close(s);
 }
 

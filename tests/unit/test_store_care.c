@@ -107,21 +107,11 @@ TEST_WITHIN(faults_are_found, store_set_up, store_tear_down)
     static const struct {
         const char *damage, *repair, *words;
     } cases[] = {
-        {"UPDATE device SET n_runs = n_runs + 1 WHERE id = 1",
-         "UPDATE device SET n_runs = n_runs - 1 WHERE id = 1", "a device does not have"},
         {"UPDATE track SET n_runs = n_runs + 1 WHERE id = 3",
          "UPDATE track SET n_runs = n_runs - 1 WHERE id = 3", "a case does not have"},
-        {"UPDATE track SET time_ms = time_ms - 1 WHERE id = 3",
-         "UPDATE track SET time_ms = time_ms + 1 WHERE id = 3", "the newest result"},
-        {"UPDATE newest_result SET time_ms = time_ms + 1 WHERE branch = 'main' AND track_id = 3",
-         "UPDATE newest_result SET time_ms = time_ms - 1 WHERE branch = 'main' AND track_id = 3",
-         "the newest result of a branch"},
-        {"UPDATE track SET branch = branch || 'x' WHERE id = 3",
-         "UPDATE track SET branch = rtrim(branch, 'x') WHERE id = 3", "has no newest result"},
-        {"UPDATE leader SET branch = 'x' WHERE branch = 'main' AND series_id = 2",
-         "UPDATE leader SET branch = 'main' WHERE branch = 'x'", "the leader of a branch"},
-        {"UPDATE leader SET p50_ps = p50_ps + 1 WHERE series_id = 2",
-         "UPDATE leader SET p50_ps = p50_ps - 1 WHERE series_id = 2", "the lowest point"},
+        {"UPDATE result SET branch = branch || 'x' WHERE run_id = 2 AND track_id ="
+         " (SELECT min(track_id) FROM result WHERE run_id = 2) AND arm = 0",
+         "UPDATE result SET branch = rtrim(branch, 'x')", "a result is not of the time, branch"},
         {"UPDATE run SET n_cases = n_cases + 1 WHERE id = 2",
          "UPDATE run SET n_cases = n_cases - 1 WHERE id = 2", "as many results"},
         {"UPDATE document SET n_bytes = n_bytes + 1 WHERE run_id = 4",
@@ -143,7 +133,7 @@ TEST_WITHIN(faults_are_found, store_set_up, store_tear_down)
     execute(f->path, "DELETE FROM document WHERE run_id = 4");
     assert_int_equal(check(f, &faults), 1);
     assert_non_null(strstr(faults.last, "a run has no document"));
-    execute(f->path, "DELETE FROM test_case WHERE id = 1");
+    execute(f->path, "DELETE FROM track WHERE id = 1");
     assert_true(check(f, &faults) > 1);
 }
 
@@ -154,7 +144,7 @@ TEST_WITHIN(damaged_pages_are_found, store_set_up, store_tear_down)
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
     store_close(s);
-    int64_t page = scalar(f->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'point'");
+    int64_t page = scalar(f->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'result'");
     char noise[64];
     memset(noise, 0x5a, sizeof(noise));
     int fd = open(f->path, O_WRONLY | O_CLOEXEC);

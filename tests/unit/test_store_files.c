@@ -84,29 +84,21 @@ TEST_WITHIN(other_schema_version, store_set_up, store_tear_down)
     store_close(s);
     execute(f->path, "PRAGMA user_version = 99");
     assert_refused(f, "schema version 99");
-    execute(f->path, "PRAGMA application_id = 0x4b474154; PRAGMA user_version = 1");
+    execute(f->path, "PRAGMA application_id = 0x4b474154");
     assert_refused(f, "no release reads it");
 }
 
-/* As builds of between two releases have left them. */
+/* What somebody removed by hand; what somebody added is nobody's business. */
 TEST_WITHIN(other_tables, store_set_up, store_tear_down)
 {
-    static const char *const changes[] = {
-        "DROP TABLE webhook",
-        "ALTER TABLE webhook ADD COLUMN note TEXT",
-        "DROP INDEX machine_by_time",
-        "DROP INDEX machine_by_time; CREATE INDEX machine_by_time ON machine (time_ms)",
-    };
     struct store_fixture *f = *state;
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        unlink(f->path);
-        store_close(open_store(f, STORE_READ_WRITE));
-        execute(f->path, changes[i]);
-        assert_refused(f, "missing or different");
-    }
+    store_close(open_store(f, STORE_READ_WRITE));
+    execute(f->path, "DROP TABLE token");
+    assert_refused(f, "has no table 'token'");
     unlink(f->path);
     store_close(open_store(f, STORE_READ_WRITE));
-    execute(f->path, "CREATE VIEW mine AS SELECT 1; ANALYZE");
+    execute(f->path, "CREATE VIEW mine AS SELECT 1; CREATE TABLE notes (text); ANALYZE;"
+                     "DROP INDEX run_by_host");
     store_close(open_store(f, STORE_READ_WRITE));
 }
 
@@ -290,9 +282,8 @@ static void assert_nothing_stored(struct store_fixture *f)
 {
     assert_sound(f->path);
     assert_int_equal(scalar(f->path, "SELECT count(*) FROM run"), 0);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM device"), 0);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM test_case"), 0);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM point"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM track"), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM result"), 0);
 }
 
 TEST_WITHIN(case_twice_stores_nothing, store_set_up, store_tear_down)
@@ -340,8 +331,7 @@ TEST_WITHIN(hostile_numbers, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     static const double bad_times[] = {-1, 9.1e18, -9007199254740992.0};
-    static const double bad_p50s[] = {-1,  0,      -1e308, INFINITY, -INFINITY,
-                                      NAN, 5e-324, 1e-4,   9e15,     1.7976931348623157e308};
+    static const double bad_p50s[] = {-1, 0, -1e308, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof(bad_times) / sizeof(bad_times[0]); i++)
         assert_tables_refuse(f, s, TIME, bad_times[i]);
     for (size_t i = 0; i < sizeof(bad_p50s) / sizeof(bad_p50s[0]); i++)
@@ -350,7 +340,7 @@ TEST_WITHIN(hostile_numbers, store_set_up, store_tear_down)
     assert_tables_refuse(f, s, MDE, -0.001);
     assert_nothing_stored(f);
 
-    static const double good_p50s[] = {0.001, 18612.345678901, 1e15};
+    static const double good_p50s[] = {5e-324, 1e-4, 18612.345678901, 1e15};
     for (size_t i = 0; i < sizeof(good_p50s) / sizeof(good_p50s[0]); i++) {
         cJSON *run = sample_run(&plan, (int)i);
         set_number(timing_of(run, 2, CANDIDATE), "p50_ns", good_p50s[i]);
@@ -431,7 +421,7 @@ static bool die_in_a_transaction(struct store_fixture *f)
                               "PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
                               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
                               " WHERE i < 20000)"
-                              "INSERT INTO device (model, n_runs) SELECT 'model ' || i, 1 FROM n",
+                              "INSERT INTO meta (key, value) SELECT 'key ' || i, 1 FROM n",
                               NULL, NULL, NULL) == SQLITE_OK;
     if (ready)
         kill(getpid(), SIGKILL);
@@ -448,6 +438,6 @@ TEST_WITHIN(writer_that_is_killed, store_set_up, store_tear_down)
     s = open_store(f, STORE_READ_WRITE);
     assert_int_equal(put(f, s, sample_run(&plan, 1), NULL), GATE_OK);
     store_close(s);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM device"), 2);
+    assert_int_equal(scalar(f->path, "SELECT count(DISTINCT device) FROM run"), 2);
     assert_sound(f->path);
 }

@@ -6,7 +6,6 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/store/store_list.h"
 #include "gate/store/store_pack.h"
 #include "gate/store/store_trend.h"
 #include "tests/unit/store_fixture.h"
@@ -148,52 +147,40 @@ static void put_with_baseline(struct store_fixture *f, struct store *s, int64_t 
     must_put(f, s, run);
 }
 
-static bool add_change(void *context, const struct store_cell *row, int n)
+/* The changes, newest first, then the baseline of the newest run that has one. */
+static void assert_baselines(struct store_fixture *f, const char *expected)
 {
-    buf_printf(context, "%s %g>%g ", store_cell_of(row, n, "kind")->text,
-               store_cell_of(row, n, "from_ns")->real, store_cell_of(row, n, "to_ns")->real);
-    return true;
-}
-
-static bool add_baseline(void *context, const struct store_cell *row, int n)
-{
-    buf_printf(context, "= %g", store_cell_of(row, n, "p50_ns")->real);
-    return true;
-}
-
-static void assert_baselines(struct store_fixture *f, struct store *s, const char *expected)
-{
-    struct buf text;
-    buf_init(&text, 1000);
-    const struct store_list_filter filter = {.device_model = GPU, .limit = 1000};
-    assert_int_equal(store_list(s, STORE_BASELINE_LOG, &filter, add_change, &text, &f->err),
-                     GATE_OK);
-    assert_int_equal(store_list(s, STORE_BASELINES, &filter, add_baseline, &text, &f->err),
-                     GATE_OK);
-    assert_string_equal(text.data, expected);
-    buf_release(&text);
+    char text[400];
+    text_of(f->path,
+            "SELECT coalesce((SELECT group_concat(kind || ' ' || CAST(coalesce(from_ns, 0) AS INT)"
+            " || '>' || CAST(to_ns AS INT), ' ') FROM (SELECT * FROM baseline_change"
+            "  ORDER BY run_id DESC)) || ' = ' || (SELECT CAST(baseline_stored_ns AS INT)"
+            " FROM result WHERE arm = 0 AND baseline_ms IS NOT NULL ORDER BY time_ms DESC LIMIT 1),"
+            " '')",
+            NULL, text, sizeof text);
+    assert_string_equal(text, expected);
 }
 
 TEST_WITHIN(baseline_log, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_baselines(f, s, "");
+    assert_baselines(f, "");
     put_with_baseline(f, s, 10, 100, 1, "e", NULL);
     put_with_baseline(f, s, 20, 100, 1, "e", NULL);
-    assert_baselines(f, s, "first 0>100 = 100");
+    assert_baselines(f, "first 0>100 = 100");
     put_with_baseline(f, s, 30, 90, 25, "e", NULL);
-    assert_baselines(f, s, "lowered 100>90 first 0>100 = 90");
+    assert_baselines(f, "lowered 100>90 first 0>100 = 90");
     /* A branch that is behind is compared with an older baseline, which is no change. */
     put_with_baseline(f, s, 40, 100, 1, "e", NULL);
-    assert_baselines(f, s, "lowered 100>90 first 0>100 = 100");
+    assert_baselines(f, "lowered 100>90 first 0>100 = 100");
     put_with_baseline(f, s, 50, 90, 25, "e", NULL);
     /* A run that comes late tells nothing new. */
     put_with_baseline(f, s, 5, 120, 0, "e", NULL);
-    assert_baselines(f, s, "lowered 100>90 first 0>100 = 90");
+    assert_baselines(f, "lowered 100>90 first 0>100 = 90");
     put_with_baseline(f, s, 60, 95, 55, "e", "accept");
     put_with_baseline(f, s, 70, 80, 65, "e2", NULL);
-    assert_baselines(f, s, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
+    assert_baselines(f, "epoch 95>80 raised 90>95 lowered 100>90 first 0>100 = 80");
     store_close(s);
 }
 
@@ -208,49 +195,8 @@ TEST_WITHIN(a_baseline_that_nobody_accepted_is_not_raised, store_set_up, store_t
     put_with_baseline(f, s, 30, 99, 25, "e", NULL);
     put_with_baseline(f, s, 40, 80, 35, "e", "accept-new");
     put_with_baseline(f, s, 50, 79, 45, "e", "ratchet");
-    assert_baselines(f, s, "lowered 80>79 first 0>80 first 0>99 first 0>95 first 0>90 = 79");
+    assert_baselines(f, "lowered 80>79 first 0>80 first 0>99 first 0>95 first 0>90 = 79");
     store_close(s);
-}
-
-static bool add_case(void *context, const struct store_cell *row, int n)
-{
-    buf_printf(context, "%s ", store_cell_of(row, n, "case")->text);
-    return true;
-}
-
-/* The cases of a run are written in the order of their tracks, the log in that of the document. */
-TEST_WITHIN(baseline_log_is_in_the_order_of_the_document, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    must_put(f, s, sample_run(&plan, 0));
-    execute(f->path, "DELETE FROM baseline_log; DELETE FROM baseline");
-    cJSON *run = sample_run(&plan, plan.n_devices), *cases = cJSON_GetObjectItem(run, "cases");
-    struct buf expected;
-    buf_init(&expected, 10000);
-    int n = cJSON_GetArraySize(cases);
-    cJSON *turned = cJSON_CreateArray();
-    for (int i = n - 1; i >= 0; i--)
-        cJSON_AddItemToArray(turned, cJSON_DetachItemFromArray(cases, i));
-    cJSON_ReplaceItemInObject(run, "cases", turned);
-    cases = turned;
-    for (int i = 0; i < n; i++) {
-        /* The newest entry comes first. */
-        const cJSON *item = cJSON_GetArrayItem(cases, n - 1 - i);
-        if (cJSON_IsObject(json_member(item, "baseline")))
-            buf_printf(&expected, "%s ", json_string(item, "id", ""));
-    }
-    must_put(f, s, run);
-    struct buf got;
-    buf_init(&got, 10000);
-    const struct store_list_filter filter = {.limit = 1000};
-    assert_int_equal(store_list(s, STORE_BASELINE_LOG, &filter, add_case, &got, &f->err), GATE_OK);
-    assert_true(got.len > 0);
-    assert_string_equal(got.data, expected.data);
-    buf_release(&got);
-    buf_release(&expected);
-    store_close(s);
-    assert_sound(f->path);
 }
 
 /* ---- newest results and leaders, in any order ---- */
@@ -283,10 +229,9 @@ TEST_WITHIN(late_runs_change_nothing_newer, store_set_up, store_tear_down)
     set_string(late, "contract", "older-v0");
     set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 400);
     must_put(f, s, late);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM track t JOIN newest_result n"
-                                     " ON n.track_id = t.id AND n.branch = t.branch"
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM newest n JOIN track t USING (case_id)"
                                      " WHERE n.reason = 'newer' AND t.n_runs = 2"
-                                     " AND t.time_ms = 200 AND n.p50_ns = 500"),
+                                     " AND n.time_ms = 200 AND n.p50_ns = 500"),
                      1);
     /* Nor does it change by which contract the leaders are measured. */
     struct leaders leaders = {0};
@@ -413,8 +358,8 @@ TEST_WITHIN(what_a_point_does_not_have, store_set_up, store_tear_down)
     assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
     const struct store_trend_details *row = trend.series[0].details;
     assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
-    assert_true(row[0].control_ps == 0 && row[0].sm_clock_khz == 0 && row[0].rel_err == -1);
-    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ps > 0);
+    assert_true(row[0].control_ns == 0 && row[0].sm_clock_mhz == 0 && row[0].rel_err == -1);
+    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ns > 0);
     assert_true(trend.series[0].is_candidate && trend.threshold == 0.02);
     store_trend_release(&trend);
     store_close(s);
@@ -460,31 +405,27 @@ TEST_WITHIN(end_of_range, store_set_up, store_tear_down)
     store_close(s);
 }
 
-/* A series is drawn as what its newest point is, also where that one is out of the range. */
+/* A series is drawn as what its newest point of the range is. */
 TEST_WITHIN(role_of_a_series, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_trend_query query = {
-        .case_id = CASE, .device_model = GPU, .to_ms = 150, .points = 100};
+    struct store_trend_query query = {.case_id = CASE, .device_model = GPU};
     struct store_trend_result trend;
     must_put(f, s, run_at(1, 100));
-    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    for (size_t i = 0; i < trend.n_series; i++)
-        assert_int_equal(trend.series[i].is_candidate,
-                         strcmp(trend.series[i].provider, "ours") == 0);
-    assert_true(trend.n_series > 1);
-    store_trend_release(&trend);
-
     must_put(f, s, run_at(2, 200));
-    execute(f->path, "UPDATE point SET role = 1 - role WHERE time_ms = 200");
-    for (unsigned i = 0; i < 2; i++) {
-        query.levels_only = i == 1;
-        query.points = i == 0 ? 100 : 1; /* rows and buckets */
+    execute(f->path, "UPDATE result SET role = iif(role = 'candidate', 'provider', 'candidate')"
+                     " WHERE time_ms = 200");
+    for (unsigned i = 0; i < 4; i++) {
+        bool turned = i >= 2;
+        query.to_ms = turned ? 250 : 150;
+        query.levels_only = i % 2 == 1;
+        query.points = i % 2 == 0 ? 100 : 1; /* rows and buckets */
         assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
+        assert_true(trend.n_series > 1);
         for (size_t k = 0; k < trend.n_series; k++)
             assert_int_equal(trend.series[k].is_candidate,
-                             strcmp(trend.series[k].provider, "ours") != 0);
+                             (strcmp(trend.series[k].provider, "ours") == 0) != turned);
         store_trend_release(&trend);
     }
     store_close(s);

@@ -144,7 +144,7 @@ TEST_WITHIN(bad_run_in_a_batch, store_set_up, store_tear_down)
     assert_true(existed);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
     assert_int_equal(runs_in(f), 2);
-    assert_int_equal(scalar(f->path, "SELECT n_runs FROM device"), 2);
+    assert_int_equal(scalar(f->path, "SELECT n_runs FROM track LIMIT 1"), 2);
     store_close(s);
     assert_sound(f->path);
 }

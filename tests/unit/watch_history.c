@@ -130,9 +130,8 @@ static bool count_change(void *context, const struct store_change *row)
 size_t history_n_changes(const struct history *h)
 {
     size_t n = 0;
-    int64_t track = scalar(h->f->path, "SELECT t.id FROM track t JOIN test_case c"
-                                       " ON c.id = t.case_id JOIN device d ON d.id = t.device_id"
-                                       " WHERE c.name = '" CASE "' AND d.model = '" DEVICE "'");
+    int64_t track = scalar(h->f->path, "SELECT id FROM track WHERE case_id = '" CASE
+                                       "' AND device = '" DEVICE "'");
     if (store_change_points(h->s, track, count_change, &n, &h->f->err) != GATE_OK)
         fail_msg("%s", h->f->err.message);
     return n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_put_figures.c: what follows from the parts of a case together; see store_put.h. */
-#include "gate/store/store_put.h"
+/* store_figures.c: see store_figures.h. */
+#include "gate/store/store_figures.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define MAX_PROCESSES 64 /* that a document may have */
 
-bool put_counts(const struct document_case *c, const struct document_arm *arm)
+bool store_arm_counts(const struct document_case *c, const struct document_arm *arm)
 {
     return arm->has_timing && arm->has_verify && arm->verify.ok && arm->role != ROLE_BASELINE &&
            (arm->role != ROLE_CANDIDATE || c->verdict != VERDICT_WRONG);
@@ -32,11 +32,11 @@ static double ratio_to(const struct document_timing *timing, double candidate_p5
                                           : candidate_p50_ns / timing->p50_ns;
 }
 
-static void find_peer(const struct document_case *c, struct put_figures *out)
+static void find_peer(const struct document_case *c, struct store_figures *out)
 {
     for (size_t i = 0; i < c->n_arms && out->candidate; i++) {
         const struct document_arm *arm = &c->arms[i];
-        if (arm->role != ROLE_PROVIDER || !put_counts(c, arm))
+        if (arm->role != ROLE_PROVIDER || !store_arm_counts(c, arm))
             continue;
         double ratio = ratio_to(&arm->timing, out->candidate->timing.p50_ns);
         if (ratio > out->peer_ratio) {
@@ -46,16 +46,16 @@ static void find_peer(const struct document_case *c, struct put_figures *out)
     }
 }
 
-void put_figures_read(const struct document_case *c, struct put_figures *out)
+void store_figures_read(const struct document_case *c, struct store_figures *out)
 {
-    *out = (struct put_figures){
+    *out = (struct store_figures){
         .peer = "",
         .baseline_p50_ns = c->has_baseline ? c->baseline.p50_ns : NAN,
         .control_ns = median_control_ns(c),
     };
     for (size_t i = c->n_arms; i-- > 0;) {
         const struct document_arm *arm = &c->arms[i];
-        if (arm->role == ROLE_CANDIDATE && put_counts(c, arm))
+        if (arm->role == ROLE_CANDIDATE && store_arm_counts(c, arm))
             out->candidate = arm;
         if (arm->role == ROLE_BASELINE && arm->has_timing && arm->has_verify && arm->verify.ok)
             out->baseline_p50_ns = arm->timing.p50_ns;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_rows.h: any statement, row by row: what a list of the API is made of.
+ */
+#ifndef GATE_STORE_STORE_ROWS_H
+#define GATE_STORE_STORE_ROWS_H
+
+#include "gate/store/store.h"
+
+#define STORE_MAX_CELLS 64
+
+enum store_cell_kind { STORE_NULL, STORE_INTEGER, STORE_REAL, STORE_TEXT };
+
+struct store_cell {
+    const char *name; /* of the column */
+    enum store_cell_kind kind;
+    int64_t integer; /* 0 for NULL */
+    double real;     /* of an integer too */
+    const char *text;
+};
+
+/* The cell of a name; one that is NULL where there is none. */
+const struct store_cell *store_cell_of(const struct store_cell *cells, int n, const char *name);
+
+/* The value of the parameter `:name`; one that is left alone is NULL. */
+typedef void (*store_value_fn)(void *context, const char *name, struct store_cell *value);
+typedef bool (*store_cells_fn)(void *context, const struct store_cell *cells, int n);
+
+/* `sql` is one statement, or several of which the first is run, and a constant: it is prepared at
+ * its first use, and kept by its address. */
+enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
+                              store_cells_fn fn, void *context, struct gate_error *err);
+/* Calls `fn` with a row of NULLs, for the names of its cells. */
+enum gate_status store_select_names(struct store *s, const char *sql, store_cells_fn fn,
+                                    void *context, struct gate_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+-- devices:
+WITH RECURSIVE model(name) AS (SELECT min(device) FROM run UNION ALL
+  SELECT (SELECT min(r.device) FROM run r WHERE r.device > m.name) FROM model m
+  WHERE m.name IS NOT NULL)
+SELECT m.name AS model, -- text: the device model
+  (SELECT count(*) FROM run n WHERE n.device = m.name) AS runs, -- integer: of any branch
+  r.uuid AS "newest.uuid", -- text: the run's name
+  r.time_ms AS "newest.time_ms", -- integer: when it began
+  v.commit_id AS "newest.commit", -- text null: that was measured
+  nullif(v.parent, '') AS "newest.parent", -- text null: the first parent of the commit
+  nullif(r.branch, '') AS "newest.branch", -- text null: that the run named
+  nullif(r.subject, '') AS "newest.subject", -- text null: first line of the commit's message
+  nullif(r.author, '') AS "newest.author", -- text null: of the commit, a name
+  r.dirty AS "newest.dirty", -- boolean: measured with changes that the commit does not have
+  r.suite AS "newest.suite", -- text: the cases that were asked for
+  r.device AS "newest.device", -- text: the device model
+  r.device_name AS "newest.device_name", -- text: as the driver names it
+  r.contract
+    AS "newest.contract", -- text: the rules of measuring; times of two contracts are not compared
+  nullif(r.epoch, '') AS "newest.epoch", -- text null: driver, runtime and power limit
+  r.verdict AS "newest.verdict", -- verdict: of the whole run
+  r.exit_code AS "newest.exit_code", -- integer: of `gate run`
+  r.n_cases AS "newest.cases", -- integer: in the run
+  r.n_pass AS "newest.verdicts.pass", -- integer: cases with this verdict
+  r.n_regression AS "newest.verdicts.regression", -- integer: the same
+  r.n_improvement AS "newest.verdicts.improvement", -- integer: the same
+  r.n_wrong AS "newest.verdicts.wrong", -- integer: the same
+  r.n_no_verdict AS "newest.verdicts.no-verdict", -- integer: the same
+  r.n_environment AS "newest.verdicts.environment", -- integer: the same
+  nullif(r.host, '') AS "newest.host", -- text null: where it ran
+  nullif(r.gpu, '') AS "newest.gpu", -- text null: uuid of the GPU
+  nullif(r.machine, '') AS "newest.machine", -- text null: the GPU, or else the host
+  r.control_ns
+    AS "newest.control_ns", -- number null: the control kernel's time, geometric mean over the cases
+  r.control_drift
+    AS "newest.control_drift", -- number null: how far the control moved between processes
+  r.vendor_ratio
+    AS "newest.vendor_ratio", -- number null: time over the best vendor's, mean of vendor_cases
+  r.n_vendor AS "newest.vendor_cases", -- integer: cases that have a vendor beside them
+  (SELECT json_group_array(json_object('from_ms', e.time_ms, 'epoch', e.epoch)) FROM
+    (SELECT time_ms, epoch FROM (SELECT time_ms, epoch,
+       lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run
+     WHERE device = m.name AND epoch <> '') WHERE epoch <> before ORDER BY time_ms) e
+  ) AS epochs -- json Epoch: from when on it had which driver, runtime and power limit
+FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,
+  (SELECT n.id FROM run n WHERE n.device = m.name ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),
+  (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch
+   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1))
+  LEFT JOIN revision v ON v.id = r.revision_id
+ORDER BY r.time_ms DESC, m.name

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_store_upgrade.c: files of older versions are brought up to date, and lose nothing. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/buf.h"
+#include "gate/base/file.h"
+#include "gate/store/store_care.h"
+#include "tests/unit/store_fixture.h"
+#include "tests/unit/unit.h"
+
+/* tests/data/gate-v1.sql: two devices with 12 runs of 4 cases each, which a server has looked at.
+ */
+static void make_version_1(struct store_fixture *f)
+{
+    struct buf sql;
+    buf_init(&sql, 1 << 20);
+    if (file_read("tests/data/gate-v1.sql", &sql, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    buf_puts(&sql, "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 1;");
+    execute(f->path, sql.data);
+    buf_release(&sql);
+}
+
+static void no_fault(void *context, const char *fault)
+{
+    (void)context;
+    fail_msg("%s", fault);
+}
+
+static const struct {
+    const char *before, *after; /* NULL: the same */
+} equal[] = {
+    {"SELECT count(*) FROM run", NULL},
+    {"SELECT group_concat(run_id || hex(sha256) || length(packed)) FROM document", NULL},
+    {"SELECT group_concat(id || name || scopes || hex(digest) || created_ms ||"
+     " coalesce(expires_ms, 0) || coalesce(revoked_ms, 0)) FROM token",
+     NULL},
+    {"SELECT group_concat(id || state || kind || run_id || assignee || who || reason || change)"
+     " FROM alert",
+     NULL},
+    {"SELECT group_concat(id || alert_id || who || to_state || reason) FROM alert_event", NULL},
+    {"SELECT target || event_id FROM webhook",
+     "SELECT substr(key, 9) || value FROM meta WHERE key LIKE 'webhook %'"},
+    {"SELECT value || n_writes FROM identity", "SELECT (SELECT value FROM meta WHERE key ="
+                                               " 'identity') || (SELECT value FROM meta WHERE key ="
+                                               " 'n_writes')"},
+    {"SELECT run_id || track_id FROM watch",
+     "SELECT (SELECT value FROM meta WHERE key = 'watch_run') ||"
+     " (SELECT value FROM meta WHERE key = 'watch_track')"},
+    {"SELECT count(*) || ' ' || (sum(p50_ps) / 1000000) FROM point",
+     "SELECT count(p50_ns) || ' ' || CAST(sum(p50_ns) / 1000 AS INTEGER) FROM result"},
+    {"SELECT group_concat(run_id || track_id || (SELECT verdict FROM newest_result n WHERE"
+     " n.track_id = e.track_id AND n.run_id = e.run_id) || ratio) FROM result e",
+     "SELECT group_concat(run_id || track_id || (SELECT instr('pa re im wr no en',"
+     " substr(n.verdict, 1, 2)) / 3 FROM newest n JOIN run r ON r.uuid = n.run JOIN track t"
+     " USING (case_id, device) WHERE t.id = e.track_id AND r.id = e.run_id) || ratio)"
+     " FROM (SELECT * FROM result WHERE arm = 0 ORDER BY run_id, track_id) e"},
+    {"SELECT group_concat(kind || to_ns || coalesce(from_ns, 0) || commit_id) FROM baseline_log",
+     "SELECT group_concat(kind || to_ns || coalesce(from_ns, 0) || commit_id) FROM"
+     " (SELECT * FROM baseline_change ORDER BY run_id, track_id)"},
+    {"SELECT sum(checks) || ' ' || sum(runs) FROM coverage",
+     "SELECT sum(c.value ->> 'checks') || ' ' || sum(c.value ->> 'runs') FROM run,"
+     " json_each(run.covered) c"},
+    {"SELECT count(*) || ' ' || sum(mde) FROM calibrated",
+     "SELECT count(*) || ' ' || sum(c.value ->> 'mde') FROM run,"
+     " json_each(run.calibration, '$.cases') c"},
+};
+
+TEST_WITHIN(version_1_loses_nothing, store_set_up, store_tear_down)
+{
+    enum { N = sizeof equal / sizeof equal[0], SIZE = 1 << 14 };
+    static char before[N][SIZE], after[SIZE];
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    char copy[600];
+    int n_faults = 0;
+    make_version_1(f);
+    for (size_t i = 0; i < N; i++) {
+        text_of(f->path, equal[i].before, NULL, before[i], SIZE);
+        assert_true(strlen(before[i]) > 0);
+    }
+    /* Whoever opens it first: here a reader. */
+    assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_OK);
+    assert_int_equal(store_check(s, no_fault, NULL, &n_faults, &f->err), GATE_OK);
+    store_close(s);
+    for (size_t i = 0; i < N; i++) {
+        text_of(f->path, equal[i].after ? equal[i].after : equal[i].before, NULL, after, SIZE);
+        assert_string_equal(after, before[i]);
+    }
+    assert_sound(f->path);
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+    snprintf(copy, sizeof copy, "%s.v1.bak", f->path);
+    assert_int_equal(scalar(copy, "PRAGMA user_version"), 1);
+    assert_int_equal(scalar(copy, "SELECT count(*) FROM newest_result") > 0, 1);
+    /* And it goes on: once, with the schema that a new file has. */
+    must_put(f, s = open_store(f, STORE_READ_WRITE), run_at(500, 1790000000000));
+    store_close(s);
+    snprintf(copy, sizeof copy, "%s.v1.bak2", f->path);
+    assert_int_equal(access(copy, F_OK), -1);
+}
+
+TEST_WITHIN(an_old_file_gets_the_tables_of_a_new_one, store_set_up, store_tear_down)
+{
+    static char columns[2][1 << 15];
+    static const char sql[] =
+        "SELECT group_concat(m.name || ' ' || c.name || ' ' || c.type || c.\"notnull\" || c.pk)"
+        " FROM (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name) m,"
+        " pragma_table_info(m.name) c";
+    static const char indexes[] =
+        "SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema WHERE type = 'index'"
+        " ORDER BY name)";
+    struct store_fixture *f = *state;
+    make_version_1(f);
+    store_close(open_store(f, STORE_READ_WRITE));
+    text_of(f->path, sql, NULL, columns[0], sizeof columns[0]);
+    char names[2][2000];
+    text_of(f->path, indexes, NULL, names[0], sizeof names[0]);
+    unlink(f->path);
+    store_close(open_store(f, STORE_READ_WRITE));
+    text_of(f->path, sql, NULL, columns[1], sizeof columns[1]);
+    text_of(f->path, indexes, NULL, names[1], sizeof names[1]);
+    assert_string_equal(columns[0], columns[1]);
+    assert_string_equal(names[0], names[1]);
+}
+
+/* What cannot be brought over whole stays as it was. */
+TEST_WITHIN(a_file_that_cannot_be_upgraded_stays, store_set_up, store_tear_down)
+{
+    struct store_fixture *f = *state;
+    struct store *s = NULL;
+    char copy[600];
+    make_version_1(f);
+    execute(f->path, "PRAGMA foreign_keys = OFF; DELETE FROM device WHERE id = 1");
+    assert_int_equal(store_open(f->path, STORE_READ_WRITE, &s, &f->err), GATE_IO);
+    assert_non_null(strstr(f->err.message, "rows point at nothing"));
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), 1);
+    assert_true(scalar(f->path, "SELECT count(*) FROM newest_result") > 0);
+    snprintf(copy, sizeof copy, "%s.v1.bak", f->path);
+    assert_int_equal(access(copy, F_OK), -1);
+}
