@@ -244,7 +244,7 @@ void http_stop(struct http *h)
         store_close(h->stores[i]);
     writer_close(h->writer); /* the last to close moves the log into the file */
     artifacts_close(h->artifacts);
-    assets_close(h->assets);
+    assets_close(h->assets, http_release_kept);
     free(h->tls_cert);
     if (h->tls_key)
         explicit_bzero(h->tls_key, strlen(h->tls_key));

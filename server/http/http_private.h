@@ -185,5 +185,7 @@ void http_free_upload(struct peer *p);
 /* Sends the reply; MHD_NO, which closes the connection, only without memory. */
 enum MHD_Result http_send(struct peer *p);
 struct MHD_Response *http_document_response(struct peer *p);
+/* What was kept of a file of the page. */
+void http_release_kept(void *response);
 
 #endif

@@ -74,36 +74,36 @@ static void compress_body(struct peer *p)
     }
 }
 
+static uint64_t size_of(const struct reply *reply)
+{
+    if (reply->file_fd >= 0)
+        return reply->file_size;
+    if (reply->document.run_id != 0)
+        return reply->deflated ? reply->document.packed_bytes : reply->document.bytes;
+    return reply->constant ? reply->constant_size : reply->body.len;
+}
+
 /* The body's bytes change hands; NULL: out of memory. */
-static struct MHD_Response *response_of(struct peer *p, uint64_t *size)
+static struct MHD_Response *response_of(struct peer *p)
 {
     struct reply *reply = &p->reply;
-    *size = 0;
+    size_t size = (size_t)size_of(reply);
     if (reply->status == 304)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     if (reply->file_fd >= 0) {
-        int fd = reply->file_fd;
-        struct MHD_Response *response = MHD_create_response_from_fd64(reply->file_size, fd);
-        *size = reply->file_size;
+        struct MHD_Response *response = MHD_create_response_from_fd64(size, reply->file_fd);
         if (response)
             reply->file_fd = -1;
         return response;
     }
-    if (reply->document.run_id != 0) {
-        *size = reply->deflated ? reply->document.packed_bytes : reply->document.bytes;
+    if (reply->document.run_id != 0)
         return http_document_response(p);
-    }
-    if (reply->constant) {
-        *size = reply->constant_size;
-        return MHD_create_response_from_buffer(
-            reply->constant_size, (void *)(uintptr_t)reply->constant, MHD_RESPMEM_PERSISTENT);
-    }
-    *size = reply->body.len;
+    if (reply->constant)
+        return MHD_create_response_from_buffer(size, (void *)(uintptr_t)reply->constant,
+                                               MHD_RESPMEM_PERSISTENT);
     char *bytes = buf_detach(&reply->body);
-    if (!bytes)
-        return NULL;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer((size_t)*size, bytes, MHD_RESPMEM_MUST_FREE);
+        bytes ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
     if (!response)
         free(bytes);
     return response;
@@ -165,30 +165,58 @@ static bool add_headers(const struct http *h, struct MHD_Response *response,
         snprintf(text, sizeof text, "%u", reply->retry_after);
         add(response, &good, "Retry-After", text);
     }
-    if (reply->close || atomic_load(&h->stopping))
+    if (reply->close)
         add(response, &good, "Connection", "close");
     add(response, &good, "Cache-Control", cache_control(h, reply));
     return good;
 }
 
+/* The response with its headers; NULL: out of memory. */
+static struct MHD_Response *make_response(struct peer *p)
+{
+    struct MHD_Response *response = response_of(p);
+    if (response && !add_headers(p->http, response, &p->reply)) {
+        MHD_destroy_response(response);
+        return NULL;
+    }
+    return response;
+}
+
+/* Of a file of the page it is made once: its headers take longer than the rest of the answer. */
+static struct MHD_Response *kept_response(struct peer *p)
+{
+    _Atomic(void *) *place = p->reply.kept;
+    void *kept = atomic_load(place);
+    if (kept)
+        return kept;
+    struct MHD_Response *response = make_response(p);
+    if (!response || atomic_compare_exchange_strong(place, &kept, response))
+        return response;
+    MHD_destroy_response(response); /* another thread was faster */
+    return kept;
+}
+
+void http_release_kept(void *response)
+{
+    MHD_destroy_response(response);
+}
+
 enum MHD_Result http_send(struct peer *p)
 {
     struct reply *reply = &p->reply;
-    enum MHD_Result result = MHD_NO;
-    uint64_t size;
-    reply->close |= http_ends_in_doubt(p);
+    reply->close |= http_ends_in_doubt(p) || atomic_load(&p->http->stopping);
     compress_body(p);
     if (reply->body.len < LONG_BYTES || http_refuse_long(p, reply->body.len))
         http_end_long(p);
-    struct MHD_Response *response = response_of(p, &size);
+    bool keeps = reply->kept && reply->status == 200 && !reply->close;
+    p->bytes = reply->status == 304 || !strcmp(p->method, "HEAD") ? 0 : size_of(reply);
+    struct MHD_Response *response = keeps ? kept_response(p) : make_response(p);
     if (!response)
         return MHD_NO;
-    if (add_headers(p->http, response, reply)) {
-        result = MHD_queue_response(p->connection, reply->status, response);
-        p->status = reply->status;
-        p->bytes = reply->status == 304 || !strcmp(p->method, "HEAD") ? 0 : size;
-        http_set_deadline(p, SEND_TIMES * p->http->options.timeout_s);
-    }
-    MHD_destroy_response(response);
+    p->status = reply->status;
+    http_set_deadline(p, SEND_TIMES * p->http->options.timeout_s);
+    enum MHD_Result result = MHD_queue_response(p->connection, reply->status, response);
+    if (!keeps)
+        MHD_destroy_response(response);
     return result;
 }

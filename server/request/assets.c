@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,15 @@
 
 #define MAX_FILE ((off_t)8 << 20)
 
-struct assets {
-    int root_fd;      /* -1: built in */
-    struct tags *all; /* of the built-in files, in their order */
+/* Two forms of a file, as it is and gzip, are two representations, each with a tag of its own. */
+struct form {
+    struct etag tag;
+    _Atomic(void *) kept;
 };
 
-/* Two forms of a file are two representations, each with a tag of its own. */
-struct tags {
-    struct etag plain, gzip;
+struct assets {
+    int root_fd;           /* -1: built in */
+    struct form (*all)[2]; /* of the built-in files, in their order */
 };
 
 static const char *type_of(const char *name)
@@ -55,14 +57,14 @@ enum gate_status assets_open(const char *web_root, struct assets **out, struct g
     a->root_fd = -1;
     for (size_t i = 0; i < embedded_web_count; i++) {
         const struct embedded_asset *file = &embedded_web[i];
-        a->all[i].plain = etag_of(file->data, file->size);
-        a->all[i].gzip = etag_of(file->gz, file->gz_size);
+        a->all[i][false].tag = etag_of(file->data, file->size);
+        a->all[i][true].tag = etag_of(file->gz, file->gz_size);
     }
     if (web_root) {
         a->root_fd = open(web_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (a->root_fd < 0) {
             int error = errno;
-            assets_close(a);
+            assets_close(a, NULL);
             return gate_fail(err, GATE_IO, "cannot open the folder '%s' of --web-root: %s",
                              web_root, strerror(error));
         }
@@ -71,10 +73,15 @@ enum gate_status assets_open(const char *web_root, struct assets **out, struct g
     return GATE_OK;
 }
 
-void assets_close(struct assets *a)
+void assets_close(struct assets *a, void (*release)(void *kept))
 {
     if (!a)
         return;
+    for (size_t i = 0; release && i < 2 * embedded_web_count; i++) {
+        void *kept = atomic_load(&a->all[i / 2][i % 2].kept);
+        if (kept)
+            release(kept);
+    }
     if (a->root_fd >= 0)
         close(a->root_fd);
     free(a->all);
@@ -144,7 +151,8 @@ static bool get_built_in(const struct assets *a, const char *name, bool gzip, st
         if (!strcmp(file->name, name)) {
             reply->constant = gzip ? file->gz : file->data;
             reply->constant_size = gzip ? file->gz_size : file->size;
-            reply->etag = gzip ? a->all[i].gzip : a->all[i].plain;
+            reply->etag = a->all[i][gzip].tag;
+            reply->kept = &a->all[i][gzip].kept;
             reply->varies = true;
             reply->gzipped = gzip;
             return true;

@@ -17,7 +17,8 @@ struct assets;
  * GATE_USAGE when it is no folder that can be opened.
  */
 enum gate_status assets_open(const char *web_root, struct assets **out, struct gate_error *err);
-void assets_close(struct assets *a);
+/* `release` is called for all that a sender kept (reply.h). */
+void assets_close(struct assets *a, void (*release)(void *kept));
 
 /*
  * Answers with the file of that path ("/" is the page itself) or with 404; a build without

@@ -44,6 +44,7 @@ struct reply {
     bool deflated;        /* it is sent as it lies in the database */
     const void *constant; /* instead of `body`: bytes that live as long as the program */
     size_t constant_size;
+    _Atomic(void *) *kept;   /* where the sender may keep what it makes of `constant`; or NULL */
     char why[REPLY_MAX_WHY]; /* of a problem, for the log */
 };
 
