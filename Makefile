@@ -118,9 +118,11 @@ TEST_LIBS = $(call libs,cmocka sqlite3 libcjson libmd libmicrohttpd zlib libzstd
 
 # ---- sources ----------------------------------------------------------------------------------
 
+# The ops as data, with their references on the host.
+OPS_C := $(wildcard kernels/ops/*.c)
 EMBED_C := gate/base/embed_tool.c
 GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/*/*.c)) \
-    kernels/reference/reference_host.c
+    $(OPS_C)
 SERVER_C := $(wildcard server/*.c server/*/*.c)
 MAIN_C := gate/main.c gate/search/main.c server/main.c
 CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
@@ -436,6 +438,9 @@ endef
 $(B)/obj/kernels/host/%.c.o: kernels/host/%.c $(B)/gen/flags | packages
 	$(call compile,$(LIBRARY_C_FLAGS))
 
+$(B)/obj/kernels/ops/%.c.o: kernels/ops/%.c $(B)/gen/flags | packages
+	$(call compile,$(LIBRARY_C_FLAGS))
+
 $(B)/obj/tests/mutants/%.c.o: tests/mutants/%.c $(B)/gen/flags | packages
 	$(call compile,$(LIBRARY_C_FLAGS))
 
@@ -462,7 +467,7 @@ $(B)/bin/gate-server: $(call object,server/main.c) $(B)/obj/core.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(SERVER_LIBS) -o $@
 
-$(B)/$(LIB)/libhost.so: $(call object,$(HOST_C)) ci/kernel-library.map
+$(B)/$(LIB)/libhost.so: $(call object,$(HOST_C) $(OPS_C)) ci/kernel-library.map
 	$(call say,LD)
 	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
 

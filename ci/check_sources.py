@@ -204,6 +204,24 @@ def check_folders(paths):
         visit(folder, [])
 
 
+def op_names(paths):
+    """The names of all ops, by their files."""
+    for path in (p for p in paths if p.startswith("kernels/ops/") and p.endswith(".c")):
+        with open(path, encoding="utf-8") as file:
+            yield from re.findall(r'\.name = "(\w+)"', file.read())
+
+
+def check_ops(paths):
+    """Gate and server read the tables of kernels/ops, and ask of no op or dtype which it is."""
+    names = "|".join(op_names(paths)) or "no op"
+    names = re.compile(rf'KG_OP_\w+|"(?:{names})"|case KG_(?:F|BF)\d+|\bop_(?:{names})\b')
+    for path in paths:
+        if path.startswith(("gate/", "server/")) and path.endswith(CODE):
+            with open(path, encoding="utf-8") as file:
+                for line, match in lines_with(names, blank(file.read(), True)):
+                    found(path, line, f"{match.group(0)}: ask the tables of kernels/ops")
+
+
 def check(path):
     with open(path, encoding="utf-8") as file:
         try:
@@ -233,6 +251,7 @@ def main():
         paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
         check_includes(paths)
         check_folders(paths)
+        check_ops(paths)
     for path in paths:
         if path.endswith(TEXT) or os.path.basename(path) in ("Makefile", "run"):
             check(path)

@@ -3,72 +3,30 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_TENSOR_ELEMENTS ((int64_t)1 << 40)
-
-static const struct {
-    uint32_t op;
-    const char *name;
-} ops[] = {
-    {KG_OP_ATTENTION_FWD, "attention_fwd"},
-    {KG_OP_GEMM, "gemm"},
-    {KG_OP_GEMV, "gemv"},
-    {KG_OP_LINEAR_RELU, "linear_relu"},
-    {KG_OP_LINEAR_RELU_BWD, "linear_relu_bwd"},
-};
-
-static const struct {
-    const char *name;
-    uint32_t dtype, flags;
-    double error_limit;
-} dtypes[PROBLEM_DTYPES] = {
-    {"fp16", KG_F16, 0, 6e-4},
-    {"bf16", KG_BF16, 0, 4e-3},
-    {"fp32", KG_F32, 0, 1e-5},
-    /* Products of factors with 10-bit mantissas: 3e-4 rounded, 6e-4 truncated. */
-    {"tf32", KG_F32, KG_FLAG_TF32, 1e-3},
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-const char *problem_op_name(uint32_t op)
+const char *problem_op_name(const struct kg_problem *p)
 {
-    for (size_t i = 0; i < COUNT(ops); i++)
-        if (ops[i].op == op)
-            return ops[i].name;
-    return "unknown";
+    return op_of(p)->name;
 }
 
 unsigned problem_dtype_index(const struct kg_problem *p)
 {
-    for (unsigned i = 0; i < PROBLEM_DTYPES; i++)
-        if (dtypes[i].dtype == p->dtype && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
-            return i;
-    return 0;
+    return (unsigned)(dtype_of(p) - dtypes);
 }
 
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i)
 {
     struct kg_problem other = *p;
-    other.dtype = dtypes[i].dtype;
-    other.flags = (p->flags & ~(uint32_t)KG_FLAG_TF32) | dtypes[i].flags;
+    other.dtype = dtypes[i].code;
+    other.flags = (p->flags & ~dtype_of(p)->flags) | dtypes[i].flags;
     return other;
 }
 
 const char *problem_dtype_name(const struct kg_problem *p)
 {
-    return dtypes[problem_dtype_index(p)].name;
-}
-
-/* The most terms that an element of an output is the sum of; an attention averages them. */
-static int64_t longest_sum(const struct kg_problem *p)
-{
-    if (p->op == KG_OP_LINEAR_RELU_BWD)
-        return p->m > p->n ? p->m : p->n;
-    return p->op == KG_OP_ATTENTION_FWD ? 0 : p->k;
+    return dtype_of(p)->name;
 }
 
 /* fp32 sums round at each step: about eps * sqrt(K), 4e-6 at K = 4096. */
@@ -77,82 +35,119 @@ static int64_t longest_sum(const struct kg_problem *p)
 
 double problem_error_limit(const struct kg_problem *p)
 {
-    const double limit = dtypes[problem_dtype_index(p)].error_limit;
-    if (p->dtype != KG_F32 || p->flags & KG_FLAG_TF32 || longest_sum(p) <= FP32_SUM)
-        return limit;
-    return fmin(limit * sqrt((double)longest_sum(p) / FP32_SUM), FP32_SUM_LIMIT);
+    const struct dtype *d = dtype_of(p);
+    const int64_t terms = op_longest_sum(p);
+    if (!dtype_is_full(d) || terms <= FP32_SUM)
+        return d->error_limit;
+    return fmin(d->error_limit * sqrt((double)terms / FP32_SUM), FP32_SUM_LIMIT);
 }
 
 size_t problem_dtype_bytes(uint32_t dtype)
 {
-    return dtype == KG_F32 ? 4 : 2;
+    return dtype_stored(dtype)->bytes;
 }
 
-/* The size keys of a case and the ops that take them. */
-enum {
-    ATTENTION = 1u << KG_OP_ATTENTION_FWD,
-    GEMM = 1u << KG_OP_GEMM,
-    GEMV = 1u << KG_OP_GEMV,
-    LINEAR = 1u << KG_OP_LINEAR_RELU | 1u << KG_OP_LINEAR_RELU_BWD
-};
+/* ---- the problem of a case ---- */
 
-struct size_key {
-    const char *key;
-    unsigned ops;      /* that take the key */
-    unsigned optional; /* of these, the ops that can do without */
-    size_t from, to;   /* in the case and in the problem */
-};
-
-#define SIZE_KEY(key, ops, optional, member)                                                       \
-    {                                                                                              \
-#key, ops, optional, offsetof(struct case_file, key), offsetof(struct kg_problem, member)  \
-    }
-static const struct size_key size_keys[] = {
-    SIZE_KEY(m, GEMM | GEMV | LINEAR, 0, m), SIZE_KEY(n, GEMM | LINEAR, 0, n),
-    SIZE_KEY(k, GEMM | GEMV | LINEAR, 0, k), SIZE_KEY(b, ATTENTION, 0, batch),
-    SIZE_KEY(h, ATTENTION, 0, heads),        SIZE_KEY(kv_heads, ATTENTION, ATTENTION, kv_heads),
-    SIZE_KEY(s, ATTENTION, 0, seqlen_kv),    SIZE_KEY(sq, ATTENTION, ATTENTION, seqlen_q),
-    SIZE_KEY(d, ATTENTION, 0, head_dim),
-};
-
-static enum gate_status read_sizes(const struct case_file *c, struct kg_problem *p,
-                                   const char **key, struct gate_error *err)
+/* NULL: the case does not set it. */
+static const struct field_other *setting_of(const struct case_file *c, const char *key)
 {
-    const char *op = problem_op_name(p->op);
-    for (size_t i = 0; i < COUNT(size_keys); i++) {
-        const struct size_key *k = &size_keys[i];
-        int64_t value = *(const int64_t *)(const void *)((const char *)c + k->from);
-        unsigned bit = 1u << p->op;
-        *key = value < 0 ? NULL : k->key;
-        if (value >= 0 && !(k->ops & bit))
-            return gate_fail(err, GATE_USAGE, "'%s' takes no '%s'", op, k->key);
-        if (value < 0 && (k->ops & ~k->optional & bit))
-            return gate_fail(err, GATE_USAGE, "'%s' needs '%s'", op, k->key);
-        if (value >= 0)
-            *(int64_t *)(void *)((char *)p + k->to) = value;
-    }
+    for (size_t i = 0; i < c->n_settings; i++)
+        if (!strcmp(c->settings[i].key, key))
+            return &c->settings[i];
+    return NULL;
+}
+
+static enum gate_status read_size(const struct case_file *c, const struct op_size *size,
+                                  struct kg_problem *p, const char **key, struct gate_error *err)
+{
+    const struct field_other *s = setting_of(c, size->key);
+    *key = s ? size->key : NULL;
+    if (!s && !size->usual)
+        return gate_fail(err, GATE_USAGE, "'%s' needs '%s'", c->op, size->key);
+    if (!s)
+        return GATE_OK;
+    if (s->is_flag || s->value != floor(s->value))
+        return gate_fail(err, GATE_USAGE, "must be an integer, is %s",
+                         s->is_flag ? "true or false" : "none");
+    if (s->value < 1)
+        return gate_fail(err, GATE_USAGE, "must be at least 1, is %.15g", s->value);
+    if (s->value > (double)OP_ELEMENTS_MAX)
+        return gate_fail(err, GATE_USAGE, "must be at most %.15g, is %.15g",
+                         (double)OP_ELEMENTS_MAX, s->value);
+    op_set_size(p, size, (int64_t)s->value);
     return GATE_OK;
 }
 
-static double default_scale(const struct kg_problem *p)
+static enum gate_status read_sizes(const struct op *op, const struct case_file *c,
+                                   struct kg_problem *p, const char **key, struct gate_error *err)
 {
-    return 1.0 / sqrt((double)p->head_dim);
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < op->n_sizes && !status; i++)
+        status = read_size(c, &op->sizes[i], p, key, err);
+    for (unsigned i = 0; i < op->n_sizes && !status; i++)
+        if (op->sizes[i].usual && !op_size(p, &op->sizes[i]))
+            op_set_size(p, &op->sizes[i], op_length(p, op->sizes[i].usual));
+    for (unsigned i = 0; i < op->n_sizes && !status; i++) {
+        const struct op_size *s = &op->sizes[i];
+        const struct op_size *of = s->multiple_of ? op_axis(op, s->multiple_of) : NULL;
+        if (!of || op_size(p, s) % op_size(p, of) == 0)
+            continue;
+        *key = of->key;
+        status = gate_fail(err, GATE_USAGE, "'%s' = %lld must divide '%s' = %lld evenly", of->key,
+                           (long long)op_size(p, of), s->key, (long long)op_size(p, s));
+    }
+    return status;
 }
 
-static enum gate_status check_attention(const struct case_file *c, struct kg_problem *p,
-                                        const char **key, struct gate_error *err)
+static enum gate_status read_param(const struct op_param *param, const struct case_file *c,
+                                   struct kg_problem *p, const char **key, struct gate_error *err)
 {
-    if (!p->kv_heads)
-        p->kv_heads = p->heads;
-    if (!p->seqlen_q)
-        p->seqlen_q = p->seqlen_kv;
-    *key = "kv_heads";
-    if (p->heads % p->kv_heads)
-        return gate_fail(err, GATE_USAGE, "%lld query heads cannot share %lld KV heads evenly",
-                         (long long)p->heads, (long long)p->kv_heads);
-    p->scale = isnan(c->scale) ? default_scale(p) : c->scale;
-    if (c->causal == YES)
-        p->flags |= KG_FLAG_CAUSAL;
+    const struct field_other *s = setting_of(c, param->key);
+    op_set_param(p, param, s ? s->value : param->usual(p));
+    *key = param->key;
+    if (s && s->is_flag)
+        return gate_fail(err, GATE_USAGE, "must be a number, is true or false");
+    if (s && !(s->value >= param->least && s->value <= param->most))
+        return gate_fail(err, GATE_USAGE, "must be between %g and %g, is %.15g", param->least,
+                         param->most, s->value);
+    return GATE_OK;
+}
+
+static enum gate_status read_flag(const struct op_flag *flag, const struct case_file *c,
+                                  struct kg_problem *p, const char **key, struct gate_error *err)
+{
+    const struct field_other *s = setting_of(c, flag->key);
+    *key = flag->key;
+    if (s && !s->is_flag)
+        return gate_fail(err, GATE_USAGE, "must be true or false, is %.15g", s->value);
+    if (s && s->value != 0)
+        p->flags |= flag->bit;
+    return GATE_OK;
+}
+
+/* All that the case sets must be of the op. */
+static enum gate_status check_keys(const struct op *op, const struct case_file *c, const char **key,
+                                   struct gate_error *err)
+{
+    for (size_t i = 0; i < c->n_settings; i++) {
+        char takes[200] = "";
+        bool known = false;
+        *key = c->settings[i].key;
+        for (unsigned k = 0; k < op->n_sizes + 2; k++) {
+            const char *name = k < op->n_sizes    ? op->sizes[k].key
+                               : k == op->n_sizes ? (op->param ? op->param->key : NULL)
+                               : op->flag         ? op->flag->key
+                                                  : NULL;
+            size_t used = strlen(takes);
+            if (name)
+                snprintf(takes + used, sizeof takes - used, "%s%s", used ? ", " : "", name);
+            known |= name && !strcmp(name, *key);
+        }
+        if (!known)
+            return gate_fail(err, GATE_USAGE, "'%s' takes no '%.100s'; it takes %s", c->op, *key,
+                             takes);
+    }
     return GATE_OK;
 }
 
@@ -164,7 +159,7 @@ static enum gate_status check_elements(const struct kg_problem *p, struct gate_e
         double elements = 1;
         for (unsigned r = 0; r < tensors[i].rank; r++)
             elements *= (double)tensors[i].shape[r];
-        if (elements > (double)MAX_TENSOR_ELEMENTS)
+        if (elements > (double)OP_ELEMENTS_MAX)
             return gate_fail(err, GATE_USAGE,
                              "tensor '%s' would have %.3g elements, more than 2^40",
                              tensors[i].name, elements);
@@ -172,36 +167,55 @@ static enum gate_status check_elements(const struct kg_problem *p, struct gate_e
     return GATE_OK;
 }
 
+/* The op and dtype of a case, or what there is instead. */
+static enum gate_status find_rows(const struct case_file *c, const struct op **op,
+                                  const struct dtype **dtype, const char **key,
+                                  struct gate_error *err)
+{
+    char names[300] = "";
+    *op = op_by_name(c->op);
+    *dtype = dtype_by_name(c->dtype);
+    *key = *op ? "dtype" : "op";
+    for (size_t i = 0; *op ? i < DTYPES : op_at(i) != NULL; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                 *op ? dtypes[i].name : op_at(i)->name);
+    }
+    if (*op && *dtype)
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE, "unknown %s '%.100s'; there are %s", *key,
+                     *op ? c->dtype : c->op, names);
+}
+
 enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *out,
                                  const char **key, struct gate_error *err)
 {
     struct kg_problem p = {.struct_bytes = sizeof p};
-    for (size_t i = 0; i < COUNT(ops); i++)
-        if (!strcmp(ops[i].name, c->op))
-            p.op = ops[i].op;
-    for (size_t i = 0; i < COUNT(dtypes); i++)
-        if (!strcmp(dtypes[i].name, c->dtype)) {
-            p.dtype = dtypes[i].dtype;
-            p.flags = dtypes[i].flags;
-        }
-    *key = p.op ? "dtype" : "op";
-    if (!p.op || !p.dtype)
-        return gate_fail(err, GATE_USAGE, "unknown %s", *key);
-    enum gate_status status = read_sizes(c, &p, key, err);
+    const struct op *op;
+    const struct dtype *dtype;
+    enum gate_status status = find_rows(c, &op, &dtype, key, err);
     if (status)
         return status;
-    if (p.op == KG_OP_ATTENTION_FWD) {
-        status = check_attention(c, &p, key, err);
-        if (status)
-            return status;
-    }
+    p.op = op->code;
+    p.dtype = dtype->code;
+    p.flags = dtype->flags;
+    status = check_keys(op, c, key, err);
+    if (!status)
+        status = read_sizes(op, c, &p, key, err);
+    if (!status && op->param)
+        status = read_param(op->param, c, &p, key, err);
+    if (!status && op->flag)
+        status = read_flag(op->flag, c, &p, key, err);
+    if (status)
+        return status;
     *key = "op";
     status = check_elements(&p, err);
-    if (status)
-        return status;
-    *out = p;
-    return GATE_OK;
+    if (!status)
+        *out = p;
+    return status;
 }
+
+/* ---- ids ---- */
 
 /* Ids of sizes that problem_of_case() lets through fit. */
 __attribute__((format(printf, 2, 3))) static void append(char id[PROBLEM_ID_MAX],
@@ -214,94 +228,38 @@ __attribute__((format(printf, 2, 3))) static void append(char id[PROBLEM_ID_MAX]
     va_end(args);
 }
 
-static void attention_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
-{
-    id[0] = '\0';
-    append(id, "attention_fwd/%s/b%lld-h%lld", problem_dtype_name(p), (long long)p->batch,
-           (long long)p->heads);
-    if (p->kv_heads != p->heads)
-        append(id, "-kv%lld", (long long)p->kv_heads);
-    if (p->seqlen_q == p->seqlen_kv)
-        append(id, "-s%lld", (long long)p->seqlen_q);
-    else
-        append(id, "-sq%lld-s%lld", (long long)p->seqlen_q, (long long)p->seqlen_kv);
-    append(id, "-d%lld/%s", (long long)p->head_dim, p->flags & KG_FLAG_CAUSAL ? "causal" : "full");
-    if (p->scale != default_scale(p))
-        append(id, "-scale%.9g", p->scale);
-}
-
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX])
 {
-    const char *op = problem_op_name(p->op), *dtype = problem_dtype_name(p);
-    long long m = (long long)p->m, n = (long long)p->n, k = (long long)p->k;
-    switch (p->op) {
-    case KG_OP_ATTENTION_FWD:
-        attention_id(p, id);
-        break;
-    case KG_OP_GEMM:
-        snprintf(id, PROBLEM_ID_MAX, "%s/%s/m%lld-n%lld-k%lld", op, dtype, m, n, k);
-        break;
-    case KG_OP_GEMV:
-        snprintf(id, PROBLEM_ID_MAX, "%s/%s/m%lld-k%lld", op, dtype, m, k);
-        break;
-    default: /* the order in which the shapes of linear layers are quoted */
-        snprintf(id, PROBLEM_ID_MAX, "%s/%s/m%lld-k%lld-n%lld", op, dtype, m, k, n);
+    const struct op *op = op_of(p);
+    const char *before = "/";
+    id[0] = '\0';
+    append(id, "%s/%s", op->name, problem_dtype_name(p));
+    for (const char *axis = op->id; *axis; axis++) {
+        const struct op_size *s = op_axis(op, *axis);
+        if (s->usual && op_size(p, s) == op_length(p, s->usual))
+            continue;
+        append(id, "%s%s%lld", before, s->id, (long long)op_size(p, s));
+        before = "-";
     }
+    if (op->flag)
+        append(id, "/%s", p->flags & op->flag->bit ? op->flag->yes : op->flag->no);
+    if (op->param && op_param(p, op->param) != op->param->usual(p))
+        append(id, "-%s%.9g", op->param->key, op_param(p, op->param));
 }
 
-static struct problem_tensor tensor1(const char *name, bool is_output, int64_t a)
-{
-    return (struct problem_tensor){name, is_output, 1, {a}};
-}
-
-static struct problem_tensor tensor2(const char *name, bool is_output, int64_t a, int64_t b)
-{
-    return (struct problem_tensor){name, is_output, 2, {a, b}};
-}
-
-static struct problem_tensor tensor4(const char *name, bool is_output, int64_t a, int64_t b,
-                                     int64_t c, int64_t d)
-{
-    return (struct problem_tensor){name, is_output, 4, {a, b, c, d}};
-}
+/* ---- tensors ---- */
 
 unsigned problem_tensors(const struct kg_problem *p, struct problem_tensor out[PROBLEM_MAX_TENSORS])
 {
-    switch (p->op) {
-    case KG_OP_ATTENTION_FWD:
-        out[0] = tensor4("q", false, p->batch, p->heads, p->seqlen_q, p->head_dim);
-        out[1] = tensor4("k", false, p->batch, p->kv_heads, p->seqlen_kv, p->head_dim);
-        out[2] = tensor4("v", false, p->batch, p->kv_heads, p->seqlen_kv, p->head_dim);
-        out[3] = tensor4("o", true, p->batch, p->heads, p->seqlen_q, p->head_dim);
-        return 4;
-    case KG_OP_GEMM:
-        out[0] = tensor2("a", false, p->m, p->k);
-        out[1] = tensor2("b", false, p->k, p->n);
-        out[2] = tensor2("c", true, p->m, p->n);
-        return 3;
-    case KG_OP_GEMV:
-        out[0] = tensor2("a", false, p->m, p->k);
-        out[1] = tensor1("x", false, p->k);
-        out[2] = tensor1("y", true, p->m);
-        return 3;
-    case KG_OP_LINEAR_RELU:
-        out[0] = tensor2("x", false, p->m, p->k);
-        out[1] = tensor2("w", false, p->n, p->k);
-        out[2] = tensor1("b", false, p->n);
-        out[3] = tensor2("y", true, p->m, p->n);
-        return 4;
-    case KG_OP_LINEAR_RELU_BWD:
-        out[0] = tensor2("dy", false, p->m, p->n);
-        out[1] = tensor2("x", false, p->m, p->k);
-        out[2] = tensor2("w", false, p->n, p->k);
-        out[3] = tensor2("y", false, p->m, p->n);
-        out[4] = tensor2("dx", true, p->m, p->k);
-        out[5] = tensor2("dw", true, p->n, p->k);
-        out[6] = tensor1("db", true, p->n);
-        return 7;
-    default:
-        return 0;
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_tensors; i++) {
+        const struct kg_shape shape = op_shape_of(p, i);
+        out[i] = (struct problem_tensor){.name = op->tensors[i].name,
+                                         .is_output = op->tensors[i].role == OP_OUT,
+                                         .rank = shape.rank};
+        memcpy(out[i].shape, shape.size, sizeof shape.size);
     }
+    return op->n_tensors;
 }
 
 int64_t problem_tensor_elements(const struct problem_tensor *t)
@@ -325,33 +283,9 @@ struct kg_tensor problem_dense(const struct kg_problem *p, const struct problem_
     return view;
 }
 
-/* Query-key pairs of one head that the mask lets through. */
-static double visible_pairs(const struct kg_problem *p)
-{
-    double sq = (double)p->seqlen_q, skv = (double)p->seqlen_kv;
-    if (!(p->flags & KG_FLAG_CAUSAL))
-        return sq * skv;
-    /* Query i sees i + 1 + skv - sq keys; with sq > skv the first sq - skv rows see none. */
-    double rows = sq < skv ? sq : skv;
-    return rows * (skv - rows) + rows * (rows + 1) / 2;
-}
-
 double problem_flops(const struct kg_problem *p)
 {
-    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    switch (p->op) {
-    case KG_OP_ATTENTION_FWD:
-        return 4.0 * (double)p->batch * (double)p->heads * (double)p->head_dim * visible_pairs(p);
-    case KG_OP_GEMM:
-    case KG_OP_LINEAR_RELU:
-        return 2.0 * m * n * k;
-    case KG_OP_GEMV:
-        return 2.0 * m * k;
-    case KG_OP_LINEAR_RELU_BWD:
-        return 4.0 * m * n * k;
-    default:
-        return 0;
-    }
+    return op_of(p)->flops(p);
 }
 
 double problem_bytes(const struct kg_problem *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problem.h: what the gate knows about each op: its tensors, work, names and limits.
+ * problem.h: an op with its sizes and dtype: its tensors, work, id and limits, by the tables of
+ * kernels/ops.
  */
 #ifndef GATE_CASES_PROBLEM_H
 #define GATE_CASES_PROBLEM_H
@@ -8,19 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/kernel.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/op.h"
 #include "gate/base/error.h"
 #include "gate/cases/suite_file.h"
 
 #define PROBLEM_ID_MAX 160
-#define PROBLEM_MAX_TENSORS 8 /* inputs and outputs together */
+#define PROBLEM_MAX_TENSORS OP_TENSORS_MAX /* inputs and outputs together */
 
 /* Names as they stand in suites, ids and run documents: "attention_fwd", "fp16", "tf32". */
-const char *problem_op_name(uint32_t op);
+const char *problem_op_name(const struct kg_problem *p);
 const char *problem_dtype_name(const struct kg_problem *p);
 
-/* The problem in the i-th of all dtypes: the storage type, and whether products may be TF32. */
-#define PROBLEM_DTYPES 4
+/* The problem in the i-th of all DTYPES: the storage type, and whether products may be TF32. */
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i);
 unsigned problem_dtype_index(const struct kg_problem *p);
 

@@ -15,29 +15,14 @@ static const struct field values_fields[] = {{AT(values), .kind = FIELD_NUMBERS,
 SHAPE(values);
 #undef OF
 
-#define ELEMENTS(member)                                                                           \
-    {                                                                                              \
-        AT(member), .kind = FIELD_COUNT, .least = 1, .most = 1099511627776                         \
-    }
-
 #define OF case_file
 static const struct field case_fields[] = {
-    CHOICE(op, REQUIRED, field_ops),
-    CHOICE(dtype, REQUIRED, field_dtypes),
-    ELEMENTS(m),
-    ELEMENTS(n),
-    ELEMENTS(k),
-    ELEMENTS(b),
-    ELEMENTS(h),
-    ELEMENTS(kv_heads),
-    ELEMENTS(s),
-    ELEMENTS(sq),
-    ELEMENTS(d),
-    YES_NO(causal),
-    NUMBER(scale, 0, -1000, 1000),
+    FORMED(op, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    FORMED(dtype, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     FRACTION(threshold),
     MAP(inputs, 0, values),
     MAP(expect, 0, values),
+    OTHERS(settings),
 };
 const struct shape case_file = SHAPE_OF(case);
 #undef OF

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite_file.h: a suite's file and its cases, as gate/formats/suite.schema.json publishes them.
- * Members have the names of their keys; -1, NAN and UNKNOWN: the key is missing.
+ * Members have the names of their keys; NAN: the key is missing. Which other keys
+ * there are is up to the op.
  */
 #ifndef GATE_CASES_SUITE_FILE_H
 #define GATE_CASES_SUITE_FILE_H
@@ -19,11 +20,11 @@ struct case_values {
 
 struct case_file {
     const char *op, *dtype;
-    int64_t m, n, k, b, h, kv_heads, s, sq, d;
-    enum yes_no causal;
-    double scale, threshold;
+    double threshold;
     struct case_values *inputs, *expect;
     size_t n_inputs, n_expect;
+    struct field_other *settings; /* sizes, parameters and flags of the op */
+    size_t n_settings;
 };
 
 struct suite_file {

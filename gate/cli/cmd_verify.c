@@ -283,19 +283,6 @@ static void write_left_out(const struct verify_run *v, struct buf *out)
     left_out_write_lines(&sums, out);
 }
 
-/* The count of each op, of so many where that is known; empty where the op has no cases. */
-static void write_counts(struct table *t, const struct covered_sums *sums, const int64_t *count,
-                         const int64_t *of)
-{
-    char text[64];
-    for (size_t i = 0; i < COVERED_OPS; i++) {
-        int n = snprintf(text, sizeof text, "%" PRId64, count[i]);
-        if (of)
-            snprintf(text + n, sizeof text - (size_t)n, " of %" PRId64, of[i]);
-        table_cell(t, TERM_PLAIN, sums->has[i] ? text : "");
-    }
-}
-
 /* What was looked at, by class and op. */
 static void write_coverage(const struct verify_run *v, const struct report_style *style,
                            struct buf *out)
@@ -303,25 +290,33 @@ static void write_coverage(const struct verify_run *v, const struct report_style
     struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
     struct covered_sums sums = {0};
     struct covered_class row;
+    char text[64];
     size_t at = 0;
     for (size_t i = 0; i < v->n; i++) {
         const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
-        covered_add(&sums, problem_op_name(v->setup.suite.cases[i].problem.op),
+        covered_add(&sums, problem_op_name(&v->setup.suite.cases[i].problem),
                     arm && arm->has_verify ? &arm->verify : NULL);
     }
-    if (!covered_is_known(&sums))
+    if (!sums.n)
         return;
-    for (size_t i = 0; i < COVERED_OPS; i++)
-        columns[2 + i] = (struct table_column){covered_op(i), true, 0};
-    struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < sums.n; i++)
+        columns[2 + i] = (struct table_column){sums.of[i].name, true, 0};
+    struct table *t = table_new(columns, 2 + sums.n);
     while (covered_next(&sums, &at, &row)) {
         table_cell(t, TERM_PLAIN, row.what);
         table_cell(t, TERM_PLAIN, row.name);
-        write_counts(t, &sums, row.count, NULL);
+        for (size_t i = 0; i < sums.n; i++) {
+            snprintf(text, sizeof text, "%" PRId64, row.count[i]);
+            table_cell(t, TERM_PLAIN, text);
+        }
     }
     table_cell(t, TERM_PLAIN, "shapes");
     table_cell(t, TERM_PLAIN, "pairs of classes");
-    write_counts(t, &sums, sums.pairs, sums.pairs_of);
+    for (size_t i = 0; i < sums.n; i++) {
+        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, sums.of[i].pairs,
+                 sums.of[i].pairs_of);
+        table_cell(t, TERM_PLAIN, text);
+    }
     buf_puts(out, "\n");
     table_write(t, style, out);
     table_free(t);

@@ -19,7 +19,7 @@
 #include "gate/device/cuda_ceiling.cuh"
 #include "gate/device/cuda_device.cuh"
 #include "kernels/cuda/ptx_sm80.cuh"
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 
 enum {
     BATCH = 4, /* loads in flight of a thread */

@@ -7,7 +7,8 @@
  * equal figures to the last bit.
  */
 #include "gate/device/cuda_device.cuh"
-#include "gate/device/cuda_element.cuh"
+#include "kernels/ops/dtype.cuh"
+#include "kernels/ops/dtype.h"
 
 enum { THREADS = 256, BLOCKS = 1024 };
 
@@ -176,20 +177,12 @@ enum gate_status cuda_compare(struct device *device, const struct kg_tensor *out
     int64_t count;
     if (!cuda_is_dense(out, &count))
         return gate_fail(err, GATE_INTERNAL, "only a dense output can be compared");
-    switch (out->dtype) {
-    case KG_F16:
-        GATE_TRY(compare<__half>(d, out->data, reference, count, &r, err));
-        break;
-    case KG_BF16:
-        GATE_TRY(compare<__nv_bfloat16>(d, out->data, reference, count, &r, err));
-        break;
-    case KG_F32:
-        GATE_TRY(compare<float>(d, out->data, reference, count, &r, err));
-        break;
-    default:
+    if (!dtype_stored(out->dtype))
         return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
                          out->dtype);
-    }
+#define COMPARE(T) GATE_TRY(compare<T>(d, out->data, reference, count, &r, err))
+    DTYPE_SWITCH(out->dtype, COMPARE)
+#undef COMPARE
     result->elements = count;
     result->nonfinite = r.sum.nonfinite;
     result->reference_sq = r.sum.reference_sq;

@@ -7,7 +7,7 @@
  * depends neither on the grid nor on what was drawn before.
  */
 #include "gate/device/cuda_device.cuh"
-#include "gate/device/cuda_element.cuh"
+#include "kernels/ops/dtype.cuh"
 
 static __device__ uint4 philox_round(uint4 counter, uint2 key)
 {
@@ -98,14 +98,9 @@ static enum gate_status fill_dtype(struct device *device, void *to, enum kg_dtyp
     struct cuda_device *d = cuda_of(device);
     if (count <= 0)
         return GATE_OK;
-    switch (dtype) {
-    case KG_F16:
-        return fill<__half>(d, to, count, largest, seed, err);
-    case KG_BF16:
-        return fill<__nv_bfloat16>(d, to, count, largest, seed, err);
-    case KG_F32:
-        return fill<float>(d, to, count, largest, seed, err);
-    }
+#define FILL(T) return fill<T>(d, to, count, largest, seed, err)
+    DTYPE_SWITCH(dtype, FILL)
+#undef FILL
     return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
 }
 

@@ -8,7 +8,8 @@
  * what the blocks found together. The order of all additions is fixed by the sizes alone.
  */
 #include "gate/device/cuda_device.cuh"
-#include "gate/device/cuda_element.cuh"
+#include "kernels/ops/dtype.cuh"
+#include "kernels/ops/dtype.h"
 
 enum {
     THREADS = 512,
@@ -373,20 +374,12 @@ enum gate_status cuda_compare_parts(struct device *device, const struct kg_tenso
     int64_t elements;
     if (!cuda_is_dense(out, &elements) || elements < 1)
         return gate_fail(err, GATE_INTERNAL, "only a dense output can be compared");
-    switch (out->dtype) {
-    case KG_F16:
-        GATE_TRY(compare<__half>(d, out, elements, reference, rule, &r, err));
-        break;
-    case KG_BF16:
-        GATE_TRY(compare<__nv_bfloat16>(d, out, elements, reference, rule, &r, err));
-        break;
-    case KG_F32:
-        GATE_TRY(compare<float>(d, out, elements, reference, rule, &r, err));
-        break;
-    default:
+    if (!dtype_stored(out->dtype))
         return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
                          out->dtype);
-    }
+#define COMPARE(T) GATE_TRY(compare<T>(d, out, elements, reference, rule, &r, err))
+    DTYPE_SWITCH(out->dtype, COMPARE)
+#undef COMPARE
     tell(&r, elements, (out->shape[out->rank - 1] + DEVICE_TILE - 1) / DEVICE_TILE, result);
     return GATE_OK;
 }

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/reference/reference.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/half.h"
 
 /* Of a row or a tile. */
 struct part_sum {
@@ -53,13 +54,13 @@ static void note_bad(struct device_parts *found, int64_t index, double value, do
 }
 
 /* A unit of the last place of a normal number of 16 bits; 0 of any other. */
-static double unit_of(uint32_t dtype, double reference)
+static double unit_of(const struct dtype *dtype, double reference)
 {
-    if (dtype == KG_F32 || fabs(reference) < (dtype == KG_F16 ? 0x1p-14 : 0x1p-126))
+    if (dtype->bytes > 2 || fabs(reference) < ldexp(1, dtype->least))
         return 0;
     uint64_t bits;
     memcpy(&bits, &reference, sizeof bits);
-    bits = ((bits >> 52 & 0x7ff) - (dtype == KG_F16 ? 10 : 7)) << 52; /* the exponent alone */
+    bits = ((bits >> 52 & 0x7ff) - dtype->mantissa) << 52; /* the exponent alone */
     double unit;
     memcpy(&unit, &bits, sizeof unit);
     return unit;
@@ -90,7 +91,7 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
         note_bad(&w->found, index, value, reference);
     if (!isfinite(value))
         return (struct part_sum){0, 0, 1};
-    note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
+    note_bias(&w->found, error, reference, unit_of(dtype_stored(w->out->dtype), reference));
     return (struct part_sum){error * error, reference * reference, 1};
 }
 

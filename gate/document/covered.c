@@ -7,11 +7,6 @@
 
 #include "gate/document/fields_table.h"
 
-const char *covered_op(size_t i)
-{
-    return field_ops[i];
-}
-
 /* Class `at` of all, and what it is one of. NULL: there are not so many. */
 static const struct field *class_at(size_t at, const struct field **group)
 {
@@ -36,28 +31,33 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The sums of an op, in their place by name; NULL: there is no room for one more. */
+static struct covered_op *sums_of(struct covered_sums *sums, const char *op)
+{
+    size_t at = 0;
+    while (at < sums->n && strcmp(sums->of[at].name, op) < 0)
+        at++;
+    if (at < sums->n && !strcmp(sums->of[at].name, op))
+        return &sums->of[at];
+    if (sums->n == COVERED_OPS)
+        return NULL;
+    memmove(&sums->of[at + 1], &sums->of[at], (sums->n++ - at) * sizeof sums->of[0]);
+    sums->of[at] = (struct covered_op){.pairs = 0};
+    snprintf(sums->of[at].name, sizeof sums->of[at].name, "%s", op);
+    return &sums->of[at];
+}
+
 void covered_add(struct covered_sums *sums, const char *op, const struct document_verify *verify)
 {
     const struct field *group, *kind;
-    size_t of = 0;
-    while (of < COVERED_OPS && strcmp(field_ops[of], op) != 0)
-        of++;
-    if (of == COVERED_OPS || !verify || !verify->has_covered)
+    struct covered_op *sum = verify && verify->has_covered ? sums_of(sums, op) : NULL;
+    if (!sum)
         return;
     struct document_covered one = verify->covered;
-    sums->has[of] = true;
     for (size_t i = 0; (kind = class_at(i, &group)); i++)
-        *count_of(&sums->of[of], group, kind) += larger(*count_of(&one, group, kind), 0);
-    sums->pairs[of] = larger(sums->pairs[of], verify->pairs);
-    sums->pairs_of[of] = larger(sums->pairs_of[of], verify->pairs_of);
-}
-
-bool covered_is_known(const struct covered_sums *sums)
-{
-    for (size_t i = 0; i < COVERED_OPS; i++)
-        if (sums->has[i])
-            return true;
-    return false;
+        *count_of(&sum->all, group, kind) += larger(*count_of(&one, group, kind), 0);
+    sum->pairs = larger(sum->pairs, verify->pairs);
+    sum->pairs_of = larger(sum->pairs_of, verify->pairs_of);
 }
 
 bool covered_next(const struct covered_sums *sums, size_t *at, struct covered_class *out)
@@ -69,8 +69,8 @@ bool covered_next(const struct covered_sums *sums, size_t *at, struct covered_cl
         snprintf(out->name, sizeof out->name, "%s", kind->key);
         for (char *c = out->name; *c; c++)
             *c = *c == '_' ? ' ' : *c;
-        for (size_t i = 0; i < COVERED_OPS; i++) {
-            struct document_covered sum = sums->of[i];
+        for (size_t i = 0; i < sums->n; i++) {
+            struct document_covered sum = sums->of[i].all;
             out->count[i] = *count_of(&sum, group, kind);
             any |= out->count[i] > 0;
         }

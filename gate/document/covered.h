@@ -8,23 +8,21 @@
 
 #include "gate/document/document.h"
 
-#define COVERED_OPS 5
+#define COVERED_OPS 32 /* at most; more are left out */
+#define COVERED_NAME_MAX 65
 
-const char *covered_op(size_t i);
-
-/* Starts as {0}. */
+/* Of the ops whose cases say what they covered, by name. Starts as {0}. */
 struct covered_sums {
-    bool has[COVERED_OPS]; /* cases that say what they covered */
-    struct document_covered of[COVERED_OPS];
-    int64_t pairs[COVERED_OPS], pairs_of[COVERED_OPS]; /* the most that one case had */
+    size_t n;
+    struct covered_op {
+        char name[COVERED_NAME_MAX];
+        struct document_covered all;
+        int64_t pairs, pairs_of; /* the most that one case had */
+    } of[COVERED_OPS];
 };
 
 /* `verify`: of the case's candidate; NULL is fine. */
 void covered_add(struct covered_sums *sums, const char *op, const struct document_verify *verify);
-
-bool covered_is_known(const struct covered_sums *sums);
-
-#define COVERED_NAME_MAX 48
 
 /* A class, as "values", "nan and infinity", and its counts. */
 struct covered_class {

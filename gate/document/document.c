@@ -375,8 +375,8 @@ const struct shape document_blame_shape = SHAPE_OF(blame);
 #define OF document_case
 static const struct field one_case_fields[] = {
     FORMED(id, REQUIRED, FORM_ID, ID_MAX),
-    CHOICE(op, REQUIRED, field_ops),
-    CHOICE(dtype, REQUIRED, field_dtypes),
+    FORMED(op, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    FORMED(dtype, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     WORD(verdict, REQUIRED, verdict_names),
     TEXT(reason, REQUIRED, CASE_REASON_MAX),
     WORD(mode, 0, document_modes),

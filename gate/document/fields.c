@@ -23,9 +23,6 @@ struct step {
     size_t index;
 };
 
-const char *const field_ops[] = {"attention_fwd",   "gemm", "gemv", "linear_relu",
-                                 "linear_relu_bwd", NULL};
-const char *const field_dtypes[] = {"fp16", "bf16", "fp32", "tf32", NULL};
 const char *const field_actions[] = {"accept-new", "accept", "ratchet", "trend",
                                      "epoch",      "retire", NULL};
 
@@ -386,16 +383,43 @@ static size_t find_field(const struct shape *s, const struct value *member, size
     for (size_t i = 0; i < s->n; i++) {
         size_t at = (from + i) % s->n;
         const char *key = s->fields[at].key;
-        if (*key == *member->key && !strncmp(key, member->key, member->key_length) &&
-            !key[member->key_length])
+        if (s->fields[at].kind != FIELD_OTHERS && *key == *member->key &&
+            !strncmp(key, member->key, member->key_length) && !key[member->key_length])
             return at;
     }
     return s->n;
 }
 
+static bool read_other(struct reader *r, const struct field *f, const struct value *value,
+                       char *out, const struct step *at)
+{
+    void **list = (void **)(void *)(out + f->offset);
+    size_t *n = (size_t *)(void *)(out + f->beside);
+    const bool is_flag = value->kind == VALUE_TRUE || value->kind == VALUE_FALSE;
+    if (!is_flag && value->kind != VALUE_NUMBER) {
+        fail(r->fault, at, "unknown key '%.100s'", at->key);
+        r->fault->of_key = true;
+        return false;
+    }
+    if (!grow(r, list, *n, sizeof(struct field_other)))
+        return false;
+    struct field_other *others = *list;
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(others[i].key, at->key)) {
+            fail(r->fault, at, "key '%.100s' comes twice", at->key);
+            r->fault->of_key = true;
+            return false;
+        }
+    others[(*n)++] =
+        (struct field_other){at->key, is_flag ? value->kind == VALUE_TRUE : value->number, is_flag};
+    return true;
+}
+
 static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
                         const struct step *at)
 {
+    const struct field *others =
+        s->n && s->fields[s->n - 1].kind == FIELD_OTHERS ? &s->fields[s->n - 1] : NULL;
     uint64_t seen = 0;
     size_t next = 0;
     struct value item;
@@ -405,6 +429,11 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
         size_t i = find_field(s, &item, next);
         const char *key = i < s->n ? s->fields[i].key : values_key(&r->values, &item);
         const struct step step = {.parent = at, .key = key};
+        if (i == s->n && others) {
+            if (!read_other(r, others, &item, out, &step))
+                return false;
+            continue;
+        }
         if (i == s->n || seen >> i & 1) {
             fail(r->fault, &step, i == s->n ? "unknown key '%.100s'" : "key '%.100s' comes twice",
                  step.key);
@@ -500,7 +529,8 @@ bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct f
 
 static bool is_list(enum field_kind kind)
 {
-    return kind == FIELD_LIST || kind == FIELD_NUMBERS || kind == FIELD_TEXTS || kind == FIELD_MAP;
+    return kind == FIELD_LIST || kind == FIELD_NUMBERS || kind == FIELD_TEXTS ||
+           kind == FIELD_MAP || kind == FIELD_OTHERS;
 }
 
 void fields_release(const struct shape *s, void *of)

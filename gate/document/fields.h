@@ -28,6 +28,14 @@ enum field_kind {
     FIELD_TEXTS,   /* a pointer to texts; their number is at `beside` */
     FIELD_MAP,     /* an object with any keys: a list of structs that begin with the key, a text;
                       the one field of their shape describes the values */
+    FIELD_OTHERS,  /* members that no other field names, each a number, true or false: a pointer to
+                      struct field_other. It is the last field of its shape. */
+};
+
+struct field_other {
+    const char *key;
+    double value; /* true is 1 */
+    bool is_flag; /* true or false */
 };
 
 /* What a text looks like. */

@@ -64,6 +64,8 @@
 #define MAP(member, flag, of) \
     {AT(member), .kind = FIELD_MAP, .flags = flag, .beside = offsetof(struct OF, n_##member), \
      .shape = &(of)}
+#define OTHERS(member) \
+    {AT(member), .kind = FIELD_OTHERS, .beside = offsetof(struct OF, n_##member)}
 #define TEXTS(member, flag, to, longest) \
     {AT(member), .kind = FIELD_TEXTS, .flags = flag, .most = to, .each = longest, \
      .beside = offsetof(struct OF, n_##member)}
@@ -76,6 +78,6 @@
 /* clang-format on */
 
 /* Words that several formats share; NULL ends them. */
-extern const char *const field_ops[], *const field_dtypes[], *const field_actions[];
+extern const char *const field_actions[];
 
 #endif

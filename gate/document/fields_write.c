@@ -124,6 +124,24 @@ static bool write_value(const struct field *f, const char *from, struct field_wr
     }
 }
 
+/* Behind `before` members; returns how many there are. */
+static size_t write_others(const struct field *f, const char *from, size_t before,
+                           struct field_writer *w)
+{
+    const struct field_other *list = *(struct field_other *const *)(const void *)(from + f->offset);
+    const size_t n = *(const size_t *)(const void *)(from + f->beside);
+    for (size_t i = 0; i < n; i++) {
+        begin_element(before + i, w);
+        write_text(list[i].key, w->out);
+        buf_puts(w->out, w->colon);
+        if (list[i].is_flag)
+            buf_puts(w->out, list[i].value != 0 ? "true" : "false");
+        else
+            json_write_number(list[i].value, w->out);
+    }
+    return n;
+}
+
 static void write_object(const struct shape *s, const void *from, struct field_writer *w)
 {
     struct buf *out = w->out;
@@ -132,6 +150,10 @@ static void write_object(const struct shape *s, const void *from, struct field_w
     for (size_t i = 0; i < s->n; i++) {
         const struct field *f = &s->fields[i];
         size_t start = out->len;
+        if (f->kind == FIELD_OTHERS) {
+            n += write_others(f, from, n, w);
+            continue;
+        }
         begin_element(n, w);
         write_text(f->key, out);
         buf_puts(out, w->colon);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gate/base/seed.h"
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 
 #define ALIGNMENT 256
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernels/ops/op.h"
 #include "gate/base/file.h"
 
 #define MAX_KERNELS 1024
@@ -37,7 +38,7 @@ static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, str
     if (!valid_name(k->name, 63))
         return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
                          t->provider);
-    if (k->op < KG_OP_ATTENTION_FWD || k->op > KG_OP_LINEAR_RELU_BWD)
+    if (!op_by_code(k->op))
         return gate_fail(err, GATE_WRONG, "kernel '%s' serves op %u, which does not exist", k->name,
                          k->op);
     if (!k->supports || !k->launch)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/ops/dtype.h"
 #include "gate/report/report_calibration.h"
 #include "gate/report/report_link.h"
 #include "gate/report/report_table.h"
@@ -26,22 +27,12 @@ static enum term_colour verdict_colour(enum verdict v)
     return colours[v];
 }
 
-/*
- * FLOP per byte above which a kernel is told in TFLOP/s rather than in GB/s: half of the ratio of
- * the peaks of data-center GPUs, so that a kernel near both bounds is told in TFLOP/s.
- */
-static double balance(const char *dtype)
-{
-    if (strcmp(dtype, "fp32") == 0)
-        return 8;
-    return strcmp(dtype, "tf32") == 0 ? 50 : 100;
-}
-
 static const char *rate(const struct document_case *c, const struct document_timing *timing,
                         char out[UNITS_MAX])
 {
     double tflops = timing->tflops, gbps = timing->gbps;
-    bool compute = 1000 * tflops > gbps * balance(c->dtype);
+    const struct dtype *dtype = dtype_by_name(c->dtype);
+    bool compute = 1000 * tflops > gbps * (dtype ? dtype->balance : 100);
     return compute ? units_flops(tflops, out) : units_rate(gbps, "GB/s", out);
 }
 

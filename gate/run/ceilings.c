@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/ops/dtype.h"
 #include "gate/base/json.h"
 #include "gate/base/process.h"
 #include "gate/base/utf8.h"
@@ -88,11 +89,14 @@ void run_ceilings_measure(const struct supervisor_options *options,
 
 static double arithmetic(const struct document_ceilings *c, const char *dtype)
 {
-    if (!strcmp(dtype, "fp16"))
-        return c->fp16_tflops;
-    if (!strcmp(dtype, "bf16"))
-        return c->bf16_tflops;
-    return !strcmp(dtype, "tf32") ? c->tf32_tflops : fmax(c->fp32_tflops, c->tf32_tflops / 3);
+    const struct dtype *row = dtype_by_name(dtype);
+    const double of[RATES] = {
+        [RATE_FP16] = c->fp16_tflops,
+        [RATE_BF16] = c->bf16_tflops,
+        [RATE_TF32] = c->tf32_tflops,
+        [RATE_FP32] = fmax(c->fp32_tflops, c->tf32_tflops / 3),
+    };
+    return row ? of[row->rate] : NAN;
 }
 
 double run_ceilings_share(const struct document_ceilings *c, const char *dtype,

@@ -116,7 +116,7 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
         [RUN_PAIRED] = MODE_PAIRED, [RUN_NUMBER] = MODE_NUMBER, [RUN_NONE] = MODE_NONE};
     *out = (struct document_case){
         .id = c->about->id,
-        .op = problem_op_name(c->about->problem.op),
+        .op = problem_op_name(&c->about->problem),
         .dtype = problem_dtype_name(&c->about->problem),
         .verdict = (int)c->verdict,
         .reason = c->reason,

@@ -25,11 +25,6 @@
  * measured, 0.41; the worst of few elements is up to 1. */
 #define ROUNDED_SHARE 0.41
 
-static double unit_roundoff(uint32_t dtype)
-{
-    return dtype == KG_F16 ? 0x1p-11 : dtype == KG_BF16 ? 0x1p-8 : 0x1p-24;
-}
-
 /* Of the smallest output. */
 static double fewest_elements(const struct kg_problem *p)
 {
@@ -44,7 +39,7 @@ static double fewest_elements(const struct kg_problem *p)
 /* What rounding n outputs comes to. */
 static double least_error(uint32_t dtype, double n)
 {
-    return unit_roundoff(dtype) * (ROUNDED_SHARE + 1 / sqrt(n));
+    return ldexp(ROUNDED_SHARE + 1 / sqrt(n), -(int)dtype_stored(dtype)->mantissa - 1);
 }
 
 /* What luck may make of the error of n outputs: four standard deviations of the logarithm of a

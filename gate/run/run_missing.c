@@ -31,24 +31,25 @@ static bool has_case(const struct suite *suite, const char *id)
     return false;
 }
 
-/* The name that the id has at *at, which moves behind it; NULL: it is none of these. */
-static const char *take_name(const char *const *names, const char **at)
+/* The rows of the names with which an id begins. False: these are no op and dtype. */
+static bool find_rows(const char *id, const struct op **op, const struct dtype **dtype)
 {
-    size_t n = strcspn(*at, "/");
-    for (; *names; names++)
-        if (strlen(*names) == n && !strncmp(*names, *at, n))
-            break;
-    *at += n + ((*at)[n] == '/');
-    return *names;
+    char names[2][NAME_MAX_CHARACTERS + 1] = {"", ""};
+    if (sscanf(id, "%64[^/]/%64[^/]", names[0], names[1]) != 2)
+        return false;
+    *op = op_by_name(names[0]);
+    *dtype = dtype_by_name(names[1]);
+    return *op && *dtype;
 }
 
 static void look(void *context, const char *id, const struct baseline_entry *entry)
 {
     struct search *s = context;
     struct run *run = s->run;
-    const char *at = id, *op, *dtype;
+    const struct op *op;
+    const struct dtype *dtype;
     if (!is_of_suite(entry, run->suite->file.name) || has_case(run->whole, id) ||
-        !(op = take_name(field_ops, &at)) || !(dtype = take_name(field_dtypes, &at)))
+        !find_rows(id, &op, &dtype))
         return;
     struct run_missing *grown = realloc(run->missing, (run->n_missing + 1) * sizeof *run->missing);
     if (!grown) {
@@ -57,7 +58,7 @@ static void look(void *context, const char *id, const struct baseline_entry *ent
     }
     run->missing = grown;
     struct run_missing *m = &grown[run->n_missing++];
-    *m = (struct run_missing){.op = op, .dtype = dtype};
+    *m = (struct run_missing){.op = op->name, .dtype = dtype->name};
     snprintf(m->id, sizeof m->id, "%s", id);
     snprintf(
         m->reason, sizeof m->reason,

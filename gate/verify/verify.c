@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
 #include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_large.h"
 #include "gate/verify/verify_compare.h"
-#include "gate/verify/verify_pattern.h"
+#include "kernels/ops/pattern.h"
 #include "gate/verify/verify_spot.h"
 #include "gate/verify/verify_state.h"
 

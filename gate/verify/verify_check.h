@@ -15,7 +15,7 @@
 #include "gate/verify/verify_large_strides.h"
 #include "gate/verify/verify_guard.h"
 #include "gate/verify/verify_layout.h"
-#include "gate/verify/verify_pattern.h"
+#include "kernels/ops/pattern.h"
 
 struct bench {
     struct device *device;

@@ -23,7 +23,7 @@
  * would have. A product's rows are alike, and short ones may cancel; those of an attention are not,
  * and no sum of many columns cancels. */
 #define PRODUCT_NORM_SHARE 1.0
-#define ATTENTION_NORM_SHARE 1e-3
+#define OTHER_NORM_SHARE 1e-3
 
 void compare_index(const struct problem_tensor *t, int64_t index, char *text, size_t size)
 {
@@ -38,26 +38,23 @@ void compare_index(const struct problem_tensor *t, int64_t index, char *text, si
             (size_t)snprintf(text + used, size - used, "%s%lld", r ? ", " : "", (long long)at[r]);
 }
 
-static double share_of_norm(uint32_t op)
-{
-    return op == KG_OP_ATTENTION_FWD ? ATTENTION_NORM_SHARE : PRODUCT_NORM_SHARE;
-}
-
-/* Rounding to the subnormal numbers of fp16 adds half a unit whatever the size: from this root mean
- * square on that stays within the limit, and what is smaller is measured by it. */
-#define FP16_HALF_UNIT 0x1p-25
-
+/* Rounding to the subnormal numbers of a narrow dtype adds half a unit whatever the size: from this
+ * root mean square on that stays within the limit, and what is smaller is measured by it. */
 static double least_rms(const struct kg_problem *p, double limit, double rms)
 {
-    double least = share_of_norm(p->op) * rms;
-    return p->dtype == KG_F16 ? fmax(least, FP16_HALF_UNIT / limit) : least;
+    const struct dtype *d = dtype_of(p);
+    const double half_unit = ldexp(0.5, d->least - (int)d->mantissa);
+    double least = rms * (op_of(p)->multilinear ? PRODUCT_NORM_SHARE : OTHER_NORM_SHARE);
+    return dtype_is_narrow(d) ? fmax(least, half_unit / limit) : least;
 }
 
 double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about)
 {
-    bool backward = p->op == KG_OP_LINEAR_RELU_BWD;
-    int64_t terms = !backward ? p->k : strcmp(about->name, "dx") != 0 ? p->m : p->n;
-    return p->op == KG_OP_ATTENTION_FWD ? 0 : sqrt((double)terms);
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_tensors; i++)
+        if (!strcmp(op->tensors[i].name, about->name))
+            return sqrt((double)op_terms(p, i));
+    return 0;
 }
 
 void compare_start(struct look *look, const struct kg_problem *p,
@@ -65,7 +62,7 @@ void compare_start(struct look *look, const struct kg_problem *p,
 {
     double limit = problem_error_limit(p);
     *look = (struct look){.about = about,
-                          .op = p->op,
+                          .alike = op_of(p)->multilinear,
                           .limit = limit,
                           .rms = rms,
                           .rule = {.exact = exact,
@@ -124,7 +121,7 @@ static bool describe_part(const struct look *look, char *text, size_t size)
                  "relative error %.3g of tile (%lld, %lld) is over the limit of %.3g for a tile",
                  f->worst_tile, (long long)f->worst_tile_row, (long long)f->worst_tile_column,
                  part);
-    else if (f->bad && look->rms > 0 && look->op != KG_OP_ATTENTION_FWD)
+    else if (f->bad && look->rms > 0 && look->alike)
         snprintf(
             text, size,
             "the error of an element is over %.3g times the sum of its size and the rms of %.3g",

@@ -24,7 +24,7 @@
 
 struct look {
     const struct problem_tensor *about;
-    uint32_t op;
+    bool alike; /* rows and elements: of a product of random inputs */
     double limit;
     double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */

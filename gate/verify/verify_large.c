@@ -9,7 +9,7 @@
 #include "gate/base/utf8.h"
 #include "gate/verify/verify_check.h"
 #include "gate/verify/verify_compare.h"
-#include "gate/verify/verify_pattern.h"
+#include "kernels/ops/pattern.h"
 
 /* Of the reference: a product of 8192 cubed is within it, and takes 0.11 s at 10 TFLOP/s. Beyond it
  * the sums are cut short, never the output. */
@@ -39,17 +39,19 @@ struct large {
     bool not_guarded; /* some of it, since the device gave no such memory */
 };
 
-static bool is_attention(const struct large *l)
+/* Has the op exact answers? Otherwise it gets input set 0 once more. */
+static bool is_exact(const struct large *l)
 {
-    return l->problem.op == KG_OP_ATTENTION_FWD;
+    return probe_applies(PROBE_INTEGERS, &l->problem);
 }
 
 /* ---- the problem ---- */
 
 static void shorten_sums(struct kg_problem *p)
 {
-    while (problem_flops(p) > FLOPS_MAX && p->k > 2 * LEAST_K)
-        p->k = p->k / 2 / EVEN_K * EVEN_K;
+    const struct op_size *cut = op_axis(op_of(p), op_of(p)->cut);
+    while (problem_flops(p) > FLOPS_MAX && op_size(p, cut) > 2 * LEAST_K)
+        op_set_size(p, cut, op_size(p, cut) / 2 / EVEN_K * EVEN_K);
 }
 
 /* *served: false where no kernel of the library serves the shortened problem. */
@@ -58,10 +60,10 @@ static enum gate_status choose_kernel(struct large *l, bool *served, struct gate
     const struct verify_job *job = l->job;
     const struct kg_device *where = &device_info(job->device)->kg;
     *served = true;
-    if (is_attention(l))
+    if (!is_exact(l))
         return GATE_OK;
     shorten_sums(&l->problem);
-    if (l->problem.k == job->c->problem.k)
+    if (!memcmp(&l->problem, &job->c->problem, sizeof l->problem))
         return GATE_OK;
     if (!l->arm.kernel->supports(&l->problem, where))
         l->arm.kernel = library_choose(l->arm.library, &l->problem, where, NULL);
@@ -147,7 +149,7 @@ static enum gate_status allocate(struct large *l, struct gate_error *err)
         status = add_tensor(l, i, &tensors[i], err);
     if (!status && workspace)
         status = piece_alloc(l, &l->workspace, workspace, "workspace", err);
-    if (!status && !is_attention(l))
+    if (!status && is_exact(l))
         status = reference_alloc(d, &l->operands, &l->reference, err);
     return status;
 }
@@ -169,7 +171,7 @@ static enum gate_status fill_input(struct large *l, uint32_t i, struct gate_erro
     const struct kg_tensor *t = &l->operands.args.in[i];
     int64_t elements = problem_tensor_elements(&l->operands.in[i]);
     uint64_t seed = seed_at(seed_at(job->seed, INTEGERS_SET), i);
-    if (is_attention(l))
+    if (!is_exact(l))
         return device_copy(job->device, t->data, job->operands->args.in[i].data,
                            (size_t)elements * problem_dtype_bytes(t->dtype), err);
     return device_fill_integers(job->device, t->data, t->dtype, elements,
@@ -187,7 +189,7 @@ static enum gate_status fill(struct large *l, struct gate_error *err)
         status = operands_poison(d, &l->operands, POISON_NAN, err);
     if (!status && w->data)
         status = device_fill_bytes(d, w->data, POISON_NAN, w->bytes, err);
-    if (!status && !is_attention(l))
+    if (!status && is_exact(l))
         status = reference_compute(d, &l->problem, &l->operands, &l->reference, err);
     return status;
 }
@@ -205,7 +207,7 @@ static void set_message(struct verification *v, const char *text)
 static void describe_check(const struct large *l, char text[CHECK_TEXT_MAX + 1])
 {
     const struct check check = {.problem = l->problem,
-                                .probe = is_attention(l) ? PROBE_NORMAL : PROBE_INTEGERS,
+                                .probe = is_exact(l) ? PROBE_INTEGERS : PROBE_NORMAL,
                                 .layout = image_layout_of(TENSOR_DENSE)};
     char begin[CHECK_TEXT_MAX];
     check_text(&check, l->not_guarded ? GUARD_NONE : GUARD_BEHIND, begin);
@@ -230,7 +232,7 @@ static enum gate_status launch(struct large *l, struct verification *v, struct g
     struct arm_launch one = {&l->arm, l->arm.kernel, &l->problem, &l->operands, 1, workspace};
     enum gate_status status = device_launch_checked(l->job->device, arm_launch, &one, 0, err);
     v->checks++;
-    v->coverage.values[is_attention(l) ? PROBE_NORMAL : PROBE_INTEGERS]++;
+    v->coverage.values[is_exact(l) ? PROBE_INTEGERS : PROBE_NORMAL]++;
     v->coverage.layouts[TENSOR_DENSE]++;
     v->coverage.guarded += !l->not_guarded;
     v->coverage.launches++;
@@ -268,9 +270,9 @@ static enum gate_status check(struct large *l, struct verification *v, struct ga
     job->notice(job->context, &job->arms[0], where);
     status = launch(l, v, err);
     if (!status)
-        status = is_attention(l) ? verify_outputs(job->device, job->c, &l->operands, job->reference,
-                                                  true, v, err)
-                                 : compare_at_products(l, v, err);
+        status = is_exact(l) ? compare_at_products(l, v, err)
+                             : verify_outputs(job->device, job->c, &l->operands, job->reference,
+                                              true, v, err);
     if (!v->ok)
         describe_place(l, v);
     return status;

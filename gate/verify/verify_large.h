@@ -4,8 +4,8 @@
  *
  * The candidate is launched once with nothing mapped behind its tensors. The inputs of a product
  * are integers made on the device, whose sums no order of summation in fp32 rounds: each element
- * must be the fp64 reference rounded once, to the bit. An attention has no such answers, and gets
- * input set 0 once more.
+ * must be the fp64 reference rounded once, to the bit. An op without such answers gets input set 0
+ * once more.
  */
 #ifndef GATE_VERIFY_VERIFY_LARGE_H
 #define GATE_VERIFY_VERIFY_LARGE_H

@@ -4,26 +4,19 @@
 /* More than a power of two, so that what wraps round in 32 bits does not meet its row again. */
 #define FAR_ELEMENTS (((int64_t)1 << 30) + 64)
 
-#define ROWS 8 /* of each matrix */
-#define KEYS 9
-
 struct kg_problem far_problem(const struct kg_problem *p)
 {
+    const struct op *op = op_of(p);
     struct kg_problem small = *p;
-    if (p->op == KG_OP_ATTENTION_FWD) {
-        small.batch = 2;
-        small.heads = ROWS / 2;
-        small.kv_heads = 2;
-        small.seqlen_q = p->seqlen_q == 1 ? 1 : KEYS - 2;
-        small.seqlen_kv = KEYS;
-        return small;
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct op_size *s = &op->sizes[i];
+        if (s->few && !(s->one_stays && op_size(p, s) == 1))
+            op_set_size(&small, s, s->few);
     }
-    small.m = small.k = ROWS;
-    small.n = p->op == KG_OP_GEMV ? p->n : ROWS;
     return small;
 }
 
-/* The dimensions before the last one of a matrix, or the last two of an attention's tensor, which
+/* The dimensions before the last one of a matrix, or the last two of a tensor with heads, which
  * stay together. */
 static unsigned outer_rank(const struct problem_tensor *t)
 {

@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "gate/base/seed.h"
+#include "kernels/ops/draw.h"
 #include "gate/cases/problem.h"
-#include "kernels/reference/signature.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -22,9 +21,10 @@ static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193
                                     225, 257, 289, 385, 513, 1025, INT64_MAX};
 #define LENGTH_CLASSES (COUNT(moduli) * REST_CLASSES + COUNT(size_ends))
 
-#define CLASSES_MAX 176
-#define FEATURES_MAX 25 /* of a shape */
-#define ALONE 15        /* pairs that a class is worth which no shape had before */
+#define CLASSES_MAX 256
+#define FEATURES_MAX 64 /* of a shape */
+#define PARAM_CLASSES 5
+#define ALONE 15 /* pairs that a class is worth which no shape had before */
 
 /* The classes of a shape, each with the dimension that it is of. */
 struct classes {
@@ -68,31 +68,33 @@ static void add_count(struct classes *c, unsigned dimension, int64_t count, unsi
     c->end += most;
 }
 
-static double default_scale(const struct kg_problem *p)
+/* Below 0, 0, or less, more than or as much as is usual. */
+static unsigned param_class(double value, double usual)
 {
-    return 1 / sqrt((double)p->head_dim);
+    double ratio = value / usual;
+    return ratio < 0 ? 1 : ratio == 0 ? 5 : ratio < 1 ? 2 : ratio > 1 ? 3 : 4;
 }
 
 static struct classes classes_of(const struct kg_problem *p)
 {
+    const struct op *op = op_of(p);
     struct classes c = {0};
-    if (p->op != KG_OP_ATTENTION_FWD) {
-        add_length(&c, 0, p->m);
-        add_length(&c, 1, p->k);
-        if (p->op != KG_OP_GEMV)
-            add_length(&c, 2, p->n);
-        add_class(&c, 3, problem_dtype_index(p));
-        return c;
+    unsigned dimension = 0;
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct op_size *s = &op->sizes[i];
+        int64_t size = op_size(p, s);
+        if (s->kind == OP_LENGTH)
+            add_length(&c, dimension++, size);
+        else if (s->kind == OP_COUNT)
+            add_count(&c, dimension++, s->multiple_of ? size / op_length(p, s->multiple_of) : size,
+                      s->classes);
     }
-    double scale = p->scale / default_scale(p);
-    add_length(&c, 0, p->seqlen_q);
-    add_length(&c, 1, p->seqlen_kv);
-    add_count(&c, 2, p->batch, 4);
-    add_count(&c, 3, p->kv_heads, 6);
-    add_count(&c, 4, p->heads / p->kv_heads, 8);
-    add_count(&c, 5, p->flags & KG_FLAG_CAUSAL ? 2 : 1, 2);
-    add_count(&c, 6, scale < 0 ? 1 : scale == 0 ? 5 : scale < 1 ? 2 : scale > 1 ? 3 : 4, 5);
-    add_class(&c, 7, problem_dtype_index(p));
+    if (op->flag)
+        add_count(&c, dimension++, p->flags & op->flag->bit ? 2 : 1, 2);
+    if (op->param)
+        add_count(&c, dimension++, param_class(op_param(p, op->param), op->param->usual(p)),
+                  PARAM_CLASSES);
+    add_class(&c, dimension, problem_dtype_index(p));
     return c;
 }
 
@@ -119,15 +121,19 @@ static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool
 }
 
 /* Pairs that there are: of each two classifications of different dimensions all classes. */
-static unsigned all_pairs(const struct kg_problem *p, unsigned dtypes)
+static unsigned all_pairs(const struct kg_problem *p, unsigned n_dtypes)
 {
-    const unsigned attention[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, 4, 6, 8, 2, 5};
-    const unsigned product[] = {dtypes, LENGTH_CLASSES, LENGTH_CLASSES, LENGTH_CLASSES};
-    const unsigned *of = p->op == KG_OP_ATTENTION_FWD ? attention : product;
-    const size_t dimensions = p->op == KG_OP_ATTENTION_FWD ? COUNT(attention)
-                              : p->op == KG_OP_GEMV        ? COUNT(product) - 1
-                                                           : COUNT(product);
-    unsigned n = 0;
+    const struct op *op = op_of(p);
+    unsigned of[OP_SIZES_MAX + 3], dimensions = 0, n = 0;
+    of[dimensions++] = n_dtypes;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind != OP_GIVEN)
+            of[dimensions++] =
+                op->sizes[i].kind == OP_LENGTH ? LENGTH_CLASSES : op->sizes[i].classes;
+    if (op->flag)
+        of[dimensions++] = 2;
+    if (op->param)
+        of[dimensions++] = PARAM_CLASSES;
     for (size_t i = 0; i < dimensions; i++)
         for (size_t j = 0; j < i; j++)
             n += of[i] * of[j];
@@ -136,85 +142,60 @@ static unsigned all_pairs(const struct kg_problem *p, unsigned dtypes)
 
 /* ---- candidates ---- */
 
-/* A shape's reference and launches are on the host as often as not: products, most often much
- * fewer, and elements of a tensor. */
-#define PRODUCTS_MAX 0x1p20
-#define ELEMENTS_MAX 32768
-
-#define LENGTH_MAX 4096
+#define ELEMENTS_MAX                                                                               \
+    32768 /* of a tensor: references and launches are on the host as often as not */
 #define CANDIDATES 32
 #define FIXED_SEED 0x6669786564u
 
-static int64_t pick(uint64_t *state, const int64_t *of, size_t n)
+/* The axes of a kind, as places among the op's sizes; returns their number. */
+static unsigned sizes_of_kind(const struct op *op, enum op_size_kind kind,
+                              const struct op_size *out[OP_SIZES_MAX])
 {
-    return of[seed_next(state) % n];
+    unsigned n = 0;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == kind)
+            out[n++] = &op->sizes[i];
+    return n;
 }
 
-static double draw_products(uint64_t *state)
+/* Lengths in any order: the first is the freest, and leaves room for the others. */
+static void draw_lengths(uint64_t *state, struct kg_problem *p, double repeats)
 {
-    return PRODUCTS_MAX / exp2((double)(seed_next(state) % 5));
-}
-
-/* Some tiles of a usual size, and a rest. */
-static int64_t draw_length(uint64_t *state, double most)
-{
-    static const int64_t tiles[] = {8, 16, 32, 64, 128, 256, 512},
-                         counts[] = {0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 9};
-    if (most > LENGTH_MAX)
-        most = LENGTH_MAX;
-    for (unsigned tries = 0; tries < 8; tries++) {
-        int64_t tile = pick(state, tiles, COUNT(tiles));
-        const int64_t rests[] = {0, 1, tile - 1, tile / 2,
-                                 (int64_t)(seed_next(state) % 512) % tile};
-        int64_t n = tile * pick(state, counts, COUNT(counts)) + pick(state, rests, COUNT(rests));
-        if (n >= 1 && (double)n <= most)
-            return n;
-    }
-    return 1 + (int64_t)(seed_next(state) % (uint64_t)(most < 1 ? 1 : most));
-}
-
-/* The sizes of a product in any order: the first is the freest, and leaves room for the others. */
-static void draw_product(uint64_t *state, struct kg_problem *p)
-{
-    int64_t *sizes[3] = {&p->m, &p->k, &p->n};
-    unsigned n = p->op == KG_OP_GEMV ? 2 : 3, first = (unsigned)(seed_next(state) % n);
-    double products = draw_products(state), elements = ELEMENTS_MAX;
+    const struct op_size *lengths[OP_SIZES_MAX];
+    const unsigned n = sizes_of_kind(op_of(p), OP_LENGTH, lengths);
+    const unsigned first = (unsigned)(seed_next(state) % n);
+    double products = draw_products(state) / repeats, elements = ELEMENTS_MAX / repeats;
     for (unsigned i = 0; i < n; i++) {
-        int64_t *size = sizes[(first + i) % n];
         double most = i == 0 ? products / 64 : i + 1 < n ? 2 * sqrt(products) : products;
-        *size = draw_length(state, fmin(most, elements));
-        products /= (double)*size;
-        elements = fmin(elements, ELEMENTS_MAX / (double)*size);
+        int64_t size = draw_length(state, fmin(most, elements));
+        op_set_size(p, lengths[(first + i) % n], size);
+        products /= (double)size;
+        elements = fmin(elements, ELEMENTS_MAX / repeats / (double)size);
     }
 }
 
-static void draw_attention(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
+/* Few repetitions, most often one. */
+static double draw_counts(uint64_t *state, struct kg_problem *p)
 {
-    static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
-                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8};
-    p->batch = pick(state, batches, COUNT(batches));
-    p->kv_heads = pick(state, kv_heads, COUNT(kv_heads));
-    p->heads = p->kv_heads * pick(state, groups, COUNT(groups));
-    double lines = ELEMENTS_MAX / (double)(p->head_dim * p->batch * p->heads);
-    double pairs = 2 * draw_products(state) / (double)(p->head_dim * p->batch * p->heads);
-    bool decoding = own->seqlen_q == 1 && seed_next(state) % 2;
-    double most = seed_next(state) % 4 ? 2 * sqrt(pairs) : pairs;
-    p->seqlen_q = decoding ? 1 : draw_length(state, fmin(lines, most));
-    p->seqlen_kv = draw_length(state, fmin(4 * lines, pairs / (double)p->seqlen_q));
-    if (seed_next(state) % 4 == 0)
-        p->flags ^= KG_FLAG_CAUSAL;
-    uint64_t kind = seed_next(state) % 8;
-    double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
-    p->scale = default_scale(p) * (kind < 4 ? 1 : kind == 4 ? -drawn : drawn);
+    static const int64_t counts[] = {1, 1, 1, 1, 2, 3, 5};
+    const struct op_size *of[OP_SIZES_MAX];
+    const unsigned n = sizes_of_kind(op_of(p), OP_COUNT, of);
+    double repeats = 1;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t count = draw_one(state, counts, COUNT(counts));
+        op_set_size(p, of[i], count);
+        repeats *= (double)count;
+    }
+    return repeats;
 }
 
 static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
 {
     struct kg_problem p = *own;
-    if (p.op == KG_OP_ATTENTION_FWD)
-        draw_attention(state, own, &p);
+    if (op_of(own)->draw)
+        op_of(own)->draw(state, own, &p);
     else
-        draw_product(state, &p);
+        draw_lengths(state, &p, draw_counts(state, &p));
     return p;
 }
 
@@ -235,79 +216,126 @@ static struct kg_problem choose(struct meetings *met, uint64_t *state, const str
     return best;
 }
 
-/* ---- the problem's own sizes ---- */
+/* ---- lists of shapes ---- */
 
 /* As far as it is not too long to be looked at closely. */
 #define OWN_MAX 4096
 
-static int64_t own(int64_t size, int64_t more)
+#define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
+#define LONG_SUM                                                                                   \
+    (8192 + 513) /* longer than are drawn, with a tail: where a kernel may split sums */
+
+/*
+ * For ops without lists of their own: columns are for the op's lengths in their order, the last one
+ * for its last length. Counts are few.
+ */
+#define COLUMNS 3
+struct list {
+    int64_t rows[6][COLUMNS];
+    unsigned n;
+};
+
+static const struct list closest = {
+    {{OP_OWN + 1, 40, 72}, {40, OP_OWN + 1, 40}, {65, 136, OP_OWN + 8}, {1, 1, 1}, {64, 64, 64}},
+    5};
+
+/* The last one has over 2^31 elements, and as many columns in the other lengths of each. */
+static const struct list giant = {{{OVER_GRID + 2, 3, 8},
+                                   {3, OVER_GRID + 6, 8},
+                                   {5, 9, OVER_GRID + 30},
+                                   {OVER_GRID + 1, OVER_GRID / 2 + 9, 8}},
+                                  4};
+
+/* What is added to the problem's own. A kernel that loads by TMA takes rows of whole 16 bytes only:
+ * the tails of 8 are for it. */
+static const struct list tails = {
+    {{1, 1, 1}, {1, 8, 8}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}}, 6};
+
+static unsigned column_of(unsigned length, unsigned lengths)
 {
-    return (size < OWN_MAX ? size : OWN_MAX) + more;
+    return length + 1 == lengths ? COLUMNS - 1 : length % (COLUMNS - 1);
 }
 
-static unsigned add_own_products(const struct kg_problem *p, struct kg_problem *out)
+/* A shape as one of the op's own would be. */
+static struct op_shape shape_of(const struct op *op, const struct list *list, unsigned row)
 {
-    const struct {
-        int64_t m, n, k;
-    } sizes[] = {{own(p->m, 1), 40, 72},
-                 {40, own(p->n, 1), 40},
-                 {65, 136, own(p->k, 8)},
-                 {1, 1, 1},
-                 {64, 64, 64}};
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        out[i] = *p;
-        out[i].m = sizes[i].m;
-        out[i].n = p->op == KG_OP_GEMV ? p->n : sizes[i].n;
-        out[i].k = sizes[i].k;
+    const struct op_size *lengths[OP_SIZES_MAX];
+    const unsigned n = sizes_of_kind(op, OP_LENGTH, lengths);
+    struct op_shape shape = {{0}, false};
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_COUNT && list != &tails)
+            shape.size[i] = list == &giant ? 1 : op->sizes[i].few;
+    for (unsigned i = 0; i < n; i++) {
+        /* Of two lengths the huge ones are both. */
+        bool huge = list == &giant && row == 3 && i < 2;
+        shape.size[lengths[i] - op->sizes] = list->rows[row][huge ? i : column_of(i, n)];
     }
-    return COUNT(sizes);
+    return shape;
 }
 
-/* Decoding; a single pair; half a tile of keys; more queries than keys; whole tiles, whose scale is
- * zero: all keys count the same then; as many queries as keys and heads as KV heads, so that Q, K
- * and V have one shape. */
-static unsigned add_own_attentions(const struct kg_problem *p, struct kg_problem *out)
+static unsigned count_of(const struct op_shapes *own, const struct list *list)
 {
-    const int64_t sizes[][5] = {{1, 4, 1, 1, own(p->seqlen_kv, 1)},
-                                {1, 1, 1, 1, 1},
-                                {2, 6, 3, 63, 97},
-                                {1, 3, 1, 203, 113},
-                                {1, 2, 2, 64, 128},
-                                {2, 3, 3, 72, 72}};
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        out[i] = *p;
-        out[i].batch = sizes[i][0];
-        out[i].heads = sizes[i][1];
-        out[i].kv_heads = sizes[i][2];
-        out[i].seqlen_q = sizes[i][3];
-        out[i].seqlen_kv = sizes[i][4];
-        if (out[i].seqlen_kv == 128)
-            out[i].scale = 0;
+    return own->n ? own->n : list->n;
+}
+
+static struct op_shape shape_at(const struct op *op, const struct op_shapes *own,
+                                const struct list *list, unsigned row)
+{
+    return own->n ? own->shapes[row] : shape_of(op, list, row);
+}
+
+static void set_shape(struct kg_problem *p, const struct op_shape *shape)
+{
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        int64_t size = shape->size[i], own = op_size(p, &op->sizes[i]);
+        if (size > OP_OWN / 2)
+            size += (own < OWN_MAX ? own : OWN_MAX) - OP_OWN;
+        if (size)
+            op_set_size(p, &op->sizes[i], size);
     }
-    return COUNT(sizes);
+    if (op->param && shape->no_scale)
+        op_set_param(p, op->param, 0);
 }
 
-/* Half a tile behind a whole one in each size, which the fixed ones have of K alone. */
-static struct kg_problem half_tiles(const struct kg_problem *p)
+static unsigned add_closest(const struct kg_problem *p, struct kg_problem *out)
 {
-    struct kg_problem half = *p;
-    half.m = half.k = 96;
-    if (p->op != KG_OP_GEMV)
-        half.n = 96;
-    return half;
+    const struct op *op = op_of(p);
+    const unsigned n = count_of(&op->closest, &closest);
+    for (unsigned i = 0; i < n; i++) {
+        const struct op_shape shape = shape_at(op, &op->closest, &closest, i);
+        out[i] = *p;
+        set_shape(&out[i], &shape);
+    }
+    return n;
 }
 
-/* Longer ones than are drawn, with a tail: where a kernel may split them. */
-#define LONG_SUM (8192 + 513)
+/* One value for all lengths. */
+static struct kg_problem with_lengths(const struct kg_problem *p, int64_t value)
+{
+    const struct op *op = op_of(p);
+    struct kg_problem other = *p;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH)
+            op_set_size(&other, &op->sizes[i], value);
+        else if (op->sizes[i].kind == OP_COUNT)
+            op_set_size(&other, &op->sizes[i], op->sizes[i].few);
+    return other;
+}
 
+/* Half a tile behind a whole one in each size, which the fixed ones have of one alone. */
+#define HALF_TILES 96
+
+/* Sums as long as one of its outputs has, all else short. */
 static struct kg_problem long_sums(const struct kg_problem *p)
 {
-    struct kg_problem longer = *p;
-    bool over_rows = p->op == KG_OP_LINEAR_RELU_BWD;
-    longer.m = over_rows ? LONG_SUM : 3;
-    longer.k = over_rows ? 3 : LONG_SUM;
-    if (p->op != KG_OP_GEMV)
-        longer.n = 5;
+    const struct op *op = op_of(p);
+    struct kg_problem longer = with_lengths(p, 5);
+    const char *sum = op->tensors[op->n_tensors - 1].whole;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH)
+            op_set_size(&longer, &op->sizes[i],
+                        strchr(sum, op->sizes[i].axis) ? LONG_SUM : 3 + 2 * (i & 1));
     return longer;
 }
 
@@ -317,7 +345,7 @@ static unsigned add_others(struct meetings *met, uint64_t *state, const struct k
 {
     unsigned n = 0;
     for (unsigned turn = 0; turn < each; turn++)
-        for (unsigned i = 0; i < PROBLEM_DTYPES && n < most; i++) {
+        for (unsigned i = 0; i < DTYPES && n < most; i++) {
             const struct kg_problem other = problem_in_dtype(p, i);
             if (others >> i & 1)
                 out[n++] = choose(met, state, &other);
@@ -330,14 +358,13 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
 {
     struct meetings met = {0};
     uint64_t fixed = FIXED_SEED, drawn = seed;
-    unsigned n =
-        p->op == KG_OP_ATTENTION_FWD ? add_own_attentions(p, out) : add_own_products(p, out);
+    unsigned n = add_closest(p, out);
     for (unsigned i = 0; i < n; i++)
         new_pairs(&met, &out[i], true);
     for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &fixed, p);
-    if (p->op != KG_OP_ATTENTION_FWD && n + 2 <= SHAPES_MAX) {
-        out[n++] = half_tiles(p);
+    if (!op_of(p)->closest.n && n + 2 <= SHAPES_MAX) {
+        out[n++] = with_lengths(p, HALF_TILES);
         out[n++] = long_sums(p);
         new_pairs(&met, &out[n - 2], true);
         new_pairs(&met, &out[n - 1], true);
@@ -348,22 +375,44 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     return n + add_others(&met, &drawn, p, others, plan.drawn_other, out + n, SHAPES_MAX - n);
 }
 
-/* From both ends: those with a tail behind a tile of 16, 32 or 64, and those that are not of whole
- * vectors. */
-static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160, 36, 33};
+/* ---- given sizes ---- */
 
-_Static_assert(COUNT(head_dims) == SHAPES_HEAD_DIMS, "the header has their number");
-
-#define KEYS_LEAST 16 /* with one key alone the scores do not matter */
-
-struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed)
+static const struct op_size *given_of(const struct kg_problem *p)
 {
+    const struct op_size *given[OP_SIZES_MAX];
+    return sizes_of_kind(op_of(p), OP_GIVEN, given) ? given[0] : NULL;
+}
+
+unsigned shapes_values(const struct kg_problem *p)
+{
+    const struct op_size *given = given_of(p);
+    unsigned n = 0;
+    while (given && given->values[n] && n < SHAPES_VALUES_MAX)
+        n++;
+    return n;
+}
+
+bool shapes_have_values_of(const struct kg_problem *a, const struct kg_problem *b)
+{
+    const struct op_size *given = given_of(a);
+    return !given || op_size(a, given) == op_size(b, given);
+}
+
+#define LAST_LENGTH_LEAST 16 /* with one key alone the scores do not matter */
+
+struct kg_problem shapes_value(const struct kg_problem *p, unsigned i, uint64_t seed)
+{
+    const struct op *op = op_of(p);
+    const struct op_size *lengths[OP_SIZES_MAX];
+    const unsigned n = sizes_of_kind(op, OP_LENGTH, lengths);
     struct meetings met = {0};
     struct kg_problem other = *p;
-    other.head_dim = head_dims[i];
-    other.scale = default_scale(&other);
+    op_set_size(&other, given_of(p), given_of(p)->values[i]);
+    if (op->param)
+        op_set_param(&other, op->param, op->param->usual(&other));
     struct kg_problem found = choose(&met, &seed, &other);
-    for (unsigned tries = 0; tries < CANDIDATES && found.seqlen_kv < KEYS_LEAST; tries++)
+    for (unsigned tries = 0;
+         tries < CANDIDATES && op_size(&found, lengths[n - 1]) < LAST_LENGTH_LEAST; tries++)
         found = choose(&met, &seed, &other);
     return found;
 }
@@ -383,63 +432,31 @@ struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,
 
 /* ---- giants ---- */
 
-#define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
+/* What is 1 and means another kind of work stays so, as the query of a decoding step. */
+static void keep_ones(const struct kg_problem *p, struct kg_problem *other)
+{
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].one_stays && op_size(p, &op->sizes[i]) == 1)
+            op_set_size(other, &op->sizes[i], 1);
+}
 
 unsigned shapes_giant(const struct kg_problem *p, bool huge,
                       struct kg_problem out[SHAPES_GIANT_MAX])
 {
-    const struct {
-        int64_t m, n, k;
-    } products[] = {{OVER_GRID + 2, 3, 8},
-                    {3, OVER_GRID + 6, 8},
-                    {5, 9, OVER_GRID + 30},
-                    {OVER_GRID + 1, OVER_GRID / 2 + 9, 8}};
-    const struct {
-        int64_t batch, kv_heads, group, seqlen_q, seqlen_kv;
-    } attentions[] = {{OVER_GRID, 1, 1, 1, 3},
-                      {129, 255, 2, 2, 5},
-                      {1, 1, 2, p->seqlen_q == 1 ? 1 : 33, OVER_GRID + 32},
-                      {2 * OVER_GRID, 8, 2, 17, 3}};
-    unsigned n = huge ? 4 : 3;
-    bool attention = p->op == KG_OP_ATTENTION_FWD;
+    const struct op *op = op_of(p);
+    const unsigned n = count_of(&op->giant, &giant) - !huge; /* the last one is huge */
     for (unsigned i = 0; i < n; i++) {
+        const struct op_shape shape = shape_at(op, &op->giant, &giant, i);
         out[i] = *p;
-        if (attention) {
-            out[i].batch = attentions[i].batch;
-            out[i].kv_heads = attentions[i].kv_heads;
-            out[i].heads = attentions[i].kv_heads * attentions[i].group;
-            out[i].seqlen_q = p->seqlen_q == 1 && i < 3 ? 1 : attentions[i].seqlen_q;
-            out[i].seqlen_kv = attentions[i].seqlen_kv;
-            continue;
-        }
-        out[i].m = products[i].m;
-        out[i].n = p->op == KG_OP_GEMV ? p->n : products[i].n;
-        out[i].k = p->op == KG_OP_GEMV && i == 3 ? OVER_GRID / 2 + 9 : products[i].k;
+        set_shape(&out[i], &shape);
+        if (!huge || i + 1 < n)
+            keep_ones(p, &out[i]);
     }
     return n;
 }
 
 /* ---- as large as the problem ---- */
-
-/* What is added to M, N and K. A kernel that loads by TMA takes rows of whole 16 bytes only: the
- * tails of 8 are for it. */
-static const struct {
-    int64_t m, n, k;
-} product_tails[] = {{1, 1, 1}, {1, 8, 8}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}};
-
-/* What is added to the lengths of queries and keys: of tiles of 64 and 128 there is half a tile. A
- * kernel that holds all keys of a head takes no more than the problem has. */
-static const struct {
-    int64_t queries, keys;
-} sequence_tails[] = {{1, 1}, {0, -33}, {0, 33}, {-1, -1}, {33, 0}};
-
-/* A reference works on as many queries at a time, and takes as long for fewer. */
-#define QUERIES_AT_ONCE 64
-
-static int64_t longer(int64_t size, int64_t by)
-{
-    return size + by < 1 ? 1 : size + by;
-}
 
 /* No more of the whole than `budget` pays for; at least one. */
 static int64_t affordable(double budget, double each, int64_t whole)
@@ -448,62 +465,62 @@ static int64_t affordable(double budget, double each, int64_t whole)
     return n >= (double)whole ? whole : n < 1 ? 1 : (int64_t)n;
 }
 
-static void cut_terms(struct kg_problem *p, double flops)
+static double cost_of(const struct kg_problem *p)
 {
-    double products = p->op == KG_OP_LINEAR_RELU_BWD ? 2 : 1;
-    double n = p->op == KG_OP_GEMV ? 1 : (double)p->n;
-    int64_t k = affordable(flops, 2 * products * (double)p->m * n, p->k);
-    if (k == p->k)
-        return;
-    k = k / SHAPES_K_LEAST * SHAPES_K_LEAST;
-    k = (k ? k : SHAPES_K_LEAST) + p->k % SHAPES_K_LEAST;
-    p->k = k < p->k ? k : p->k;
+    return op_of(p)->cost ? op_of(p)->cost(p) : op_of(p)->flops(p);
 }
 
-static void cut_heads(struct kg_problem *p, double flops)
+/* Leaves out repetitions, with the members of their groups. */
+static void cut_count(struct kg_problem *p, const struct op_size *count, double flops)
 {
-    int64_t group = p->heads / p->kv_heads;
-    int64_t queries = p->seqlen_q < QUERIES_AT_ONCE ? QUERIES_AT_ONCE : p->seqlen_q;
-    double each = 4.0 * (double)(group * queries) * (double)p->seqlen_kv * (double)p->head_dim;
-    p->batch = affordable(flops, each * (double)p->kv_heads, p->batch);
-    p->kv_heads = affordable(flops, each * (double)p->batch, p->kv_heads);
-    p->heads = p->kv_heads * group;
+    const struct op *op = op_of(p);
+    int64_t whole = op_size(p, count);
+    if (count->multiple_of)
+        return;
+    int64_t left = affordable(flops, cost_of(p) / (double)whole, whole);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].multiple_of == count->axis)
+            op_set_size(p, &op->sizes[i], op_size(p, &op->sizes[i]) / whole * left);
+    op_set_size(p, count, left);
+}
+
+static void cut_terms(struct kg_problem *p, const struct op_size *cut, double flops)
+{
+    int64_t whole = op_size(p, cut);
+    int64_t k = affordable(flops, cost_of(p) / (double)whole, whole);
+    if (k == whole)
+        return;
+    k = k / SHAPES_K_LEAST * SHAPES_K_LEAST;
+    k = (k ? k : SHAPES_K_LEAST) + whole % SHAPES_K_LEAST;
+    op_set_size(p, cut, k < whole ? k : whole);
 }
 
 static void cut(struct kg_problem *p, double flops)
 {
-    if (p->op == KG_OP_ATTENTION_FWD)
-        cut_heads(p, flops);
-    else
-        cut_terms(p, flops);
-}
-
-/* As where one query stays one, or nothing is less than 1. */
-static bool has_sizes_of(const struct kg_problem *a, const struct kg_problem *b)
-{
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->seqlen_q == b->seqlen_q &&
-           a->seqlen_kv == b->seqlen_kv;
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_COUNT)
+            cut_count(p, &op->sizes[i], flops);
+    if (op->cut)
+        cut_terms(p, op_axis(op, op->cut), flops);
 }
 
 unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
                             struct kg_problem out[SHAPES_OWN_SIZE_MAX])
 {
+    const struct op *op = op_of(p);
     struct kg_signature unused;
-    bool attention = p->op == KG_OP_ATTENTION_FWD;
     unsigned n = 0;
-    for (size_t i = 0; i < (attention ? COUNT(sequence_tails) : COUNT(product_tails)); i++) {
+    for (unsigned row = 0; row < count_of(&op->tails, &tails); row++) {
+        const struct op_shape tail = shape_at(op, &op->tails, &tails, row);
         out[n] = *p;
-        if (attention) {
-            if (p->seqlen_q > 1)
-                out[n].seqlen_q = longer(p->seqlen_q, sequence_tails[i].queries);
-            out[n].seqlen_kv = longer(p->seqlen_kv, sequence_tails[i].keys);
-        } else {
-            out[n].m = longer(p->m, product_tails[i].m);
-            if (p->op != KG_OP_GEMV)
-                out[n].n = longer(p->n, product_tails[i].n);
-            out[n].k = longer(p->k, product_tails[i].k);
+        for (unsigned i = 0; i < op->n_sizes; i++) {
+            int64_t size = op_size(p, &op->sizes[i]) + tail.size[i];
+            op_set_size(&out[n], &op->sizes[i], size < 1 ? 1 : size);
         }
-        if (has_sizes_of(p, &out[n]) || !kg_signature_of(&out[n], &unused))
+        keep_ones(p, &out[n]);
+        /* As where one query stays one, or nothing is less than 1. */
+        if (!memcmp(p, &out[n], sizeof *p) || !kg_signature_of(&out[n], &unused))
             continue;
         cut(&out[n++], flops);
     }

@@ -7,10 +7,10 @@
  * the scale and the dtype, and each shape is the one among some candidates that brings together the
  * most pairs of classes which did not meet before. A first part is the same in every run. The
  * others are drawn from the run's seed, so that what one run does not see the next one may. All are
- * small, and keep the op. Most are in the problem's own dtype and have its head_dim. Those of the
- * problem's own size are not small: a kernel takes the path there that it takes for the problem,
- * and meets tails on it. Giant ones have a size or a number of heads that a grid or an int does not
- * hold, and as little as can be beside it.
+ * small, and keep the op. Most are in the problem's own dtype and have its given sizes. Those of
+ * the problem's own size are not small: a kernel takes the path there that it takes for the
+ * problem, and meets tails on it. Giant ones have a size or a number of heads that a grid or an int
+ * does not hold, and as little as can be beside it.
  */
 #ifndef GATE_VERIFY_VERIFY_SHAPES_H
 #define GATE_VERIFY_VERIFY_SHAPES_H
@@ -27,17 +27,23 @@ struct shapes_plan {
 };
 
 /* Fills out[] and returns their number: a few with a size of the problem's own, plus a tail, then
- * the fixed ones, for a product one of half tiles, fixed ones in the other dtypes, and drawn ones
+ * the fixed ones, mostly one of half tiles, fixed ones in the other dtypes, and drawn ones
  * likewise. Bit i of `others` is for the dtype of problem_in_dtype(p, i). Of two plans with one
  * seed the fixed ones of the shorter are the first ones of the longer. */
 unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t seed,
                          struct shapes_plan plan, struct kg_problem out[SHAPES_MAX]);
 
-#define SHAPES_HEAD_DIMS 14
+#define SHAPES_VALUES_MAX 16
 
-/* A small attention with the i-th of so many head_dims, drawn from the seed. The first and the last
- * that a library serves show most. */
-struct kg_problem shapes_head_dim(const struct kg_problem *p, unsigned i, uint64_t seed);
+/* So many values of a given size, such as a head_dim, are tried. */
+unsigned shapes_values(const struct kg_problem *p);
+
+/* Is that size the same? */
+bool shapes_have_values_of(const struct kg_problem *a, const struct kg_problem *b);
+
+/* A small problem with the i-th of them, drawn from the seed. The first and the last that a library
+ * serves show most. */
+struct kg_problem shapes_value(const struct kg_problem *p, unsigned i, uint64_t seed);
 
 /* The pairs of classes that met in n shapes of a design, of so many that there are. */
 struct shapes_cover {

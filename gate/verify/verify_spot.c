@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_spot.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/reference/reference.h"
 #include "gate/base/seed.h"
 
-#define TOLERANCE 1e-9  /* both sides are fp64; only the order of summation differs */
-#define HEAD_ELEMENTS 3 /* that are looked at of an attention's head: first, last, one between */
-#define BAND 4          /* rows, and columns, of a product that are looked at together */
-#define PLACES 3        /* where they lie, as heads of an attention do: first, last, one between */
+#define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
+#define BAND 4         /* places in an axis of the output that are looked at together */
+#define PLACES 3       /* where they lie: first, last, one between */
+#define ELEMENTS 3 /* that are looked at where an axis is brought whole: first, last, one between  \
+                    */
 
 /* A problem that is part of another one: its inputs are few enough to bring to the host. */
 struct spot_part {
@@ -23,23 +26,6 @@ static void release_part(struct spot_part *part)
 {
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
         free(part->copies[i]);
-}
-
-/* The part of input `i` that begins at element `from`, `rows` rows that are `stride` apart there,
- * becomes an input of the part, of the shape `about`. */
-static enum gate_status bring(struct device *d, const struct operands *o, struct spot_part *part,
-                              uint32_t i, int64_t from, int64_t rows, int64_t stride,
-                              const struct problem_tensor *about, struct gate_error *err)
-{
-    const struct kg_tensor *t = &o->args.in[i];
-    size_t each = problem_dtype_bytes(t->dtype);
-    size_t bytes = (size_t)problem_tensor_elements(about) * each;
-    part->copies[i] = malloc(bytes);
-    if (!part->copies[i])
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    part->in[i] = problem_dense(&part->problem, about, part->copies[i]);
-    return device_download_rows(d, part->copies[i], (const char *)t->data + (size_t)from * each,
-                                bytes / (size_t)rows, (size_t)stride * each, (size_t)rows, err);
 }
 
 /* Element `at` of the part's output `out` is element `whole` of the problem's. */
@@ -68,169 +54,152 @@ static uint64_t which(unsigned at, uint64_t places, uint64_t random)
     return at == 0 ? 0 : at == 1 ? places - 1 : random % places;
 }
 
-/* ---- attention: some heads ---- */
-
-static enum gate_status bring_head(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, struct spot_part *part, int64_t index,
-                                   struct gate_error *err)
-{
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
-    int64_t batch = index / p->heads, head = index % p->heads;
-    int64_t kv_index = batch * p->kv_heads + head / (p->heads / p->kv_heads);
-    part->problem = *p;
-    part->problem.batch = part->problem.heads = part->problem.kv_heads = 1;
-    problem_tensors(&part->problem, about);
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i < 3 && !status; i++) {
-        int64_t elements = problem_tensor_elements(&about[i]);
-        status =
-            bring(d, o, part, i, (i ? kv_index : index) * elements, 1, elements, &about[i], err);
-    }
-    return status;
-}
-
-static enum gate_status check_head(struct device *d, const struct kg_problem *p,
-                                   const struct operands *o, const struct reference *r,
-                                   int64_t index, uint64_t seed, struct gate_error *err)
-{
-    struct spot_part part = {0};
-    int64_t elements = p->seqlen_q * p->head_dim;
-    enum gate_status status = bring_head(d, p, o, &part, index, err);
-    for (unsigned i = 0; i < HEAD_ELEMENTS && !status; i++) {
-        int64_t at = (int64_t)which(i, (uint64_t)elements, seed_at(seed, i));
-        status = check_element(d, &part, r, 0, at, index * elements + at, o->out[0].name, err);
-    }
-    release_part(&part);
-    return status;
-}
-
-static enum gate_status check_heads(struct device *d, const struct kg_problem *p,
-                                    const struct operands *o, const struct reference *r,
-                                    uint64_t seed, struct gate_error *err)
-{
-    uint64_t heads = (uint64_t)(p->batch * p->heads);
-    unsigned places = heads < PLACES ? (unsigned)heads : PLACES;
-    enum gate_status status = GATE_OK;
-    for (unsigned at = 0; at < places && !status; at++) {
-        uint64_t head_seed = seed_at(seed, ~(uint64_t)at);
-        status = check_head(d, p, o, r, (int64_t)which(at, heads, head_seed), head_seed, err);
-    }
-    return status;
-}
-
-/* ---- products: a band of each size that the output has ---- */
-
-/* The sizes of a product; tensors of a problem with these as m, n and k name their axes. */
-enum { ONE, M, N, K, SIZES };
+/* ---- a part of the problem: a band of each axis ---- */
 
 struct band {
     int64_t from, length;
 };
 
-static const struct band one = {0, 1};
-
+/* By the op's sizes. */
 struct bands {
-    struct problem_tensor axes[PROBLEM_MAX_TENSORS]; /* inputs first; shapes are M, N or K */
-    struct problem_tensor of[PROBLEM_MAX_TENSORS];   /* of the problem itself */
-    struct band size[SIZES];
+    struct band of[OP_SIZES_MAX];
 };
 
-static struct band place(int64_t length, unsigned at, uint64_t random)
+static struct band *band_of(struct bands *b, const struct op *op, char axis)
 {
-    int64_t width = length < BAND ? length : BAND;
+    return &b->of[op_axis(op, axis) - op->sizes];
+}
+
+static struct band place(int64_t length, int64_t width, unsigned at, uint64_t random)
+{
+    width = length < width ? length : width;
     uint64_t from = which(at, (uint64_t)(length - width + 1), random);
     return (struct band){(int64_t)from, width};
 }
 
-/* Of the sizes that output `out` has a band, of what is summed over everything. */
-static struct bands make_bands(const struct kg_problem *p, const struct operands *o, uint32_t out,
+/* Axes of the output on which its elements depend by their place alone have a band, all others are
+ * whole. Groups, as of heads, are brought one by one. */
+static struct bands make_bands(const struct kg_problem *p, const struct op_tensor *output,
                                unsigned at, uint64_t seed)
 {
-    struct bands b = {.size = {one, {0, p->m}, {0, p->n}, {0, p->k}}};
-    struct kg_problem named = *p;
-    named.m = M;
-    named.n = N;
-    named.k = K;
-    problem_tensors(&named, b.axes);
-    problem_tensors(p, b.of);
-    const struct problem_tensor *t = &b.axes[o->args.n_in + out];
-    for (uint32_t axis = 0; axis < t->rank; axis++) {
-        struct band *size = &b.size[t->shape[axis]];
-        *size = place(size->length, at, seed_at(seed, at * SIZES + (uint64_t)t->shape[axis]));
+    const struct op *op = op_of(p);
+    struct bands b;
+    bool grouped = false;
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        b.of[i] = (struct band){0, op_size(p, &op->sizes[i])};
+        grouped |= op->sizes[i].multiple_of != 0;
     }
+    for (const char *axis = output->axes; *axis; axis++)
+        if (!strchr(output->whole, *axis))
+            *band_of(&b, op, *axis) = place(op_length(p, *axis), grouped ? 1 : BAND, at,
+                                            seed_at(seed, at * UCHAR_MAX + (uint64_t)*axis));
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].multiple_of) {
+            struct band *group = band_of(&b, op, op->sizes[i].multiple_of);
+            group->from = b.of[i].from / (op_size(p, &op->sizes[i]) / group->length);
+            group->length = 1;
+        }
     return b;
 }
 
-static struct band rows_of(const struct bands *b, uint32_t tensor)
+/* Brings the bands of input `i` to the host: rows of neighbours, as many at a time as are evenly
+ * apart. */
+static enum gate_status bring(struct device *d, const struct operands *o, struct spot_part *part,
+                              struct bands *b, uint32_t i, const struct problem_tensor *about,
+                              struct gate_error *err)
 {
-    const struct problem_tensor *t = &b->axes[tensor];
-    return t->rank == 1 ? one : b->size[t->shape[0]];
-}
-
-static struct band columns_of(const struct bands *b, uint32_t tensor)
-{
-    const struct problem_tensor *t = &b->axes[tensor];
-    return b->size[t->shape[t->rank - 1]];
-}
-
-static int64_t stride_of(const struct bands *b, uint32_t tensor)
-{
-    const struct problem_tensor *t = &b->of[tensor];
-    return t->shape[t->rank - 1];
-}
-
-static enum gate_status bring_bands(struct device *d, const struct kg_problem *p,
-                                    const struct operands *o, const struct bands *b,
-                                    struct spot_part *part, struct gate_error *err)
-{
-    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    const struct op *op = op_of(&part->problem);
+    const struct kg_tensor *t = &o->args.in[i];
+    const char *axes = op->tensors[i].axes;
+    const size_t each = problem_dtype_bytes(t->dtype);
+    struct band band[KG_MAX_RANK] = {{0, 1}, {0, 1}, {0, 1}, {0, 1}};
+    int64_t stride[KG_MAX_RANK] = {0};
+    const unsigned first = KG_MAX_RANK - t->rank;
+    for (unsigned r = 0; r < t->rank; r++) {
+        band[first + r] = *band_of(b, op, axes[r]);
+        stride[first + r] = t->stride[r];
+    }
+    char *to = part->copies[i] = malloc((size_t)problem_tensor_elements(about) * each);
+    if (!to)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    part->in[i] = problem_dense(&part->problem, about, to);
     enum gate_status status = GATE_OK;
-    part->problem = *p;
-    part->problem.m = b->size[M].length;
-    part->problem.n = b->size[N].length;
-    part->problem.k = b->size[K].length;
-    problem_tensors(&part->problem, about);
-    for (uint32_t i = 0; i < o->args.n_in && !status; i++) {
-        struct band rows = rows_of(b, i);
-        status = bring(d, o, part, i, rows.from * stride_of(b, i) + columns_of(b, i).from,
-                       rows.length, stride_of(b, i), &about[i], err);
+    const size_t row_bytes = (size_t)band[3].length * each, rows = (size_t)band[2].length;
+    const size_t apart = stride[2] ? (size_t)stride[2] * each : row_bytes;
+    for (int64_t a = 0; a < band[0].length; a++)
+        for (int64_t c = 0; c < band[1].length && !status; c++) {
+            int64_t from = (band[0].from + a) * stride[0] + (band[1].from + c) * stride[1] +
+                           band[2].from * stride[2] + band[3].from;
+            status = device_download_rows(d, to, (const char *)t->data + (size_t)from * each,
+                                          row_bytes, apart, rows, err);
+            to += row_bytes * rows;
+        }
+    return status;
+}
+
+/* Flat index in the whole output of element `at` of the part's. */
+static int64_t index_in_whole(const struct kg_problem *p, const struct op_tensor *output,
+                              struct bands *b, int64_t at)
+{
+    const struct op *op = op_of(p);
+    int64_t index = 0, stride = 1;
+    for (size_t r = strlen(output->axes); r-- > 0;) {
+        const struct band *band = band_of(b, op, output->axes[r]);
+        index += (band->from + at % band->length) * stride;
+        at /= band->length;
+        stride *= op_length(p, output->axes[r]);
+    }
+    return index;
+}
+
+/* All elements of a part whose axes are bands, or some. */
+static enum gate_status check_elements(struct device *d, const struct kg_problem *p,
+                                       const struct operands *o, const struct reference *r,
+                                       uint32_t out, struct spot_part *part, struct bands *b,
+                                       uint64_t seed, struct gate_error *err)
+{
+    const struct op_tensor *output = &op_of(p)->tensors[o->args.n_in + out];
+    int64_t elements = 1, all = 1;
+    for (const char *axis = output->axes; *axis; axis++) {
+        elements *= band_of(b, op_of(p), *axis)->length;
+        all *= BAND;
+    }
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < (elements <= all ? elements : ELEMENTS) && !status; i++) {
+        int64_t at = elements <= all ? i : (int64_t)which(i, (uint64_t)elements, seed_at(seed, i));
+        status =
+            check_element(d, part, r, out, at, index_in_whole(p, output, b, at), output->name, err);
     }
     return status;
 }
 
 static enum gate_status check_place(struct device *d, const struct kg_problem *p,
                                     const struct operands *o, const struct reference *r,
-                                    uint32_t out, const struct bands *b, struct gate_error *err)
+                                    uint32_t out, unsigned at, uint64_t seed,
+                                    struct gate_error *err)
 {
-    struct spot_part part = {0};
-    uint32_t tensor = o->args.n_in + out;
-    struct band rows = rows_of(b, tensor), columns = columns_of(b, tensor);
-    enum gate_status status = bring_bands(d, p, o, b, &part, err);
-    for (int64_t at = 0; at < rows.length * columns.length && !status; at++) {
-        int64_t row = rows.from + at / columns.length, column = columns.from + at % columns.length;
-        status = check_element(d, &part, r, out, at, row * stride_of(b, tensor) + column,
-                               o->out[out].name, err);
-    }
-    release_part(&part);
-    return status;
-}
-
-static enum gate_status check_product(struct device *d, const struct kg_problem *p,
-                                      const struct operands *o, const struct reference *r,
-                                      uint64_t seed, struct gate_error *err)
-{
+    const struct op *op = op_of(p);
+    struct spot_part part = {.problem = *p};
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    struct bands b = make_bands(p, &op->tensors[o->args.n_in + out], at, seed);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        op_set_size(&part.problem, &op->sizes[i], b.of[i].length);
+    problem_tensors(&part.problem, about);
     enum gate_status status = GATE_OK;
-    for (uint32_t out = 0; out < o->args.n_out; out++)
-        for (unsigned at = 0; at < PLACES && !status; at++) {
-            struct bands b = make_bands(p, o, out, at, seed);
-            status = check_place(d, p, o, r, out, &b, err);
-        }
+    for (uint32_t i = 0; i < o->args.n_in && !status; i++)
+        status = bring(d, o, &part, &b, i, &about[i], err);
+    if (!status)
+        status = check_elements(d, p, o, r, out, &part, &b, seed_at(seed, ~(uint64_t)at), err);
+    release_part(&part);
     return status;
 }
 
 enum gate_status spot_check(struct device *d, const struct kg_problem *p, const struct operands *o,
                             const struct reference *r, uint64_t seed, struct gate_error *err)
 {
-    return p->op == KG_OP_ATTENTION_FWD ? check_heads(d, p, o, r, seed, err)
-                                        : check_product(d, p, o, r, seed, err);
+    enum gate_status status = GATE_OK;
+    for (uint32_t out = 0; out < o->args.n_out; out++)
+        for (unsigned at = 0; at < PLACES && !status; at++)
+            status = check_place(d, p, o, r, out, at, seed, err);
+    return status;
 }

@@ -3,8 +3,9 @@
  * verify_spot.h: does the device's fp64 reference agree with the CPU's?
  *
  * The CPU computes elements of each output by the formula, on a path of its own. Only what they
- * depend on is brought to the host: of an attention three heads, of a product bands of rows and
- * columns, so that it costs next to nothing however large the problem is.
+ * depend on is brought to the host: bands of the axes on which an output depends by its place, as
+ * some rows and columns of a product, or a head, so that it costs next to nothing however large the
+ * problem is.
  */
 #ifndef GATE_VERIFY_VERIFY_SPOT_H
 #define GATE_VERIFY_VERIFY_SPOT_H

@@ -18,7 +18,7 @@ static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 <
 static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
 
 #define SOAK_FLOPS 2e4
-#define HEAD_DIM_SEED 0x64696d
+#define VALUE_SEED 0x64696d
 
 /* Shapes beside those of the problem's own sizes. */
 static const struct shapes_plan plans[VERIFY_TIERS] = {
@@ -101,7 +101,7 @@ static struct image_layout layout_in_turn(struct round *r, const struct kg_probl
 /* The probe that sees most: exact where there is one. */
 static enum probe sharpest(const struct kg_problem *p)
 {
-    return p->op == KG_OP_ATTENTION_FWD ? PROBE_RETRIEVAL : PROBE_INTEGERS;
+    return (enum probe)op_of(p)->sharpest;
 }
 
 /* The n-th of the probes that apply. */
@@ -156,7 +156,7 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
 static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
 {
     unsigned others = 0;
-    for (unsigned i = 0; i < PROBLEM_DTYPES; i++) {
+    for (unsigned i = 0; i < DTYPES; i++) {
         const struct kg_problem other = problem_in_dtype(p, i);
         if (i != problem_dtype_index(p) && bench_serves(&r->bench, &other))
             others |= 1u << i;
@@ -164,9 +164,9 @@ static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
     return others;
 }
 
-static void add_head_dim(struct round *r, const struct kg_problem *p, unsigned i, uint64_t seed)
+static void add_value(struct round *r, const struct kg_problem *p, unsigned i, uint64_t seed)
 {
-    const struct kg_problem other = shapes_head_dim(p, i, seed);
+    const struct kg_problem other = shapes_value(p, i, seed);
     const struct kg_kernel *kernel = bench_kernel(&r->bench, &other);
     if (!kernel || r->n >= SHAPES_MAX)
         return;
@@ -174,27 +174,28 @@ static void add_head_dim(struct round *r, const struct kg_problem *p, unsigned i
     r->shape[r->n++] = other;
 }
 
-/* Other head_dims that the library serves: the first and the last one in every run, and beside them
- * one that is drawn, or all. In those that it does not serve nothing is asked of it, as with
- * dtypes. */
-static void add_head_dims(struct round *r, const struct kg_problem *p)
+/* Other values of a given size, such as a head_dim, that the library serves: the first and the last
+ * one in every run, and beside them one that is drawn, or all. In those that it does not serve
+ * nothing is asked of it, as with dtypes. */
+static void add_values(struct round *r, const struct kg_problem *p)
 {
-    unsigned served[SHAPES_HEAD_DIMS], n = 0;
-    if (p->op != KG_OP_ATTENTION_FWD || r->tier == VERIFY_SMALL)
+    unsigned served[SHAPES_VALUES_MAX], n = 0;
+    const unsigned values = shapes_values(p);
+    if (r->tier == VERIFY_SMALL)
         return;
-    for (unsigned i = 0; i < SHAPES_HEAD_DIMS; i++) {
-        const struct kg_problem other = shapes_head_dim(p, i, r->seed);
-        if (other.head_dim != p->head_dim && bench_serves(&r->bench, &other))
+    for (unsigned i = 0; i < values; i++) {
+        const struct kg_problem other = shapes_value(p, i, r->seed);
+        if (!shapes_have_values_of(p, &other) && bench_serves(&r->bench, &other))
             served[n++] = i;
     }
     if (n > 0)
-        add_head_dim(r, p, served[0], HEAD_DIM_SEED);
+        add_value(r, p, served[0], VALUE_SEED);
     if (n > 1)
-        add_head_dim(r, p, served[n - 1], HEAD_DIM_SEED);
+        add_value(r, p, served[n - 1], VALUE_SEED);
     if (n > 0 && r->tier == VERIFY_COMMIT)
-        add_head_dim(r, p, served[seed_at(r->seed, HEAD_DIM_SEED) % n], r->seed);
+        add_value(r, p, served[seed_at(r->seed, VALUE_SEED) % n], r->seed);
     for (unsigned i = 0; i < n && r->tier == VERIFY_NIGHTLY; i++)
-        add_head_dim(r, p, served[i], r->seed);
+        add_value(r, p, served[i], r->seed);
 }
 
 /* Those that are served. That there is no kernel for the others is counted. */
@@ -210,7 +211,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (kernel)
             r->shape[r->n++] = all[i];
     }
-    add_head_dims(r, p);
+    add_values(r, p);
     const struct shapes_cover cover = shapes_cover(p, others, r->shape, r->n);
     r->arm->verification.coverage.small += r->n;
     r->arm->verification.coverage.pairs = cover.pairs;
@@ -237,8 +238,8 @@ static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *
     return problem_dtype_index(p) == problem_dtype_index(other);
 }
 
-/* Random inputs in other dtypes and head_dims: what is not exact shows here alone, as a scale that
- * is off, or a dimension that is missing. */
+/* Random inputs in other dtypes and given sizes: what is not exact shows here alone, as a scale
+ * that is off, or a dimension that is missing. */
 static enum gate_status check_others(struct round *r, const struct kg_problem *p,
                                      struct gate_error *err)
 {
@@ -246,7 +247,7 @@ static enum gate_status check_others(struct round *r, const struct kg_problem *p
     for (unsigned i = 0; i < r->n && !status; i++) {
         const struct kg_problem *other = &r->shape[i];
         enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
-        if (!is_in_dtype_of(p, other) || p->head_dim != other->head_dim)
+        if (!is_in_dtype_of(p, other) || !shapes_have_values_of(p, other))
             status = check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err);
     }
     return status;
@@ -290,10 +291,10 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
     return check_dense(r, &small, sharpest(&small), GUARD_FAR, err);
 }
 
-/* Does every element of the inputs count? With a scale of zero those of Q and K do not. */
+/* Does every element of the inputs count? */
 static bool shows_changes(const struct kg_problem *p)
 {
-    return p->op != KG_OP_ATTENTION_FWD || p->scale != 0;
+    return !op_of(p)->inputs_count || op_of(p)->inputs_count(p);
 }
 
 /* On the shape that is done soonest, but for those of hardly any work. */

@@ -36,10 +36,13 @@ const char *measure_contract(const struct device *d)
 /* Three TF32 products are as exact as one of fp32 and may be the faster way to it. */
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
 {
-    if (p->dtype != KG_F32)
-        return peaks->fp16_flops;
-    return p->flags & KG_FLAG_TF32 ? peaks->tf32_flops
-                                   : fmax(peaks->fp32_flops, peaks->tf32_flops / 3);
+    const double peak[RATES] = {
+        [RATE_FP16] = peaks->fp16_flops,
+        [RATE_BF16] = peaks->fp16_flops,
+        [RATE_TF32] = peaks->tf32_flops,
+        [RATE_FP32] = fmax(peaks->fp32_flops, peaks->tf32_flops / 3),
+    };
+    return peak[dtype_of(p)->rate];
 }
 
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gate/verify/verify_layout.h"
-#include "gate/verify/verify_pattern.h"
+#include "kernels/ops/pattern.h"
 #include "gate/worker/measure.h"
 
 struct document_device record_device(const struct device_info *info)
@@ -132,12 +132,18 @@ static void record_coverage(const struct coverage *c, struct document_verify *ou
 static void record_outputs(const struct verification *v, const struct kg_problem *p,
                            struct document_verify *out)
 {
-    if (p->op != KG_OP_LINEAR_RELU_BWD || !v->seeds)
-        return;
-    out->has_outputs = true;
-    out->outputs.dx = known_or_nan(v->output_rel_fro[0], true);
-    out->outputs.dw = known_or_nan(v->output_rel_fro[1], true);
-    out->outputs.db = known_or_nan(v->output_rel_fro[2], true);
+    const struct op *op = op_of(p);
+    const struct {
+        const char *name;
+        double *error;
+    } members[] = {{"dx", &out->outputs.dx}, {"dw", &out->outputs.dw}, {"db", &out->outputs.db}};
+    const unsigned n_in = op_inputs(op), n_out = op->n_tensors - n_in;
+    for (unsigned i = 0; i < n_out && n_out > 1 && v->seeds; i++)
+        for (size_t k = 0; k < sizeof members / sizeof *members; k++)
+            if (!strcmp(op->tensors[n_in + i].name, members[k].name)) {
+                out->has_outputs = true;
+                *members[k].error = known_or_nan(v->output_rel_fro[i], true);
+            }
 }
 
 static void record_verification(const struct verification *v, const struct kg_problem *p,

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/host.h"
 #include "kernels/host/pack.h"
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/reference/signature.h"
+#include "kernels/ops/op.h"
 #include "kernels/host/host.h"
 
 int host_supports(const struct kg_problem *p, const struct kg_device *device, enum kg_op op)

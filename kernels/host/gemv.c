@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/host.h"
 
 enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */

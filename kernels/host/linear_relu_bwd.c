@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/matmul.h"
 
 enum {

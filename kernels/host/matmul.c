@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 
 enum {
     BLOCK_DEPTH = 256,

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 
 typedef float quad __attribute__((vector_size(16), may_alias));
 

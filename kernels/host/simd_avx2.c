@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/simd.h"
 
 #define SIMD_TARGET "avx2,fma,f16c"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/simd.h"
 
 #define SIMD_TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"

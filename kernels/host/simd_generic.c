@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "kernels/host/simd.h"
 
 enum { LANES = 4, TILE_ROWS = 4, TILE_VECTORS = 2 };

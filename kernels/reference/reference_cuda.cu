@@ -11,12 +11,12 @@
  */
 #include "kernels/reference/reference_cuda.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
-#include "kernels/reference/signature.h"
+#include "kernels/ops/dtype.cuh"
+#include "kernels/ops/op.h"
 
 /* A block of SIDE x SIDE threads computes an N x N piece of a product, STEP terms at a time; each
  * thread has N / SIDE times N / SIDE sums, SIDE apart. A product alone has room for a large N, so
@@ -37,21 +37,6 @@ template <typename T> struct view {
     int64_t gate_outer, gate_inner;
 };
 
-static __device__ double to_double(float x)
-{
-    return (double)x;
-}
-
-static __device__ double to_double(__half x)
-{
-    return (double)__half2float(x);
-}
-
-static __device__ double to_double(__nv_bfloat16 x)
-{
-    return (double)__bfloat162float(x);
-}
-
 /* Element (i, l) of the view that begins at (i0, l0) of `v`. */
 template <typename T>
 static __device__ struct view<T> from(const struct view<T> &v, int64_t i0, int64_t l0) {
@@ -65,9 +50,9 @@ static __device__ struct view<T> from(const struct view<T> &v, int64_t i0, int64
 template <typename T>
 static __device__ double element(const struct view<T> &v, int i, int l)
 {
-    if (v.gate && !(to_double(v.gate[i * v.gate_outer + l * v.gate_inner]) > 0.0))
+    if (v.gate && !(load(v.gate + i * v.gate_outer + l * v.gate_inner) > 0.0))
         return 0.0;
-    return to_double(v.data[i * v.outer + l * v.inner]);
+    return load(v.data + i * v.outer + l * v.inner);
 }
 
 /* Loads elements (i0 .., l0 ..) of a view whose sizes are n_i and n_l; 0 outside of it.
@@ -135,7 +120,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int s = 0; s < LARGE / SIDE; s++) {
             const int64_t i = i0 + y + r * SIDE, j = j0 + x + s * SIDE;
             if (i < m && j < n)
-                c[i * n + j] = bias ? relu(sum[r][s] + to_double(bias[j])) : sum[r][s];
+                c[i * n + j] = bias ? relu(sum[r][s] + load(bias + j)) : sum[r][s];
         }
     }
 }
@@ -407,14 +392,14 @@ static cudaError_t enqueue_attention(struct attention<T> a, int64_t heads, cudaS
 
 template <typename T>
 static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_tensor *in,
-                                 double *out, cudaStream_t stream)
+                                 double *const *out, cudaStream_t stream)
 {
     struct attention<T> a = {
     };
     a.q = heads_of<T>(in[0]);
     a.k = heads_of<T>(in[1]);
     a.v = heads_of<T>(in[2]);
-    a.o = out;
+    a.o = out[0];
     a.n_heads = p->heads;
     a.heads_a_kv_head = p->heads / p->kv_heads;
     a.seqlen_q = p->seqlen_q;
@@ -428,28 +413,52 @@ static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_ten
 }
 
 template <typename T>
+static cudaError_t gemm(const struct kg_problem *p, const struct kg_tensor *in, double *const *out,
+                        cudaStream_t stream)
+{
+    const T *none = NULL;
+    return enqueue_product(plain<T>(in[0]), turned(plain<T>(in[1])), none, out[0], p->m, p->n, p->k,
+                           stream);
+}
+
+template <typename T>
+static cudaError_t gemv(const struct kg_problem *p, const struct kg_tensor *in, double *const *out,
+                        cudaStream_t stream)
+{
+    const T *none = NULL;
+    const struct view<T> x = {
+        (const T *)in[1].data, 0, 1, NULL, 0, 0
+    };
+    return enqueue_product(plain<T>(in[0]), x, none, out[0], p->m, 1, p->k, stream);
+}
+
+template <typename T>
+static cudaError_t linear_relu(const struct kg_problem *p, const struct kg_tensor *in,
+                               double *const *out, cudaStream_t stream)
+{
+    return enqueue_product(plain<T>(in[0]), plain<T>(in[1]), (const T *)in[2].data, out[0], p->m,
+                           p->n, p->k, stream);
+}
+
+/* By the names of ops. */
+template <typename T>
 static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *in,
                            double *const *out, cudaStream_t stream)
 {
-    const T *none = NULL;
-    switch (p->op) {
-    case KG_OP_ATTENTION_FWD:
-        return attention_fwd<T>(p, in, out[0], stream);
-    case KG_OP_GEMM:
-        return enqueue_product(plain<T>(in[0]), turned(plain<T>(in[1])), none, out[0], p->m, p->n,
-                               p->k, stream);
-    case KG_OP_GEMV: {
-        const struct view<T> x = {
-            (const T *)in[1].data, 0, 1, NULL, 0, 0
-        };
-        return enqueue_product(plain<T>(in[0]), x, none, out[0], p->m, 1, p->k, stream);
-    }
-    case KG_OP_LINEAR_RELU:
-        return enqueue_product(plain<T>(in[0]), plain<T>(in[1]), (const T *)in[2].data, out[0],
-                               p->m, p->n, p->k, stream);
-    case KG_OP_LINEAR_RELU_BWD:
-        return linear_relu_bwd<T>(p, in, out, stream);
-    }
+    static const struct {
+        const char *op;
+        cudaError_t (*enqueue)(const struct kg_problem *, const struct kg_tensor *, double *const *,
+                               cudaStream_t);
+    } references[] = {
+        {"attention_fwd", attention_fwd<T>},
+        {"gemm", gemm<T>},
+        {"gemv", gemv<T>},
+        {"linear_relu", linear_relu<T>},
+        {"linear_relu_bwd", linear_relu_bwd<T>},
+    };
+    for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
+        if (!strcmp(references[i].op, op_of(p)->name))
+            return references[i].enqueue(p, in, out, stream);
     return cudaErrorInvalidValue;
 }
 
@@ -473,13 +482,8 @@ cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor
 {
     if (!arguments_fit(p, in, out))
         return cudaErrorInvalidValue;
-    switch (p->dtype) {
-    case KG_F16:
-        return enqueue<__half>(p, in, out, stream);
-    case KG_BF16:
-        return enqueue<__nv_bfloat16>(p, in, out, stream);
-    case KG_F32:
-        return enqueue<float>(p, in, out, stream);
-    }
+#define ENQUEUE(T) return enqueue<T>(p, in, out, stream)
+    DTYPE_SWITCH(p->dtype, ENQUEUE)
+#undef ENQUEUE
     return cudaErrorInvalidValue;
 }

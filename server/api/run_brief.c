@@ -210,9 +210,8 @@ static void put_classes(const struct document *d, struct emit *e)
     emit_open(e, '{');
     emit_key(e, "ops");
     emit_open(e, '[');
-    for (size_t i = 0; i < COVERED_OPS; i++)
-        if (sums.has[i])
-            emit_string(e, covered_op(i));
+    for (size_t i = 0; i < sums.n; i++)
+        emit_string(e, sums.of[i].name);
     emit_close(e, ']');
     emit_key(e, "rows");
     emit_open(e, '[');
@@ -222,9 +221,8 @@ static void put_classes(const struct document *d, struct emit *e)
         emit_string_member(e, "name", row.name);
         emit_key(e, "counts");
         emit_open(e, '[');
-        for (size_t i = 0; i < COVERED_OPS; i++)
-            if (sums.has[i])
-                emit_integer(e, row.count[i]);
+        for (size_t i = 0; i < sums.n; i++)
+            emit_integer(e, row.count[i]);
         emit_close(e, ']');
         emit_close(e, '}');
     }

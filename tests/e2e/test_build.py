@@ -516,6 +516,8 @@ class SourceRules(unittest.TestCase):
                 ("gate/base/z.c", '#include "server/s.h"\n'),
                 ("gate/run/y.h", "#ifndef GATE_RUN_Y_H\n#define GATE_RUN_Y_H\n#endif\n"),
                 ("gate/run/z.c", '#include "gate/base/x.h"\n#include "y.h"\n'),
+                ("gate/run/o.c", "int o = KG_OP_CONV;\nconst char *n = \"conv\"; /* \"conv\" */\n"),
+                ("kernels/ops/conv.c", 'struct op op_conv = {.name = "conv"};\n'),
                 ("server/s.h", "#ifndef SERVER_S_H\n#define SERVER_S_H\n#endif\n")):
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
             with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
@@ -527,7 +529,9 @@ class SourceRules(unittest.TestCase):
             "gate/base/z.c:2: gate/ must not include server/s.h",
             "gate/run/z.c:2: no file gate/base/x.h: write includes from the root of the tree",
             "gate/run/z.c:3: no file y.h: write includes from the root of the tree",
-            "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base"])
+            "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base",
+            "gate/run/o.c:2: KG_OP_CONV: ask the tables of kernels/ops",
+            'gate/run/o.c:3: "conv": ask the tables of kernels/ops'])
 
 
 class Runner(unittest.TestCase):

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "tests/gpu/device_kernels.h"
 #include "tests/gpu/gpu_device.h"
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/probe_sm90.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gate/device/host_parts.h"
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "tests/gpu/gpu_device.h"
 
 static uint64_t random_state = 88172645463325252u;

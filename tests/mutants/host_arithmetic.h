@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 
 /* ---- elements ---- */
 

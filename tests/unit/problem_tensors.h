@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/reference/half.h"
-#include "kernels/reference/signature.h"
+#include "kernels/ops/half.h"
+#include "kernels/ops/op.h"
 
 enum layout {
     LAYOUT_DENSE,

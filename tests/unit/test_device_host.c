@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gate/device/device.h"
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "tests/unit/unit.h"
 
 /* A sanitizer ends a program that asks for too much memory, unless it is told to refuse it as the C

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "kernels/reference/half.h"
+#include "kernels/ops/half.h"
 #include "tests/unit/unit.h"
 
 struct format {

@@ -277,6 +277,6 @@ TEST(signature_limits)
     assert_true(kg_signature_of(&p, &s));
     p.scale = INFINITY;
     assert_false(kg_signature_of(&p, &s));
-    p = attention(KG_F32, 0, KG_MAX_SIZE, 1, KG_MAX_SIZE, 1, KG_MAX_SIZE);
+    p = attention(KG_F32, 0, OP_SIZE_MAX, 1, OP_SIZE_MAX, 1, OP_SIZE_MAX);
     assert_false(kg_signature_of(&p, &s));
 }

@@ -105,7 +105,10 @@ TEST(scale_follows_the_head_dimension)
 
 TEST(faults_name_file_line_and_column)
 {
-    refuses(GEMM(", \"mm\": 3"), "3:57", "mm");
+    refuses(GEMM(", \"mm\": 3"), "3:63", "'gemm' takes no 'mm'; it takes m, n, k");
+    refuses(GEMM(", \"mm\": \"3\""), "3:57", "unknown key 'mm'");
+    refuses(GEMM(", \"m\": 3"), "3:57", "already");
+    refuses(GEMM(", \"causal\": true"), "3:67", "takes no 'causal'");
     refuses(GEMM("") ",\n" GEMM(""), "4:1", "is there already");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 0, \"n\": 2, \"k\": 1}", "3:38",
             "at least 1");
@@ -122,6 +125,13 @@ TEST(faults_name_file_line_and_column)
     refuses("{\"op\": \"attention_fwd\", \"dtype\": \"fp16\", \"b\": 1, \"h\": 3, \"kv_heads\": 2, "
             "\"s\": 4, \"d\": 8}",
             "3:70", "evenly");
+#define ATTENTION(rest)                                                                            \
+    "{\"op\": \"attention_fwd\", \"dtype\": \"fp16\", \"b\": 1, \"h\": 3, \"s\": 4, "              \
+    "\"d\": 8" rest "}"
+    refuses(ATTENTION(", \"causal\": 1"), "3:84", "must be true or false");
+    refuses(ATTENTION(", \"scale\": true"), "3:83", "must be a number");
+    refuses(ATTENTION(", \"scale\": 1001"), "3:83", "between -1000 and 1000");
+    refuses(ATTENTION(", \"sq\": true"), "3:80", "must be an integer");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 2097152, \"n\": 2097152, \"k\": 1}",
             "3:8", "2^40");
 }

@@ -14,7 +14,7 @@
 #include "gate/base/seed.h"
 #include "gate/verify/verify_compare.h"
 #include "gate/verify/verify_layout.h"
-#include "gate/verify/verify_pattern.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"

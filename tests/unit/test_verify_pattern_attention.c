@@ -7,8 +7,8 @@
 
 #include "kernels/reference/reference.h"
 #include "gate/verify/verify_layout.h"
-#include "gate/verify/verify_pattern.h"
-#include "gate/verify/verify_pattern_attention.h"
+#include "kernels/ops/pattern.h"
+#include "kernels/ops/attention_patterns.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 

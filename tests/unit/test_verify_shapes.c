@@ -103,7 +103,7 @@ TEST(odd_problems_have_some_too)
         attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
         attention(KG_BF16, 0, 3, 3, 77, 7, 64),
         attention(KG_BF16, 0, 1, 1, 1, 1, 64),
-        gemm_like(KG_OP_GEMM, KG_F16, KG_MAX_SIZE, 1, 5), /* none may be larger */
+        gemm_like(KG_OP_GEMM, KG_F16, OP_SIZE_MAX, 1, 5), /* none may be larger */
     };
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
         check_neighbours(&problems[i]);
@@ -239,14 +239,13 @@ TEST(other_head_dims_are_problems)
     const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
     struct kg_signature s;
     int64_t tails = 0;
-    for (unsigned i = 0; i < SHAPES_HEAD_DIMS; i++) {
-        const struct kg_problem one = shapes_head_dim(&own, i, 5),
-                                same = shapes_head_dim(&own, i, 5);
+    for (unsigned i = 0; i < shapes_values(&own); i++) {
+        const struct kg_problem one = shapes_value(&own, i, 5), same = shapes_value(&own, i, 5);
         assert_true(kg_signature_of(&one, &s) && image_size(&one) < (size_t)4 << 20);
         assert_memory_equal(&one, &same, sizeof one);
         assert_true(one.seqlen_kv >= 16); /* else scores hardly matter */
         assert_true(fabs(one.scale) * sqrt((double)one.head_dim) < 5);
         tails += one.head_dim % 16 != 0;
     }
-    assert_in_range(tails, 2, SHAPES_HEAD_DIMS);
+    assert_in_range(tails, 2, shapes_values(&own));
 }

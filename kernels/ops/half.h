@@ -7,8 +7,8 @@
  * the payload bits that fit: what the conversion instructions of x86 do too, so that a vectorised
  * kernel can be compared with these bit for bit.
  */
-#ifndef KG_REFERENCE_HALF_H
-#define KG_REFERENCE_HALF_H
+#ifndef KG_OPS_HALF_H
+#define KG_OPS_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_pattern_attention.h"
+/* attention_patterns.c: input patterns that are of attention alone. */
+#include "kernels/ops/attention_patterns.h"
 
 #include <math.h>
 
-#include "gate/base/seed.h"
-#include "kernels/reference/half.h"
+#include "kernels/ops/draw.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/half.h"
 
 /* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
 #define RETRIEVAL_SCORE 2.0
 #define MASKED_SCORE (MASKED_SCORE_MAX / 5)
 #define FAINT_VALUE 32.0  /* of keys that have a 50th of the weight of the dominant one, or less */
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
+#define RAMP_SCORE 100.0
+#define MASKED_SCORE_MAX 40.0
+#define STRETCHED 300.0 /* deviation of the scores */
+#define STRETCHED_FP32 10.0
+#define CONSTANT_END 16        /* the part of Q that is not constant is one of so many */
 #define OCTAVES_PER_NAT 1.4427 /* log2(e) */
 
 /*
@@ -55,20 +62,22 @@ static int64_t kv_head_of(const struct kg_problem *p, int64_t head)
     return b * p->kv_heads + h / (p->heads / p->kv_heads);
 }
 
-double attention_safe_scale(const struct kg_problem *p)
+static bool is_narrow(const struct kg_problem *p)
+{
+    return dtype_is_narrow(dtype_of(p));
+}
+
+/* The problem's scale, or 1 where it is so small or so large that scores could not be made. */
+static double attention_safe_scale(const struct kg_problem *p)
 {
     double scale = fabs(p->scale);
     return scale > 1e-3 && scale < 1e3 ? p->scale : 1;
 }
 
 /* V is integers, so that what was found is exact. */
-static double value_found(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                          uint64_t seed)
+static double value_found(const struct drawing *drawing, int64_t flat)
 {
-    (void)p;
-    (void)i;
-    (void)n;
-    return pattern_integer(seed, flat, -8, 8);
+    return pattern_integer(drawing->seed, flat, -8, 8);
 }
 
 /* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
@@ -88,9 +97,10 @@ static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bo
     }
 }
 
-void attention_pattern_retrieval(const struct kg_problem *p, const struct kg_tensor *in,
-                                 uint64_t seed)
+static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                           uint64_t seed)
 {
+    (void)n_in;
     fill_codes(p, &in[0], true, seed);
     fill_codes(p, &in[1], false, seed);
     pattern_fill(value_found, p, &in[2], 2, seed);
@@ -100,9 +110,8 @@ void attention_pattern_retrieval(const struct kg_problem *p, const struct kg_ten
  * products with one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
 static double key_steps(const struct kg_problem *p)
 {
-    if (p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32))
-        return 0x1p15;
-    return p->dtype == KG_BF16 ? 0x1p7 : 0x1p10;
+    const struct dtype *d = dtype_of(p);
+    return dtype_is_full(d) ? 0x1p15 : ldexp(1, (int)d->factor);
 }
 
 /*
@@ -124,10 +133,11 @@ static double key_element(const struct kg_problem *p, double size, double most, 
 }
 
 /* Score of key j: a straight line through the keys, falling in every other head. */
-static double value_ramp(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                         uint64_t seed)
+static double value_ramp(const struct drawing *drawing, int64_t flat)
 {
-    (void)n;
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
     int64_t d = flat % p->head_dim, key = flat / p->head_dim;
     uint64_t shared = 0x72616d70; /* the direction that queries and keys have in common */
     if (i == 2)
@@ -149,10 +159,11 @@ static double for_tf32(const struct kg_problem *p, double value)
 }
 
 /* The last keys have scores and values far above the others; most rows must not see them. */
-static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                           uint64_t seed)
+static double value_masked(const struct drawing *drawing, int64_t flat)
 {
-    (void)n;
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
     int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
     uint64_t shared = 0x6d61736b;
     if (i == 0)
@@ -170,7 +181,7 @@ static double value_masked(const struct kg_problem *p, unsigned i, int64_t flat,
 /* What the elements of Q and K that only one dimension has are multiplied to. */
 static double row_score(const struct kg_problem *p, uint64_t seed, int64_t query)
 {
-    double most = p->dtype == KG_F16 ? 0x1p28 : 0x1p80;
+    double most = is_narrow(p) ? 0x1p28 : 0x1p80;
     most = fmin(most, SCORE_MAX / attention_safe_scale(p) * (attention_safe_scale(p) < 0 ? -1 : 1));
     double octaves = log2(most) + 2;
     double size = exp2(floor(octaves * pattern_uniform(seed, query)) - 2);
@@ -180,7 +191,7 @@ static double row_score(const struct kg_problem *p, uint64_t seed, int64_t query
 /* Of values: past what fp16 has where the dtype goes further; other probes have values near 1. */
 static int value_octave(const struct kg_problem *p, uint64_t seed)
 {
-    if (p->dtype == KG_F16)
+    if (is_narrow(p))
         return pattern_integer(seed, 0, -24, 12);
     int far = pattern_integer(seed, 0, 28, 100);
     return seed_at(seed, 3) % 2 ? far : -far;
@@ -191,11 +202,12 @@ static int value_octave(const struct kg_problem *p, uint64_t seed)
  * scores, a quarter apart, exact and equal to the bit for equal keys, and the soft-max is known
  * however large they are. Values are integers times a power of two, which all have.
  */
-static double value_shifted(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                            uint64_t seed)
+static double value_shifted(const struct drawing *drawing, int64_t flat)
 {
-    (void)n;
-    const double half = p->dtype == KG_F16 ? 0x1p13 : 0x1p40;
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
+    const double half = is_narrow(p) ? 0x1p13 : 0x1p40;
     int64_t line = flat / p->head_dim;
     if (i == 2)
         return ldexp(pattern_integer(~seed, flat, -8, 8), value_octave(p, seed));
@@ -207,12 +219,12 @@ static double value_shifted(const struct kg_problem *p, unsigned i, int64_t flat
 }
 
 /* Integers whose products are exact, and which lead to scores of this deviation. */
-static double value_stretched(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                              uint64_t seed)
+static double value_stretched(const struct drawing *drawing, int64_t flat)
 {
-    (void)n;
-    const double wanted =
-        p->dtype == KG_F32 && !(p->flags & KG_FLAG_TF32) ? STRETCHED_FP32 : STRETCHED;
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
+    const double wanted = dtype_is_full(dtype_of(p)) ? STRETCHED_FP32 : STRETCHED;
     double most = sqrt(3 * wanted / (sqrt((double)p->head_dim) * fabs(attention_safe_scale(p))));
     int integers = most < 1 ? 1 : most > 100 ? 100 : (int)most;
     return i == 2 ? pattern_normal(seed, flat)
@@ -224,12 +236,13 @@ static double value_stretched(const struct kg_problem *p, unsigned i, int64_t fl
  * and larger by as much, so that they decide the output of each head: a weight of e^-64 is not
  * negligible. Outputs of all heads are of one size, and so each head's errors show. fp16 has no
  * such weights and values. */
-static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, int64_t n,
-                          uint64_t seed)
+static double value_faint(const struct drawing *drawing, int64_t flat)
 {
-    (void)n;
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
     int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
-    const bool narrow = p->dtype == KG_F16;
+    const bool narrow = is_narrow(p);
     const bool first = flat / p->head_dim / p->seqlen_kv == 0;
     uint64_t shared = 0x6661696e,
              head = seed_at(seed, (uint64_t)(flat / p->head_dim / p->seqlen_kv));
@@ -250,18 +263,141 @@ static double value_faint(const struct kg_problem *p, unsigned i, int64_t flat, 
     return pattern_sign(shared, d) * key_element(p, size, fabs(size), seed, key, d);
 }
 
-pattern_fn attention_pattern(enum probe probe)
+static double value_normal(const struct drawing *drawing, int64_t flat)
 {
-    switch (probe) {
-    case PROBE_RAMP:
-        return value_ramp;
-    case PROBE_MASKED:
-        return value_masked;
-    case PROBE_SHIFTED:
-        return value_shifted;
-    case PROBE_STRETCHED:
-        return value_stretched;
-    default:
-        return value_faint;
+    return pattern_normal(drawing->seed, flat);
+}
+
+/* Of Q; keys and values are as ever. */
+static double value_constant(const struct drawing *drawing, int64_t flat)
+{
+    const int64_t n = drawing->n;
+    if (drawing->tensor > 0)
+        return pattern_normal(drawing->seed, flat);
+    bool at_end = flat >= n - (n + CONSTANT_END - 1) / CONSTANT_END;
+    return at_end ? pattern_integer(drawing->seed, flat, -4, 4) : 0;
+}
+
+/* ---- the table ---- */
+
+static bool has_masked_keys(const struct kg_problem *p)
+{
+    return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_kv > 1;
+}
+
+/*
+ * 16-bit weights lose up to half a unit of the last place to rounding. Among many weights that
+ * averages out. Where few count, the whole row is off by so much, and its output is rounded once
+ * more. The most that right kernels lost in test_rounded_weights_are_right is 1.6 half units. All
+ * patterns but the random one have such rows.
+ */
+#define FEW_WEIGHTS 1.75
+
+static double few_weights(const struct kg_problem *p)
+{
+    const struct dtype *d = dtype_of(p);
+    return d->mantissa >= 23 ? 0 : FEW_WEIGHTS * ldexp(1, -(int)d->mantissa - 1) - d->error_limit;
+}
+
+/*
+ * What the sum that is a score may lose, in nats, as kernel.h allows it: D products in fp32, added
+ * in any order, the scale before or after. Each partial sum loses at random up to half a unit of
+ * its last place, which is 0.25 to 0.5 of 2^-23 of it, or 0.43 of 2^-24 as a deviation. Partial
+ * sums grow along a straight line to the score, so D of them lose 0.43 * sqrt(D / 3) = 0.25 *
+ * sqrt(D) of 2^-24 of it; three deviations are allowed. (The patterns see to it that no two terms
+ * are alike: losses of equal terms would add up instead.) The scale, log2(e) and the largest score
+ * of the row cost a rounding each.
+ */
+#define SUM_LOSS 0.75
+#define LAST_STEPS_LOSS 4
+
+static double score_loss(double score, const struct kg_problem *p)
+{
+    return score * 0x1p-24 * (SUM_LOSS * sqrt((double)p->head_dim) + LAST_STEPS_LOSS);
+}
+
+/* Scores of a single product, or of integers whose sums are exact: what is lost of a score, and
+ * again of its product with the scale. */
+static double exact_score_loss(double score)
+{
+    return score * 0x1p-23;
+}
+
+/*
+ * TF32 may truncate: that takes 2^-11 of a factor on average, from weights and from values, always
+ * in one direction. Where Q and K do not fit 10 bits of mantissa, it takes as much of each of them,
+ * and so of each score, whose deviation is scale * sqrt(D).
+ */
+static double truncation(const struct kg_problem *p, bool inexact)
+{
+    if (!(p->flags & KG_FLAG_TF32))
+        return 0;
+    return 0x1p-10 * (1 + (inexact ? fabs(p->scale) * sqrt((double)p->head_dim) : 0));
+}
+
+/*
+ * A loss of a score is so much of a weight. The size of the scores that decide a row's output is
+ * that of the largest weights, and in a pattern with faint keys that of the one that leads. Other
+ * patterns have scores of a few nats.
+ */
+#define SLACK(name, of_scores, inexact)                                                            \
+    static double name(const struct kg_problem *p)                                                 \
+    {                                                                                              \
+        return (of_scores) + few_weights(p) + truncation(p, inexact);                              \
     }
+SLACK(slack_constant, 0, true)
+SLACK(slack_retrieval, 0, false)
+SLACK(slack_ramp, score_loss(RAMP_SCORE, p), false)
+SLACK(slack_masked, score_loss(MASKED_SCORE_MAX, p), false)
+SLACK(slack_shifted, exact_score_loss(SCORE_MAX), false)
+SLACK(slack_stretched,
+      exact_score_loss(4 * (dtype_is_full(dtype_of(p)) ? STRETCHED_FP32 : STRETCHED)), false)
+SLACK(slack_faint, score_loss(FAINT_LEAD, p), false)
+
+static double slack_normal(const struct kg_problem *p)
+{
+    return truncation(p, true);
+}
+
+/* Q and K of most have to fit each other, and are made from one seed. */
+#define FILL(name, value, seed_of)                                                                 \
+    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
+                     uint64_t seed)                                                                \
+    {                                                                                              \
+        for (unsigned i = 0; i < n_in; i++)                                                        \
+            pattern_fill(value, p, &in[i], i, seed_of);                                            \
+    }
+FILL(fill_normal, value_normal, seed_at(seed, i))
+FILL(fill_constant, value_constant, seed_at(seed, i))
+FILL(fill_ramp, value_ramp, seed)
+FILL(fill_masked, value_masked, seed)
+FILL(fill_shifted, value_shifted, seed)
+FILL(fill_stretched, value_stretched, seed)
+FILL(fill_faint, value_faint, seed)
+
+const struct op_pattern attention_patterns[ATTENTION_PATTERNS] = {
+    {PROBE_NORMAL, NULL, fill_normal, slack_normal},
+    {PROBE_CONSTANT, NULL, fill_constant, slack_constant},
+    {PROBE_RETRIEVAL, NULL, fill_retrieval, slack_retrieval},
+    {PROBE_RAMP, NULL, fill_ramp, slack_ramp},
+    {PROBE_MASKED, has_masked_keys, fill_masked, slack_masked},
+    {PROBE_SHIFTED, NULL, fill_shifted, slack_shifted},
+    {PROBE_STRETCHED, NULL, fill_stretched, slack_stretched},
+    {PROBE_FAINT, NULL, fill_faint, slack_faint},
+};
+
+/* A value counts by its share, so that it is made large; queries and keys move scores by some nats.
+ */
+void attention_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
+                      unsigned n_in, uint64_t seed)
+{
+    unsigned i = (unsigned)(seed_at(seed, PATTERN_TRIES) % n_in);
+    if (probe != PROBE_NORMAL) {
+        pattern_put(&in[2], (int64_t)(seed % (uint64_t)pattern_elements(&in[2])), 64);
+        return;
+    }
+    int64_t at = pattern_large_element(&in[i], seed);
+    double value = (double)kg_load_float(in[i].data, in[i].dtype, pattern_offset(&in[i], at));
+    pattern_put(&in[i], at,
+                i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / attention_safe_scale(p))));
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify_pattern.h: inputs that show what random numbers hide.
+ * pattern.h: inputs that show what random numbers hide.
  *
- * Each probe fills the input tensors of a problem, in any layout, from a seed. Some make results
+ * Each pattern fills the input tensors of a problem, in any layout, from a seed. Some make results
  * that every correct kernel must produce bit by bit, because no order of summation in fp32 can
  * round: there a single lost term, a wrong rounding of the output or a narrow accumulator shows.
  */
-#ifndef GATE_VERIFY_VERIFY_PATTERN_H
-#define GATE_VERIFY_VERIFY_PATTERN_H
+#ifndef KG_OPS_PATTERN_H
+#define KG_OPS_PATTERN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "kernels/kernel.h"
+#include "kernels/ops/op.h"
 
 enum probe {
     PROBE_NORMAL,       /* N(0,1) */
@@ -21,10 +18,10 @@ enum probe {
     PROBE_CANCELLATION, /* exact: partial sums past the range of fp16, small results */
     PROBE_EXPONENTS,    /* exact: powers of two over the range of the dtype, of rows, of columns and
                            within each sum; results from the subnormal to the infinite */
-    PROBE_SPECIAL,      /* exact; GEMM, GEMV: NaN, infinities and zeros that meet them, in the first
-                           input, at ends, edges of tiles and between */
+    PROBE_SPECIAL,      /* exact; plain products: NaN, infinities and zeros that meet them, in the
+                           first input, at ends, edges of tiles and between */
     PROBE_SPECIAL_SECOND,
-    PROBE_NAN_SECOND, /* exact; GEMV: a NaN in x, which hides whatever else x has */
+    PROBE_NAN_SECOND, /* exact; of a vector: a NaN, which hides whatever else it has */
     PROBE_CONSTANT,   /* 0, or 1 in all tensors but the first, until near the end: for kernels that
                          take a short cut where a few looks find nothing else */
     PROBE_RETRIEVAL, /* attention: each query finds one key: diagonal, its neighbours, tile edges */
@@ -39,15 +36,24 @@ enum probe {
 /* Scaled scores are below this in size (kernel.h). */
 #define SCORE_MAX 0x1p16
 
+/* A row of an op's table of patterns. */
+struct op_pattern {
+    enum probe probe;
+    bool (*applies)(const struct kg_problem *p); /* does it say something? NULL: always */
+    void (*fill)(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                 uint64_t seed);
+    double (*slack)(const struct kg_problem *p); /* see probe_slack(); NULL: none */
+};
+
 const char *probe_name(enum probe probe);
 
-/* Does the probe say something about this problem? */
+/* Has the op such a pattern, and does it say something about this problem? */
 bool probe_applies(enum probe probe, const struct kg_problem *p);
 
 /* Must the output be the reference rounded once, bit by bit? */
 bool probe_is_exact(enum probe probe);
 
-/* What fp32 scores and few 16-bit weights may add to the relative error of an attention. */
+/* What the arithmetic that kernel.h allows may add to the relative error. */
 double probe_slack(enum probe probe, const struct kg_problem *p);
 
 /* The largest integers to draw for a product whose sums must stay exact. */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ops/op.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/ops/dtype.h"
+
+extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd;
+
+static const struct op *const ops[] = {
+    &op_attention_fwd, &op_gemm, &op_gemv, &op_linear_relu, &op_linear_relu_bwd, NULL,
+};
+
+const struct op *op_at(size_t i)
+{
+    return ops[i];
+}
+
+const struct op *op_by_code(uint32_t code)
+{
+    for (size_t i = 0; ops[i]; i++)
+        if (ops[i]->code == code)
+            return ops[i];
+    return NULL;
+}
+
+const struct op *op_of(const struct kg_problem *p)
+{
+    return op_by_code(p->op);
+}
+
+const struct op *op_by_name(const char *name)
+{
+    for (size_t i = 0; ops[i]; i++)
+        if (!strcmp(ops[i]->name, name))
+            return ops[i];
+    return NULL;
+}
+
+const struct op_size *op_axis(const struct op *op, char axis)
+{
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].axis == axis)
+            return &op->sizes[i];
+    return NULL;
+}
+
+int64_t op_length(const struct kg_problem *p, char axis)
+{
+    return op_size(p, op_axis(op_of(p), axis));
+}
+
+struct kg_shape op_shape_of(const struct kg_problem *p, unsigned tensor)
+{
+    struct kg_shape shape = {0};
+    for (const char *axis = op_of(p)->tensors[tensor].axes; *axis; axis++)
+        shape.size[shape.rank++] = op_length(p, *axis);
+    return shape;
+}
+
+int64_t kg_shape_elements(const struct kg_shape *shape)
+{
+    int64_t elements = 1;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        int64_t size = shape->size[i];
+        if (size < 1 || size > OP_SIZE_MAX || elements > OP_ELEMENTS_MAX / size)
+            return -1;
+        elements *= size;
+    }
+    return elements;
+}
+
+unsigned op_inputs(const struct op *op)
+{
+    unsigned n = 0;
+    while (n < op->n_tensors && op->tensors[n].role != OP_OUT)
+        n++;
+    return n;
+}
+
+int64_t op_terms(const struct kg_problem *p, unsigned tensor)
+{
+    const struct op *op = op_of(p);
+    int64_t terms = 1;
+    if (!op->multilinear || op->tensors[tensor].role != OP_OUT)
+        return 0;
+    for (const char *axis = op->tensors[tensor].whole; *axis; axis++)
+        terms *= op_length(p, *axis);
+    return terms;
+}
+
+int64_t op_longest_sum(const struct kg_problem *p)
+{
+    int64_t longest = 0;
+    for (unsigned i = 0; i < op_of(p)->n_tensors; i++) {
+        int64_t terms = op_terms(p, i);
+        longest = terms > longest ? terms : longest;
+    }
+    return longest;
+}
+
+static bool flags_fit(const struct op *op, const struct kg_problem *p)
+{
+    return !(p->flags & ~(KG_FLAG_TF32 | (op->flag ? op->flag->bit : 0u)));
+}
+
+static bool sizes_fit(const struct op *op, const struct kg_problem *p)
+{
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct op_size *s = &op->sizes[i];
+        if (op_size(p, s) < 1 || op_size(p, s) > OP_SIZE_MAX)
+            return false;
+        if (s->multiple_of) {
+            int64_t of = op_length(p, s->multiple_of);
+            if (of < 1 || op_size(p, s) % of != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+int kg_signature_of(const struct kg_problem *p, struct kg_signature *s)
+{
+    const struct op *op = op_of(p);
+    *s = (struct kg_signature){0};
+    if (p->struct_bytes < sizeof *p || !op || !dtype_of(p) || !flags_fit(op, p) ||
+        !sizes_fit(op, p) || (op->param && !isfinite(op_param(p, op->param))))
+        return 0;
+    for (unsigned i = 0; i < op->n_tensors; i++) {
+        const struct kg_shape shape = op_shape_of(p, i);
+        if (kg_shape_elements(&shape) < 0)
+            return 0;
+        if (op->tensors[i].role == OP_OUT)
+            s->out[s->n_out++] = shape;
+        else
+            s->in[s->n_in++] = shape;
+    }
+    return 1;
+}
+
+int kg_tensor_fits(const struct kg_tensor *t, uint32_t dtype, const struct kg_shape *shape)
+{
+    if (!t->data || t->dtype != dtype || t->rank != shape->rank)
+        return 0;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (t->shape[i] != shape->size[i] || t->stride[i] < 0)
+            return 0;
+    return t->stride[shape->rank - 1] == 1;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * op.h: an op as data: all that the gate knows of what a kernel computes.
+ *
+ * Each op is one file of this folder and one line in ops.c. Suites, ids, operands, input patterns,
+ * shapes, layouts, comparison and documents read its tables; nothing outside of this folder asks
+ * which op it is. An axis is one letter, which names a size of the op; tensors are strings of axes:
+ *
+ *     static const struct op_size sizes[] = {OP_SIZE(m, 'm'), OP_SIZE(n, 'n'), OP_SIZE(k, 'k')};
+ *     static const struct op_tensor tensors[] = {
+ *         {"a", "mk", OP_FACTOR}, {"b", "kn", OP_FACTOR}, {"c", "mn", OP_OUT, .whole = "k"}};
+ */
+#ifndef KG_OPS_OP_H
+#define KG_OPS_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OP_SIZES_MAX 8
+#define OP_TENSORS_MAX 8 /* inputs and outputs together */
+
+/* Sizes past these are refused, so that products of a few of them fit in 63 bits. */
+#define OP_SIZE_MAX ((int64_t)1 << 30)
+#define OP_ELEMENTS_MAX ((int64_t)1 << 40)
+
+enum op_size_kind {
+    OP_LENGTH, /* any value; kernels cut it into tiles */
+    OP_COUNT,  /* repetitions, such as batches and heads */
+    OP_GIVEN,  /* kernels are made for a few values, such as the dimension of a head */
+};
+
+struct op_size {
+    const char *key; /* in a suite */
+    const char *id;  /* in an id */
+    char axis;
+    enum op_size_kind kind;
+    size_t at;  /* of the int64_t in struct kg_problem */
+    char usual; /* a suite may leave it out: then it is the size of this axis; 0: it may not */
+    char multiple_of; /* it is a multiple of the size of this axis, which counts groups of it; 0 */
+    bool one_stays;   /* where it is 1, it is 1 in the shapes that verification adds too */
+    unsigned classes; /* of a count: values, or members of a group, that are told apart */
+    int64_t few;      /* enough of it to show a fault; 0: the problem's own */
+    const int64_t
+        *values; /* of OP_GIVEN: other values that are tried, from both ends; 0 ends them */
+};
+
+/* A length whose key is the name of a member of struct kg_problem. */
+#define OP_SIZE(member, letter)                                                                    \
+    {                                                                                              \
+        .key = #member, .id = #member, .axis = (letter),                                           \
+        .at = offsetof(struct kg_problem, member), .few = 8                                        \
+    }
+
+/* A real number that a suite may set. */
+struct op_param {
+    const char *key;
+    size_t at; /* of the double in struct kg_problem */
+    double least, most;
+    double (*usual)(const struct kg_problem *p);
+};
+
+/* A yes or no that a suite may set, and how an id says it. */
+struct op_flag {
+    const char *key;
+    uint32_t bit; /* enum kg_flag */
+    const char *yes, *no;
+};
+
+enum op_role {
+    OP_FACTOR, /* an input that is multiplied */
+    OP_ADDEND, /* an input that is added to each sum: not a factor */
+    OP_INPUT,  /* another input */
+    OP_OUT,
+};
+
+struct op_tensor {
+    const char *name; /* in kernel.h, in lower case */
+    const char *axes;
+    enum op_role role;
+    const char *whole; /* of an output: an element depends on all of these axes, and of the others
+                          on its own place alone */
+};
+
+/* A shape, in the order of the op's sizes. 0: as the problem has it. OP_OWN + n: the problem's own,
+ * as far as that can be looked at closely, plus n. */
+#define OP_OWN ((int64_t)1 << 40)
+
+struct op_shape {
+    int64_t size[OP_SIZES_MAX];
+    bool no_scale; /* all parameters are 0 */
+};
+
+struct op_shapes {
+    const struct op_shape *shapes;
+    unsigned n;
+};
+
+struct op_pattern;
+
+struct op {
+    uint32_t code; /* enum kg_op */
+    const char *name;
+    const struct op_size *sizes; /* LENGTHs in the order of their importance */
+    unsigned n_sizes;
+    const struct op_param *param;    /* NULL: none */
+    const struct op_flag *flag;      /* NULL: none */
+    const struct op_tensor *tensors; /* inputs first */
+    unsigned n_tensors;
+    const char *id;   /* axes in the order in which an id has their sizes */
+    bool multilinear; /* outputs are sums of products of the factors over `whole`: random inputs
+                         have results of a known size, and integers exact ones */
+    double (*flops)(const struct kg_problem *p);
+    double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
+    char cut; /* the axis that is shortened where the reference would take too long; 0: none */
+
+    const struct op_pattern *patterns; /* inputs of verification, see pattern.h */
+    unsigned n_patterns;
+    unsigned sharpest; /* enum probe: which sees most */
+    /* Changes one element of one input, so that the results are others. */
+    void (*change)(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
+                   unsigned n_in, uint64_t seed);
+    bool (*inputs_count)(const struct kg_problem *p); /* all elements; NULL: always */
+
+    /* Shapes of its own; without them they are made from the kinds of its sizes. */
+    struct op_shapes closest, giant, tails;
+    void (*draw)(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
+
+    /* All outputs in double, dense, from the stored inputs; see reference.h. */
+    enum kg_status (*reference)(const struct kg_problem *p, const struct kg_tensor *in,
+                                double *const *out, int threads);
+    /* One element of an output by the formula, on a path of its own. */
+    double (*element)(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+                      int64_t flat);
+};
+
+/* The built-in ops; NULL: there is none, or not so many. */
+const struct op *op_of(const struct kg_problem *p);
+const struct op *op_by_code(uint32_t code);
+const struct op *op_by_name(const char *name);
+const struct op *op_at(size_t i);
+
+static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
+{
+    return *(const int64_t *)(const void *)((const char *)p + s->at);
+}
+
+static inline void op_set_size(struct kg_problem *p, const struct op_size *s, int64_t value)
+{
+    *(int64_t *)(void *)((char *)p + s->at) = value;
+}
+
+static inline double op_param(const struct kg_problem *p, const struct op_param *param)
+{
+    return *(const double *)(const void *)((const char *)p + param->at);
+}
+
+static inline void op_set_param(struct kg_problem *p, const struct op_param *param, double value)
+{
+    *(double *)(void *)((char *)p + param->at) = value;
+}
+
+/* The size of an axis; NULL: the op has none such. */
+const struct op_size *op_axis(const struct op *op, char axis);
+int64_t op_length(const struct kg_problem *p, char axis);
+
+struct kg_shape {
+    uint32_t rank;
+    int64_t size[KG_MAX_RANK];
+};
+
+struct kg_shape op_shape_of(const struct kg_problem *p, unsigned tensor);
+
+/* Elements of a shape; -1 when a size is outside of [1, OP_SIZE_MAX] or the product too large. */
+int64_t kg_shape_elements(const struct kg_shape *shape);
+
+unsigned op_inputs(const struct op *op);
+
+/* Terms of an element of output tensor i, and the most that an output has; 0: it is no sum. */
+int64_t op_terms(const struct kg_problem *p, unsigned i);
+int64_t op_longest_sum(const struct kg_problem *p);
+
+/* The shapes of a problem's tensors, in the order of kernel.h. */
+struct kg_signature {
+    uint32_t n_in, n_out;
+    struct kg_shape in[KG_MAX_TENSORS];
+    struct kg_shape out[KG_MAX_TENSORS];
+};
+
+/*
+ * Fills *s with the tensors of problem p. Returns 0 when p is not a problem: a struct too short, an
+ * unknown op or dtype, flags that do not apply, a size out of range or not the multiple that it
+ * must be, or a parameter that is not finite. *s is then undefined.
+ */
+int kg_signature_of(const struct kg_problem *p, struct kg_signature *s);
+
+/* Does a view have this dtype and shape, memory behind it, and a last stride of 1? */
+int kg_tensor_fits(const struct kg_tensor *t, uint32_t dtype, const struct kg_shape *shape);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

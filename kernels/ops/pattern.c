@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ops/pattern.h"
+
+#include <math.h>
+
+#include "kernels/ops/dtype.h"
+
+static const struct {
+    const char *name;
+    bool exact;
+} probes[PROBES] = {
+    [PROBE_NORMAL] = {"random normal", false},
+    [PROBE_UNIFORM] = {"random in [0, 1)", false},
+    [PROBE_INTEGERS] = {"exact integers", true},
+    [PROBE_CANCELLATION] = {"exact cancellation", true},
+    [PROBE_EXPONENTS] = {"exact powers of two", true},
+    [PROBE_SPECIAL] = {"NaN and infinity", true},
+    [PROBE_SPECIAL_SECOND] = {"NaN and infinity in the second input", true},
+    [PROBE_NAN_SECOND] = {"NaN in the second input", true},
+    [PROBE_CONSTANT] = {"constant until near the end", false},
+    [PROBE_RETRIEVAL] = {"retrieval", false},
+    [PROBE_RAMP] = {"score ramp", false},
+    [PROBE_MASKED] = {"huge masked keys", false},
+    [PROBE_SHIFTED] = {"shifted scores", false},
+    [PROBE_STRETCHED] = {"stretched scores", false},
+    [PROBE_FAINT] = {"faint keys", false},
+};
+
+const char *probe_name(enum probe probe)
+{
+    return probes[probe].name;
+}
+
+bool probe_is_exact(enum probe probe)
+{
+    return probes[probe].exact;
+}
+
+static const struct op_pattern *pattern_of(enum probe probe, const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_patterns; i++)
+        if (op->patterns[i].probe == probe)
+            return &op->patterns[i];
+    return NULL;
+}
+
+bool probe_applies(enum probe probe, const struct kg_problem *p)
+{
+    const struct op_pattern *pattern = pattern_of(probe, p);
+    return pattern && (!pattern->applies || pattern->applies(p));
+}
+
+double probe_slack(enum probe probe, const struct kg_problem *p)
+{
+    const struct op_pattern *pattern = pattern_of(probe, p);
+    return pattern && pattern->slack ? pattern->slack(p) : 0;
+}
+
+void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                unsigned n_in, uint64_t seed)
+{
+    pattern_of(probe, p)->fill(p, in, n_in, seed);
+}
+
+void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                  unsigned n_in, uint64_t seed)
+{
+    op_of(p)->change(probe, p, in, n_in, seed);
+}
+
+/* Sums are below 2^24 whatever the signs, factors fit their mantissa, and what is drawn hardly ever
+ * leaves a narrow range: 8 times the deviation of a sum of random signs. */
+int probe_integers(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    const struct dtype *d = dtype_of(p);
+    double terms = (double)op_longest_sum(p);
+    for (unsigned i = 0; i < op->n_tensors; i++)
+        terms += op->tensors[i].role == OP_ADDEND;
+    for (int a = d->factor < 7 ? 1 << d->factor : 128; a > 1; a--) {
+        bool exact = terms * a * a <= 0x1p24;
+        bool in_range = 8 * sqrt(terms) * a * (a + 1) / 3 <= d->max;
+        if (exact && (in_range || !dtype_is_narrow(d)))
+            return a;
+    }
+    return 1;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * product.h: what ops share whose outputs are sums of products of two factors.
+ *
+ * The sum goes over one axis. All other axes of the first factor, then those of the second one that
+ * the first has not, are the output's axes, in this order; axes of both are batches.
+ */
+#ifndef KG_OPS_PRODUCT_H
+#define KG_OPS_PRODUCT_H
+
+#include "kernels/ops/pattern.h"
+
+/* Sizes of most of these ops. */
+extern const struct op_size product_sizes_mnk[3];
+
+double product_flops(const struct kg_problem *p);
+enum kg_status product_reference(const struct kg_problem *p, const struct kg_tensor *in,
+                                 double *const *out, int threads);
+double product_element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+                       int64_t flat);
+
+/* The first PRODUCT_PATTERNS are for all. Those after them have NaN and infinities, which kernel.h
+ * allows in plain products alone; the last one is of use where the second factor is a vector. */
+#define PRODUCT_PATTERNS 6
+#define PRODUCT_PATTERNS_SPECIAL 8
+#define PRODUCT_PATTERNS_VECTOR 9
+extern const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR];
+
+void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
+                    unsigned n_in, uint64_t seed);
+
+/* For the patterns of ops that are related. */
+bool product_cannot_cancel(const struct kg_problem *p);
+void product_fill_normal(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                         uint64_t seed);
+void product_fill_uniform(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                          uint64_t seed);
+void product_fill_integers(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                           uint64_t seed);
+void product_fill_constant(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                           uint64_t seed);
+
+/* Exponents of what multiplies the integers from -4 to 4, see product_patterns.c. */
+struct exponents {
+    int outer_least, outer_most, step; /* of rows and columns; steps from -step to step */
+    int largest;                       /* of an element */
+};
+
+struct exponents product_exponents(const struct kg_problem *p, int64_t terms);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* product_patterns.c: inputs of sums of products, most of which have one exact answer. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/ops/draw.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/half.h"
+#include "kernels/ops/product.h"
+
+#define CONSTANT_END 16 /* the part of a tensor that is not constant is one of so many */
+#define FEW_ELEMENTS 32 /* of an output */
+
+/*
+ * Does an output have so few elements that all of them may be small by chance? A sum of random
+ * terms may nearly cancel, and what it lost to rounding is then no small share of it: in 3 or 4 of
+ * 1,000 draws of a single sum in fp32, and in more with TF32. Among many elements that is lost.
+ * 16-bit factors have products without rounding, and the rounding of the output goes by its size.
+ */
+bool product_cannot_cancel(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    bool few = false;
+    for (unsigned i = op_inputs(op); i < op->n_tensors; i++) {
+        const struct kg_shape shape = op_shape_of(p, i);
+        few |= kg_shape_elements(&shape) < FEW_ELEMENTS;
+    }
+    return !few || dtype_of(p)->mantissa < 23;
+}
+
+/* Where the terms of a factor lie: all else about it follows. */
+static struct drawing drawing_of(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
+                                 uint64_t seed)
+{
+    const struct op *op = op_of(p);
+    struct drawing d = {
+        .p = p, .tensor = i, .n = pattern_elements(&in[i]), .seed = seed, .terms = 1, .inner = 1};
+    const char *axes = op->tensors[i].axes;
+    const char *sum = strchr(axes, *op->tensors[op_inputs(op)].whole);
+    if (op->tensors[i].role != OP_FACTOR || !sum)
+        return d;
+    d.terms = in[i].shape[sum - axes];
+    for (size_t r = (size_t)(sum - axes) + 1; axes[r]; r++)
+        d.inner *= in[i].shape[r];
+    return d;
+}
+
+/* Step of the sum that an element of a factor belongs to. */
+static int64_t depth_of(const struct drawing *d, int64_t flat)
+{
+    return flat / d->inner % d->terms;
+}
+
+/* Number of the row, or column, that it is of: all its other places as one. */
+static int64_t line_of(const struct drawing *d, int64_t flat)
+{
+    return flat / d->inner / d->terms * d->inner + flat % d->inner;
+}
+
+static int64_t lines_of(const struct drawing *d)
+{
+    return d->n / d->terms;
+}
+
+static int64_t element_at(const struct drawing *d, int64_t line, int64_t depth)
+{
+    return line / d->inner * d->inner * d->terms + depth * d->inner + line % d->inner;
+}
+
+static double element(const struct kg_tensor *t, int64_t flat)
+{
+    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
+}
+
+/* Tensors each from a seed of its own, or, since they have to fit each other, all from one. */
+static void fill_all(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *in,
+                     unsigned n_in, uint64_t seed, bool together)
+{
+    const int64_t longest = op_longest_sum(p);
+    const int largest = probe_integers(p);
+    for (unsigned i = 0; i < n_in; i++) {
+        struct drawing d = drawing_of(p, in, i, together ? seed : seed_at(seed, i));
+        /* Of a mask the sign counts, and zeros are what must not pass. */
+        d.longest = longest;
+        d.largest = op_of(p)->tensors[i].role == OP_INPUT ? 1 : largest;
+        pattern_draw(value, &d, &in[i]);
+    }
+}
+
+static double value_normal(const struct drawing *d, int64_t flat)
+{
+    return pattern_normal(d->seed, flat);
+}
+
+static double value_uniform(const struct drawing *d, int64_t flat)
+{
+    return pattern_uniform(d->seed, flat);
+}
+
+static double value_integer(const struct drawing *d, int64_t flat)
+{
+    return pattern_integer(d->seed, flat, -d->largest, d->largest);
+}
+
+/* Integers, so that sums of few terms do not nearly cancel. */
+static double value_constant(const struct drawing *d, int64_t flat)
+{
+    bool at_end = flat >= d->n - (d->n + CONSTANT_END - 1) / CONSTANT_END;
+    return at_end ? pattern_integer(d->seed, flat, -4, 4) : d->tensor > 0;
+}
+
+/* ---- the end of fp16 ---- */
+
+#define BRINK 65512 /* past the largest number, and still nearer to it than to what is next */
+#define ROWS_LEFT 4 /* of an output of fewer rows none is given away */
+
+/* Flat index of an element whose places in all axes are given, by the op's sizes. */
+static int64_t index_at(const struct kg_problem *p, unsigned tensor, const int64_t *place)
+{
+    const struct op *op = op_of(p);
+    int64_t flat = 0;
+    for (const char *axis = op->tensors[tensor].axes; *axis; axis++) {
+        const struct op_size *size = op_axis(op, *axis);
+        flat = flat * op_size(p, size) + place[size - op->sizes];
+    }
+    return flat;
+}
+
+/* Makes a row of the first factor such that one of its sums is BRINK, which rounds to 65504. A
+ * kernel shows that makes an infinity of all that is larger. Other sums of the row are integers
+ * below 2^24. */
+static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                      uint64_t seed)
+{
+    const struct op *op = op_of(p);
+    const struct op_size *sum = op_axis(op, *op->tensors[n_in].whole);
+    int64_t place[OP_SIZES_MAX], terms = op_size(p, sum);
+    double rest = BRINK;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        place[i] = (int64_t)(seed_at(seed, i) % (uint64_t)op_size(p, &op->sizes[i]));
+    for (unsigned i = 0; i < n_in; i++)
+        rest -= op->tensors[i].role == OP_ADDEND ? element(&in[i], index_at(p, i, place)) : 0;
+    for (int64_t l = 0; l < terms; l++) {
+        place[sum - op->sizes] = l;
+        double with = element(&in[1], index_at(p, 1, place));
+        double value = with != 0 ? fmax(-2048, fmin(2048, trunc(rest / with))) : 0;
+        pattern_put(&in[0], index_at(p, 0, place), value);
+        rest -= value * with;
+    }
+}
+
+void product_fill_integers(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                           uint64_t seed)
+{
+    const struct drawing first = drawing_of(p, in, 0, seed);
+    fill_all(value_integer, p, in, n_in, seed, false);
+    if (p->dtype == KG_F16 && op_of(p)->n_tensors == n_in + 1 && lines_of(&first) >= ROWS_LEFT)
+        put_brink(p, in, n_in, seed_at(seed, 11));
+}
+
+/*
+ * The second half of the sum takes the first one back, but for what the halves of the second factor
+ * differ by: partial sums of thousands of terms of 2^13 and more, results of some 2^12. All terms
+ * are multiples of 128 below 2^31, so fp32 sums them exactly in any order; the factors fit the
+ * mantissa of bf16.
+ */
+static double value_cancelling(const struct drawing *d, int64_t flat)
+{
+    if (d->tensor > 1) /* a bias */
+        return 128 * pattern_integer(d->seed, flat, -4, 4);
+    int64_t depth = depth_of(d, flat);
+    bool second = depth >= (d->terms + 1) / 2;
+    int64_t mirrored = flat + (d->terms - 1 - 2 * depth) * d->inner;
+    int64_t source = second ? mirrored : flat;
+    if (d->tensor == 0)
+        return (second ? -128.0 : 128.0) * pattern_integer(d->seed, source, -4, 4);
+    double value = 64.0 * pattern_integer(d->seed, source, -1, 1);
+    /* Alone, the middle of an odd sum has nothing that takes it back. */
+    bool alone = d->terms % 2 && depth == d->terms / 2;
+    return alone ? pattern_integer(d->seed, flat, -1, 1)
+                 : value + (second ? 0 : pattern_integer(~d->seed, flat, -1, 1));
+}
+
+/* ---- powers of two ---- */
+
+/*
+ * Exponents of what multiplies the integers from -4 to 4: by row of the first factor, by column of
+ * the second one, and by step of the sum, where that of one factor takes the other's back. So the
+ * terms of a sum have one exponent, however far those of the factors are apart, and no order of
+ * additions rounds. Those of fp16 go from its smallest subnormal number to results past its
+ * largest. Those of the others stay 2^-126 and above, whose multiples fp32 has all of.
+ */
+struct exponents product_exponents(const struct kg_problem *p, int64_t terms)
+{
+    if (dtype_is_narrow(dtype_of(p)))
+        return (struct exponents){-16, 5, 8, 13};
+    int longer = 0; /* so much nearer to overflow is a long sum */
+    for (; terms > 256; terms /= 2)
+        longer++;
+    return (struct exponents){-60, 56 - longer / 2, 40, 120};
+}
+
+static int outer_exponent(const struct exponents *e, uint64_t seed, int64_t index)
+{
+    return pattern_integer(seed, index, e->outer_least, e->outer_most);
+}
+
+/* Every 13th row of a product has one term alone, which may be past the range of all dtypes: of two
+ * such the sum would not be known. */
+#define LONE_ROW 13
+
+static double lone_value(const struct drawing *d, const struct exponents *e, int64_t row,
+                         int64_t depth, uint64_t seed)
+{
+    if (depth != pattern_integer(seed, ~row, 0, (int)(d->terms < 1 << 30 ? d->terms - 1 : 1 << 30)))
+        return 0;
+    return ldexp(1 + pattern_integer(seed, row, 0, 2),
+                 e->largest - pattern_integer(~seed, row, 0, 2 * e->step));
+}
+
+/* A bias is no factor: TF32 does not round it, so that of fp32 has all 24 bits. */
+static double bias_value(const struct drawing *d, const struct exponents *e, int64_t flat,
+                         uint64_t seed)
+{
+    const bool wide = dtype_of(d->p)->mantissa >= 23;
+    const int most = wide ? (1 << 24) - 1 : 4;
+    int exponent = pattern_integer(seed, ~flat, e->outer_least - e->step, e->largest);
+    return ldexp(pattern_integer(seed, flat, -most, most), exponent - (wide ? 22 : 0));
+}
+
+/* Where there is a bias, columns without products show it alone. */
+static double value_exponents(const struct drawing *d, int64_t flat)
+{
+    const struct exponents e = product_exponents(d->p, d->longest);
+    const uint64_t own = seed_at(d->seed, d->tensor), shared = seed_at(d->seed, 9);
+    int value = pattern_integer(own, flat, -4, 4);
+    int64_t depth = depth_of(d, flat), line = line_of(d, flat);
+    int step = pattern_integer(shared, depth, -e.step, e.step);
+    bool biased = op_inputs(op_of(d->p)) > 2 && line % 3 == 1;
+    if (d->tensor == 0 && line % LONE_ROW == LONE_ROW - 1)
+        return lone_value(d, &e, line, depth, own);
+    if (d->tensor == 0)
+        return ldexp(value, outer_exponent(&e, own, line) + step);
+    if (d->tensor == 1)
+        return biased ? 0 : ldexp(value, outer_exponent(&e, own, line) - step);
+    return biased ? bias_value(d, &e, flat, own) : 0;
+}
+
+/* ---- NaN and infinity ---- */
+
+#define SPECIAL_KINDS 3
+#define SPECIAL_LINES 6 /* at most, and no more than a third of what the factor has, but one */
+
+/* Where in a length: its ends, an edge of a tile and its neighbour, or anywhere. */
+static int64_t special_place(int64_t length, uint64_t seed, uint64_t which)
+{
+    int64_t last = length - 1, border = last / 64 * 64;
+    const int64_t places[] = {
+        last, 0, border, border ? border - 1 : last / 2,
+        pattern_integer(seed, (int64_t)which, 0, (int)(last < 1 << 30 ? last : 1 << 30))};
+    return places[(seed + which) % 5];
+}
+
+/* A vector has room for one infinity: each of its elements is in all sums. */
+static double special_value(enum probe probe, const struct drawing *d, uint64_t draw)
+{
+    static const double values[SPECIAL_KINDS] = {INFINITY, NAN, -INFINITY};
+    if (probe == PROBE_NAN_SECOND)
+        return NAN;
+    return lines_of(d) == 1 && d->tensor == 1 ? values[draw % 2 * 2] : values[draw % SPECIAL_KINDS];
+}
+
+/* An infinity meets zeros in half of the other factor: their products are no numbers. The tail of
+ * the sum, which many a kernel adds by other code, gets one of each kind where there is room. */
+static void put_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                        uint64_t which, uint64_t n, uint64_t seed)
+{
+    const unsigned i = probe != PROBE_SPECIAL;
+    const struct drawing d = drawing_of(p, in, i, seed), with = drawing_of(p, in, !i, seed);
+    bool in_tail = which < SPECIAL_KINDS && SPECIAL_KINDS < n;
+    int64_t line = in_tail ? (special_place(lines_of(&d), seed, 0) + (int64_t)which) % lines_of(&d)
+                           : special_place(lines_of(&d), seed, which);
+    int64_t depth = in_tail ? d.terms - 1 : special_place(d.terms, ~seed, which);
+    double value = special_value(probe, &d, seed / 8 + which);
+    pattern_put(&in[i], element_at(&d, line, depth), value);
+    for (int64_t other = 0; other < lines_of(&with) && isinf(value); other += 2)
+        pattern_put(&in[!i], element_at(&with, other, depth), 0);
+}
+
+/* In one factor alone: a line of each would leave nothing else of many an output. */
+static void fill_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                         unsigned n_in, uint64_t seed)
+{
+    const struct drawing d = drawing_of(p, in, probe != PROBE_SPECIAL, seed);
+    int64_t lines = lines_of(&d);
+    uint64_t n = (uint64_t)(lines < 6 ? 1 : lines / 3 < SPECIAL_LINES ? lines / 3 : SPECIAL_LINES);
+    fill_all(value_integer, p, in, n_in, seed, false);
+    for (uint64_t which = n; which-- > 0;) /* none goes over those of the tail */
+        put_special(probe, p, in, which, n, seed_at(seed, 10));
+}
+
+/* ---- the table ---- */
+
+#define FILL(name, value, together)                                                                \
+    void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,               \
+              uint64_t seed)                                                                       \
+    {                                                                                              \
+        fill_all(value, p, in, n_in, seed, together);                                              \
+    }
+FILL(product_fill_normal, value_normal, false)
+FILL(product_fill_uniform, value_uniform, false)
+FILL(product_fill_constant, value_constant, false)
+static FILL(fill_cancelling, value_cancelling, false) static FILL(fill_exponents, value_exponents,
+                                                                  true)
+#undef FILL
+
+#define FILL(name, probe)                                                                          \
+    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
+                     uint64_t seed)                                                                \
+    {                                                                                              \
+        fill_special(probe, p, in, n_in, seed);                                                    \
+    }
+    FILL(fill_first, PROBE_SPECIAL) FILL(fill_second, PROBE_SPECIAL_SECOND)
+        FILL(fill_nan, PROBE_NAN_SECOND)
+
+            const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
+                {PROBE_NORMAL, product_cannot_cancel, product_fill_normal, NULL},
+                {PROBE_UNIFORM, NULL, product_fill_uniform, NULL},
+                {PROBE_INTEGERS, NULL, product_fill_integers, NULL},
+                {PROBE_CANCELLATION, NULL, fill_cancelling, NULL},
+                {PROBE_EXPONENTS, NULL, fill_exponents, NULL},
+                {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+                {PROBE_SPECIAL, NULL, fill_first, NULL},
+                {PROBE_SPECIAL_SECOND, NULL, fill_second, NULL},
+                {PROBE_NAN_SECOND, NULL, fill_nan, NULL},
+};
+
+/* ---- one element ---- */
+
+/* A product with the sign of one factor changed is as exact as before. */
+void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
+                    unsigned n_in, uint64_t seed)
+{
+    const struct kg_tensor *t = &in[seed_at(seed, PATTERN_TRIES) % n_in];
+    int64_t at = pattern_large_element(t, seed);
+    double value = element(t, at);
+    (void)p;
+    if (probe == PROBE_UNIFORM) /* sums that cannot cancel */
+        pattern_put(t, at, value < 0.5 ? value + 0.5 : value - 0.5);
+    else
+        pattern_put(t, at, -value);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ops/rows.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/ops/half.h"
+#include "kernels/ops/op.h"
+#include "kernels/reference/reference.h"
+
+struct share {
+    rows_fn fn;
+    void *context;
+    int index;
+    int64_t first, end;
+    pthread_t thread;
+    int started;
+};
+
+static void *run_share(void *argument)
+{
+    struct share *s = argument;
+    s->fn(s->context, s->index, s->first, s->end);
+    return NULL;
+}
+
+void rows_for_each(int64_t n_rows, int threads, rows_fn fn, void *context)
+{
+    struct share shares[ROWS_SHARES];
+    int n = threads < ROWS_SHARES ? threads : ROWS_SHARES;
+
+    for (int i = 0; i < n; i++) {
+        shares[i] = (struct share){fn, context, i, n_rows * i / n, n_rows * (i + 1) / n, 0, 0};
+        if (i > 0)
+            shares[i].started = pthread_create(&shares[i].thread, NULL, run_share, &shares[i]) == 0;
+    }
+    for (int i = 0; i < n; i++) {
+        if (shares[i].started)
+            pthread_join(shares[i].thread, NULL);
+        else
+            run_share(&shares[i]);
+    }
+}
+
+/* Address of row `row` of a view, rows counted over all dimensions but the last. */
+static const void *row_of(const struct kg_tensor *t, int64_t row)
+{
+    int64_t offset = 0;
+    for (int d = (int)t->rank - 2; d >= 0; d--) {
+        offset += row % t->shape[d] * t->stride[d];
+        row /= t->shape[d];
+    }
+    return (const char *)t->data + (size_t)offset * kg_dtype_bytes(t->dtype);
+}
+
+double *rows_decoded(const struct kg_tensor *t)
+{
+    int64_t columns = t->shape[t->rank - 1], rows = 1;
+    for (uint32_t d = 0; d + 1 < t->rank; d++)
+        rows *= t->shape[d];
+
+    double *dense = malloc((size_t)(rows * columns) * sizeof(*dense));
+    if (!dense)
+        return NULL;
+    for (int64_t r = 0; r < rows; r++) {
+        const void *row = row_of(t, r);
+        for (int64_t c = 0; c < columns; c++)
+            dense[r * columns + c] = (double)kg_load_float(row, t->dtype, c);
+    }
+    return dense;
+}
+
+double *rows_transposed(double *matrix, int64_t count, int64_t rows, int64_t columns)
+{
+    double *turned = matrix ? malloc((size_t)(count * rows * columns) * sizeof(*turned)) : NULL;
+    for (int64_t i = 0; turned && i < count; i++) {
+        const double *from = matrix + i * rows * columns;
+        double *to = turned + i * rows * columns;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                to[c * rows + r] = from[r * columns + c];
+    }
+    free(matrix);
+    return turned;
+}
+
+void rows_add(double *sum, const double *row, double factor, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += factor * row[i];
+}
+
+static void product_rows(void *context, int share, int64_t first, int64_t end)
+{
+    const struct rows_product *p = context;
+    (void)share;
+    for (int64_t i = first; i < end; i++) {
+        double *row = p->c + i * p->n;
+        memset(row, 0, (size_t)p->n * sizeof(*row));
+        for (int64_t l = 0; l < p->k; l++)
+            rows_add(row, p->b + l * p->n, p->a[i * p->k + l], p->n);
+        for (int64_t j = 0; p->bias && j < p->n; j++)
+            row[j] = rows_relu(row[j] + p->bias[j]);
+    }
+}
+
+void rows_multiply(int64_t m, int threads, struct rows_product product)
+{
+    rows_for_each(m, threads, product_rows, &product);
+}
+
+double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t at[] = {a, b, c, d};
+    int64_t offset = 0;
+    for (uint32_t r = 0; r < t->rank; r++)
+        offset += at[r] * t->stride[r];
+    return (double)kg_load_float(t->data, t->dtype, offset);
+}
+
+/* ---- any op ---- */
+
+static int inputs_fit(const struct kg_problem *p, const struct kg_signature *s,
+                      const struct kg_tensor *in)
+{
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (!kg_tensor_fits(&in[i], p->dtype, &s->in[i]))
+            return 0;
+    return 1;
+}
+
+enum kg_status kg_reference_host(const struct kg_problem *p, const struct kg_tensor *in,
+                                 uint32_t n_in, double *const *out, int threads)
+{
+    struct kg_signature s;
+    if (!kg_signature_of(p, &s) || n_in != s.n_in || threads < 1 || !inputs_fit(p, &s, in))
+        return KG_BAD_ARGUMENT;
+    for (uint32_t i = 0; i < s.n_out; i++)
+        if (!out[i])
+            return KG_BAD_ARGUMENT;
+    return op_of(p)->reference(p, in, out, threads);
+}
+
+double kg_reference_host_element(const struct kg_problem *p, const struct kg_tensor *in,
+                                 uint32_t out_index, int64_t flat_index)
+{
+    struct kg_signature s;
+    if (!kg_signature_of(p, &s) || out_index >= s.n_out || flat_index < 0 ||
+        flat_index >= kg_shape_elements(&s.out[out_index]) || !inputs_fit(p, &s, in))
+        return NAN;
+    return op_of(p)->element(p, in, out_index, flat_index);
+}
