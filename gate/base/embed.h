@@ -34,7 +34,7 @@ extern const size_t embedded_api_count;
 
 /* A file for browsers, as it is and as gzip has it. */
 struct embedded_asset {
-    const char *name; /* "app.js" */
+    const char *name; /* "frame/app.js" */
     const unsigned char *data;
     size_t size;
     const unsigned char *gz;

@@ -6,11 +6,12 @@
  *     embed --page SYMBOL FILE...  > table.c
  *
  * writes `const struct embedded_file SYMBOL[]`, sorted by name, and `SYMBOL_count`. The name of a
- * file in the table is FILE without its folders. With --page, for files that a browser is given,
- * the table is of `struct embedded_asset`, each with its gzip form, `SYMBOL_version` is a hash of
- * all names and bytes, and in index.html every "NAME" of another file becomes
- * "files/VERSION/NAME": an address with a version never gets other bytes and may be kept forever.
- * The modules name each other relatively, so they need no change and never mix versions.
+ * file in the table is FILE without its folders, or what follows web/ in it, as "chart/plot.js" of
+ * web/chart/plot.js. With --page, for files that a browser is given, the table is of `struct
+ * embedded_asset`, each with its gzip form, `SYMBOL_version` is a hash of all names and bytes, and
+ * in index.html every "NAME" of another file becomes "files/VERSION/NAME": an address with a
+ * version never gets other bytes and may be kept forever. The modules name each other relatively,
+ * so they need no change and never mix versions.
  */
 #include <errno.h>
 #include <sha2.h>
@@ -31,8 +32,8 @@ struct file {
 
 static const char *name_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *web = strstr(path, "web/"), *slash = strrchr(path, '/');
+    return web ? web + strlen("web/") : slash ? slash + 1 : path;
 }
 
 static int compare_files(const void *a, const void *b)

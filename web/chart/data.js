@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// chart_data.js: the answer of /trends as lanes over one axis.
+//
+// A lane is one provider under one contract: numbers of different contracts never share a line. All
+// lanes share the axis x; lane.at[i] is the row of the lane at x[i], undefined where it has none.
+
+import uPlot from "../uplot.js";
+
+const SHOWN = new Set(["candidate", "provider"]);
+
+/** Candidate first, then by name; of one provider the contract with the newest row first. */
+function orderLanes(a, b) {
+    const newest = (s) => s.columns.time_ms.at(-1);
+    return (b.role === "candidate") - (a.role === "candidate") ||
+        (a.provider < b.provider ? -1 : a.provider > b.provider ? 1 : newest(b) - newest(a));
+}
+
+/** The index of the value that is nearest in a sorted array. */
+export function nearest(sorted, value) {
+    let lo = 0;
+    let hi = sorted.length - 1;
+    while (hi - lo > 1) {
+        const middle = (lo + hi) >> 1;
+        if (sorted[middle] <= value) lo = middle;
+        else hi = middle;
+    }
+    return value - sorted[lo] <= sorted[hi] - value ? lo : hi;
+}
+
+function byTime(lanes) {
+    const [x = [], ...at] = uPlot.join(lanes.map(({ columns: { time_ms: times } }) =>
+        [times, times.map((_, row) => row)]));
+    lanes.forEach((lane, i) => { lane.at = at[i]; });
+    return { x, toX: (time) => time, toTime: (value) => value };
+}
+
+/** Rows of one run share a place; a commit's runs lie side by side, commits by their first run. */
+function byCommit(lanes) {
+    const first = new Map();
+    const runs = new Map();
+    for (const { columns } of lanes)
+        columns.run.forEach((run, row) => {
+            const time = columns.time_ms[row];
+            const commit = columns.commit[row] ?? run;
+            if (!(first.get(commit) <= time)) first.set(commit, time);
+            if (!runs.has(run)) runs.set(run, { run, time, commit });
+        });
+    const places = [...runs.values()].sort((a, b) =>
+        first.get(a.commit) - first.get(b.commit) ||
+        (a.commit < b.commit ? -1 : a.commit > b.commit ? 1 : a.time - b.time));
+    const indexOf = new Map(places.map((p, i) => [p.run, i]));
+    const times = places.map((p) => first.get(p.commit));
+    for (const lane of lanes) {
+        lane.at = new Array(times.length);
+        lane.columns.run.forEach((run, row) => { lane.at[indexOf.get(run)] = row; });
+    }
+    return {
+        x: times.map((_, i) => i),
+        toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
+        toTime: (value) => times[Math.min(times.length - 1, Math.max(0, Math.round(value)))],
+    };
+}
+
+/**
+ * { x, lanes, byCommit, toX(time_ms, run), toTime(x) }. x is milliseconds, or with order "commit"
+ * the place in the sequence of runs, whose time is that of the commit's first run. A lane:
+ * { provider, role, contract, index (of its colour), former (an older contract), columns, at }.
+ */
+export function arrange(trend, order) {
+    const colours = new Map();
+    const lanes = trend.series
+        .filter((s) => SHOWN.has(s.role) && s.columns.time_ms.length > 0)
+        .sort(orderLanes)
+        .map((s) => {
+            const former = colours.has(s.provider);
+            if (!former) colours.set(s.provider, colours.size);
+            return { ...s, index: colours.get(s.provider), former };
+        });
+    const axis = order === "commit" ? byCommit(lanes) : byTime(lanes);
+    return { ...axis, lanes, byCommit: order === "commit", bucketed: trend.bucketed };
+}
+
+/**
+ * A column of a lane over x: undefined where the lane has no row (the line goes on), null where the
+ * row does not know it (the line breaks). `divisor`: the name of a column to divide by, or null.
+ */
+export function values({ x }, { at, columns }, name, divisor = null) {
+    const column = columns[name];
+    const by = divisor && columns[divisor];
+    if (column && !by && column.length === x.length && at[x.length - 1] === x.length - 1)
+        return column; // a row at each place
+    return Array.from(x, (_, i) => {
+        if (at[i] === undefined) return undefined;
+        const value = column?.[at[i]] ?? null;
+        return !by || value === null ? value : by[at[i]] > 0 ? value / by[at[i]] : null;
+    });
+}
+
+/** Whether any row of the lanes knows the column. */
+export function knows(lanes, name) {
+    return lanes.some(({ columns }) => columns[name]?.some((v) => v !== null));
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// chart_events.js: events of a case: steps, wrong results, accepted changes, new baselines, new
+// epochs.
+
+import { address, h, s } from "../frame/dom.js";
+import { change, duration, epochText, plural, time } from "../frame/format.js";
+import {
+    causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
+} from "../frame/parts.js";
+import { here, note, parameter } from "../frame/places.js";
+import { SHAPES } from "../frame/verdict.js";
+
+/** The look of an alert of a kind. */
+export const lookOf = (kind) => ({ regression: "slower", improvement: "faster" })[kind] ?? kind;
+
+const LIMIT = 12; // in the list until it is asked for more
+
+/** Of 16 by 16, as the verdicts have them. */
+export const EVENT_SHAPES = {
+    slower: SHAPES.regression, faster: SHAPES.improvement, error: SHAPES.wrong, wrong: SHAPES.wrong,
+    accepted: SHAPES.pass, epoch: "M8 3v10", baseline: "M12 8A4 4 0 1 1 4 8A4 4 0 1 1 12 8Z",
+};
+
+export function eventSwatch(kind) {
+    return s("svg", { class: `event-swatch ${kind}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
+        s("path", { d: EVENT_SHAPES[kind] }));
+}
+
+function stepEvent(step) {
+    const kind = lookOf(step.kind);
+    const size = step.change === null ? "" : change(1 + step.change);
+    return {
+        ...step, kind, alert: step.id, text: size || "error",
+        words: kind === "error" ? "The error against the reference changed"
+            : `${size} ${kind}: ${duration(step.before_ns)} to ${duration(step.after_ns)}`,
+    };
+}
+
+/** All events of a trend, oldest first. */
+export function eventsOf(trend) {
+    const epochs = (trend.epochs ?? []).map((e) => ({
+        kind: "epoch", time_ms: e.from_ms, text: epochText(e.epoch),
+        words: `New driver, toolkit or power limit: ${epochText(e.epoch)}`,
+    }));
+    const others = (trend.events ?? []).map((e) => ({
+        ...e, text: e.kind, words: e.kind === "wrong" ? `Wrong result: ${e.text}` : e.text,
+    }));
+    return [...epochs, ...others, ...(trend.change_points ?? []).map(stepEvent)]
+        .sort((a, b) => a.time_ms - b.time_ms);
+}
+
+/** The commits of an event. A step may be of any of its range, so that nobody is named for it; the
+ *  range in which a level returned, which is no alert, is not known. */
+function commitsOf(event) {
+    if (event.alert === 0) return [", commit ", commitName(event), " or one before it"];
+    if (isOneCommit(event)) return [", commit ", commitName(event), " ", subjectText(event)];
+    return [", commits ", commitRange(event), event.subject && [", ", causeSubject(event)]];
+}
+
+/** The list beside a chart; `point(event)` shows one in the chart, where there is one. */
+export function eventList(events, point = null) {
+    const newest = [...events].reverse();
+    const list = h("ol", { class: "event-list" });
+    const more = h("button", { type: "button" });
+
+    function item(event) {
+        const words = [eventSwatch(event.kind), h("span", {}, event.words)];
+        const show = point ? h("button", {
+            type: "button", class: "event", click: () => point(event),
+            title: "Show in the chart",
+        }, words) : h("div", { class: "event" }, words);
+        return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
+            event.commit && commitsOf(event),
+            event.kind === "wrong" && [", run ", runLink(event.run)],
+            event.alert > 0 && [", ", h("a", { href: address(`alerts/${event.alert}`) },
+                `alert ${event.alert}`)]));
+    }
+
+    function draw(count) {
+        list.replaceChildren(...newest.slice(0, count).map(item));
+        more.hidden = count >= newest.length;
+        more.textContent = `${plural(newest.length - count, "older event")}`;
+    }
+
+    more.addEventListener("click", () => {
+        note(here({ events: "all" }));
+        draw(newest.length);
+    });
+    draw(parameter("events") === "all" ? newest.length : LIMIT);
+    return h("section", { class: "events" }, h("h2", {}, "Events"),
+        newest.length === 0
+            ? h("p", { class: "quiet" },
+                "This range has no step, no wrong result, no accepted change and no new driver.")
+            : [list, more]);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// alert_parts.js: what an alert is and which steps its life has.
+
+import { h } from "../frame/dom.js";
+import { change, duration, number } from "../frame/format.js";
+import { eventSwatch, lookOf } from "../chart/events.js";
+
+export const STATES = ["new", "acknowledged", "accepted", "fixed", "ignored"];
+
+/** Steps: what the button says, and whether the server wants a reason. */
+export const STEPS = {
+    acknowledged: { label: "Acknowledge", reason: false, help: "Someone works on it." },
+    accepted: { label: "Accept", reason: true, help: "The change is intended." },
+    fixed: { label: "Mark as fixed", reason: false, help: "A later commit undid it." },
+    ignored: { label: "Ignore", reason: true, help: "It is not real, or it does not matter." },
+    new: { label: "Open again", reason: false, help: "Somebody must look at it." },
+};
+
+/** The states that can follow one. The server decides; this is what is offered. */
+export const NEXT = {
+    new: ["acknowledged", "accepted", "fixed", "ignored"],
+    acknowledged: ["accepted", "fixed", "ignored"],
+    accepted: ["new"],
+    fixed: ["new"],
+    ignored: ["new"],
+};
+
+/** "▲ +4.81 % slower" */
+export function alertKind(alert) {
+    const look = lookOf(alert.kind);
+    return h("span", { class: `alert-kind ${look}` }, eventSwatch(look),
+        h("b", {}, alert.change === null ? "" : `${change(1 + alert.change)} `,
+            look === "error" ? "error grew" : look));
+}
+
+export const stateBadge = (state) =>
+    h("span", { class: `state ${STATES.includes(state) ? state : ""}` }, state);
+
+/** "24.95 µs to 26.15 µs"; of an error both are relative errors, or over the vendor's. */
+export function alertStep(alert) {
+    if (alert.kind === "error")
+        return `${number(alert.before_error, 2)} to ${number(alert.after_error, 2)}` +
+            `${alert.by_vendor ? " times the vendor's" : ""}`;
+    if (alert.evidence) return alert.evidence;
+    if (alert.before_ns === null || alert.after_ns === null) return "";
+    return `${duration(alert.before_ns)} to ${duration(alert.after_ns)}`;
+}

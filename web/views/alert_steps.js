@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// alert_steps.js: the buttons that take alerts a step further, for those who hold a token.
+
+import { get, post } from "../frame/api.js";
+import { NEXT, STEPS } from "./alert_parts.js";
+import { h } from "../frame/dom.js";
+import { plural } from "../frame/format.js";
+import { token } from "../frame/token.js";
+import { tokenForm } from "../frame/token_form.js";
+
+const ASSIGN = { label: "Assign", help: "Who works on it. Leave the name empty to assign nobody." };
+
+/** Asks for a reason and who looks into it: what to post, or null when the reader thinks better. */
+function askWhy({ label, help, reason: needed }, state, n) {
+    const text = h("textarea", {
+        name: "reason", rows: "3", maxlength: "500", required: needed,
+        "aria-describedby": "reason-help",
+    });
+    const who = h("input", { name: "assignee", maxlength: "64", autocomplete: "off" });
+    const form = h("form", { method: "dialog" },
+        h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
+        h("p", { id: "reason-help", class: "quiet" }, help,
+            needed ? " A reason is needed. It stays in the log." : ""),
+        state && h("label", {}, needed ? "Reason" : "Reason (optional)", text),
+        (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
+        h("p", { class: "dialog-buttons" },
+            h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
+            h("button", { type: "submit", class: "primary" }, label)));
+    const dialog = h("dialog", { class: "reason", "aria-labelledby": "reason-title" }, form);
+    document.body.append(dialog);
+    return new Promise((resolve) => {
+        let said = null;
+        form.addEventListener("submit", (event) => {
+            event.preventDefault();
+            const reason = text.value.trim();
+            if (needed && !reason) {
+                text.setCustomValidity("A reason is needed.");
+                text.reportValidity();
+                text.setCustomValidity("");
+                return;
+            }
+            const assignee = who.value.trim();
+            said = state ? { state, reason, ...(assignee && { assignee }) }
+                : { assignee: assignee || null };
+            dialog.close();
+        });
+        dialog.addEventListener("close", () => {
+            dialog.remove();
+            resolve(said);
+        });
+        dialog.showModal();
+        form.querySelector("textarea, input").focus();
+    });
+}
+
+/** Whether the token that the page holds may change alerts: "yes", "no", or "none" without one. */
+export async function mayStep(signal) {
+    if (!token()) return "none";
+    try {
+        const { scopes } = await get("whoami", null, signal);
+        return scopes.includes("admin") ? "yes" : "no";
+    } catch (error) {
+        if (error.status === 401 || error.status === 403) return "no";
+        throw error;
+    }
+}
+
+/**
+ * The buttons of `alerts`, each of which is one action for all of them. `may`: of mayStep();
+ * `changed()` shows the alerts anew, and may fail.
+ */
+export function stepButtons(alerts, may, changed) {
+    if (may !== "yes") return null;
+    const said = h("p", { class: "message", role: "alert", hidden: true });
+    const row = h("p", { class: "steps" });
+
+    async function step(words, state) {
+        const wanted = await askWhy(words, state, alerts.length);
+        if (wanted === null) return;
+        for (const button of row.children) button.disabled = true;
+        try {
+            await post("alerts", { ids: alerts.map((alert) => alert.id), ...wanted });
+            window.dispatchEvent(new Event("alerts"));
+            await changed();
+        } catch (error) {
+            for (const button of row.children) button.disabled = false;
+            said.hidden = false;
+            said.replaceChildren(error.message, " ", error.status === 409 && h("button",
+                { type: "button", click: changed }, "Show its present state"));
+        }
+    }
+
+    const possible = Object.keys(STEPS).filter((state) =>
+        alerts.length > 0 && alerts.every((alert) => NEXT[alert.state]?.includes(state)));
+    const button = (words, state) => h("button", {
+        type: "button", title: words.help, disabled: alerts.length === 0,
+        click: () => step(words, state),
+    }, `${words.label}…`);
+    row.append(...possible.map((state) => button(STEPS[state], state)), button(ASSIGN, null));
+    return h("div", {}, row, said);
+}
+
+/** The selection of a list: how many, and what to do with them. */
+export function selectionBar(alerts, may, changed) {
+    return h("div", { class: "selection", role: "region", "aria-label": "Selection" },
+        h("p", {}, alerts.length === 0 ? "Select alerts to change them together."
+            : `${plural(alerts.length, "alert")} selected`),
+        alerts.length > 0 && stepButtons(alerts, may, changed));
+}
+
+/** What those see who may not: how to become one who may. */
+export function signIn(may, changed) {
+    return h("details", { class: "sign-in" },
+        h("summary", {}, may === "yes" ? "Signed in with a token"
+            : may === "no" ? "This token may not change alerts" : "Sign in to change alerts"),
+        may === "no" && h("p", {},
+            "The token is unknown, has expired, or lacks the scope “admin”."),
+        tokenForm(changed));
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// case_counters.js: the hardware counters of a case's last regressions side by side, oldest first.
+
+import { get } from "../frame/api.js";
+import { h } from "../frame/dom.js";
+import { dateText, plural, shortCommit } from "../frame/format.js";
+import { runLink, tableOf } from "../frame/parts.js";
+import { here, note, parameter } from "../frame/places.js";
+import { COUNTERS, movedIn } from "./run_counters.js";
+
+const RUNS_MAX = 6; // each is a document to read
+const ROWS_MAX = 12;
+const ROWS_KNOWN = 1000; // of the newest runs, so many are looked at one by one
+
+const rowsOf = (trend) => trend.series.filter((s) => s.role === "candidate").flatMap(
+    ({ columns: c }) => c.time_ms.map((time, i) => ({
+        time, n: c.n[i], run: c.run[i], commit: c.commit[i], verdict: c.verdict[i],
+    }))).sort((a, b) => a.time - b.time);
+
+/** From when on there are so many runs; a bucket of more tells one verdict alone. */
+function since(rows) {
+    let i = rows.length;
+    for (let n = 0; i > 0 && n + rows[i - 1].n <= ROWS_KNOWN; i--) n += rows[i - 1].n;
+    return rows[Math.min(i, rows.length - 1)].time;
+}
+
+/** The newest regressions, oldest first, and whether all runs were looked at. `load(span)` gives
+ *  the points of a range of time. */
+async function regressions(load) {
+    let trend = await load(null);
+    const rows = rowsOf(trend);
+    if (trend.bucketed && rows.length > 0)
+        trend = await load([since(rows), rows.at(-1).time + 1]);
+    const red = rowsOf(trend).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
+    return { red, all: rows.every((row) => row.n === 1) };
+}
+
+/** Those of these runs that came, each with its counters, and those that did not, with why. */
+async function documents(id, runs, signal) {
+    const all = await Promise.all(runs.map(async (row) => {
+        try {
+            const { cases } = await get(`runs/${row.run}`, { case: id }, signal);
+            return { ...row, counters: cases[0]?.counters };
+        } catch (error) {
+            if (signal.aborted) throw error;
+            return { ...row, error };
+        }
+    }));
+    return { came: all.filter((row) => !row.error), failed: all.filter((row) => row.error) };
+}
+
+/** A row for each counter of a kernel that moved in one of the runs, the largest move first, with
+ *  what it was in all of them. */
+function tableRows(runs) {
+    const rows = new Map();
+    runs.forEach(({ counters }, at) => {
+        const moved = new Set(movedIn(counters));
+        for (const m of counters.moved) {
+            const kernel = counters.kernels[m.kernel];
+            const key = `${m.counter} ${kernel}`;
+            const row = rows.get(key) ?? { counter: m.counter, kernel, most: 0, of: [] };
+            if (moved.has(m)) row.most = Math.max(row.most, m.moved);
+            row.of[at] = m;
+            rows.set(key, row);
+        }
+    });
+    return [...rows.values()].filter((row) => row.most > 0).sort((a, b) => b.most - a.most)
+        .slice(0, ROWS_MAX);
+}
+
+function cell(value, unit) {
+    return value ? [unit(value.candidate),
+        h("span", { class: "note" }, `from ${unit(value.baseline)}`)] : "–";
+}
+
+function table(id, runs) {
+    const rows = tableRows(runs);
+    const several = new Set(rows.map((row) => row.kernel)).size > 1;
+    return tableOf(`Hardware counters of the last regressions of ${id}`, [
+        [null, "Counter", ({ counter, kernel }) => h("th",
+            { scope: "row", title: COUNTERS[counter][2] }, COUNTERS[counter][0],
+            several && h("span", { class: "aside mono" }, kernel))],
+        ...runs.map((r, i) => [null, [dateText(r.time), h("span", { class: "note" },
+            r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run))],
+        (row) => cell(row.of[i], COUNTERS[row.counter][1]), "number"]),
+    ], rows);
+}
+
+const quiet = (...words) => h("p", { class: "quiet" }, words);
+
+async function content(id, load, signal) {
+    const { red, all } = await regressions(load);
+    if (red.length === 0)
+        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression of this `,
+            "case. Only regressions have hardware counters.");
+    const { came, failed } = await documents(id, red, signal);
+    const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
+        [i > 0 && ", ", "run ", runLink(row.run)]),
+    ` the counters could not be loaded: ${failed[0].error.message}`);
+    const runs = came.filter(({ counters }) => counters?.moved.length > 0);
+    const share = `${runs.length} of the last ${plural(red.length, "regression")}`;
+    if (runs.length === 0)
+        return [lost, came.length > 0 && quiet(`${share} has counters: `,
+            h("code", {}, "gate run --counters"), " reads them.")];
+    if (tableRows(runs).length === 0)
+        return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved `,
+            "by more than 5 %.")];
+    return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. “–” means `,
+        "that the run did not read this counter."), table(id, runs)];
+}
+
+/** Nothing is asked for before it is opened. `load` as in regressions(). */
+export function counterHistory({ id, load, signal }) {
+    const place = h("div", { role: "status" });
+    let asked = false;
+    const box = h("details", {
+        class: "data", open: parameter("counters") !== null, toggle: async () => {
+            if (signal.aborted || !box.isConnected) return;
+            note(here({ counters: box.open ? "open" : null }));
+            if (!box.open || asked) return;
+            asked = true;
+            try {
+                const parts = [await content(id, load, signal)].flat();
+                asked = parts.length < 2 || !parts[0]; // what did not come is asked for again
+                place.replaceChildren(...parts.filter(Boolean));
+            } catch (error) {
+                asked = false; // opened again, it asks again
+                if (!signal.aborted)
+                    place.replaceChildren(quiet(
+                        `The counters could not be loaded: ${error.message}`));
+            }
+        },
+    }, h("summary", {}, "Hardware counters of the last regressions"), place);
+    return box;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// case_table.js: the table of cases on the wall.
+
+import { found } from "./causes.js";
+import { address, h } from "../frame/dom.js";
+import {
+    ago, change, durationCell, interval, number, percent, share, shortCommit,
+} from "../frame/format.js";
+import { term } from "../frame/glossary.js";
+import { changeGlyph, spark } from "../frame/glyphs.js";
+import {
+    caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, runLink, tableBox,
+    vendorRatio,
+} from "../frame/parts.js";
+import { badge, word } from "../frame/verdict.js";
+
+/**
+ * Columns: what the head says and explains; where it makes an order, of which the server's is, the
+ * way in which that goes unless it is reversed; and what a case has in it.
+ */
+const COLUMNS = [
+    { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst", cell: opener },
+    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending", cell: (c) =>
+        h("th", { scope: "row", title: c.id }, caseLink(c.id, c.device)) },
+    { key: "device", term: "device", label: "Device", kind: "minor device",
+        only: ({ several }) => several, cell: (c) => c.device },
+    { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out branch",
+        only: ({ branches }) => branches, cell: (c) => c.branch },
+    { key: "since", term: "since", label: "Since", kind: "minor narrow-out", cell: sinceLink },
+    { key: "trend", term: "trend", label: "Trend", kind: "minor glyph narrow-out",
+        cell: (c) => spark(c.spark, c.verdict) },
+    { key: "p50", term: "p50", label: "p50", kind: "number minor", sort: "p50",
+        way: "descending", cell: (c) => durationCell(c.p50_ns) },
+    { key: "change", term: "change", label: "Change", kind: "number changed", sort: "change",
+        way: "descending", cell: (c) => [
+            h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
+            h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)), changeGlyph(c)] },
+    { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
+        sort: "vendor", way: "descending", cell: (c) => vendorRatio(c.peer_ratio, c.peer) },
+    { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
+        sort: "ceiling", way: "ascending", cell: (c) => share(c.ceiling) },
+];
+
+/** As assistive technology is told. */
+function wayOf({ way = "other" }, reversed) {
+    if (!reversed || way === "other") return way;
+    return way === "ascending" ? "descending" : "ascending";
+}
+
+/** Since which commit, where an alert says so. */
+function sinceLink(c, { alerts }) {
+    const alert = alerts.get(c.alert);
+    return c.alert && h("a", {
+        class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
+        href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
+        title: alert && [`${found(alert.kind, [alert])} since ${
+            isOneCommit(alert) ? "" : "or before "}${alert.commit ?? "this run"}`,
+        causeSubject(alert), causeAuthor(alert)].filter(Boolean).join(", "),
+    }, alert?.commit ? `${isOneCommit(alert) ? "" : "≤ "}${shortCommit(alert.commit)}`
+        : "open alert");
+}
+
+/** All that the row has no room for, in words. */
+function sentence(c, newest, alerts) {
+    const alert = alerts.get(c.alert);
+    return h("p", {}, c.reason, ".",
+        alert && [` It became ${found(alert.kind, [alert])} in `,
+            commitRange(alert), causeSubject(alert) && [", ", causeSubject(alert)],
+            causeAuthor(alert) && ` (${causeAuthor(alert)})`, ", ",
+            h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
+        c.mde !== null && [
+            ` The smallest change that this machine can detect is ${percent(c.mde)}; `,
+            c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is lower: ")
+                : "the threshold is ", `${percent(c.threshold, 1)}.`],
+        c.rel_err !== null &&
+            ` The relative error against the fp64 reference is ${number(c.rel_err, 2)}.`,
+        ` Measured ${ago(c.time_ms)} `, c.branch && `on ${c.branch} `, "in run ", runLink(c.run),
+        c.run !== newest && ", and not in the newest run", ".");
+}
+
+/** The verdict, which opens what the row has no room for. */
+function opener(c, { alerts, newest }) {
+    const button = h("button", { type: "button", class: "opener", "aria-expanded": "false",
+        "aria-label": `${word(c.verdict)}: more of ${c.id}`,
+        click() {
+            const row = button.closest("tr");
+            const opens = button.getAttribute("aria-expanded") === "false";
+            button.setAttribute("aria-expanded", String(opens));
+            const seen = [...row.cells].filter((cell) => cell.checkVisibility()).length;
+            if (!opens) row.nextSibling.remove();
+            else row.after(h("tr", { class: "detail" },
+                h("td", { colspan: seen }, sentence(c, newest(c), alerts))));
+        } }, badge(c.verdict, "short"));
+    return button;
+}
+
+function row(c, columns, shows) {
+    return h("tr", { class: c.run !== shows.newest(c) && "stale" },
+        columns.map(({ kind, cell }) => cellOf(cell(c, shows), kind)));
+}
+
+const SCREEN = 20; // rows that the first screen can show
+
+let isFirst = true; // nothing was drawn since the page was loaded
+
+/** Puts the rows in; those below the first screen of a new page when that is seen, which moves no
+ * column: the style sheet says how wide each is. */
+function fill(body, rows) {
+    const now = isFirst ? SCREEN : rows.length;
+    isFirst = false;
+    body.replaceChildren(...rows.slice(0, now).map((make) => make()));
+    const last = body.lastChild;
+    if (now < rows.length)
+        requestAnimationFrame(() => setTimeout(() => {
+            if (last.parentNode === body) body.append(...rows.slice(now).map((make) => make()));
+        }));
+}
+
+/**
+ * The cases of `devices`, with the open `alerts`, and each with its branch where `branches` is set.
+ * draw(cases, state) shows them, which have the state's order; `actions.sort(name)` is called when
+ * a head is pressed.
+ */
+export function caseTable(devices, alerts, branches, actions) {
+    const newest = new Map(devices.map((d) => [d.model, d.newest.uuid]));
+    const shows = {
+        several: devices.length > 1, branches, alerts: new Map(alerts.map((a) => [a.id, a])),
+        newest: (c) => newest.get(c.device) ?? c.run,
+    };
+    const columns = COLUMNS.filter((c) => !c.only || c.only(shows));
+    const body = h("tbody");
+    const heads = columns.map((column) => {
+        const label = column.symbol ? h("span", { class: "symbol" }, column.label) : column.label;
+        const inner = column.sort ? h("button", { type: "button", "data-term": column.term,
+            click: () => actions.sort(column.sort) }, label) : term(column.term, label);
+        return h("th", { scope: "col", class: `${column.kind ?? ""} of-${column.key}` }, inner);
+    });
+    const nothing = h("p", { class: "quiet nothing", hidden: true },
+        "No case matches these filters. ", h("a", { href: "#/" }, "Show all"));
+    const element = h("div", { class: "cases" }, tableBox("Cases",
+        h("thead", {}, h("tr", {}, heads)), body), nothing);
+    return {
+        element,
+        draw(cases, state) {
+            const column = columns.find((c) => c.sort === state.sort.replace("-", "")) ??
+                columns[0];
+            const reversed = state.sort === `-${column.sort}`;
+            fill(body, cases.map((c) => () => row(c, columns, shows)));
+            heads.forEach((head, i) => {
+                head.classList.toggle("reversed", reversed && columns[i] === column);
+                if (columns[i] === column) head.setAttribute("aria-sort", wayOf(column, reversed));
+                else head.removeAttribute("aria-sort");
+            });
+            nothing.hidden = cases.length > 0;
+            element.classList.toggle("one-device", state.device !== "");
+        },
+    };
+}

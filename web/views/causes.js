@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// causes.js: the open alerts by their cause, above the wall: those of one commit and one kind are
+// one line, and what is new comes first.
+
+import { address, h } from "../frame/dom.js";
+import { ago, percent, plural } from "../frame/format.js";
+import { caseLink, causeAuthor, causeSubject, commitRange } from "../frame/parts.js";
+import { icon } from "../frame/verdict.js";
+
+const DAY = 86400e3;
+const LATE = 3 * DAY; // from the run that begins a step to the last one that shows it
+const APART = 1800e3; // without a look at the page, after which the next look is another visit
+const KEY = "kernel-gate-visit"; // in localStorage: the last look, and the end of the visit before
+const LINES = 5;
+const KINDS = ["wrong", "regression", "error", "improvement"]; // worst first
+
+/** Since when something is new, and in words: the last visit, or yesterday for the first one. */
+function lastVisit() {
+    const now = Date.now();
+    const [looked, before] = (localStorage.getItem(KEY) ?? "0 0").split(" ").map(Number);
+    const visit = now - looked > APART ? looked : before;
+    localStorage.setItem(KEY, `${now} ${visit}`);
+    return visit > 0 ? [visit, `since your last visit ${ago(visit)}`]
+        : [now - DAY, "since yesterday"];
+}
+
+/** A history that is imported is raised today, and is no news: what is new was measured lately. */
+const isFresh = (alert, since) => alert.state === "new" && alert.updated_ms > since &&
+    alert.time_ms > since - LATE;
+
+/** [{ kind, alerts, isNew, time_ms }], the new ones first, then worst first. */
+function causesOf(alerts, since) {
+    const groups = new Map();
+    for (const alert of alerts) {
+        const key = `${alert.kind} ${alert.before_commit} ${alert.commit ?? alert.run}`;
+        groups.set(key, [...groups.get(key) ?? [], alert]);
+    }
+    return [...groups.values()].map((of) => ({
+        kind: of[0].kind, alerts: of, time_ms: Math.max(...of.map((a) => a.time_ms)),
+        isNew: of.some((alert) => isFresh(alert, since)),
+    })).sort((a, b) => b.isNew - a.isNew || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+        b.time_ms - a.time_ms);
+}
+
+/** "2.8 to 3.4 % slower": what alerts of one kind found. */
+export function found(kind, alerts) {
+    if (kind === "wrong") return "wrong";
+    if (kind === "error") return "less accurate";
+    const sizes = alerts.map((a) => percent(Math.abs(a.change), 1));
+    const [least, most] = [sizes[0], sizes.at(-1)];
+    const size = least === most ? least : `${least.split("\u202f")[0]} to ${most}`;
+    return `${size} ${kind === "improvement" ? "faster" : "slower"}`;
+}
+
+function line({ kind, alerts, isNew, time_ms }) {
+    const [first] = alerts;
+    const sorted = [...alerts].sort((a, b) => Math.abs(a.change) - Math.abs(b.change));
+    const devices = [...new Set(alerts.map((a) => a.device))];
+    const verdict = kind === "error" ? "wrong" : kind;
+    return h("details", { class: "cause" },
+        h("summary", {},
+            h("span", { class: `verdict ${verdict}` }, icon(verdict),
+                `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
+            h("span", { class: "quiet" }, first.before_commit ? "in" : "since"),
+            h("span", {}, commitRange(first)),
+            h("span", { class: "subject", title: first.subject }, causeSubject(first)),
+            causeAuthor(first) && h("span", { class: "quiet" }, causeAuthor(first)),
+            h("span", { class: "quiet devices" }, devices.join(", ")),
+            h("span", { class: "quiet" }, ago(time_ms)),
+            isNew && h("b", { class: "state new" }, "new")),
+        h("ul", {}, sorted.reverse().map((a) => h("li", {}, caseLink(a.case, a.device), " ",
+            h("span", { class: "quiet" }, a.device, ", ", found(a.kind, [a]), ", ",
+                h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
+}
+
+/** `alerts`: the open ones. */
+export function causeList(alerts) {
+    const [since, words] = lastVisit();
+    const causes = causesOf(alerts, since);
+    const fresh = causes.filter((c) => c.isNew);
+    const shown = causes.slice(0, LINES);
+    return h("section", { class: "causes", "aria-label": "What changed" },
+        h("h2", {}, fresh.length === 0 ? `Nothing is new ${words}`
+            : `${plural(fresh.length, "change")} ${words}`,
+        causes.length > fresh.length && `, ${causes.length - fresh.length} still open`),
+        shown.map(line),
+        causes.length > LINES && h("a", { href: "#/alerts" },
+            `${plural(causes.length - LINES, "more change")}`));
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// view_compare.js: two commits, runs, devices or providers, case by case.
+
+import { get } from "../frame/api.js";
+import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
+import { address, h, s } from "../frame/dom.js";
+import {
+    change, dateText, duration, durationCell, interval, plural, providerName, shortCommit, time,
+    versus,
+} from "../frame/format.js";
+import { term } from "../frame/glossary.js";
+import { allLeaders, chosenDevice, longTable, picker } from "../frame/lists.js";
+import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "../frame/parts.js";
+import { choose, note } from "../frame/places.js";
+import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
+import { badge } from "../frame/verdict.js";
+import { eventSwatch } from "../chart/events.js";
+
+const RUNS = 50; // newest, to choose from
+const BAR = { width: 150, height: 18 };
+const WORDS = {
+    slower: "slower", faster: "faster", unclear: "unclear", same: "about the same",
+    none: "not comparable",
+};
+/** What a change is of, where there is no interval of pairs. */
+const BY = {
+    control: "÷ control", times: "of p50, no result", pairs: "from pairs",
+    p50: "of the p50",
+};
+const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
+const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
+    ["providers", "Providers"]];
+
+/** "b has no verified time" as the beginning of a sentence. */
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
+function mark(verdict) {
+    return h("span", { class: `judged ${verdict}` },
+        ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
+}
+
+/** The change on a line from -limit to +limit, with the threshold on both sides; an arrow where it
+ *  goes on. */
+function changeBar(row, limit) {
+    if (row.ratio === null) return null;
+    const half = BAR.width / 2 - 6;
+    const x = (v) => Math.round(BAR.width / 2 + half * Math.max(-1, Math.min(1, v / limit)));
+    const log = Math.log(row.ratio);
+    const way = log > 0 ? 6 : -6;
+    const at = x(log);
+    const edge = Math.log(1 + (row.threshold ?? 0));
+    return s("svg", {
+        class: `change-bar ${row.judged ?? ""}`, width: BAR.width, height: BAR.height,
+        viewBox: `0 0 ${BAR.width} ${BAR.height}`, "aria-hidden": "true",
+    },
+    s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
+    s("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: BAR.height }),
+    s("rect", { class: "bar", x: Math.min(at, x(0)), width: Math.abs(at - x(0)), y: 5, height: 8 }),
+    Math.abs(log) <= limit ? s("circle", { class: "end", cx: at, cy: 9, r: 4 })
+        : s("path", { class: "end", d: `M${at} 3l${way} 6 ${-way} 6z` }));
+}
+
+/** The largest change that is drawn in full: of 19 in 20 rows, and 5 % at least. */
+function barLimit(rows) {
+    const all = rows.filter((r) => r.ratio > 0).map((r) => Math.abs(Math.log(r.ratio)))
+        .sort((a, b) => a - b);
+    return Math.max(0.05, all[Math.floor(all.length * 0.95)] ?? 0);
+}
+
+function summary({ rows, tell = changeText }) {
+    const count = (kind) => rows.filter((r) => r.judged === kind).length;
+    const mean = meanRatio(rows);
+    return h("ul", { class: "compare-summary" },
+        Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
+            h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
+        mean !== null && h("li", {}, term("geomean", "mean"), ": ", h("b", {}, tell(mean))));
+}
+
+/** A change that percent can tell, else how many times. */
+function changeText(ratio) {
+    if (!(ratio > 0) || (ratio >= 0.5 && ratio <= 1.5)) return change(ratio);
+    return versus(ratio);
+}
+
+const size = (r) => (r.ratio > 0 ? Math.abs(Math.log(r.ratio)) : -1);
+const SORTS = {
+    worst: (x, y) => (RANK[x.judged] ?? 0) - (RANK[y.judged] ?? 0) ||
+        (y.ratio ?? 0) - (x.ratio ?? 0),
+    change: (x, y) => size(y) - size(x),
+    case: () => 0,
+    time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
+};
+
+const timed = (one, note) => [durationCell(one?.p50_ns ?? null), note,
+    one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict))];
+
+function table(rows, { names, isJudged, tell = changeText }) {
+    const limit = barLimit(rows);
+    return longTable("Comparison", [
+        ["case", "Case", (r) => [caseLink(r.id, r.device),
+            !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
+        ["p50", names.a, (r) => timed(r.a), "number minor"],
+        ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
+            "A ", duration(r.a.p50_ns))), "number"],
+        ["compare_change", "B against A", (r) => [r.comparable ? tell(r.ratio) : "–",
+            r.comparable && r.by && h("span", { class: "note" },
+                r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
+            isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
+        ["compare_bar", "Size", (r) => r.comparable && changeBar(r, limit), "minor"],
+        isJudged && ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
+    ], rows);
+}
+
+// ---- what is compared ----
+
+const runTitle = (run) => [run.branch, runName(run)].filter(Boolean).join(" ");
+const runName = (run) => `${run.commit ? shortCommit(run.commit) : run.uuid.slice(0, 8)}`;
+
+/** Why a run stands for another that is not known. */
+const GUESSED = {
+    "merge-base": "The commit where the other branch began is not known: its parents were not " +
+        "measured.",
+    parent: "No parent of the other commit is known on this device.",
+};
+
+function runCard(letter, run, guess) {
+    return h("article", { class: "compare-side" },
+        h("h2", {}, h("span", { class: "letter" }, letter), " ",
+            run.branch && [run.branch, " at "], commitText(run), ` on ${run.device_name}`),
+        h("p", {}, subjectText(run)),
+        h("p", { class: "quiet" }, badge(run.verdict), " ", time(run.time_ms), ", run ",
+            runLink(run.uuid)),
+        guess && h("p", { class: "quiet" }, guess,
+            ` This is ${run.branch}'s newest run before it.`));
+}
+
+function runChoice(label, name, value, runs) {
+    const list = `runs-${name}`;
+    return h("label", { class: "picker" }, h("span", {}, label),
+        h("input", {
+            name, value, list, required: true, spellcheck: "false", autocomplete: "off",
+            title: "A branch, or the first digits of a commit or of a run",
+        }),
+        h("datalist", { id: list },
+            [...new Set(runs.map((r) => r.branch))].map((branch) => branch && h("option",
+                { value: branch }, "the newest run of the branch")),
+            runs.map((r) => h("option", { value: r.uuid.slice(0, 8) },
+                [runName(r), r.branch, r.subject, dateText(r.time_ms), r.verdict].filter(Boolean)
+                    .join(" · ")))));
+}
+
+const relative = (a, { device, b }) => h("a", { href: address("compare", { device, a, b }) }, a);
+
+const devicePicker = ({ device }, devices, go) => devices.length > 1 && picker("Device",
+    devices.map((d) => [d.model, d.newest.device_name]), device,
+    (other) => go({ device: other, a: "", b: "" }));
+
+function runForm(state, runs, devices, go) {
+    const submit = (event) => {
+        event.preventDefault();
+        const data = new FormData(event.target);
+        go({ a: data.get("a").trim(), b: data.get("b").trim() });
+    };
+    return h("form", { class: "tools", submit },
+        devicePicker(state, devices, go),
+        runChoice("A", "a", state.a, runs), runChoice("B", "b", state.b, runs),
+        h("button", { type: "submit", class: "primary" }, "Compare"),
+        h("button", {
+            type: "button", name: "swap", click: () => go({ a: state.b, b: state.a }),
+        }, "Swap"),
+        h("p", { class: "quiet hint" }, "A and B are branches, commits or runs. A can also be ",
+            relative("merge-base", state), ` (the commit where B left ${site().main_branch}) `,
+            "or ", relative("parent", state), " (the nearest commit before B that was measured)."));
+}
+
+/** The two newest runs, unless the address names others; the caller has made sure of a device. */
+async function runsPart(state, devices, signal, go) {
+    const { runs } = await get("runs", { device: state.device, limit: RUNS }, signal);
+    state.b ||= runs[0]?.uuid.slice(0, 8) ?? "";
+    state.a ||= (runs[1] ?? runs[0])?.uuid.slice(0, 8) ?? "";
+    const form = runForm(state, runs, devices, go);
+    try {
+        const { a, b, by_time: byTime, rows } = await compareRuns(state, signal);
+        const guessed = (name) => byTime && GUESSED[state[name]];
+        return {
+            form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
+            title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
+            sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
+                runCard("B", b, guessed("b"))),
+            caution: "If both runs have the same baseline, the change is B's ratio to the " +
+                "baseline divided by A's ratio. Otherwise each time is first divided by the time " +
+                "of the control kernel. The threshold of the runs decides the result. Times " +
+                "alone give no result.",
+        };
+    } catch (error) {
+        if (error.name === "AbortError" || ![400, 404].includes(error.status)) throw error;
+        return { form, failure: error.message };
+    }
+}
+
+/** What is compared without runs is of the main branch, where it has any. */
+async function mainScope(signal) {
+    const { devices } = await get("devices", scopeOf(""), signal);
+    const branch = await effective("", devices, signal);
+    return { scope: scopeOf(branch), sides: branch !== "" && noneOfMain() };
+}
+
+async function devicesPart(state, devices, signal, go) {
+    const options = devices.map((d) => [d.model, d.newest.device_name]);
+    const known = (model) => devices.some((d) => d.model === model);
+    if (!known(state.a)) state.a = devices[0].model;
+    if (!known(state.b)) state.b = (devices[1] ?? devices[0]).model;
+    const { scope, sides } = await mainScope(signal);
+    return {
+        form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
+            picker("B", options, state.b, (b) => go({ b }))),
+        ...(await compareDevices(state, scope, signal)), sides, names: { a: state.a, b: state.b },
+        caution: "The p50 of each case's newest result on both devices. This shows how the " +
+            "devices differ. It is not a verdict on the code.",
+    };
+}
+
+async function providersPart(state, devices, signal, go) {
+    const { scope, sides } = await mainScope(signal);
+    const leaders = await allLeaders(state.device, signal, scope, "case,provider,role");
+    const names = [...new Set(leaders.map((l) => l.provider))].sort();
+    const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
+    const other = names.find((n) => n !== ours) ?? ours;
+    if (!names.includes(state.a)) state.a = other;
+    if (!names.includes(state.b)) state.b = ours;
+    const options = names.map((n) => [n, providerName(n)]);
+    return {
+        form: h("div", { class: "tools" },
+            devicePicker(state, devices, go), picker("A", options, state.a, (a) => go({ a })),
+            picker("B", options, state.b, (b) => go({ b }))),
+        ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
+        names: { a: providerName(state.a), b: providerName(state.b) },
+        tell: (ratio) => versus(ratio, state.a),
+        caution: "The times are from the newest run of each case on this device. If that run did " +
+            "not time a provider, its lowest time so far stands here. The change comes from the " +
+            "newest run where ours was timed in pairs with the best vendor, else from these " +
+            "times. It is not a verdict on the code.",
+    };
+}
+
+const PARTS = { runs: runsPart, devices: devicesPart, providers: providersPart };
+
+function results(part, state, save) {
+    const body = h("div");
+    const sorts = [["worst", "slower first"], ["change", "size of the change"], ["case", "case"],
+        ["time", "time of B"]];
+    const kinds = [["", "all"], ...Object.entries(WORDS)];
+
+    function draw() {
+        const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+        const rows = part.rows
+            .filter((r) => words.every((w) => r.id.includes(w)))
+            .filter((r) => !part.isJudged || !state.only || r.judged === state.only)
+            .sort((x, y) => (SORTS[state.sort] ?? SORTS.worst)(x, y) || (x.id < y.id ? -1 : 1));
+        body.replaceChildren(...(rows.length > 0 ? table(rows, part)
+            : [h("p", { class: "quiet" }, "No case matches these filters.")]));
+        found.textContent = rows.length === part.rows.length ? plural(rows.length, "case")
+            : `${rows.length} of ${plural(part.rows.length, "case")}`;
+    }
+
+    const found = h("p", { class: "quiet", role: "status" });
+    const change_ = (name, keep = choose) => (value) => {
+        state[name] = value;
+        save(keep);
+        draw();
+    };
+    const search = h("input", {
+        type: "search", value: state.q, placeholder: "gemm fp16",
+        "aria-label": "Cases that contain",
+        input: () => change_("q", note)(search.value),
+    });
+    draw();
+    return [
+        part.sides, summary(part), h("p", { class: "quiet" }, part.caution),
+        h("div", { class: "tools" }, search,
+            part.isJudged && picker("Show", kinds, state.only, change_("only")),
+            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found),
+        body,
+    ];
+}
+
+export async function compareView({ query, signal }) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length === 0) return { title: "Compare", content: nothingYet() };
+    const what = Object.hasOwn(PARTS, query.get("what") ?? "") ? query.get("what") : "runs";
+    const state = Object.fromEntries(["device", "a", "b", "q", "only", "sort"]
+        .map((name) => [name, query.get(name) ?? ""]));
+    state.device = chosenDevice(devices, state.device).model;
+    const here = () => address("compare", { what, ...state });
+    const go = (next) => {
+        Object.assign(state, next);
+        location.hash = here();
+    };
+    const part = await PARTS[what](state, devices, signal, go);
+    return {
+        title: part.title ?? (part.names ? `${part.names.a} and ${part.names.b}` : "Compare"),
+        content: [
+            h("h1", {}, "Compare"),
+            h("nav", { class: "tabs", "aria-label": "What is compared" },
+                KINDS.map(([key, label]) => h("a", {
+                    href: address("compare", { what: key, device: state.device }),
+                    "aria-current": key === what && "true",
+                }, label))),
+            part.form,
+            part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
+                : results(part, state, (keep) => keep(here())),
+        ],
+    };
+}

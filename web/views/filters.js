@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// filters.js: the row of filters above the cases: search, op, dtype, device, branch, verdict.
+
+import { h } from "../frame/dom.js";
+import { count } from "../frame/format.js";
+import { selectBox } from "../frame/parts.js";
+import { ALL, scopeChoice } from "../frame/scope.js";
+import { ORDER, icon, word } from "../frame/verdict.js";
+
+// What a run document can name.
+const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
+const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
+const TYPING_MS = 120;
+
+const choice = (name, label, any, values, value, change) =>
+    selectBox({ name, "aria-label": label }, [["", any], ...values], value, change);
+
+const same = (names) => names.map((name) => [name, name]);
+
+/** What was chosen, for the paper, which has no controls. */
+function chosen({ q, op, dtype, device, branch, verdict }) {
+    const all = [q && `"${q}"`, op, dtype, device, branch === ALL ? "all branches" : branch,
+        verdict && word(verdict)].filter(Boolean);
+    return all.length > 0 ? `: ${all.join(", ")}` : "";
+}
+
+/**
+ * The filters with the state they start with. `changed(name, value)` is called for each change.
+ * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
+ * and why; `again()` is called by who wants to try again.
+ */
+export function filters(state, devices, signal, changed, again) {
+    let timer = null;
+    const search = h("input", {
+        type: "search", name: "q", value: state.q, placeholder: "Search ( / )",
+        autocomplete: "off", spellcheck: "false", "aria-label": "Search the cases",
+        input: () => {
+            clearTimeout(timer);
+            timer = setTimeout(() => changed("q", search.value.trim()), TYPING_MS);
+        },
+    });
+    document.addEventListener("keydown", (event) => {
+        if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+        event.preventDefault();
+        search.focus();
+    }, { signal });
+    const status = h("p", { class: "hidden found", role: "status" });
+    const reason = h("span");
+    const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",
+        h("button", { type: "button", click: again }, "Try again"));
+    const verdicts = h("div", { class: "verdicts", role: "group", "aria-label": "Verdict" });
+
+    const buttons = new Map([["", null], ...ORDER.map((v) => [v, null])].map(([verdict]) => {
+        const number = h("span", { class: "n" });
+        const button = h("button", {
+            type: "button", class: `verdict ${verdict}`,
+            click: () => changed("verdict", state.verdict === verdict ? "" : verdict),
+        }, verdict && icon(verdict), verdict ? word(verdict) : "all", number);
+        return [verdict, { button, number }];
+    }));
+    verdicts.append(...[...buttons.values()].map((b) => b.button));
+
+    return {
+        element: h("div", { class: "tools" }, search,
+            choice("op", "Op", "any op", same(OPS), state.op, (v) => changed("op", v)),
+            choice("dtype", "Type", "any type", same(DTYPES), state.dtype,
+                (v) => changed("dtype", v)),
+            devices.length > 1 && choice("device", "Device", "all devices",
+                devices.map((d) => [d.model, d.newest.device_name]), state.device,
+                (v) => changed("device", v)),
+            scopeChoice(state.branch, signal, (v) => changed("branch", v)),
+            verdicts, status, failed),
+        draw(counts, summary) {
+            const sum = Object.values(counts).reduce((a, b) => a + b, 0);
+            for (const [verdict, { button, number }] of buttons) {
+                const n = verdict ? (counts[verdict] ?? 0) : sum;
+                number.textContent = count(n);
+                button.setAttribute("aria-pressed", String(state.verdict === verdict));
+                button.hidden = n === 0 && verdict !== "" && state.verdict !== verdict;
+            }
+            status.textContent = `${summary}${chosen(state)}`;
+            failed.hidden = true;
+        },
+        fail(error) {
+            reason.textContent = "The filters could not be applied. These rows are from before. " +
+                error.message;
+            failed.hidden = false;
+        },
+    };
+}

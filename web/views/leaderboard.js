@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// view_leaderboard.js: the newest verified p50 of each provider, side by side.
+
+import { get } from "../frame/api.js";
+import { address, h } from "../frame/dom.js";
+import {
+    duration, durationCell, plural, providerName, share, shortCommit, versus,
+} from "../frame/format.js";
+import { term } from "../frame/glossary.js";
+import {
+    allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
+} from "../frame/lists.js";
+import { caseLink, nothingYet, subjectText } from "../frame/parts.js";
+import { choose } from "../frame/places.js";
+import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
+
+/** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
+function rowsOf(leaders, cases) {
+    const known = new Map(cases.map((c) => [c.id, c]));
+    const rows = new Map();
+    for (const leader of leaders) {
+        if (!rows.has(leader.case)) {
+            const c = known.get(leader.case);
+            const [op, dtype] = leader.case.split("/");
+            rows.set(leader.case, {
+                id: leader.case, op: c?.op ?? op, dtype: c?.dtype ?? dtype,
+                floor_ns: c?.ceiling && c.p50_ns ? c.ceiling * c.p50_ns : null,
+                peer: c?.peer ?? null, peer_ratio: c?.peer_ratio ?? null,
+                byProvider: new Map(), fastest: leader,
+            });
+        }
+        const row = rows.get(leader.case);
+        row.byProvider.set(leader.provider, leader);
+        if (leader.p50_ns < row.fastest.p50_ns) row.fastest = leader;
+    }
+    return [...rows.values()];
+}
+
+/** Names of the providers, the candidate's first. */
+function providersOf(leaders) {
+    const roles = new Map();
+    for (const { provider, role } of leaders)
+        if (roles.get(provider) !== "candidate") roles.set(provider, role);
+    return [...roles.keys()].sort((a, b) =>
+        (roles.get(b) === "candidate") - (roles.get(a) === "candidate") || (a < b ? -1 : 1));
+}
+
+const over = (leader, fastest) => leader.p50_ns / fastest.p50_ns;
+
+const alone = (row) => row.byProvider.size === 1;
+
+/**
+ * How often each leads, and its geometric mean of the time over the fastest's, of the cases that
+ * another provider has too: to be first of one is no lead. Ours is told by its pairs with the best
+ * vendor, where there are any, as everywhere else.
+ */
+function standing(rows, provider) {
+    const mine = rows.filter((r) => r.byProvider.has(provider));
+    const shared = mine.filter((r) => !alone(r));
+    const paired = shared.filter((r) =>
+        r.peer_ratio && r.byProvider.get(provider).role === "candidate");
+    const logs = paired.length > 0 ? paired.map((r) => Math.log(r.peer_ratio))
+        : shared.map((r) => Math.log(over(r.byProvider.get(provider), r.fastest)));
+    return {
+        provider, cases: mine.length, shared: shared.length,
+        leads: shared.filter((r) => isFirst(r, r.byProvider.get(provider))).length,
+        mean: Math.exp(logs.reduce((a, b) => a + b, 0) / Math.max(1, logs.length)),
+        than: paired.length > 0 ? "the best vendor" : "the fastest",
+    };
+}
+
+function meter(value) {
+    const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
+    bar.firstChild.style.width = `${Math.min(100, value * 100)}%`;
+    return bar;
+}
+
+function standings(all) {
+    return h("ul", { class: "standings" }, all.map((s) => h("li", {},
+        h("b", {}, providerName(s.provider)),
+        s.shared === 0 ? h("span", { class: "quiet" }, `alone in ${plural(s.cases, "case")}`) : [
+            h("span", {}, `fastest in ${s.leads} of ${plural(s.shared, "case")}`,
+                s.cases > s.shared && `, alone in ${s.cases - s.shared}`),
+            meter(s.leads / s.shared),
+            h("span", { class: "quiet" }, term("geomean", versus(s.mean, s.than))),
+        ])));
+}
+
+/** Ours and the fastest vendor are told by their pairs, the others by their times. */
+function ratioOf(row, leader) {
+    if (!row.peer_ratio) return over(leader, row.fastest);
+    if (leader.role === "candidate") return row.peer_ratio;
+    return leader.provider === row.peer ? 1 / row.peer_ratio : null;
+}
+
+function standingOf(row, leader) {
+    if (alone(row)) return "alone";
+    const paired = ratioOf(row, leader);
+    if (row.peer_ratio && paired !== null)
+        return versus(paired, leader.role === "candidate" ? row.peer : "ours");
+    return leader === row.fastest ? "fastest" : versus(over(leader, row.fastest),
+        row.fastest.provider);
+}
+
+const isFirst = (row, leader) => !alone(row) && (row.peer_ratio
+    ? (ratioOf(row, leader) ?? 2) < 1 : leader === row.fastest);
+
+function cell(row, provider) {
+    const leader = row.byProvider.get(provider);
+    if (!leader) return h("td", { class: "number" }, h("span", { class: "none" }, "–"));
+    const first = isFirst(row, leader);
+    const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
+    return h("td", { class: `number ${first ? "first" : ""}` },
+        h("a", {
+            class: "quantity-link", href: address(`run/${leader.run}`),
+            title: `Lowest so far: ${duration(leader.lowest_ns)}, kernel ${leader.kernel}, ` +
+                `commit ${shortCommit(leader.commit)} ` +
+                `${subjectText(leader)}${leader.branch ? ` on ${leader.branch}` : ""}. A click: ` +
+                "open the run of this time",
+        }, durationCell(leader.p50_ns)),
+        h("span", { class: "reached" },
+            h("span", {}, standingOf(row, leader)),
+            reached && h("span", { class: "reached-share" }, share(reached))));
+}
+
+const SORTS = [
+    ["", "how far ours is behind"], ["ahead", "how far ours is ahead"], ["case", "case"],
+    ["ceiling", "share of the ceiling"],
+];
+
+function sorted(rows, order, [ours]) {
+    const behind = (r) => r.peer_ratio ?? (r.byProvider.has(ours) && !alone(r)
+        ? over(r.byProvider.get(ours), r.fastest) : 0);
+    const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
+    const by = {
+        case: () => 0, ahead: (a, b) => (behind(a) || 1e9) - (behind(b) || 1e9),
+        ceiling: (a, b) => reached(a) - reached(b),
+    }[order] ?? ((a, b) => behind(b) - behind(a));
+    return [...rows].sort((a, b) => by(a, b) || (a.id < b.id ? -1 : 1));
+}
+
+export async function leaderboardView({ query, signal }) {
+    const branch = query.get("branch") ?? "";
+    const [{ devices }, { devices: within }] = await Promise.all([
+        get("devices", null, signal), get("devices", scopeOf(branch), signal)]);
+    if (devices.length === 0) return { title: "Leaderboard", content: nothingYet() };
+    const shown = await effective(branch, within, signal);
+    const selected = chosenDevice(devices, query.get("device"));
+    const device = selected.model;
+    const [leaders, cases] = await Promise.all([
+        allLeaders(device, signal, scopeOf(shown),
+            "case,provider,role,kernel,commit,subject,author,branch"),
+        allCases(device, signal, scopeOf(shown), "id,op,dtype,p50_ns,ceiling,peer,peer_ratio"),
+    ]);
+    const rows = rowsOf(leaders, cases);
+    const providers = providersOf(leaders);
+    const state = Object.fromEntries(["op", "dtype", "sort"].map((n) => [n, query.get(n) ?? ""]));
+    const body = h("div");
+
+    function draw() {
+        const some = rows.filter((r) => (!state.op || r.op === state.op) &&
+            (!state.dtype || r.dtype === state.dtype));
+        body.replaceChildren(...(some.length === 0
+            ? [h("p", { class: "quiet", role: "status" },
+                "No case of this kind has a verified time.")]
+            : [standings(providers.map((p) => standing(some, p)).filter((s) => s.cases > 0)),
+                ...longTable("Leaderboard", [
+                    ["case", "Case", (row) => caseLink(row.id, device), "row"],
+                    ...providers.map((p) =>
+                        ["leader", providerName(p), (row) => cell(row, p), "number"]),
+                ], sorted(some, state.sort, providers))]));
+    }
+
+    const pick = (label, name, options) => picker(label, options, state[name], (value) => {
+        state[name] = value;
+        choose(address("leaderboard", { device, branch, ...state }));
+        draw();
+    });
+    const some = (name) => [["", "all"], ...distinct(rows, name).map((v) => [v, v])];
+    draw();
+    return {
+        title: `Leaderboard of ${device}`,
+        content: [
+            h("h1", {}, "Leaderboard"),
+            deviceTabs(devices, selected, (model) =>
+                address("leaderboard", { device: model, branch })),
+            shown !== branch && noneOfMain(),
+            h("p", { class: "quiet" },
+                "The times are the verified p50 of each provider in the newest run of the case. " +
+                "If that run did not time a provider, its lowest time so far stands here; else " +
+                "the lowest is in the tip. “Slower” and “faster” compare ours with the vendor " +
+                "in pairs in the newest run. The percentage is the share of the ",
+                term("ceiling", "ceiling"), ". A time is a link to its run."),
+            h("div", { class: "tools" }, pick("Op", "op", some("op")),
+                pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
+                scopeChoice(branch, signal, (name) => {
+                    location.hash = address("leaderboard", { device, branch: name, ...state });
+                })),
+            body,
+        ],
+    };
+}

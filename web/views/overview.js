@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// view_overview.js: the wall: the newest verdict of each device, and all cases, worst first.
+
+import { get } from "../frame/api.js";
+import { caseTable } from "./case_table.js";
+import { causeList } from "./causes.js";
+import { address, h } from "../frame/dom.js";
+import { filters } from "./filters.js";
+import { count, plural, versus } from "../frame/format.js";
+import { nothingYet } from "../frame/parts.js";
+import { choose, note } from "../frame/places.js";
+import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
+import { deviceStrip } from "./strip.js";
+
+const FIRST = 60; // rows: about two screens, as each row takes time until the first is seen
+const MORE = 100; // on request
+const MOST = 1000; // of one answer
+const MOST_SEARCH = 160; // letters of a search, and its words
+const MOST_WORDS = 8;
+const DEFAULTS = {
+    device: "", branch: "", op: "", dtype: "", verdict: "", q: "", sort: "worst", rows: FIRST,
+};
+const SORTS = ["worst", "name", "p50", "time", "change", "vendor", "ceiling"];
+
+function stateOf(query) {
+    const state = { ...DEFAULTS };
+    for (const name of Object.keys(DEFAULTS)) if (query.has(name)) state[name] = query.get(name);
+    if (!SORTS.includes(state.sort.replace(/^-/, ""))) state.sort = DEFAULTS.sort;
+    state.rows = Math.max(FIRST, Math.trunc(state.rows) || 0);
+    return state;
+}
+
+/** What is asked of the server, which knows names in small letters and takes so many words. */
+function queryOf({ device, branch, op, dtype, verdict, q }) {
+    const words = q.toLowerCase().slice(0, MOST_SEARCH).replace(/[^a-z0-9_./+-]+/g, " ").trim();
+    return { ...scopeOf(branch), device, op, dtype, verdict,
+        q: words.split(" ").slice(0, MOST_WORDS).join(" ") };
+}
+
+/** As many rows as are to be shown. */
+async function load(state, signal) {
+    const found = { cases: [], total: 0, counts: {}, next: null };
+    do {
+        const limit = Math.min(MOST, state.rows - found.cases.length);
+        const page = await get("cases",
+            { ...queryOf(state), sort: state.sort, limit, after: found.next }, signal);
+        found.cases.push(...page.cases);
+        Object.assign(found, { ...page, cases: found.cases });
+    } while (found.next && found.cases.length < state.rows);
+    return found;
+}
+
+function summary(shown, total) {
+    return shown < total ? `${count(shown)} of ${plural(total, "case")}` : plural(total, "case");
+}
+
+/** Of all cases that are found, also those that are not shown. */
+function vendorMean({ vendor_mean: mean, vendor_cases: n }) {
+    if (!mean) return "";
+    return `Geometric mean of ${plural(n, "case")}: ${versus(mean, "the best vendor")}.`;
+}
+
+/** The address of the state: what differs from the defaults. */
+const addressOf = (state) => address("",
+    Object.fromEntries(Object.entries(state).filter(([k, v]) => v !== DEFAULTS[k])));
+
+/** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
+function casesSection(first, state, { devices, alerts, scope }, signal) {
+    const table = caseTable(devices, alerts, scope === ALL, {
+        sort(key) { // the same head again: the other way round
+            state.sort = state.sort === key ? `-${key}` : key;
+            change(choose);
+        },
+    });
+    const bar = filters(state, devices, signal, (name, value) => {
+        Object.assign(state, { [name]: value, rows: FIRST });
+        // Another branch or device changes the cards as well.
+        if (["branch", "device"].includes(name)) location.hash = addressOf(state);
+        else change(name === "q" ? note : choose);
+    }, () => ask());
+    const more = h("button", {
+        type: "button",
+        click: () => { state.rows += MORE; change(note); },
+    });
+    const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
+    const mean = h("p", { class: "quiet vendor-mean" });
+    let latest = 0;
+
+    function draw(found) {
+        table.element.classList.remove("outdated");
+        const shown = found.cases.length;
+        table.draw(found.cases, state);
+        bar.draw(found.counts, summary(shown, found.total));
+        mean.textContent = vendorMean(found);
+        rest.hidden = shown >= found.total;
+        more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
+        rest.lastChild.textContent = summary(shown, found.total);
+    }
+
+    async function change(save) {
+        if (signal.aborted) return;
+        save(addressOf(state));
+        await ask();
+    }
+
+    async function ask() {
+        const mine = ++latest;
+        try {
+            const found = await load({ ...state, branch: scope }, signal);
+            if (mine === latest && !signal.aborted) draw(found);
+        } catch (error) {
+            if (error.name === "AbortError" || mine !== latest) return;
+            bar.fail(error);
+            table.element.classList.add("outdated");
+        }
+    }
+
+    draw(first);
+    return h("section", {}, bar.element, mean, table.element, rest);
+}
+
+/** What the wall shows of a branch, of all, or of main; open alerts are of two states. */
+const fetchAll = (state, branch, signal) => Promise.all([
+    get("devices", scopeOf(branch), signal), load({ ...state, branch }, signal),
+    ...["new", "acknowledged"].map((open) =>
+        get("alerts", { state: open, limit: MOST }, signal)),
+]);
+
+export async function overviewView({ query, signal }) {
+    const state = stateOf(query);
+    let answers = await fetchAll(state, state.branch, signal);
+    const scope = await effective(state.branch, answers[0].devices, signal);
+    if (scope !== state.branch) answers = await fetchAll(state, scope, signal);
+    const [{ devices }, found, ...open] = answers;
+    const alerts = open.flatMap((answer) => answer.alerts);
+    if (devices.length === 0 && state.branch === "") return { title: "", content: nothingYet() };
+    return {
+        title: state.device,
+        content: [
+            h("h1", { class: "hidden" }, "Newest verdicts"),
+            scope !== state.branch && noneOfMain(),
+            ["", ALL].includes(state.branch) &&
+                causeList(alerts.filter((a) => !state.device || a.device === state.device)),
+            deviceStrip(devices, state, scope, signal),
+            casesSection(found, state, { devices, alerts, scope }, signal),
+        ],
+    };
+}

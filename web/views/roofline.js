@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// view_roofline.js: how far each kernel is from what the device can do.
+
+import { get } from "../frame/api.js";
+import { address, h } from "../frame/dom.js";
+import { durationCell, number, plural, share, versus } from "../frame/format.js";
+import { term } from "../frame/glossary.js";
+import {
+    allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
+} from "../frame/lists.js";
+import { caseLink, nothingYet, runLink } from "../frame/parts.js";
+import { choose } from "../frame/places.js";
+import {
+    boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
+} from "../chart/roofline.js";
+import { ALL, scopeOf } from "../frame/scope.js";
+
+const usable = (c) => c.ceiling > 0 && c.tflops > 0 && c.gbps > 0;
+
+/** The roofs that the gate's own kernels reached in the newest run of these cases, and that run;
+ *  the page does without them where they are not to be had. */
+async function reachedIn(cases, signal) {
+    if (cases.length === 0) return null;
+    const { run, id } = cases.reduce((a, c) => (c.time_ms > a.time_ms ? c : a));
+    try {
+        const { ceilings } = await get(`runs/${run}`, { case: id }, signal);
+        const roofs = roofsReached(ceilings);
+        return roofs && { ...roofs, run };
+    } catch (error) {
+        if (error.name === "AbortError") throw error;
+        return null;
+    }
+}
+
+/** "4.53 TB/s; bf16 851, fp16 835 TFLOP/s": the roofs that are drawn. */
+const reachedText = ({ gbps, peaks }) => `${number(gbps / 1e3, 3)} TB/s; ` +
+    `${[...peaks].map(([dtype, peak]) => `${dtype} ${number(peak, 3)}`).join(", ")} TFLOP/s`;
+
+const table = (points, roofs, reached, device) => longTable("Kernels", [
+    ["case", "Case", (c) => caseLink(c.id, device), "row"],
+    ["p50", "p50", (c) => durationCell(c.p50_ns), "number"],
+    ["intensity", "FLOP a byte", intensityText, "number"],
+    ["tflops", "TFLOP/s", (c) => number(c.tflops), "number"],
+    ["gbps", "GB/s", (c) => number(c.gbps), "number"],
+    ["roofline", "Bound by", (c) => boundBy(c, roofs)],
+    ["provider", "Against the vendor", (c) => versus(c.peer_ratio, c.peer ?? ""), "number"],
+    reached && ["here", "Reached here", (c) => share(shareReached(c, reached)), "number"],
+    ["ceiling", "Of the ceiling", (c) => share(c.ceiling), "number"],
+], [...points].sort((a, b) => a.ceiling - b.ceiling));
+
+export async function rooflineView({ query, signal }) {
+    const { devices } = await get("devices", null, signal);
+    if (devices.length === 0) return { title: "Roofline", content: nothingYet() };
+    const selected = chosenDevice(devices, query.get("device"));
+    const device = selected.model;
+    const casesOf = (branch) => allCases(device, signal, scopeOf(branch),
+        "id,op,dtype,time_ms,run,p50_ns,tflops,gbps,ceiling,peer,peer_ratio");
+    const main = await casesOf("");
+    const cases = main.length > 0 ? main : await casesOf(ALL);
+    const all = cases.filter(usable);
+    const roofs = roofsOf(all);
+    const reached = await reachedIn(all, signal);
+    const [ops, dtypes] = [distinct(all, "op"), distinct(all, "dtype")];
+    const state = { op: query.get("op") ?? "", dtype: query.get("dtype") ?? "" };
+    const body = h("div");
+
+    function draw() {
+        const points = all.filter((c) => (!state.op || c.op === state.op) &&
+            (!state.dtype || c.dtype === state.dtype));
+        if (points.length === 0) {
+            body.replaceChildren(h("p", { class: "quiet", role: "status" },
+                all.length === 0
+                    ? "No case of this device has a known ceiling: the gate does not know its " +
+                      "peaks, or none of its results is verified."
+                    : "No case matches these filters."));
+            return;
+        }
+        const ofPoints = ({ gbps, peaks }) => ({
+            gbps, peaks: new Map([...peaks].filter(([d]) => points.some((c) => c.dtype === d))),
+        });
+        const shown = ofPoints(roofs);
+        const here = reached && ofPoints(reached);
+        body.replaceChildren(
+            h("p", { class: "legend" }, ops.filter((op) => points.some((c) => c.op === op))
+                .map((op) => h("span", { class: "key" }, opShape(ops.indexOf(op)), op)),
+            dtypes.filter((type) => points.some((c) => c.dtype === type)).map((type) => {
+                const swatch = h("span", { class: `type-swatch s${dtypes.indexOf(type)}` });
+                return h("span", { class: "key" }, swatch, type);
+            }),
+            points.some((c) => c.peer_ratio) && h("span", { class: "key" },
+                h("span", { class: "vendor-swatch" }), "the fastest vendor"),
+            here && h("span", { class: "key" }, h("span", { class: "reached-swatch" }),
+                h("span", {}, term("here", "reached here"), ` ${reachedText(here)}, run `,
+                    runLink(reached.run)))),
+            drawing((width) => rooflineChart({
+                points, roofs: shown, reached: here, ops, dtypes, device, width,
+            }), signal),
+            h("h2", {}, plural(points.length, "kernel"), ", furthest from the ceiling first"),
+            ...table(points, roofs, reached, device));
+    }
+
+    const pick = (label, name) => picker(label,
+        [["", "all"], ...distinct(all, name).map((v) => [v, v])], state[name], (value) => {
+            state[name] = value;
+            choose(address("roofline", { device, ...state }));
+            draw();
+        });
+    draw();
+    return {
+        title: `Roofline of ${device}`,
+        content: [
+            h("h1", {}, "Roofline"),
+            deviceTabs(devices, selected, (model) => address("roofline", { device: model })),
+            h("p", { class: "quiet" }, "Each point is the newest verified result of a case",
+                main.length > 0 && " on the main branch", ". The lines are the ",
+                term("roofline", "roofs"), " of the device. They follow from the recorded rates " +
+                "and their share of the ceiling. Click a point to open its case."),
+            all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
+            body,
+        ],
+    };
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// view_run.js: one run: where it was measured, every case, and what each verdict rests on.
+
+import { apiUrl, get } from "../frame/api.js";
+import { calibrationSection } from "./detectable.js";
+import { classesTable, coverageOf, coverageTable } from "./coverage.js";
+import { address, h } from "../frame/dom.js";
+import { evidenceDots } from "./evidence.js";
+import {
+    ago, change, durationCell, elapsed, epochText, interval, number, percent, plural, share, time,
+    versus,
+} from "../frame/format.js";
+import { longTable } from "../frame/lists.js";
+import {
+    againstText, caseName, command, commitText, crumbs, download, figure, subjectText, tableOf,
+    vendorRatio,
+} from "../frame/parts.js";
+import { here, note, parameter } from "../frame/places.js";
+import { reproduce } from "../frame/reproduce.js";
+import { caseDetail } from "./run_case.js";
+import { causeSections, causesOf, isRed } from "./run_causes.js";
+import { badge, counts, rank, word } from "../frame/verdict.js";
+
+/** The columns of the cases; caseRows() makes their cells. */
+const HEADS = [
+    ["verdict", "Verdict", null, "symbol"], ["case", "Case", null, "name"],
+    ["process", "Evidence", null, "minor broad of-evidence"],
+    ["p50", "p50", null, "number minor middling"],
+    ["baseline", "Baseline", null, "number minor narrow-out middling"],
+    ["change", "Change", null, "number broad"],
+    ["mde", "MDE", null, "number minor narrow-out slim"],
+    ["provider", "Against the vendor", null, "number minor broad"],
+    ["ceiling", "Ceiling", null, "number minor slim"],
+];
+const UNTOLD = ["wrong", "no-verdict", "environment"]; // by the numbers of the row
+
+function gib(bytes) {
+    return bytes > 0 && `${Math.round(bytes / 2 ** 30)} GiB`;
+}
+
+/** "read 4530, copy 4210 GB/s; fp16 835, ... TFLOP/s", or why there are no such rates. */
+function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
+    if (message) return `not measured: ${message}`;
+    const types = Object.entries(rates)
+        .map(([name, rate]) => `${name.replace("_tflops", "")} ${number(rate, 3)}`);
+    return `read ${number(read)}, copy ${number(copy)} GB/s; ${types.join(", ")} TFLOP/s`;
+}
+
+/** Where and how it was measured: words, their terms, their values. */
+function facts(run) {
+    const { device, git, policy, ceilings } = run;
+    const note = (...parts) => h("span", { class: "note" }, parts.filter(Boolean).join(", "));
+    const units = device.kind === "cuda" ? "SMs" : "threads";
+    const power = device.power_limit_mw > 0 && `${device.power_limit_mw / 1000} W`;
+    const clock = device.sm_clock_max_mhz > 0 && `up to ${device.sm_clock_max_mhz} MHz`;
+    const rows = [
+        ["Device", "device", [device.name,
+            note(`${device.sm_count} ${units}`, device.capability, gib(device.memory_bytes))]],
+        ["Driver, runtime", "driver",
+            [[device.driver, device.runtime].filter(Boolean).join(", ") || "–",
+                note(power, clock)]],
+        ["Measured", "run_measured", [time(run.time_ms), note(ago(run.time_ms),
+            `took ${elapsed(run.duration_ms)}`)]],
+        ["Commit", "commit", [commitText(git),
+            note(git.branch, git.dirty && "with uncommitted changes")]],
+        ["Subject", "subject", h("span", { class: "subject" }, subjectText(git) || "–")],
+        ["Suite", "suite", [run.suite, note(plural(run.cases.length, "case"))]],
+        ["Against", "against", [h("span", { title: policy.against }, againstText(policy.against)),
+            note(run.n_processes && plural(run.n_processes, "process", "processes"),
+                policy.warn_against &&
+                `as a warning against ${againstText(policy.warn_against)}`)]],
+        ["Threshold", "threshold", [percent(policy.threshold), policy.host_threshold &&
+            note(`${percent(policy.host_threshold)} of launch() on the host`)]],
+        ["Control drift", "control", percent(run.control_drift)],
+        ceilings && ["Reached here", "here", h("span", { class: "subject" },
+            reachedText(ceilings))],
+        ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
+        ["Epoch", "epoch", epochText(run.epoch)],
+        ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
+        ["Started by", "who", run.who || "–"],
+        ["Gate", "gate", run.gate_version],
+    ].filter(Boolean);
+    return h("dl", { class: "facts" },
+        rows.map(([label, name, value]) => figure(name, label, value)));
+}
+
+function libraries(run) {
+    const box = h("details", {
+        open: parameter("libraries") !== null,
+        toggle: () => box.isConnected && note(here({ libraries: box.open ? "open" : null })),
+    }, h("summary", {}, plural(run.libraries.length, "library", "libraries"),
+        run.absent?.length ? `, ${run.absent.length} absent` : ""),
+        tableOf("Libraries", [
+            ["library", "Provider", (l) => l.provider, "row"], ["role", "Role", (l) => l.role],
+            ["library_version", "Version", (l) => l.version],
+            ["file", "File", (l) => l.file ?? `absent: ${l.reason}`, "mono"],
+            ["sha256", "SHA-256", (l) => h("td", { class: "mono", title: l.sha256 },
+                l.sha256?.slice(0, 16))],
+        ], [...run.libraries, ...run.absent ?? []]));
+    return box;
+}
+
+/** A run with what the rows of its cases show: the answer has columns. */
+async function load(path, signal) {
+    const { run, cases, classes } = await get(path, { format: "brief" }, signal);
+    const names = Object.keys(cases);
+    run.cases = cases.id.map((_, i) => {
+        const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
+        const { ratio, processes } = item;
+        return {
+            ...item, reason: item.reason ?? "",
+            ratio: ratio && { value: ratio, lo: item.ratio_lo, hi: item.ratio_hi },
+            processes: processes.flatMap((value, k) => (k % 2 === 1 ? [] : {
+                log_ratio: value, swapped: (processes[k + 1] & 1) > 0,
+                stage: processes[k + 1] & 2 ? "confirmation" : "first",
+            })),
+        };
+    });
+    // opening: what is still asked for, of cases that the address opens
+    return { ...run, classes, opening: [] };
+}
+
+/** One case: a row that says it all in short, and opens. */
+function caseRows(item, run, opened, toggled) {
+    const threshold = item.threshold ?? run.policy.threshold;
+    const { ratio, peer, peer_ratio: over } = item;
+    const cell = (...content) => h("td", { class: "number" }, content);
+    const minor = (...content) => h("td", { class: "number minor" }, content);
+    const detail = h("tr", { class: "detail", hidden: true }, h("td", { colspan: HEADS.length },
+        h("div", { class: "inner" })));
+    const inner = detail.firstChild.firstChild;
+    const button = h("button", {
+        type: "button", class: "opener", "aria-expanded": "false",
+        click: () => { open(detail.hidden); toggled(); },
+    }, h("span", { class: "case" }, caseName(item.id)));
+
+    async function fill() {
+        inner.setAttribute("aria-busy", "true");
+        try {
+            const parts = await caseDetail(item, run);
+            inner.replaceChildren(...parts.filter(Boolean));
+        } catch (error) {
+            inner.replaceChildren(h("p", { class: "message", role: "alert" }, error.message));
+        }
+        inner.removeAttribute("aria-busy");
+    }
+
+    function open(wanted) {
+        detail.hidden = !wanted;
+        button.setAttribute("aria-expanded", String(wanted));
+        return wanted && !inner.querySelector("table") ? fill() : null;
+    }
+
+    if (opened) run.opening.push(open(true));
+    return h("tbody", { id: `case-${item.id}`, "data-open": item.id },
+        h("tr", { class: "item" },
+            h("td", {}, badge(item.verdict, "short")),
+            h("th", { scope: "row" }, button,
+                UNTOLD.includes(item.verdict) && h("span", { class: "note" }, item.reason),
+                UNTOLD.concat("regression").includes(item.warning) && h("span", { class: "note" },
+                    badge(item.warning), ` against ${againstText(run.policy.warn_against)}`)),
+            h("td", { class: "minor glyph of-evidence" }, evidenceDots(item, threshold)),
+            minor(item.p50_ns ? durationCell(item.p50_ns)
+                : h("span", { class: "none" }, "not timed")),
+            h("td", { class: "number minor narrow-out" }, durationCell(item.baseline_p50_ns)),
+            cell(ratio ? change(ratio.value) : h("span", { class: "none" }, "–"),
+                h("span", { class: "interval" }, ratio && interval(ratio.lo, ratio.hi)),
+                over && h("span", { class: "note narrow-only" }, versus(over, peer))),
+            h("td", { class: `number minor narrow-out ${item.mde > threshold ? "wide" : ""}` },
+                percent(item.mde)),
+            minor(vendorRatio(over, peer)),
+            minor(share(item.ceiling))),
+        detail);
+}
+
+/** Some cases, worst first; the parameter `name` of the address has how many are shown. */
+function casesTable(run, some, query, name = "rows") {
+    const wanted = new Set(query.getAll("case"));
+    const cases = [...some].sort((a, b) =>
+        rank(a.verdict) - rank(b.verdict) || (b.ratio?.value ?? 0) - (a.ratio?.value ?? 0));
+
+    /** What is open is in the address. */
+    function save() {
+        note(here({ case: [...document.querySelectorAll("main [aria-expanded=true]")]
+            .map((e) => e.closest("tbody").dataset.open) }));
+    }
+
+    return longTable(name === "rows" ? "Cases of the run" : `Cases, ${name}`, HEADS, cases, {
+        least: cases.findLastIndex((item) => wanted.has(item.id)) + 1, name,
+        group: (item) => caseRows(item, run, wanted.has(item.id), save),
+    });
+}
+
+/** There is nothing to compare with where the parent was never measured on the device: the link is
+ *  there once a run of it is known. An extra, so that a failure costs nothing else. */
+function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
+    const place = h("span", { hidden: true });
+    async function fill() {
+        const { runs } = await get("runs", { commit: parent, device: model, limit: 1 }, signal);
+        if (runs.length === 0) return;
+        const href = address("compare", { a: parent, b: uuid, device: model });
+        place.replaceWith(h("a", { href }, "Compare with its parent"));
+    }
+    if (parent) fill().catch(() => {});
+    return place;
+}
+
+function coverageSection({ cases, classes }) {
+    const rows = coverageOf(cases);
+    return rows.length > 0 && [h("h2", {}, "Coverage of verification"), coverageTable(rows),
+        classesTable(classes)];
+}
+
+/** Why a run has no verdict though each of its cases has one. */
+function ofCalibration({ verdict, cases, calibration }) {
+    const poor = calibration?.cases.filter((c) => !c.resolved).length;
+    return verdict === "no-verdict" && poor > 0 && cases.every((c) => c.verdict !== verdict) &&
+        h("p", {}, `The run has no verdict because ${plural(poor, "case")} of its calibration ` +
+            "cannot detect a change as large as the threshold on this machine.");
+}
+
+export async function runView({ rest, query, signal }) {
+    const path = `runs/${encodeURIComponent(rest)}`;
+    const run = await load(path, signal);
+    const { git } = run;
+    const verdicts = {};
+    for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
+    const short = run.uuid.slice(0, 8);
+    const causes = await causesOf(run, signal);
+    const rest_ = causes ? run.cases.filter((item) => !isRed(item)) : run.cases;
+    const shown = {
+        title: `${word(run.verdict)}, run ${short}, ${run.device.name}`,
+        content: [
+            crumbs(h("a", { href: address("runs") }, "Runs"), run.uuid),
+            h("div", { class: "headline" },
+                h("h1", {}, badge(run.verdict, "large"), ` Run ${short}`),
+                counts(verdicts),
+                h("span", { class: "actions" },
+                    parentLink(run, signal),
+                    download("JSON", apiUrl(path), `run-${short}.json`),
+                    download("CSV", apiUrl(path, { format: "csv" }), `run-${short}.csv`))),
+            h("p", { class: "of-run" }, run.device.name, " · ", commitText(git), " ",
+                git.subject && h("b", {}, git.subject), git.author && `, ${git.author}`,
+                git.branch && [" · ", h("a", { href: address("runs", { branch: git.branch }) },
+                    git.branch)], " · ", time(run.time_ms, ago(run.time_ms))),
+            ofCalibration(run),
+            causes && causeSections(causes, run,
+                (cases, name) => casesTable(run, cases, query, name)),
+            rest_.length > 0 && [h("h2", {}, causes ? "All other cases" : "Cases"),
+                casesTable(run, rest_, query)],
+            run.cases.length === 0 && h("p", { class: "quiet" }, "The run had no case."),
+            h("h2", {}, "Where and how it was measured"),
+            facts(run),
+            libraries(run),
+            calibrationSection(run),
+            coverageSection(run),
+            h("h2", {}, "Repeat this run"),
+            command(`Run this in a clone of the repository.${run.git.dirty
+                ? " The uncommitted changes are not in it." : ""}`, reproduce(run)),
+        ],
+    };
+    await Promise.all(run.opening);
+    return shown;
+}
