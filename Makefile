@@ -140,7 +140,7 @@ INIT_FILES := kernels/kernel.h $(addprefix examples/mykernels/,mykernels.c myker
     CMakeLists.txt kernels.json .gitignore) $(addprefix ci/templates/,github-actions.yml \
     github-comment.yml gitlab-ci.yml slurm.sh)
 ifeq ($(WEB),1)
-PAGE := $(wildcard web/*.html web/*.css web/*.svg $(addprefix web/,frame/*.js chart/*.js views/*.js)) \
+PAGE := $(wildcard $(addprefix web/,*.html *.css *.svg frame/*.js chart/*.js views/*.js)) \
     build/web/uplot.js build/web/uplot.css
 else
 PAGE := web/style.css # badges have its colours

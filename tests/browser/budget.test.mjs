@@ -62,7 +62,7 @@ describe("budget", { skip }, () => {
             await page.waitForLoadState("networkidle");
             const files = await Promise.all(pending);
             t.diagnostic(`first view: ${sum(files)} bytes with its data, ${files.length} requests`);
-            assert.ok(files.every((f) => !/uplot\.js|views\/case|views\/run\./.test(f.name)));
+            assert.ok(files.every((f) => !/uplot\.js|views\/case\.|views\/run\./.test(f.name)));
             // A second visit asks for the page and the data only: the rest is kept for good.
             const again = record(page);
             await page.reload();

@@ -158,7 +158,8 @@ class Words(unittest.TestCase):
         texts = {entry.split(",")[0]: re.findall(r'"([^"]*)"', entry.split("#define X")[0])
                  for entry in entries}
         known = {name: (found[0], found[-1]) for name, found in texts.items()}
-        page = re.sub(r'" \+\s*"', "", read_file(os.path.join(ROOT, "web", "views", "run_counters.js")))
+        page = re.sub(r'" \+\s*"', "",
+                      read_file(os.path.join(ROOT, "web", "views", "run_counters.js")))
         shown = {name: (label, meaning) for name, label, meaning in re.findall(
             r'^    (\w+): \["([^"]+)", \w+,\s*"([^"]+)"\]', page, re.M)}
         self.assertEqual(len(known), 25)
