@@ -444,7 +444,7 @@ describe("shell", { skip }, () => {
     });
 
     test("every head of a column and every fact explains itself", async () => {
-        const glossary = readFileSync(path.join(ROOT, "web", "glossary_terms.js"), "utf8");
+        const glossary = readFileSync(path.join(ROOT, "web", "frame", "glossary_terms.js"), "utf8");
         const known = new Set([...glossary.matchAll(/^    (\w+): "/gm)].map((m) => m[1]));
         await it.withPage({}, async (page) => {
             let heads = 0;
