@@ -132,6 +132,24 @@ static void start_warning(const struct run_request *r, struct run_session *s)
     set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
 }
 
+/* Of a merge request it is said if this cannot be told; elsewhere there need not be a base. */
+static enum gate_status compare_rules(const struct run_request *r, struct run_session *s,
+                                      struct gate_error *err)
+{
+    char commit[41];
+    struct gate_error why;
+    if (!r->history && !r->shard.count) /* of another command */
+        return GATE_OK;
+    if (revision_merge_base(base_branch(r, &s->origin), commit, &why)) {
+        if (s->origin.base[0])
+            fprintf(stderr, "gate run: whether thresholds were changed is not known: %s\n",
+                    why.message);
+        return GATE_OK;
+    }
+    return run_rules_compare(commit, s->setup.own_suite ? r->suite : NULL, &s->setup.whole,
+                             r->policy.threshold, &s->rules, err);
+}
+
 static void start(const struct run_request *r, struct run_session *s)
 {
     s->run = (struct run){.suite = &s->setup.suite,
@@ -148,6 +166,8 @@ static void start(const struct run_request *r, struct run_session *s)
                                           .suite = r->suite,
                                           .library = r->target.library,
                                           .seed = s->run.seed};
+    s->run.policy.changed = s->rules.n ? (const char *const *)s->rules.changed : NULL;
+    s->run.policy.n_changed = s->rules.n;
     s->run.origin = s->origin;
     origin_author(s->run.author, sizeof s->run.author);
     if (r->policy.warn_against)
@@ -171,6 +191,8 @@ enum gate_status run_session_open(struct run_request *r, struct run_session *s,
 {
     *s = (struct run_session){.lock = -1};
     enum gate_status status = prepare(r, s, err);
+    if (!status)
+        status = compare_rules(r, s, err);
     if (status)
         return status;
     start(r, s);
@@ -183,6 +205,7 @@ void run_session_close(struct run_session *s)
     run_release(&s->warning);
     supervisor_stop(s->supervisor);
     run_setup_close(&s->setup);
+    run_rules_release(&s->rules);
     baseline_free(s->baseline);
     free(s->baseline_path);
     store_close(s->store);

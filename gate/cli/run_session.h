@@ -7,6 +7,7 @@
 #define GATE_CLI_RUN_SESSION_H
 
 #include "gate/baseline/revision.h"
+#include "gate/cli/run_rules.h"
 #include "gate/cli/run_setup.h"
 
 struct run_session {
@@ -18,7 +19,8 @@ struct run_session {
     struct rebuild_recipe recipe;
     struct origin origin;
     struct revision against, warn_against;
-    bool reported; /* the reports are written, or failed to be */
+    bool reported;          /* the reports are written, or failed to be */
+    struct run_rules rules; /* what differs from the merge base */
     struct run run, warning;
     struct supervisor *supervisor; /* of the warning */
 };

@@ -74,6 +74,7 @@ static const struct field policy_fields[] = {
     TEXT(against, 0, TEXT_MAX),
     TEXT(base, 0, TEXT_MAX),
     TEXT(warn_against, 0, TEXT_MAX),
+    TEXTS(changed, 0, 64, TEXT_MAX),
 };
 SHAPE(policy);
 #undef OF

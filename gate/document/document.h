@@ -72,6 +72,8 @@ struct document_shard {
 struct document_policy {
     double threshold, host_threshold; /* host_threshold: of a call of launch() */
     const char *base; /* the branch that HEAD left at `against`; NULL: that is no merge base */
+    const char **changed; /* thresholds that the change widened or narrowed, as sentences */
+    size_t n_changed;
     const char *against, *warn_against; /* warn_against: what `warning` of each case is about */
 };
 

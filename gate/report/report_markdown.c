@@ -165,7 +165,9 @@ static void table_row(const struct report_run *run, const struct document_case *
     put_change(c, out);
     buf_puts(out, " | ");
     put_mde(c->mde, out);
-    buf_printf(out, " | %s %s |", mark(v), verdict_name(v));
+    buf_printf(out, " | %s ", mark(v));
+    report_verdict(run, c, out);
+    buf_puts(out, " |");
     if (run->document->policy.warn_against) {
         buf_puts(out, report_warns(c) ? " \xe2\x9a\xa0\xef\xb8\x8f " : " ");
         report_warning(c, out);
@@ -463,6 +465,15 @@ static void render(const struct report_run *run, const struct document_case *con
         buf_putc(out, '\n');
     }
     left_out(run, out);
+    if (run->document->policy.n_changed) {
+        struct buf line;
+        buf_init(&line, 65536);
+        report_changed(run, &line);
+        buf_puts(out, "\n\xe2\x9a\xa0\xef\xb8\x8f ");
+        put_code(line.data, out);
+        buf_putc(out, '\n');
+        buf_release(&line);
+    }
     if (run->document->n_not_served) {
         buf_putc(out, '\n');
         report_not_served(run, out);

@@ -358,6 +358,21 @@ void report_policy(const struct report_run *run, struct buf *out)
         buf_printf(out, ", %.3g %% of launch() on the host", 100 * policy->host_threshold);
 }
 
+void report_verdict(const struct report_run *run, const struct document_case *c, struct buf *out)
+{
+    buf_puts(out, verdict_name((enum verdict)c->verdict));
+    if (!isnan(c->threshold) && c->threshold != run->document->policy.threshold)
+        buf_printf(out, " (threshold %.3g %%)", 100 * c->threshold);
+}
+
+void report_changed(const struct report_run *run, struct buf *out)
+{
+    const struct document_policy *policy = &run->document->policy;
+    for (size_t i = 0; i < policy->n_changed; i++)
+        buf_printf(out, "%s%s",
+                   i ? "; " : "warning: this change moves thresholds: ", policy->changed[i]);
+}
+
 static bool has_evidence(const struct document_case *c, enum document_stage stage)
 {
     for (size_t i = 0; i < c->n_processes; i++)

@@ -75,6 +75,10 @@ size_t report_reasons_take(struct report_reasons *r, const struct document_case 
  * count. The ids are plain ASCII, by the schema. */
 #define REPORT_NOT_SERVED_MAX 6
 void report_not_served(const struct report_run *run, struct buf *out);
+/* "pass", and its threshold where the case has its own: "pass (threshold 100 %)". */
+void report_verdict(const struct report_run *run, const struct document_case *c, struct buf *out);
+/* "warning: this change moves thresholds: A: threshold 2 % -> 100 %; ..." where it does. */
+void report_changed(const struct report_run *run, struct buf *out);
 /* "left out by --filter: 3 of the suite's 4 cases: ..." where there are any. */
 void report_filtered(const struct report_run *run, struct buf *out);
 

@@ -115,7 +115,11 @@ static void case_row(struct table *t, const struct report_run *run, const struct
     mde_cell(t, run, c);
     for (size_t i = 0; i < run->n_providers; i++)
         provider_cells(t, c, run->providers[i]);
-    table_cell(t, verdict_colour(v), verdict_name(v));
+    struct buf verdict;
+    buf_init(&verdict, 256);
+    report_verdict(run, c, &verdict);
+    table_cell(t, verdict_colour(v), verdict.data ? verdict.data : "");
+    buf_release(&verdict);
     if (run->document->policy.warn_against)
         warning_cell(t, c);
 }
@@ -380,6 +384,14 @@ void report_text(const struct report_run *run, const struct report_style *style,
         struct buf line;
         buf_init(&line, 4096);
         report_warned(run, &line);
+        term_puts(line.data, out);
+        buf_putc(out, '\n');
+        buf_release(&line);
+    }
+    if (run->document->policy.n_changed) {
+        struct buf line;
+        buf_init(&line, 65536);
+        report_changed(run, &line);
         term_puts(line.data, out);
         buf_putc(out, '\n');
         buf_release(&line);

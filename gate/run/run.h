@@ -128,6 +128,8 @@ struct run_policy {
     const char *base;    /* the branch of which that is the merge base; NULL: it is none */
     const char
         *warn_against; /* what is compared with besides, and decides nothing; NULL: nothing */
+    const char *const *changed; /* thresholds that differ from those of the merge base */
+    size_t n_changed;
     const char *other; /* what reasons and errors call it: "the baseline", "B" */
 };
 

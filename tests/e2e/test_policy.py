@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import FIRST, GATE, SECOND, WORKER, FakeRuns, read_file, write_file
+from harness import FIRST, GATE, SECOND, SUITE, WORKER, FakeRuns, read_file, write_file
 
 
 class Reports(FakeRuns):
@@ -99,6 +99,55 @@ class Reports(FakeRuns):
             self.run_gate("--report", f"{name}={self.path(name)}")
             self.assertEqual(self.read(name).count("no comparable baseline"), 1)
             self.assertIn("2 cases: no comparable baseline", self.read(name))
+
+
+class Thresholds(FakeRuns):
+    """The rule that is printed is the rule that was applied, and who changes it is named."""
+
+    def git(self, *args):
+        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@b", *args],
+                       cwd=self.folder, check=True, capture_output=True)
+
+    def write(self, threshold, host):
+        first, second = SUITE["cases"]
+        write_file(self.suite, json.dumps({**SUITE, "cases": [
+            first, {**second, **({"threshold": threshold} if threshold else {})}]}))
+        if host:
+            write_file(self.path("gate.json"), json.dumps(
+                {"schema": "gate-config/1", "host_threshold": host}))
+
+    def test_a_row_shows_a_threshold_of_its_own(self):
+        self.accept()
+        self.write(1.0, None)
+        report = self.path("report.txt")
+        code, document, errors = self.run_gate("--report", "text=" + report,
+                                               p50={SECOND: 1770.0})
+        self.assertEqual(code, 0, errors)
+        rows = {line.split()[0]: line for line in read_file(report).splitlines()
+                if line.startswith("gemm/")}
+        self.assertTrue(rows[FIRST].endswith(" pass"), rows[FIRST])
+        self.assertTrue(rows[SECOND].endswith(" pass (threshold 100 %)"), rows[SECOND])
+        self.assertNotIn("changed", document["policy"])  # outside of a repository
+
+    def test_a_change_of_the_thresholds_is_warned_of(self):
+        self.accept()
+        self.write(None, "20%")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "suite.json", "gate.json")
+        self.git("commit", "-q", "-m", "one")
+        self.git("checkout", "-q", "-b", "change")
+        calls = {"calls": {}}
+        self.assertNotIn("changed", self.run_gate(**calls)[1]["policy"])
+        self.write(1.0, "90%")
+        report = self.path("report.md")
+        code, document, errors = self.run_gate("--report", "markdown=" + report, **calls)
+        self.assertEqual(code, 0, errors)
+        changes = ["gate.json: host_threshold 20% -> 90%",
+                   f"{SECOND}: threshold 2 % -> 100 %"]
+        self.assertEqual(document["policy"]["changed"], changes)
+        for change in changes:
+            self.assertIn("warning: changed against the base: " + change, errors)
+            self.assertIn(change, read_file(report))
 
 
 class NotServed(FakeRuns):

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/cli/run_rules.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/paths.h"
+#include "gate/base/process.h"
+#include "gate/cli/config.h"
+
+#define GIT_TIMEOUT_S 20.0
+#define CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define SUITE_MAX_BYTES ((size_t)16 << 20)
+
+/* The text that a file had in a commit; false: it had none. */
+static bool read_old(const char *commit, const char *path, struct buf *out)
+{
+    char folder[PATHS_MAX], name[PATHS_MAX + 64];
+    const char *slash = strrchr(path, '/');
+    struct process p = {0};
+    struct gate_error err;
+    struct buf line;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+             slash ? path : ".");
+    snprintf(name, sizeof name, "%s:./%s", commit, slash ? slash + 1 : path);
+    char *argv[] = {(char *)"git", (char *)"-C", folder, (char *)"show", name, NULL};
+    if (process_start(&p, argv, &err))
+        return false;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE) {
+        buf_append(out, line.data, line.len);
+        buf_putc(out, '\n');
+        buf_clear(&line);
+    }
+    if (p.input.len) /* a last line without an end */
+        buf_append(out, p.input.data, p.input.len);
+    buf_release(&line);
+    return process_finish(&p, GIT_TIMEOUT_S) == 0 && !out->failed;
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct run_rules *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (r->n < RUN_RULES_MAX && vasprintf(&r->changed[r->n], format, args) >= 0)
+        fprintf(stderr, "gate run: warning: changed against the base: %s\n", r->changed[r->n++]);
+    va_end(args);
+}
+
+/* ---- the suite ---- */
+
+static const struct suite_case *find_case(const struct suite *s, const char *id)
+{
+    for (size_t i = 0; i < s->n_cases; i++)
+        if (!strcmp(s->cases[i].id, id))
+            return &s->cases[i];
+    return NULL;
+}
+
+/* A suite that this gate cannot read any more has no thresholds that could be compared. */
+static bool load_old(const char *commit, const char *path, struct suite *out)
+{
+    char copy[PATHS_MAX];
+    struct gate_error err;
+    struct buf text;
+    buf_init(&text, SUITE_MAX_BYTES);
+    bool good = read_old(commit, path, &text);
+    snprintf(copy, sizeof copy, "%s/kernel-gate.XXXXXX", file_temporary_folder());
+    int fd = good ? mkstemp(copy) : -1;
+    good = fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len;
+    if (good)
+        good = !suite_load(copy, out, &err);
+    if (fd >= 0) {
+        close(fd);
+        unlink(copy);
+    }
+    buf_release(&text);
+    return good;
+}
+
+static void compare_suites(const struct suite *old, const struct suite *now, double threshold,
+                           struct run_rules *r)
+{
+    for (size_t i = 0; i < now->n_cases; i++) {
+        const struct suite_case *c = &now->cases[i], *before = find_case(old, c->id);
+        if (!before || before->threshold == c->threshold)
+            continue;
+        double from = before->threshold > 0 ? before->threshold : threshold;
+        double to = c->threshold > 0 ? c->threshold : threshold;
+        if (from != to)
+            note(r, "%s: threshold %.3g %% -> %.3g %%", c->id, 100 * from, 100 * to);
+    }
+}
+
+/* ---- gate.json ---- */
+
+static const char *text_of(const cJSON *tree, const char *key)
+{
+    const cJSON *item = tree ? json_member(tree, key) : NULL;
+    return item && cJSON_IsString(item) ? item->valuestring : "none";
+}
+
+static void compare_configs(const char *commit, const cJSON *now, struct run_rules *r)
+{
+    static const char key[] = "host_threshold";
+    struct gate_error err;
+    struct buf text;
+    cJSON *old = NULL;
+    buf_init(&text, CONFIG_MAX_BYTES);
+    if (read_old(commit, config_path(CONFIG_FILE), &text) &&
+        !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &old, &err) &&
+        strcmp(text_of(old, key), text_of(now, key)) != 0)
+        note(r, "%s: %s %s -> %s", CONFIG_FILE, key, text_of(old, key), text_of(now, key));
+    cJSON_Delete(old);
+    buf_release(&text);
+}
+
+enum gate_status run_rules_compare(const char *commit, const char *suite_path,
+                                   const struct suite *now, double threshold, struct run_rules *out,
+                                   struct gate_error *err)
+{
+    struct suite old = {0};
+    const cJSON *config;
+    enum gate_status status = config_read(&config, err);
+    if (status)
+        return status;
+    if (config)
+        compare_configs(commit, config, out);
+    if (suite_path && load_old(commit, suite_path, &old)) {
+        compare_suites(&old, now, threshold, out);
+        suite_free(&old);
+    }
+    return GATE_OK;
+}
+
+void run_rules_release(struct run_rules *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        free(r->changed[i]);
+    r->n = 0;
+}
