@@ -72,18 +72,42 @@ static struct decide_text objection_of_cycles(const struct decide_input *in, enu
     return (struct decide_text){""};
 }
 
-/* What else could have made the difference d (ln of a ratio); empty: nothing, so it is the code's.
+/*
+ * What the control says against a difference whose size is at least `least` (ln of a ratio, of the
+ * nearer end of the interval). A control that went from 1 to 1 + x or 1 - x moved by at most
+ * -ln(1 - x); the machine may have done as much to the difference.
  */
-static struct decide_text objection(const struct decide_input *in, enum decide_look look, double d)
+static struct decide_text objection_of_control(const struct decide_input *in, double least)
+{
+    const double drift = in->control_drift;
+    if (!(drift > DECIDE_CONTROL_FLAT))
+        return (struct decide_text){""};
+    double left = drift < 1 ? least + log1p(-drift) : -INFINITY;
+    if (left > log1p(in->threshold))
+        return (struct decide_text){""};
+    return decide_text("the control kernel moved by %.2f %%: without as much, the lower end of the "
+                       "interval, %.2f %%, is not over the threshold of %.2f %%",
+                       drift * 100, decide_percent(least), in->threshold * 100);
+}
+
+/* What else could have made the difference d (ln of a ratio), at least `least` in size; empty:
+ * nothing, so it is the code's. */
+static struct decide_text objection(const struct decide_input *in, enum decide_look look, double d,
+                                    double least)
 {
     if (in->same)
         return decide_text("candidate and %s %s", in->other, in->same);
     if (in->confirmation.n && isnan(in->control_drift))
         return decide_text(
             "the control kernel was not timed in the same run: the machine may have changed");
-    if (in->control_drift > fmax(DECIDE_CONTROL_FLAT, DECIDE_CONTROL_SHARE * fabs(d)))
-        return decide_text("the control kernel moved by %.2f %%", in->control_drift * 100);
-    return objection_of_cycles(in, look, d);
+    struct decide_text control = objection_of_control(in, least);
+    return control.s[0] ? control : objection_of_cycles(in, look, d);
+}
+
+/* The size of the nearer end of an interval. */
+static double nearer_end(enum decide_look look, const struct decide_view *v)
+{
+    return look == LOOK_SLOWER ? v->d.lo : -v->d.hi;
 }
 
 static enum verdict objected(const struct decide_input *in, enum decide_look look)
@@ -97,7 +121,10 @@ static void adjudicate(struct decision *out, const struct decide_input *in,
 {
     enum decide_look look = first->look;
     double one = first->d.value, other = second ? second->d.value : one;
-    struct decide_text why = objection(in, look, fabs(one) < fabs(other) ? one : other),
+    double least = nearer_end(look, first);
+    if (second)
+        least = fmin(least, nearer_end(look, second));
+    struct decide_text why = objection(in, look, fabs(one) < fabs(other) ? one : other, least),
                        found = decide_difference(first), again = {""};
     if (second)
         again = decide_text(" and by %s in %zu fresh ones", decide_amount(second->d).s, second->n);

@@ -34,9 +34,10 @@
  *
  * Adjudication attributes a difference to the code if all of this holds:
  *   - the two are neither the same file nor the same machine code for this case;
- *   - the control kernel stayed flat: it moved by at most DECIDE_CONTROL_FLAT, or by at most
- *     DECIDE_CONTROL_SHARE of the difference (a machine that changed by 1 % does not make a kernel
- *     six times slower);
+ *   - the control kernel stayed flat: it moved by at most DECIDE_CONTROL_FLAT; or its movement
+ *     cannot be the reason: if all of it, in the direction that would make the difference, is taken
+ *     from the nearer end of the interval of both sequences, what is left is still over the
+ *     threshold;
  *   - SM cycles agree: the median of the cycle ratios of both sequences is above ln(1 + T / 2),
  *     mirrored for faster.
  * Missing evidence counts as an objection: a control that was not timed in both sequences, or a
@@ -54,7 +55,6 @@
 #include "gate/decide/verdict.h"
 
 #define DECIDE_CONTROL_FLAT 0.005
-#define DECIDE_CONTROL_SHARE 0.1
 #define DECIDE_CLOCK_RANGE 10.0 /* an H200's clock goes from 345 to 1980 MHz */
 
 /* A relative error above this multiple of the baseline's is a regression, at any speed. */

@@ -420,7 +420,7 @@ class Adjudication(FakeRuns):
 
     def test_a_control_that_moves_is_the_machine(self):
         self.accept()
-        code, document, _ = self.run_gate(p50={SECOND: 1100.0}, drift=self.path("drift"))
+        code, document, _ = self.run_gate(p50={SECOND: 1040.0}, drift=self.path("drift"))
         self.assertEqual(code, 4)
         self.assertGreater(document["control_drift"], 0.005)
         self.assertIn("control", self.cases(document)[SECOND]["reason"])

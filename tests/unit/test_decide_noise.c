@@ -145,6 +145,49 @@ TEST(half_the_threshold_is_rarely_red_on_a_noisy_machine)
         assert_row(&rows[i], 0.02);
 }
 
+/* Noise, and in each process of both sequences as much more as the control moved. */
+struct moved {
+    struct noise noise;
+    double by;
+};
+
+static struct play_process moved_figure(void *source)
+{
+    struct moved *m = source;
+    double d = noise_next(&m->noise) + m->by;
+    return (struct play_process){.d = d, .log_ratio_cycles = d};
+}
+
+static void assert_not_red(const struct noise_model *model, double change, double drift)
+{
+    const struct decide_input policy = {
+        .threshold = 0.02, .baseline_p50_ns = 1e5, .control_drift = drift};
+    struct moved m = {.by = -log1p(-drift)};
+    size_t red = 0, trials = play_trials(TRIALS / 10);
+    noise_init(&m.noise, model, change, 1);
+    for (size_t i = 0; i < trials; i++) {
+        noise_begin(&m.noise);
+        red += play(&policy, moved_figure, &m).decision.verdict == VERDICT_REGRESSION;
+    }
+    if (red)
+        fail_msg("%s, %+.2f %%, control moved by %g: red %zu times", model->name, change * 100,
+                 drift, red);
+}
+
+/* A machine that changed, and did to the kernel all that it did to the control: the code is
+ * unchanged, or slower by half of the threshold. */
+TEST(a_machine_that_moved_is_never_red)
+{
+    static const struct noise_model *const models[] = {&quiet, &typical,  &loud,     &heavy,
+                                                       &slots, &drifting, &remembers};
+    static const double drifts[] = {0.006, 0.01, 0.02, 0.05, 0.2};
+    for (size_t i = 0; i < COUNT(models); i++)
+        for (size_t k = 0; k < COUNT(drifts); k++) {
+            assert_not_red(models[i], 0, drifts[k]);
+            assert_not_red(models[i], 0.01, drifts[k]);
+        }
+}
+
 TEST(slowdowns_are_caught)
 {
     static const struct row rows[] = {

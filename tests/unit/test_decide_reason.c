@@ -58,10 +58,11 @@ static const struct sentence sentences[] = {
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 3,
-     .drift = 0.008,
+     .drift = 0.018,
      .reason =
          "slower by 3.10 % (2.95 to 3.25) in 5 processes and by 3.05 % (2.90 to 3.20) in 5 fresh "
-         "ones, but the control kernel moved by 0.80 %"},
+         "ones, but the control kernel moved by 1.80 %: without as much, the lower end of the "
+         "interval, 2.90 %, is not over the threshold of 2.00 %"},
     {{5, 3.1, 0.15},
      {5, 3.05, 0.15},
      .cycles = 3,
