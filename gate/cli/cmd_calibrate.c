@@ -231,11 +231,7 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     calibrate_release(&calibration);
     status = run_reports_store(c->store, &text, &document, err);
     buf_release(&text);
-    if (status)
-        return status;
-    status = run_reports_write(r, &document, err);
-    document_release(&document);
-    return status;
+    return run_reports_finish(r, &document, status, err);
 }
 
 static int execute(const struct command *command, const struct run_request *r, size_t processes)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
@@ -53,14 +53,16 @@ const char *config_folder(void)
     return folder;
 }
 
-/* Is there NAME in the folder that is so many levels up? */
+/* Is there NAME in the folder that is so many levels up? A link that leads nowhere is there, and
+ * cannot be read. */
 static bool exists(int levels, const char *name, char path[PATHS_MAX])
 {
+    struct stat st;
     char *at = path;
     for (int i = 0; i < levels; i++)
         at = stpcpy(at, "../");
     snprintf(at, PATHS_MAX - (size_t)(at - path), "%s", name);
-    return !access(path, F_OK);
+    return !lstat(path, &st);
 }
 
 /* How many levels up the file is; -1: there is none. What lies above a repository, or beside one

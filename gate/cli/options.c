@@ -185,7 +185,7 @@ static bool set_from_config(const struct command *c, struct option_seen *s, cons
     return text && set(c, s, OPTION_CONFIG, from, text);
 }
 
-static bool read_config(const struct command *c, struct options_seen *seen)
+static bool read_config(const struct command *c, struct options_seen *seen, int *exit_code)
 {
     const cJSON *config = NULL, *item;
     struct gate_error err;
@@ -193,7 +193,7 @@ static bool read_config(const struct command *c, struct options_seen *seen)
     for (size_t i = 0; i < seen->n; i++)
         wanted |= seen->seen[i].option->key != NULL;
     if (wanted && config_read(&config, &err)) {
-        command_failed(c, &err);
+        *exit_code = command_failed(c, &err);
         return false;
     }
     for (size_t i = 0; config && i < seen->n && good; i++) {
@@ -284,7 +284,7 @@ bool options_read(const struct command *c, void *arguments, int operands_max, in
             *exit_code = command_help(c);
             return false;
         }
-    if (!read_config(c, seen) || !read_environment(c, seen) ||
+    if (!read_config(c, seen, exit_code) || !read_environment(c, seen) ||
         !read_command_line(c, seen, argc, argv, exit_code))
         return false;
     if (argc - optind > operands_max) {

@@ -53,7 +53,7 @@ int run_merge(const struct command *command, const struct run_request *r, size_t
 {
     struct gate_error err = {0};
     struct store *store = NULL;
-    struct document document;
+    struct document document = {.schema = NULL};
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     enum gate_status status = merge(n, paths, &text, &err);
@@ -62,12 +62,11 @@ int run_merge(const struct command *command, const struct run_request *r, size_t
     if (!status)
         status = run_reports_store(store, &text, &document, &err);
     int code = GATE_OK;
-    if (status) {
+    if (!document.schema) {
         run_reports_fail(r, &err);
     } else {
         code = (int)document.exit_code;
-        status = run_reports_write(r, &document, &err);
-        document_release(&document);
+        status = run_reports_finish(r, &document, status, &err);
     }
     if (status)
         code = command_failed(command, &err);

@@ -45,8 +45,9 @@ static enum gate_status keep_baselines(const struct run_request *r, struct run_s
     return run_keep_baselines(&s->run, s->baseline, changed, err);
 }
 
+/* What was measured is shown, though it could not be kept (`kept`: what came of the baselines). */
 static enum gate_status keep_document(const struct run_request *r, struct run_session *s,
-                                      struct gate_error *err)
+                                      enum gate_status kept, struct gate_error *err)
 {
     struct document made, document;
     struct buf text;
@@ -56,14 +57,18 @@ static enum gate_status keep_document(const struct run_request *r, struct run_se
     else
         text.failed = true;
     run_document_release(&made);
-    enum gate_status status = run_reports_store(s->store, &text, &document, err);
+    struct gate_error unread = {0};
+    enum gate_status status =
+        run_reports_store(kept ? NULL : s->store, &text, &document, kept ? &unread : err);
+    if (kept && !status) {
+        document.not_stored = err->message;
+        status = kept;
+    } else if (kept) {
+        *err = unread;
+    }
     buf_release(&text);
-    s->reported = !status;
-    if (status)
-        return status;
-    status = run_reports_write(r, &document, err);
-    document_release(&document);
-    return status;
+    s->reported = document.schema != NULL;
+    return run_reports_finish(r, &document, status, err);
 }
 
 /* The second comparison has workers of its own, and no other worker is on the device then. */
@@ -144,7 +149,9 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     if (!status && !r->no_ceilings)
         status = measure_ceilings(s, err);
     run_progress("");
-    if (!status && run_request_keeps_baselines(r))
+    if (status)
+        return status;
+    if (run_request_keeps_baselines(r))
         status = keep_baselines(r, s, &changed, err);
     if (!status && (r->history || r->shard.count))
         run_keep_candidate(run);
@@ -154,7 +161,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     if (!status && changed)
         fprintf(stderr, "gate run: '%s' has changed%s\n", s->baseline_path,
                 origin_ignores(s->baseline_path) ? "" : ": commit it");
-    return status ? status : keep_document(r, s, err);
+    return keep_document(r, s, status, err);
 }
 
 int run_execute(const struct command *command, struct run_request *r)

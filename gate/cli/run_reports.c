@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/cli/run_reports.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "gate/cli/config.h"
 
 void run_progress(const char *text)
 {
@@ -43,9 +47,56 @@ static bool is_regular(const char *path)
     return strcmp(path, "-") != 0 && (stat(path, &st) || S_ISREG(st.st_mode));
 }
 
+/* Where a path leads, though its last part need not be there; false: not even its folder is. */
+static bool full_path(const char *path, char out[PATH_MAX])
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (realpath(path, out))
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+             slash ? path : ".");
+    return realpath(folder, real) &&
+           snprintf(out, PATH_MAX, "%s/%s", real, slash ? slash + 1 : path) < PATH_MAX;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    char x[PATH_MAX], y[PATH_MAX];
+    return a && b && full_path(a, x) && full_path(b, y) && !strcmp(x, y);
+}
+
+/* A report is written before anything is read: it must be none of what the run needs. */
+static enum gate_status check_paths(const struct run_request *r, size_t i, struct gate_error *err)
+{
+    const char *path = r->reports[i].path;
+    const struct {
+        const char *what, *path;
+    } inputs[] = {{"the kernel library", r->target.library},
+                  {"the suite", r->suite && paths_is_suite_file(r->suite) ? r->suite : NULL},
+                  {"the configuration", config_path(CONFIG_FILE)},
+                  {"the history", r->db},
+                  {"the worker", r->target.worker}};
+    for (size_t k = 0; k < sizeof inputs / sizeof inputs[0]; k++)
+        if (is_same_file(path, inputs[k].path))
+            return gate_fail(err, GATE_USAGE, "--report would overwrite '%s', which is %s", path,
+                             inputs[k].what);
+    for (size_t k = 0; k < r->providers.n; k++)
+        if (is_same_file(path, r->providers.text[k]))
+            return gate_fail(err, GATE_USAGE, "--report would overwrite '%s', which is a provider",
+                             path);
+    for (size_t k = 0; k < i; k++)
+        if (is_same_file(path, r->reports[k].path))
+            return gate_fail(err, GATE_USAGE, "two reports would be written to '%s'", path);
+    return GATE_OK;
+}
+
 enum gate_status run_reports_open(const struct run_request *r, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
+    for (size_t i = 0; i < r->n_reports && !status; i++)
+        if (is_regular(r->reports[i].path))
+            status = check_paths(r, i, err);
     for (size_t i = 0; i < r->n_reports && !status; i++)
         if (is_regular(r->reports[i].path))
             status = write_early(&r->reports[i], GATE_INTERNAL,
@@ -56,7 +107,8 @@ enum gate_status run_reports_open(const struct run_request *r, struct gate_error
 void run_reports_fail(const struct run_request *r, const struct gate_error *why)
 {
     for (size_t i = 0; i < r->n_reports; i++)
-        write_early(&r->reports[i], (int)why->status, why->message, NULL);
+        if (!is_regular(r->reports[i].path) || !check_paths(r, i, NULL))
+            write_early(&r->reports[i], (int)why->status, why->message, NULL);
 }
 
 int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code)
@@ -89,18 +141,32 @@ enum gate_status run_reports_write(const struct run_request *r, const struct doc
     return status;
 }
 
+enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
+                                    enum gate_status stored, struct gate_error *err)
+{
+    if (!document->schema)
+        return stored;
+    enum gate_status status = run_reports_write(r, document, stored ? NULL : err);
+    document_release(document);
+    return stored ? stored : status;
+}
+
 enum gate_status run_reports_store(struct store *store, const struct buf *text,
                                    struct document *out, struct gate_error *err)
 {
     bool existed;
+    out->schema = NULL;
     if (text->failed)
         return gate_fail(err, GATE_INTERNAL, "cannot write the run document");
     enum gate_status status =
         document_parse("the run document", 1, text->data, text->len, GATE_INTERNAL, out, err);
-    if (!status && store) {
-        status = store_put_run(store, out, text->data, text->len, &existed, err);
-        if (status)
-            document_release(out);
+    if (status) {
+        out->schema = NULL;
+        return status;
     }
+    if (store)
+        status = store_put_run(store, out, text->data, text->len, &existed, err);
+    if (status)
+        out->not_stored = err->message;
     return status;
 }

@@ -21,13 +21,20 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
 int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code);
 
 /* Reads a run document as it will be read, before anybody else sees it, and puts it into the
- * history (NULL: there is none). *out is to be released where it is GATE_OK. */
+ * history (NULL: there is none). If that fails, *out is the document all the same, and says why it
+ * is not stored, as long as *err is there: what was measured is shown. out->schema is NULL where it
+ * could not be read; else it is to be released. */
 enum gate_status run_reports_store(struct store *store, const struct buf *text,
                                    struct document *out, struct gate_error *err);
 
 /* Stores nothing: writes the reports that were asked for and prints the table or the document. */
 enum gate_status run_reports_write(const struct run_request *r, const struct document *document,
                                    struct gate_error *err);
+
+/* The same of what run_reports_store() left, which ended with `stored`, and releases it. Returns
+ * the first of both statuses. */
+enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
+                                    enum gate_status stored, struct gate_error *err);
 
 /* A line on standard error that is written over and over; nothing unless that is a terminal. */
 void run_progress(const char *text);

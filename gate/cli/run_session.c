@@ -156,6 +156,7 @@ static void start(const struct run_request *r, struct run_session *s)
                           .whole = &s->setup.whole,
                           .filter = r->filter,
                           .shard = s->setup.shard.count ? &s->setup.shard : NULL,
+                          .no_baselines = access(r->baselines, F_OK) && errno == ENOENT,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,
                           .own_suite = s->setup.own_suite,

@@ -490,6 +490,7 @@ static const struct field document_fields[] = {
     SIZE(thinned_ms, 0),
     SHARE(control_drift, NULLABLE),
     SIZE(n_processes, 0),
+    TEXT(not_stored, 0, 2000),
     FORMED(seed, REQUIRED, FORM_SEED, TEXT_MAX),
     WORD(verdict, REQUIRED, verdict_names),
     COUNT(exit_code, REQUIRED, 4),

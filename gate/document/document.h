@@ -354,6 +354,7 @@ struct document {
     int64_t thinned_ms; /* when a store dropped the samples */
     double control_drift;
     int64_t n_processes;
+    const char *not_stored; /* why neither history nor baselines have it; NULL: they may */
     bool has_ceilings;
     struct document_ceilings ceilings;
     bool has_calibration;

@@ -2,6 +2,7 @@
 #include "gate/library/library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -91,6 +92,36 @@ static enum gate_status load(const char *path, uint32_t kind, struct library *li
     return check_table(lib->table, kind, err);
 }
 
+/* What the loader says of a file that is cut off is a death by SIGBUS, and of one of another
+ * machine that it does not exist. */
+static enum gate_status check_file(const char *path, off_t size, struct gate_error *err)
+{
+    Elf64_Ehdr h = {0}, own = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    bool known = self >= 0 && pread(self, &own, sizeof own, 0) == sizeof own;
+    ssize_t n = fd >= 0 ? pread(fd, &h, sizeof h, 0) : -1;
+    enum gate_status status = GATE_OK;
+    if (n < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+        status = gate_fail(err, GATE_WRONG, "it cannot be loaded: it does not begin as ELF");
+    else if (known &&
+             (h.e_machine != own.e_machine || h.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
+        status = gate_fail(err, GATE_WRONG,
+                           "it cannot be loaded: it was built for another type of machine (ELF "
+                           "machine %u; this gate is "
+                           "of %u)",
+                           h.e_machine, own.e_machine);
+    else if (h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize > (uint64_t)size)
+        status = gate_fail(
+            err, GATE_WRONG,
+            "it cannot be loaded: it is cut off: it has %lld bytes, and its headers speak of %llu",
+            (long long)size, (unsigned long long)(h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize));
+    if (fd >= 0)
+        close(fd);
+    if (self >= 0)
+        close(self);
+    return status;
+}
+
 /* Copies a file into memory that has a path of its own while `*fd` is open. It stays open as long
  * as the library: dlopen() takes a path that it has opened before for the same file, and the next
  * copy would have it. */
@@ -140,6 +171,9 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     if (about.st_size > FILE_MAX_BYTES)
         return gate_fail(err, GATE_WRONG, "kernel library '%s' is larger than %d MiB", path,
                          (int)(FILE_MAX_BYTES >> 20));
+    status = check_file(path, about.st_size, err);
+    if (status)
+        return gate_fail_context(err, "kernel library '%s'", path);
     if (own_copy) {
         status = copy_to_memory(path, &lib.copy, copy, sizeof copy, err);
         from = copy;

@@ -465,6 +465,15 @@ static void render(const struct report_run *run, const struct document_case *con
         buf_putc(out, '\n');
     }
     left_out(run, out);
+    if (run->document->not_stored) {
+        struct buf line;
+        buf_init(&line, 65536);
+        report_not_stored(run, &line);
+        buf_puts(out, "\n\xe2\x9a\xa0\xef\xb8\x8f ");
+        put_code(line.data, out);
+        buf_putc(out, '\n');
+        buf_release(&line);
+    }
     if (run->document->policy.n_changed) {
         struct buf line;
         buf_init(&line, 65536);

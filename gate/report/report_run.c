@@ -373,6 +373,15 @@ void report_changed(const struct report_run *run, struct buf *out)
                    i ? "; " : "warning: this change moves thresholds: ", policy->changed[i]);
 }
 
+void report_not_stored(const struct report_run *run, struct buf *out)
+{
+    if (run->document->not_stored)
+        buf_printf(out,
+                   "NOT STORED, and no baseline has changed, whatever a reason says: %s; the JSON "
+                   "report can be brought in later by `gate import`",
+                   run->document->not_stored);
+}
+
 static bool has_evidence(const struct document_case *c, enum document_stage stage)
 {
     for (size_t i = 0; i < c->n_processes; i++)

@@ -79,6 +79,8 @@ void report_not_served(const struct report_run *run, struct buf *out);
 void report_verdict(const struct report_run *run, const struct document_case *c, struct buf *out);
 /* "warning: this change moves thresholds: A: threshold 2 % -> 100 %; ..." where it does. */
 void report_changed(const struct report_run *run, struct buf *out);
+/* "not stored: no space left; no baseline has changed, ..." where it is not. */
+void report_not_stored(const struct report_run *run, struct buf *out);
 /* "left out by --filter: 3 of the suite's 4 cases: ..." where there are any. */
 void report_filtered(const struct report_run *run, struct buf *out);
 

@@ -396,6 +396,14 @@ void report_text(const struct report_run *run, const struct report_style *style,
         buf_putc(out, '\n');
         buf_release(&line);
     }
+    if (run->document->not_stored) {
+        struct buf line;
+        buf_init(&line, 65536);
+        report_not_stored(run, &line);
+        term_puts(line.data, out);
+        buf_putc(out, '\n');
+        buf_release(&line);
+    }
     report_counts(run, out);
     buf_puts(out, " (");
     report_policy(run, out);

@@ -138,6 +138,7 @@ struct run {
     const struct suite *whole; /* the same without filter and shard; NULL: nothing may be missing */
     const char *filter;        /* the pattern that cases had to match; NULL: none */
     const struct shard *shard; /* which part of it; NULL: the whole */
+    bool no_baselines;         /* their folder does not exist */
     const struct baseline *baseline; /* NULL: all cases are compared with the library below */
     const char *against_path, *against_sha256;
     const char *library;          /* the candidate's file */

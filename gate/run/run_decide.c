@@ -227,7 +227,10 @@ void run_decide(const struct run *run, struct run_case *c)
     } else if (c->mode == RUN_NONE) {
         c->verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "this case has nothing to be compared with"
-                                                : "no comparable baseline is stored";
+                            : run->no_baselines
+                                ? "no comparable baseline is stored, and their folder "
+                                  "does not exist"
+                                : "no comparable baseline is stored";
         bool is_new = !run->against_sha256 && !c->has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
                  is_new ? "; --accept-new makes this measurement one" : "");

@@ -241,6 +241,49 @@ class Refused(Smoke):
         write_file(self.path("text.so"), "not a shared object")
         self.assert_refused(2, "cannot be loaded", "--device", "host", "--library", "text.so")
 
+    def test_library_that_is_cut_off_or_of_another_machine(self):
+        with open(HOST, "rb") as file:
+            whole = file.read()
+        for name, content in (("foreign.so", whole[:18] + b"\xb7\0" + whole[20:]),
+                              ("cut.so", whole[:5000])):
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+        for name, why in (("foreign.so", "another type of machine"), ("cut.so", "is cut off")):
+            self.assert_refused(2, f"'{name}': it cannot be loaded: it", "--device", "host",
+                                "--library", name)
+            self.assert_refused(2, why, "--device", "host", "--library", name)
+
+    def test_a_report_over_what_the_run_needs(self):
+        copy, suite = shutil.copy(HOST, self.path("copy.so")), self.path("suite.json")
+        write_file(suite, '{"schema": "gate-suite/1"}')
+        os.symlink(copy, self.path("link.so"))
+        write_file(self.path("gate.json"), '{"schema": "gate-config/1"}')
+        before = read_file(suite)
+        for path, what in (("suite.json", "the suite"), ("./copy.so", "the kernel library"),
+                           ("link.so", "the kernel library"), ("gate.db", "the history"),
+                           ("gate.json", "the configuration")):
+            self.assert_refused(64, f"would overwrite '{path}', which is {what}", "--device",
+                                "host", "--library", copy, "--suite", suite, "--report",
+                                "json=" + path)
+        self.assertEqual(read_file(suite), before)
+        self.assertEqual(os.path.getsize(copy), os.path.getsize(HOST))
+        self.assert_refused(64, "two reports would be written to './one'", "--device", "host",
+                            "--suite", "smoke", "--report", "json=one", "--report", "csv=./one")
+
+    def test_a_config_or_suite_that_cannot_be_read(self):
+        config = self.path("gate.json")
+        os.symlink("nowhere", config)
+        self.assert_refused(74, "cannot open 'gate.json': No such file", "--suite", "smoke")
+        os.remove(config)
+        os.symlink("gate.json", config)
+        self.assert_refused(74, "cannot open 'gate.json': Too many levels", "--suite", "smoke")
+        os.remove(config)
+        os.mkfifo(config)
+        self.assert_refused(74, "'gate.json' is a pipe", "--suite", "smoke")
+        os.remove(config)
+        os.mkfifo(self.path("suite.json"))
+        self.assert_refused(74, "is a pipe", "--device", "host", "--suite", "./suite.json")
+
     def test_library_that_is_huge_or_no_file(self):
         with open(self.path("huge.so"), "wb") as file:
             file.truncate(6 << 30)

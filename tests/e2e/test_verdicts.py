@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from harness import FIRST, SECOND, SUITE, FakeRuns, read_file, write_file
+from harness import FIRST, SECOND, SUITE, WORKER, FakeRuns, read_file, write_file
 
 
 
@@ -221,6 +221,40 @@ class Verdicts(FakeRuns):
                             baseline[SECOND]["baseline"]["library_sha256"])
 
 
+class Kept(FakeRuns):
+    """What was measured is shown, whether or not it can be stored at the end."""
+
+    def run_with(self, command, *args):
+        """The worker does this at each start."""
+        worker = write_file(self.path("worker"),
+                            f"#!/bin/sh\n{command}\nexec '{WORKER}' \"$@\"\n")
+        os.chmod(worker, 0o755)
+        report = self.path("report.txt")
+        code, document, errors = self.run_gate("--worker", worker, "--report", "text=" + report,
+                                               *args)
+        return code, document, errors, read_file(report)
+
+    def test_a_history_that_is_gone_at_the_end(self):
+        folder = self.path("history")
+        os.mkdir(folder)
+        self.accept()
+        code, document, errors, report = self.run_with(f"rm -rf '{folder}'", "--db",
+                                                       folder + "/gate.db")
+        self.assertEqual((code, document["verdict"], len(document["cases"])), (74, "pass", 2))
+        self.assertIn(folder, document["not_stored"])
+        self.assertIn("NOT STORED", report)
+        self.assertIn("2 pass", report)
+        self.assertIn(document["not_stored"], errors)
+
+    def test_baselines_that_cannot_be_written(self):
+        folder = self.path("baselines")
+        code, document, _, report = self.run_with(f"rm -rf '{folder}'", "--accept-new")
+        self.assertEqual((code, len(document["cases"])), (74, 2))
+        self.assertIn("NOT STORED, and no baseline has changed", report)
+        done = self.gate("export", "--db", self.path("gate.db"))
+        self.assertEqual(done.stdout, "")
+
+
 class Regime(FakeRuns):
     """Input sets are decided by the first process of a case, and kept."""
 
@@ -420,7 +454,7 @@ class Adjudication(FakeRuns):
 
     def test_a_control_that_moves_is_the_machine(self):
         self.accept()
-        code, document, _ = self.run_gate(p50={SECOND: 1040.0}, drift=self.path("drift"))
+        code, document, _ = self.run_gate(p50={SECOND: 1060.0}, drift=self.path("drift"))
         self.assertEqual(code, 4)
         self.assertGreater(document["control_drift"], 0.005)
         self.assertIn("control", self.cases(document)[SECOND]["reason"])
