@@ -18,6 +18,8 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
 #include "gate/run/answer.h"
+#include "gate/run/starved.h"
+#include "gate/verify/verify_state.h"
 #include "gate/worker/message.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
@@ -37,6 +39,7 @@ struct supervisor {
     bool without_providers;
     unsigned findings;
     char program[4096];
+    bool starved; /* the last silence: it got no processor */
 };
 
 const struct message_greeting *supervisor_greeting(const struct supervisor *s)
@@ -104,7 +107,12 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
 {
     char how[96] = "", what[160];
     kill_worker(s, how, sizeof how);
-    if (event == PROCESS_SILENCE)
+    if (s->starved)
+        snprintf(what, sizeof what,
+                 "starved: in %.3g s it got hardly any processor, because other programs use them; "
+                 "measure on a quiet machine, or with `chrt -f 1`",
+                 timeout_s);
+    else if (event == PROCESS_SILENCE)
         snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
     else if (event == PROCESS_FLOOD)
         snprintf(what, sizeof what, "wrote a line of more than %zu MiB", PROTOCOL_LINE_MAX >> 20);
@@ -128,7 +136,10 @@ static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **rec
     struct buf line;
     struct gate_error err = {0};
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
+    const struct processor_time before = processor_time_of(s->process.pid);
     enum process_event event = process_read_line(&s->process, timeout_s, &line);
+    s->starved = event == PROCESS_SILENCE &&
+                 processor_was_missing(before, processor_time_of(s->process.pid), timeout_s);
     enum talk talk = TALK_FAILED;
     if (event != PROCESS_LINE) {
         describe_failure(s, event, timeout_s, message, size);
@@ -237,7 +248,7 @@ static enum gate_status start_worker(struct supervisor *s, struct gate_error *er
     if (status)
         return status;
     if (read_record(s, timeout_s, &hello, message, sizeof message))
-        return gate_fail(err, GATE_WRONG, "the worker %s", message);
+        return gate_fail(err, s->starved ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", message);
     status = read_greeting(s, hello, &greeting, err);
     if (!status && s->hello)
         status = check_same(s, &greeting, err);
@@ -406,9 +417,12 @@ static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **don
                             size_t size)
 {
     double deadline = clock_s() + TASK_TIMEOUTS * s->options->timeout_s;
+    const struct processor_time before = processor_time_of(s->process.pid);
     for (;;) {
         cJSON *record = NULL;
         if (clock_s() > deadline) {
+            s->starved = processor_was_missing(before, processor_time_of(s->process.pid),
+                                               TASK_TIMEOUTS * s->options->timeout_s);
             describe_failure(s, PROCESS_SILENCE, TASK_TIMEOUTS * s->options->timeout_s, message,
                              size);
             return TALK_FAILED;
@@ -538,6 +552,12 @@ static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, stru
     return again;
 }
 
+/* An administrator may renice a run. A library that does so does it again in a fresh process. */
+static bool may_be_from_outside(const struct case_result *r)
+{
+    return r->outcome == CASE_WRONG && strstr(r->message, STATE_SCHEDULING);
+}
+
 /* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
 static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
 {
@@ -545,6 +565,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     cJSON *done = NULL;
     bool again = false;
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
+    s->starved = false;
     if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
         again = read_done(s, a, done, out);
         if (out->record == done)
@@ -553,24 +574,39 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
         utf8_print(a->blamed, sizeof a->blamed, "%.390s", message);
-        again = !interrupt_signal() && leave_out_providers(s, a);
+        again = !s->starved && !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
             set_died(a, message, out);
+        if (s->starved)
+            out->outcome = CASE_ENVIRONMENT;
     }
     cJSON_Delete(done);
     out->while_measuring = !strcmp(a->phase, "measure");
     return again;
 }
 
+/* Starts a worker when there is none, and tries without a provider that fails. */
+static enum gate_status run_attempts(struct supervisor *s, struct attempt *a,
+                                     struct case_result *out, struct gate_error *err)
+{
+    enum gate_status status;
+    *out = (struct case_result){.record = NULL};
+    do
+        status = s->process.pid ? GATE_OK : start_worker(s, err);
+    while (!status && attempt_task(s, a, out));
+    return status;
+}
+
 enum gate_status supervisor_run_case(struct supervisor *s, const struct case_task *task,
                                      struct case_result *out, struct gate_error *err)
 {
     struct attempt a = {.task = task};
-    *out = (struct case_result){.record = NULL};
-    enum gate_status status;
-    do
-        status = s->process.pid ? GATE_OK : start_worker(s, err);
-    while (!status && attempt_task(s, &a, out));
+    enum gate_status status = run_attempts(s, &a, out, err);
+    if (!status && may_be_from_outside(out)) {
+        case_result_release(out);
+        supervisor_retire_worker(s);
+        status = run_attempts(s, &a, out, err);
+    }
     if (a.n_skip && answer_is_good(out->outcome))
         note_skipped(&a, out);
     return status;

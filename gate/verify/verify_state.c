@@ -152,7 +152,7 @@ void state_compare(const struct state *before, const struct state *now, unsigned
     if (before->umask != now->umask)
         describe_process(v, "the file mode mask (umask)");
     if (before->scheduler != now->scheduler || before->niceness != now->niceness)
-        describe_process(v, "the scheduling policy or niceness");
+        describe_process(v, STATE_SCHEDULING);
     if (has_more(before->counts.threads, now->counts.threads, more))
         describe_process(v, "the number of threads");
     if (has_more(before->counts.files, now->counts.files, more))

@@ -23,6 +23,9 @@ struct state_counts {
 
 struct state_counts state_count(void);
 
+/* What a change of these is called: somebody outside may have made it. */
+#define STATE_SCHEDULING "the scheduling policy or niceness"
+
 struct state {
     unsigned float_control; /* rounding, flushing of subnormals, exception masks */
     char folder[512];

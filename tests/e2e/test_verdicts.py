@@ -255,6 +255,30 @@ class Kept(FakeRuns):
         self.assertEqual(done.stdout, "")
 
 
+class Outside(FakeRuns):
+    """What somebody outside did to the process is not put down to the kernel."""
+
+    WRONG = {"outcome": "wrong", "spoiled": True, "message":
+             "the kernel changed the state of the process: the scheduling policy or niceness"}
+
+    def run_with(self, *records):
+        self.accept()
+        code, document, errors = self.run_gate(count=self.path("count"),
+                                               records={FIRST: list(records)})
+        return code, self.cases(document)[FIRST]["verdict"], errors
+
+    def test_a_niceness_that_changed_once_is_looked_at_again(self):
+        code, verdict, errors = self.run_with(self.WRONG, {})
+        self.assertEqual((code, verdict), (0, "pass"), errors)
+
+    def test_one_that_changes_in_a_fresh_process_too_is_wrong(self):
+        self.assertEqual(self.run_with(self.WRONG, self.WRONG, {})[:2], (2, "wrong"))
+
+    def test_nothing_else_is_tried_again(self):
+        other = {**self.WRONG, "message": "the kernel changed the state of the process: the mask"}
+        self.assertEqual(self.run_with(other, {})[:2], (2, "wrong"))
+
+
 class Regime(FakeRuns):
     """Input sets are decided by the first process of a case, and kept."""
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_starved.c: a worker that hung, and one that got no processor. */
+#include <unistd.h>
+
+#include "gate/run/starved.h"
+#include "tests/unit/unit.h"
+
+TEST(who_waited_for_a_processor_did_not_hang)
+{
+    static const struct {
+        struct processor_time more;
+        double silence_s;
+        bool missing;
+    } rows[] = {
+        {{0, 0}, 60, false},   /* asleep, or in a lock: it hung */
+        {{60, 0}, 60, false},  /* an endless loop */
+        {{30, 30}, 60, false}, /* the same on a busy machine */
+        {{2, 57}, 60, true},   /* a few per cent of the time */
+        {{0.1, 1.8}, 2, true}, {{0, 29}, 60, false},
+        {{1, 35}, 60, true},   {{4, 228}, 60, true}, /* four threads */
+        {{15, 44}, 60, false},
+    };
+    const struct processor_time before = {100, 200};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct processor_time now = {before.ran_s + rows[i].more.ran_s,
+                                     before.waited_s + rows[i].more.waited_s};
+        assert_int_equal(processor_was_missing(before, now, rows[i].silence_s), rows[i].missing);
+    }
+}
+
+TEST(work_is_counted)
+{
+    struct processor_time before = processor_time_of(getpid()), now = before;
+    if (access("/proc/self/schedstat", R_OK))
+        skip(); /* the system does not say */
+    while (now.ran_s <= before.ran_s)
+        now = processor_time_of(getpid());
+    assert_true(now.waited_s >= before.waited_s);
+    now = processor_time_of(-1);
+    assert_true(now.ran_s == 0 && now.waited_s == 0);
+}
