@@ -548,18 +548,47 @@ static enum gate_status put_case(const struct put *p, const struct document_case
 
 /* ---- the whole ---- */
 
-/* Looks whether the run is there already, and whether it came as these bytes. */
+/* Other bytes may be the same document: with other spaces, say, as a report of the run has them. */
+static bool is_same_content(const struct put *p, struct query *q)
+{
+    struct document stored;
+    struct field_fault fault;
+    struct gate_error why;
+    struct buf text, one, other;
+    bool same = false;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    buf_init(&one, 2 * STORE_MAX_DOCUMENT);
+    buf_init(&other, 2 * STORE_MAX_DOCUMENT);
+    const void *packed = sqlite3_column_blob(q->stmt, 1);
+    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
+    if (!store_unpack(packed, len, (size_t)column_int(q, 2), &text, &why) &&
+        document_take(text.data, text.len, &stored, &fault)) {
+        document_write(&stored, &one);
+        document_write(p->document, &other);
+        same = !one.failed && !other.failed && one.len == other.len &&
+               !memcmp(one.data, other.data, one.len);
+        document_release(&stored);
+    }
+    buf_release(&other);
+    buf_release(&one);
+    buf_release(&text);
+    return same;
+}
+
+/* Looks whether the run is there already, and whether it is this document. */
 static enum gate_status find_run(const struct put *p)
 {
-    struct query q =
-        query_begin(p->store, "SELECT t.sha256 FROM run r CROSS JOIN document t ON t.run_id = r.id "
-                              "WHERE r.uuid = ?1");
+    struct query q = query_begin(
+        p->store, "SELECT t.sha256, t.packed, t.n_bytes FROM run r CROSS JOIN document t "
+                  "ON t.run_id = r.id "
+                  "WHERE r.uuid = ?1");
     bind_text(&q, p->document->uuid);
     int rc = query_step(&q);
     enum gate_status status = GATE_OK;
     if (rc == SQLITE_ROW) {
         const void *hash = sqlite3_column_blob(q.stmt, 0);
         bool same = hash && !memcmp(hash, p->packed->sha256, sizeof p->packed->sha256);
+        same = same || is_same_content(p, &q);
         *p->outcome = same ? STORE_PUT_EXISTED : STORE_PUT_DIFFERS;
     } else if (rc != SQLITE_DONE) {
         status = store_fail(p->store, rc, "read", p->err);

@@ -79,6 +79,11 @@ class Runs(IngestCase):
             self.assertEqual((again.status, json.loads(again.bytes)),
                              (200, {"uuid": name, "created": False}))
         other = json.loads(body)
+        # By another way it comes with other spaces, and its keys in another order.
+        for text in (json.dumps(other, indent=1, sort_keys=True), json.dumps(other)):
+            again = self.post(text.encode())
+            self.assertEqual((again.status, json.loads(again.bytes)),
+                             (200, {"uuid": name, "created": False}))
         other["suite"] = "other"
         problem = self.problem(self.post(json.dumps(other).encode()), 409)
         self.assertEqual(problem["errors"][0]["path"], "/uuid")
