@@ -403,7 +403,7 @@ $(B)/gen/queries.c: $(wildcard server/queries/*.sql) build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_queries $(filter %.sql,$^) > $@
 
-$(B)/gen/api.c: server/api/openapi.json build/embed
+$(B)/gen/api.c: server/api/openapi_parts.json build/embed
 	$(call say,EMBED)
 	$(Q)mkdir -p $(@D) && build/embed embedded_api $< > $@
 

@@ -28,7 +28,7 @@ extern const size_t embedded_store_count;
 extern const struct embedded_file embedded_queries[];
 extern const size_t embedded_queries_count;
 
-/* server/api/openapi.json alone. */
+/* server/api/openapi_parts.json alone. */
 extern const struct embedded_file embedded_api[];
 extern const size_t embedded_api_count;
 

@@ -278,22 +278,24 @@ static int compare_series(const void *a, const void *b)
 /* The place of a run in the order of commits; those outside of a repository come first. */
 #define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
 /* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
- * ?7 to ?10: first and last commit, ?11: main branch or NULL */
-#define LEVELS(order)                                                                              \
+ * ?7: main branch or NULL, ?8 to ?11: first and last commit */
+#define LEVELS(place, tables, range, order)                                                        \
     "SELECT e.provider, e.contract, e.role, e.time_ms, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns,"        \
-    " e.tflops, e.gbps, e.run_id, e.arm, iif(e.paired, e.ratio, NULL), "                           \
-    "e.baseline_ms, " COMMIT_PLACE ", e.branch IS ?11 "                                            \
-    "FROM result e CROSS JOIN run r ON r.id = e.run_id "                                           \
-    "LEFT JOIN revision v ON v.id = r.revision_id "                                                \
+    " e.tflops, e.gbps, e.run_id, e.arm, iif(e.paired, e.ratio, NULL), e.baseline_ms, " place      \
+    ", e.branch IS ?7 FROM result e " tables                                                       \
     "WHERE e.track_id = ?1 AND e.time_ms BETWEEN ?2 AND ?3 AND e.p50_ns IS NOT NULL"               \
     " AND (?4 IS NULL OR e.provider = ?4) AND (?5 IS NULL OR e.contract = ?5)"                     \
-    " AND (?6 IS NULL OR e.branch = ?6) AND (" COMMIT_PLACE ") >= (?7, ?8)"                        \
-    " AND (" COMMIT_PLACE ") <= (?9, ?10) ORDER BY " order "e.time_ms, e.run_id, e.arm"
+    " AND (?6 IS NULL OR e.branch = ?6) " range "ORDER BY " order "e.time_ms, e.run_id, e.arm"
 
 static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
                                     struct store_trend_result *out, struct gate_error *err)
 {
-    static const char by_time[] = LEVELS(""), by_commit[] = LEVELS(COMMIT_PLACE ", ");
+    static const char by_time[] = LEVELS("0, 0", "", "", "");
+    static const char by_commit[] =
+        LEVELS(COMMIT_PLACE,
+               "CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
+               "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) ",
+               COMMIT_PLACE ", ");
     struct store_commit from = query->from_commit, to = query->to_commit;
     struct level_call call = {.out = out};
     struct query q = query_begin(s, query->by_commit ? by_commit : by_time);
@@ -303,11 +305,13 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
     bind_text_or_null(&q, query->provider);
     bind_text_or_null(&q, query->contract);
     bind_text_or_null(&q, query->branch);
-    bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
-    bind_int(&q, from.id);
-    bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
-    bind_int(&q, to.id);
     bind_text_or_null(&q, query->main_branch);
+    if (query->by_commit) {
+        bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
+        bind_int(&q, from.id);
+        bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
+        bind_int(&q, to.id);
+    }
     enum gate_status status = store_each_row(s, &q, level_row, &call, err);
     if (!status && call.no_memory)
         status = no_memory(err);

@@ -1,11 +1,341 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_openapi.c: the description of this API, server/api/openapi.json; see api.h. */
-#include "server/api/api_call.h"
+/*
+ * api_openapi.c: the description of this API, as OpenAPI.
+ *
+ * Lists are described by their statements (rows.h). The other addresses are in openapi_parts.json,
+ * in a short form: `tags` is one; `parameters` are names of components; `codes` are statuses that
+ * have a response of their own among the components; a content type has the name of a schema, or ""
+ * for text. The token that an address takes is known to the table of routes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "gate/base/embed.h"
+#include "gate/base/json.h"
+#include "gate/decide/verdict.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
+#include "server/request/auth.h"
+
+static const struct {
+    const char *code, *get, *other; /* the component: of a GET, of a write */
+} answers[] = {
+    {"304", "NotModified", ""},
+    {"400", "BadRequest", "BadDocument"},
+    {"401", "Unauthorized", "Unauthorized"},
+    {"403", "", "Forbidden"},
+    {"404", "NotFound", "NotFound"},
+    {"409", "", "Conflict"},
+    {"413", "", "TooLong"},
+    {"415", "", "UnsupportedType"},
+    {"422", "", "WrongHash"},
+    {"429", "TooMany", "TooMany"},
+    {"503", "Unavailable", "Unavailable"},
+};
+
+static cJSON *text_of(cJSON *object, const char *key, const char *text)
+{
+    return cJSON_AddStringToObject(object, key, text);
+}
+
+static cJSON *reference(const char *kind, const char *name)
+{
+    char path[80];
+    cJSON *object = cJSON_CreateObject();
+    snprintf(path, sizeof path, "#/components/%s/%s", kind, name);
+    text_of(object, "$ref", path);
+    return object;
+}
+
+static cJSON *typed(const char *type)
+{
+    cJSON *object = cJSON_CreateObject();
+    text_of(object, "type", type);
+    return object;
+}
+
+/* ---- what is common ---- */
+
+static void add_codes(cJSON *operation, const char *method, const char *codes)
+{
+    cJSON *responses = cJSON_GetObjectItem(operation, "responses");
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (strstr(codes, answers[i].code))
+            cJSON_AddItemToObject(
+                responses, answers[i].code,
+                reference("responses", !strcmp(method, "get") ? answers[i].get : answers[i].other));
+    }
+    if (!strstr(codes, "304"))
+        return;
+    cJSON *headers = cJSON_AddObjectToObject(cJSON_GetObjectItem(responses, "200"), "headers");
+    cJSON *tag = cJSON_AddObjectToObject(headers, "ETag");
+    text_of(tag, "description", "strong");
+    cJSON_AddItemToObject(tag, "schema", typed("string"));
+}
+
+static void add_security(cJSON *operation, unsigned scope)
+{
+    char words[AUTH_MAX_SCOPES];
+    if (scope == 0)
+        return;
+    cJSON *security = cJSON_AddArrayToObject(operation, "security");
+    if (scope == TOKEN_READ)
+        cJSON_AddItemToArray(security, cJSON_CreateObject());
+    cJSON *way = cJSON_CreateObject();
+    cJSON_AddItemToArray(security, way);
+    auth_scope_text(scope, words);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(way, "token"), cJSON_CreateString(words));
+}
+
+/* ---- lists ---- */
+
+static cJSON *schema_of(const struct rows_column *column)
+{
+    cJSON *schema = column->type == ROWS_JSON      ? reference("schemas", column->schema)
+                    : column->type == ROWS_VERDICT ? reference("schemas", "verdict")
+                    : column->type == ROWS_ROLE    ? reference("schemas", "role")
+                    : column->type == ROWS_TEXT    ? typed("string")
+                                                   : typed(rows_type_names[column->type]);
+    char doc[200];
+    if (column->is_nullable && column->type < ROWS_VERDICT) {
+        cJSON *types = cJSON_CreateArray();
+        cJSON_AddItemToArray(types, cJSON_Duplicate(cJSON_GetObjectItem(schema, "type"), true));
+        cJSON_AddItemToArray(types, cJSON_CreateString("null"));
+        cJSON_ReplaceItemInObject(schema, "type", types);
+    }
+    snprintf(doc, sizeof doc, "%.*s", column->doc_len, column->doc);
+    text_of(schema, "description", doc);
+    return schema;
+}
+
+static cJSON *object_schema(void)
+{
+    cJSON *object = typed("object");
+    cJSON_AddFalseToObject(object, "additionalProperties");
+    cJSON_AddObjectToObject(object, "properties");
+    return object;
+}
+
+/* Adds the columns to an object's schema, each to the object that it is in. */
+static void add_columns(cJSON *object, const struct rows_column *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cJSON *at = cJSON_GetObjectItem(object, "properties");
+        if (columns[i].is_hidden)
+            continue;
+        for (int depth = 0; depth < ROWS_MAX_NEST && columns[i].group[depth][0]; depth++) {
+            cJSON *inner = cJSON_GetObjectItemCaseSensitive(at, columns[i].group[depth]);
+            if (!inner) {
+                inner = object_schema();
+                cJSON_AddItemToObject(at, columns[i].group[depth], inner);
+            }
+            at = cJSON_GetObjectItem(inner, "properties");
+        }
+        cJSON_AddItemToObject(at, columns[i].name, schema_of(&columns[i]));
+    }
+}
+
+static cJSON *add_parameter(cJSON *operation, const char *name, const char *doc, const char *type)
+{
+    cJSON *parameters = cJSON_GetObjectItem(operation, "parameters");
+    cJSON *parameter = cJSON_CreateObject();
+    cJSON_AddItemToArray(parameters, parameter);
+    text_of(parameter, "name", name);
+    text_of(parameter, "in", "query");
+    text_of(parameter, "description", doc);
+    cJSON *schema = typed(type);
+    cJSON_AddItemToObject(parameter, "schema", schema);
+    return schema;
+}
+
+static void add_words(cJSON *schema, const char *words)
+{
+    bool are_numbers = words[0] >= '0' && words[0] <= '9';
+    cJSON *list = cJSON_AddArrayToObject(schema, "enum");
+    cJSON_DeleteItemFromObject(schema, "type");
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        char word[32];
+        size_t n = strcspn(at, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        cJSON_AddItemToArray(list, are_numbers ? cJSON_CreateNumber(word[0] - '0')
+                                               : cJSON_CreateString(word));
+        at += n;
+    }
+}
+
+static void add_lengths(cJSON *schema, int least, int most)
+{
+    cJSON_AddNumberToObject(schema, "minLength", least);
+    cJSON_AddNumberToObject(schema, "maxLength", most);
+}
+
+static void add_own_parameter(cJSON *operation, const struct rows_parameter *p)
+{
+    char pattern[80];
+    cJSON *schema = add_parameter(operation, p->name, p->doc, "string");
+    if (p->words) {
+        add_words(schema, p->words);
+    } else if (p->more) {
+        snprintf(pattern, sizeof pattern, "^[a-z0-9][a-z0-9%s]*$", p->more);
+        text_of(schema, "pattern", pattern);
+        add_lengths(schema, 1, (int)p->max);
+    } else if (!strcmp(p->name, "commit")) {
+        text_of(schema, "pattern", "^[0-9a-f]{7,40}$");
+    } else if (!strcmp(p->name, "verdict")) {
+        cJSON *list = cJSON_AddArrayToObject(schema, "enum");
+        for (int i = 0; i < VERDICT_COUNT; i++)
+            cJSON_AddItemToArray(list, cJSON_CreateString(verdict_name((enum verdict)i)));
+    } else if (!strcmp(p->name, "q")) {
+        text_of(schema, "pattern", "^[a-z0-9_./+ -]*$");
+        add_lengths(schema, 0, 160);
+    } else {
+        add_lengths(schema, strcmp(p->name, "branch") != 0, 400);
+    }
+    if (!strcmp(p->name, "branch"))
+        add_words(add_parameter(operation, "main", "1: only runs of the main branch", "integer"),
+                  "0 1");
+}
+
+static void add_parameters(cJSON *operation, const struct rows_query *q)
+{
+    cJSON *schema;
+    cJSON_AddArrayToObject(operation, "parameters");
+    for (size_t i = 0; i < q->n_parameters; i++) {
+        const struct rows_parameter *p = rows_parameters;
+        while (p->name && strcmp(p->name, q->parameters[i]) != 0)
+            p++;
+        if (p->name)
+            add_own_parameter(operation, p);
+    }
+    schema = add_parameter(operation, "columns", "members of a row, with commas between", "string");
+    text_of(schema, "pattern", "^[a-z0-9_]+(,[a-z0-9_]+)*$");
+    size_t i = 0;
+    while (q->columns[i].is_hidden)
+        i++;
+    text_of(schema, "default", q->columns[i].name);
+    if (q->most > 0) {
+        schema = add_parameter(operation, "limit", "rows of a page", "integer");
+        cJSON_AddNumberToObject(schema, "minimum", 1);
+        cJSON_AddNumberToObject(schema, "maximum", q->most);
+        cJSON_AddNumberToObject(schema, "default", q->usual);
+    }
+    if (q->n_keys > 0)
+        add_lengths(add_parameter(operation, "after", "the `next` of an earlier page", "string"), 1,
+                    400);
+    add_words(add_parameter(operation, "format", "rows: the rows alone", "string"),
+              "json rows csv");
+}
+
+static void add_rows(cJSON *operation, const struct rows_query *q)
+{
+    cJSON *responses = cJSON_AddObjectToObject(operation, "responses");
+    cJSON *good = cJSON_AddObjectToObject(responses, "200");
+    text_of(good, "description", "as asked");
+    cJSON *content = cJSON_AddObjectToObject(good, "content");
+    cJSON *json = cJSON_AddObjectToObject(content, "application/json");
+    cJSON *forms = cJSON_AddArrayToObject(cJSON_AddObjectToObject(json, "schema"), "oneOf");
+    cJSON *whole = object_schema(), *rows = typed("array");
+    cJSON *members = cJSON_GetObjectItem(whole, "properties");
+    cJSON_AddItemToArray(forms, whole);
+    cJSON_AddItemToObject(rows, "items", reference("schemas", q->name));
+    cJSON_AddItemToObject(members, q->name, cJSON_Duplicate(rows, true));
+    add_columns(whole, q->members, q->n_members);
+    if (q->n_keys > 0)
+        cJSON_AddItemToObject(members, "next", reference("schemas", "next"));
+    cJSON_AddItemToArray(forms, rows);
+    cJSON *csv = cJSON_AddObjectToObject(content, "text/csv");
+    cJSON_AddItemToObject(csv, "schema", typed("string"));
+}
+
+static void add_list(cJSON *document, const struct route *route)
+{
+    struct rows_query *q = calloc(1, sizeof *q);
+    cJSON *paths = cJSON_GetObjectItem(document, "paths"), *row = object_schema();
+    cJSON *schemas = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "components"), "schemas");
+    char id[40];
+    if (!q || !rows_read(route->query, q)) {
+        cJSON_Delete(row);
+        free(q);
+        return;
+    }
+    cJSON *item = cJSON_GetObjectItemCaseSensitive(paths, route->path);
+    if (!item)
+        item = cJSON_AddObjectToObject(paths, route->path);
+    cJSON *operation = cJSON_AddObjectToObject(item, "get");
+    snprintf(id, sizeof id, "list_%s", q->name);
+    text_of(operation, "operationId", id);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(operation, "tags"), cJSON_CreateString("lists"));
+    text_of(operation, "summary", route->what);
+    add_parameters(operation, q);
+    add_rows(operation, q);
+    add_codes(operation, "get", "304 400 401 429 503");
+    add_security(operation, route->scope);
+    add_columns(row, q->columns, q->n_columns);
+    cJSON_AddItemToObject(schemas, q->name, row);
+    free(q);
+}
+
+/* ---- the others ---- */
+
+static void spell_content(cJSON *operation)
+{
+    cJSON *response, *content;
+    cJSON_ArrayForEach (response, cJSON_GetObjectItem(operation, "responses")) {
+        cJSON *types = cJSON_GetObjectItem(response, "content");
+        for (content = types ? types->child : NULL; content;) {
+            cJSON *next = content->next, *spelt;
+            if (cJSON_IsString(content)) {
+                spelt = cJSON_CreateObject();
+                cJSON_AddItemToObject(spelt, "schema",
+                                      content->valuestring[0]
+                                          ? reference("schemas", content->valuestring)
+                                          : typed("string"));
+                cJSON_ReplaceItemInObjectCaseSensitive(types, content->string, spelt);
+            }
+            content = next;
+        }
+    }
+}
+
+static void spell(cJSON *operation, const char *path)
+{
+    const char *method = operation->string, *rest;
+    char upper[8] = "", codes[100], tag[20];
+    cJSON *parameter, *names = cJSON_DetachItemFromObject(operation, "parameters");
+    cJSON *parameters = names ? cJSON_AddArrayToObject(operation, "parameters") : NULL;
+    cJSON_ArrayForEach (parameter, names)
+        cJSON_AddItemToArray(parameters, reference("parameters", parameter->valuestring));
+    cJSON_Delete(names);
+    snprintf(codes, sizeof codes, "%s", json_string(operation, "codes", ""));
+    snprintf(tag, sizeof tag, "%s", json_string(operation, "tags", ""));
+    cJSON_DeleteItemFromObject(operation, "codes");
+    cJSON_DeleteItemFromObject(operation, "tags");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(operation, "tags"), cJSON_CreateString(tag));
+    spell_content(operation);
+    add_codes(operation, method, codes);
+    for (size_t i = 0; method[i] && i < sizeof upper - 1; i++)
+        upper[i] = (char)(method[i] - 'a' + 'A');
+    const struct route *route = route_find(upper, path, &rest);
+    add_security(operation, route ? route->scope : 0);
+}
 
 enum gate_status get_openapi(struct call *c)
 {
-    for (size_t i = 0; i < embedded_api_count; i++)
-        buf_append(c->emit.out, embedded_api[i].data, embedded_api[i].size);
+    cJSON *document = NULL, *path, *operation;
+    enum gate_status status = json_parse("openapi_parts.json", (const char *)embedded_api[0].data,
+                                         embedded_api[0].size, GATE_INTERNAL, &document, &c->err);
+    if (status)
+        return status;
+    cJSON_ArrayForEach (path, cJSON_GetObjectItem(document, "paths")) {
+        cJSON_ArrayForEach (operation, path)
+            spell(operation, path->string);
+    }
+    for (size_t i = 0; route_at(i); i++) {
+        if (route_at(i)->query)
+            add_list(document, route_at(i));
+    }
+    json_write(document, false, c->emit.out);
+    cJSON_Delete(document);
     return GATE_OK;
 }

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include <stddef.h>
+
 #include "gate/base/error.h"
 
 #define ROUTE_MAX_PARAMETERS 16
@@ -29,5 +31,12 @@ struct route {
     void (*answer)(struct peer *p);
     const struct write_handler *write;
 };
+
+/* The route of a method and a decoded path; NULL: there is none. HEAD is GET. *rest is what the
+ * path has behind the route's. */
+const struct route *route_find(const char *method, const char *path, const char **rest);
+
+/* The rows of the table; NULL behind the last one. */
+const struct route *route_at(size_t i);
 
 #endif

@@ -123,6 +123,11 @@ const struct route *route_find(const char *method, const char *path, const char 
     return NULL;
 }
 
+const struct route *route_at(size_t i)
+{
+    return i < N_ROUTES ? &routes[i] : NULL;
+}
+
 const char *route_methods(const char *path)
 {
     const char *rest;

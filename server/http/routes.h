@@ -9,10 +9,6 @@
 #include "server/api/route.h"
 #include "gate/base/buf.h"
 
-/* The route of a method and a decoded path; NULL: there is none. HEAD is GET. *rest is what the
- * path has behind the route's. */
-const struct route *route_find(const char *method, const char *path, const char **rest);
-
 /* The methods of a path, as the header Allow has them. */
 const char *route_methods(const char *path);
 

@@ -41,7 +41,7 @@ SELECT m.name AS model, -- text: the device model
     (SELECT time_ms, epoch FROM (SELECT time_ms, epoch,
        lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run
      WHERE device = m.name AND epoch <> '') WHERE epoch <> before ORDER BY time_ms) e
-  ) AS epochs -- json Epoch: from when on it had which driver, runtime and power limit
+  ) AS epochs -- json Epochs: from when on it had which driver, runtime and power limit
 FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,
   (SELECT n.id FROM run n WHERE n.device = m.name ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),
   (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch

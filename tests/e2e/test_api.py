@@ -156,8 +156,8 @@ class Cases(History):
     def test_columns_are_those_asked_for(self):
         schemas = self.get("openapi.json")["components"]["schemas"]
         for path, rows, schema, names, nested in (
-                ("cases", "cases", "Case", "id,spark,ratio", "spark"),
-                ("leaderboard", "leaders", "Leader", "case,p50_ns", "case")):
+                ("cases", "cases", "cases", "id,spark,ratio", "spark"),
+                ("leaderboard", "leaders", "leaders", "case,p50_ns", "case")):
             whole, some = self.get(path), self.get(f"{path}?columns={names}")
             self.assertEqual(set(whole[rows][0]), set(schemas[schema]["properties"]))
             self.assertEqual(some[rows], [{n: row[n] for n in row if n in names.split(",")}

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """README and docs/: links lead to files, the example compiles, lists are complete."""
 
+import contextlib
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
+
+from harness import seed
 
 ROOT = os.environ.get("KERNEL_GATE_ROOT", os.getcwd())
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
@@ -32,6 +36,23 @@ class Links(unittest.TestCase):
                     path = os.path.normpath(os.path.join(ROOT, os.path.dirname(page), target))
                     self.assertTrue(os.path.exists(path), f"{page}: {target}")
         self.assertGreater(seen, 20)
+
+
+class Queries(unittest.TestCase):
+    """What docs/server.md tells people to ask with sqlite3 has an answer."""
+
+    def test_each_has_rows(self):
+        text = text_of("docs/server.md")
+        queries = re.findall(r'sqlite3 gate\.db "([^"]+)"', text)
+        self.assertEqual(len(queries), 5)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "gate.db")
+            seed(path, 60)
+            with contextlib.closing(sqlite3.connect(path)) as db:
+                for query in queries:
+                    # the seeded runs are not of the last 30 days
+                    query = query.replace("'-30 days'", "'-30 years'")
+                    self.assertGreater(len(db.execute(query).fetchall()), 0, query)
 
 
 class Readme(unittest.TestCase):

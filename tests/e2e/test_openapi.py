@@ -145,8 +145,8 @@ class Described(SeededCase):
 
     def cause(self, fault):
         """Of a oneOf, what keeps its nearest branch from fitting."""
-        baseline = jsonschema.exceptions.baseline_match([fault])
-        return f"{baseline.json_path}: {baseline.message[:300]}"
+        best = jsonschema.exceptions.best_match([fault])
+        return f"{best.json_path}: {best.message[:300]}"
 
     def ask(self, path, operation, method="GET", **options):
         return self.check(operation, self.server.get(path, method, **options), f"{method} {path}",

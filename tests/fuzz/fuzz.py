@@ -51,20 +51,28 @@ def run_seeds():
             return
 
 
+def requests_of(path, names, values):
+    yield path.encode()
+    query = "&".join(f"{name}={values.get(name, 'a%2Fb')}" for name in names)
+    yield f"{path}?{query}".encode()
+
+
 def request_seeds():
     """Each address of the API, bare and with all its parameters."""
-    api = read_json("server", "api", "openapi.json")
     values = {"limit": "2", "format": "csv", "sort": "worst", "order": "commit", "points": "2",
               "raw": "1", "state": "new", "from": "0", "to": "99999999999999", "kind": "error",
               "device": "nvidia-h200", "verdict": "pass", "op": "gemm", "dtype": "fp16"}
+    api = read_json("server", "api", "openapi_parts.json")
+    lists = os.listdir(os.path.join(ROOT, "server", "queries"))
     for path, methods in api["paths"].items():
-        path = re.sub(r"\{[^}]*\}", "5a3b1e00", path)
-        names = [p["$ref"].rsplit("/", 1)[1] for p in methods.get("get", {}).get("parameters", ())]
-        parameters = [api["components"]["parameters"][name] for name in names]
-        query = "&".join(f"{p['name']}={values.get(p['name'], 'a%2Fb')}"
-                         for p in parameters if p["in"] == "query")
-        yield path.encode()
-        yield f"{path}?{query}".encode()
+        names = [api["components"]["parameters"][name]["name"]
+                 for name in methods.get("get", {}).get("parameters", ())]
+        yield from requests_of(re.sub(r"\{[^}]*\}", "5a3b1e00", path), names, values)
+    for file in lists:
+        with open(os.path.join(ROOT, "server", "queries", file), encoding="utf-8") as sql:
+            names = sorted(set(re.findall(r":([a-z]+)\b", sql.read()))) + ["format", "columns"]
+        path = file.removesuffix(".sql").replace("_", "/")
+        yield from requests_of(f"/api/v1/{path}", names, values)
     yield b"/badge/nvidia-h200/a%2Fb.svg"
     yield "/%C3%A9/é?a=%26&b=%00".encode()
 
