@@ -92,14 +92,25 @@ static void log_run(const struct api_write *w, const struct document *d)
     log_end(&line);
 }
 
+/* The tables refuse the document: says of which case, without the path of the file. */
+static void refuse_run(struct api_write *w)
+{
+    char text[400];
+    const char *where = strstr(w->err.message, ": cannot write");
+    log_message(LOG_LEVEL_WARNING, "a run is refused: %s", w->err.message);
+    int n = where ? (int)(where - w->err.message) : 300;
+    snprintf(text, sizeof text, "%.*s%s", n, w->err.message,
+             where ? ": a number is out of range" : "");
+    refuse(w, 400, "", text);
+}
+
 static enum gate_status store_run(struct api_write *w, const struct ingest *in)
 {
     enum store_put_outcome outcome;
     const struct document *d = &in->document;
     enum gate_status status = store_put_packed(w->store, d, &in->packed, &outcome, &w->err);
     if (outcome == STORE_PUT_REFUSED) {
-        log_message(LOG_LEVEL_WARNING, "a run is refused: %s", w->err.message);
-        refuse(w, 400, "", "a number of the document is out of range; the server's log says which");
+        refuse_run(w);
         return GATE_OK;
     }
     if (status)

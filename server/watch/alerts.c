@@ -19,10 +19,10 @@
 #include "server/watch/episodes.h"
 
 /*
- * Points of all branches and epochs that are read to find those that count: between two runs of the
- * main branch there may be many of merge requests, and runners with several drivers take turns.
+ * Results of all epochs that are read to find those of one: runners with several drivers take
+ * turns, up to three of them.
  */
-#define MAX_READ (24 * EPISODES_WINDOW)
+#define MAX_READ RESULTS_MAX
 #define MAX_ALERTS 128      /* of a track, the newest */
 #define MOVE_MAX 12         /* results that an episode moves at most between looks */
 #define SAME_LEVEL 0.01     /* a level this near to the old one has returned */

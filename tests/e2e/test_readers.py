@@ -189,6 +189,31 @@ class Told(SeededCase):
                 self.server.get(f"/api/v1/artifacts/{name}", "HEAD")
             self.assertIn((bytes_read(self.server) - before) // n, (1,))
 
+    def test_numbers_at_the_ends_of_their_range_are_stored(self):
+        for number in (1e-307, 1e-4, 9e14):
+            run = newest(self.folder.name)
+            for key in ("p50_ns", "p50_lo_ns", "p50_hi_ns", "p90_ns"):
+                run["cases"][0]["arms"][0]["timing"][key] = number
+            response = self.server.send("/api/v1/runs", json.dumps(run).encode(),
+                                        ingest_token(self.db))
+            self.assertEqual(response.status, 201, response.bytes)
+
+    def test_what_the_tables_refuse_is_named_without_paths(self):
+        run = newest(self.folder.name)
+        with sqlite3.connect(self.db) as connection:  # a rule that they do not have
+            connection.execute("CREATE UNIQUE INDEX other ON result (kernel)"
+                               " WHERE track_id < 0 OR kernel = 'twice'")
+        for case in run["cases"][:2]:
+            case["arms"][0]["kernel"] = "twice"
+        response = self.server.send("/api/v1/runs", json.dumps(run).encode(), ingest_token(self.db))
+        with sqlite3.connect(self.db) as connection:
+            connection.execute("DROP INDEX other")
+        self.assertEqual(response.status, 400, response.bytes)
+        text = response.bytes.decode()
+        self.assertIn(run["cases"][1]["id"], text)
+        for word in (self.db, "constraint", "CREATE"):
+            self.assertNotIn(word, text)
+
     def test_a_run_ahead_of_the_servers_clock_may_come_again(self):
         run = newest(self.folder.name)
         run["time_ms"] += 20 * 365 * 86400 * 1000
