@@ -602,8 +602,8 @@ $(B)/dist/gate: $(call object,gate/main.c)
 $(B)/dist/gate-search: $(call object,gate/search/main.c)
 $(B)/dist/gate $(B)/dist/gate-search: $(B)/obj/core.a
 	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' $^ \
-	    $(PORTABLE_LIBS) -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' \
+	    $(filter %.o,$^) $(filter %.a,$^) $(PORTABLE_LIBS) -o $@
 
 $(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
 	$(call say,LD)
