@@ -8,6 +8,7 @@
  */
 #include "gate/store/store_private.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 static enum gate_status run_sql(struct store *s, const char *sql, struct gate_error *err)
@@ -19,15 +20,33 @@ static enum gate_status run_sql(struct store *s, const char *sql, struct gate_er
     return status;
 }
 
-/* What is written to a file that has no name any more is lost when the last user closes it. */
-static enum gate_status check_name(const struct store *s, struct gate_error *err)
+static ino_t inode_of(const struct store *s, const char *suffix)
+{
+    char path[4096];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(s->db, "main"), suffix);
+    return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/*
+ * What is written to a file that has no name any more is lost when the last user closes it. So is
+ * what is written to a log that another program removed while this one had it open: other processes
+ * have a new one since then, and neither knows of the other's runs.
+ */
+static enum gate_status check_names(const struct store *s, struct gate_error *err)
 {
     struct stat st;
-    if (stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
+    if (stat(s->path, &st) < 0 || st.st_dev != s->device || st.st_ino != s->inode)
+        return gate_fail(err, GATE_IO,
+                         "cannot write to '%s': the file was removed or replaced while it was "
+                         "open; put it back, and restart the programs that use it",
+                         s->path);
+    if (s->index_inode == 0 ||
+        (inode_of(s, "-shm") == s->index_inode && inode_of(s, "-wal") == s->log_inode))
         return GATE_OK;
     return gate_fail(err, GATE_IO,
-                     "cannot write to '%s': the file was removed or replaced while it was open; "
-                     "put it back, and restart the programs that use it",
+                     "cannot write to '%s': its -wal or -shm file was removed or replaced by "
+                     "another program while it was open; restart the programs that use it",
                      s->path);
 }
 
@@ -39,9 +58,13 @@ static enum gate_status begin(struct store *s, struct gate_error *err)
     enum gate_status status = store_lock(s, err);
     if (status)
         return status;
-    status = check_name(s, err);
+    status = check_names(s, err);
     if (!status)
         status = run_sql(s, "BEGIN IMMEDIATE", err);
+    if (!status && s->index_inode == 0) {
+        s->index_inode = inode_of(s, "-shm");
+        s->log_inode = inode_of(s, "-wal");
+    }
     if (status)
         store_unlock(s);
     return status;

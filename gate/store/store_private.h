@@ -18,6 +18,7 @@ struct store {
     int lock_fd;  /* of PATH-lock, -1 when reading */
     dev_t device; /* with inode: of the file, when it was opened to be written */
     ino_t inode;
+    ino_t log_inode, index_inode; /* of its -wal and -shm, since the first write; 0: none yet */
     bool in_batch;
     int64_t changes_before; /* of a batch: SQLite's count of rows, -1: always more than these */
     int patience_ms;        /* for other processes that write */

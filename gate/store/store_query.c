@@ -502,39 +502,7 @@ enum gate_status store_newest(struct store *s, const char *case_id, const char *
     return store_each_row(s, &q, newest_row, &call, err);
 }
 
-/* ---- device models, their epochs, and branches ---- */
-
-struct device_call {
-    store_device_fn fn;
-    void *context;
-};
-
-static bool device_row(struct query *q, void *call)
-{
-    const struct device_call *c = call;
-    struct store_device row = {.newest = read_run(q), .n_runs = column_int(q, 30)};
-    row.model = row.newest.device_model;
-    return c->fn(c->context, &row);
-}
-
-enum gate_status store_devices(struct store *s, const char *branch, store_device_fn fn,
-                               void *context, struct gate_error *err)
-{
-    struct device_call call = {fn, context};
-    struct query q = query_begin(
-        s, "WITH RECURSIVE model(name) AS (SELECT min(device) FROM run UNION ALL"
-           "  SELECT (SELECT min(r.device) FROM run r WHERE r.device > m.name) FROM model m"
-           "  WHERE m.name IS NOT NULL) "
-           "SELECT " RUN_COLUMNS ", (SELECT count(*) FROM run n WHERE n.device = m.name) "
-           "FROM model m CROSS JOIN run r ON r.id = iif(?1 IS NULL,"
-           "  (SELECT n.id FROM run n WHERE n.device = m.name"
-           "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),"
-           "  (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = ?1"
-           "   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)) "
-           "LEFT JOIN revision v ON v.id = r.revision_id ORDER BY r.time_ms DESC, m.name");
-    bind_text_or_null(&q, branch);
-    return store_each_row(s, &q, device_row, &call, err);
-}
+/* ---- epochs of a device model, and branches ---- */
 
 struct epoch_call {
     store_epoch_fn fn;

@@ -6,7 +6,6 @@
 #define SERVER_API_ROUTE_H
 
 #include <stdbool.h>
-
 #include <stddef.h>
 
 #include "gate/base/error.h"

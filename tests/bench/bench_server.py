@@ -5,11 +5,9 @@
 Both run on one processor, wrk on another, in turns, in one session of this machine; what counts is
 the ratio. Each line says requests a second of both, and their ratio; then what a request cost both
 in microseconds of the server's processor time, and that ratio, which other work on the machine
-disturbs less. Then latency.py says how long single answers take, and runs that are posted, which go
-into the database. The last lines are the targets, and whether each was met.
+disturbs less. The last lines are the targets, and whether each was met.
 
-Without DATABASE a history of 10,000 series and 10 million points is made by
-build/tests/tools/history.
+Without DATABASE a history of 2 million results is made (fill_history.py).
 """
 
 import json
@@ -26,6 +24,8 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+
+from fill_history import fill
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = os.environ.get("BENCH_SECONDS", "2")
@@ -51,7 +51,6 @@ http {{
 
 
 MAX_START_MS, MAX_RESIDENT_MIB = 200, 96
-MAX_READ_P99_MS, MAX_RUN_CPU_MS = 20, 50  # of latency.py
 judged = []  # (what, what was seen, the target, was it met?)
 
 
@@ -266,28 +265,6 @@ def measure(build, db, folder):
                 process.wait(30)
 
 
-def measure_latency(build, db):
-    """Runs latency.py, shows what it says, and judges that."""
-    print(flush=True)
-    process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__),
-                                                             "latency.py"), build, db],
-                               stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        print(line, end="", flush=True)
-        timed = re.match(r"(trend.+?) +p50 .* p99 +([\d.]+) ms ", line)
-        cpu = re.match(r"a run took ([\d.]+) ms", line)
-        resident = re.match(r"(after \w+): VmRSS .* VmHWM ([\d.]+) MiB", line)
-        if timed:
-            judge(f"{timed.group(1)}, p99", float(timed.group(2)), MAX_READ_P99_MS, " ms")
-        elif cpu:
-            judge("processor time of a run of 54 cases", float(cpu.group(1)), MAX_RUN_CPU_MS, " ms")
-        elif resident:
-            judge(f"most resident, {resident.group(1)}", float(resident.group(2)),
-                  MAX_RESIDENT_MIB, " MiB")
-    if process.wait() != 0:
-        raise SystemExit("bench: latency.py failed")
-
-
 def show_targets():
     print("\ntargets")
     for what, seen, target, met in judged:
@@ -303,10 +280,8 @@ def main():
         os.chmod(folder, 0o755)  # nginx's worker is another user
         db = sys.argv[2] if len(sys.argv) == 3 else os.path.join(folder, "gate.db")
         if len(sys.argv) == 2:
-            subprocess.run([os.path.join(build, "tests", "tools", "history"), "--db", db,
-                            "--series", "10000", "--points", "10000000"], check=True)
+            print(fill(build, db, 700, 1000), "results")
         measure(build, db, folder)
-        measure_latency(build, db)
         show_targets()
 
 

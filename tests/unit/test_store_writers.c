@@ -53,6 +53,40 @@ TEST_WITHIN(reader_beside_writer, store_set_up, store_tear_down)
     store_close(b.writer);
 }
 
+static int64_t runs_in(const struct store_fixture *f);
+
+static bool put_another(struct store_fixture *f)
+{
+    struct store *s = NULL;
+    bool good = store_open(f->path, STORE_READ_WRITE, &s, &f->err) == GATE_OK &&
+                put(f, s, sample_run(&plan, 5), NULL) == GATE_OK;
+    store_close(s);
+    return good;
+}
+
+/* Another program removes what both writers share: neither may lose what the other stored. */
+TEST_WITHIN(files_of_the_log_that_are_removed, store_set_up, store_tear_down)
+{
+    static const char *const suffixes[] = {"-shm", "-wal"};
+    struct store_fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        char path[600];
+        struct store *s = open_store(f, STORE_READ_WRITE);
+        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
+        snprintf(path, sizeof path, "%s%s", f->path, suffixes[i]);
+        assert_int_equal(unlink(path), 0);
+        if (i == 0)
+            assert_true(in_child(f, put_another));
+        assert_int_equal(put(f, s, sample_run(&plan, 8 + i), NULL), GATE_IO);
+        assert_non_null(strstr(f->err.message, "-wal or -shm file was removed"));
+        store_close(s);
+        if (i == 0)
+            assert_int_equal(runs_in(f), 2);
+    }
+    assert_true(in_child(f, put_another));
+    assert_sound(f->path);
+}
+
 #define N_WRITERS 4
 
 /* All of them make the file, if they come first. */
