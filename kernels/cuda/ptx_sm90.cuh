@@ -295,10 +295,36 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t shared, uint32_t r0, uint32
                  : "memory");
 }
 
+/* The same, each matrix transposed. */
+__device__ __forceinline__ void stmatrix_x4_trans(uint32_t shared, uint32_t r0, uint32_t r1,
+                                                  uint32_t r2, uint32_t r3)
+{
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(shared),
+        "r"(r0), "r"(r1), "r"(r2), "r"(r3)
+        : "memory");
+}
+
+/* The transpose of an 8x8 matrix of 16-bit elements: lane = 4 row + pair, before and after. */
+__device__ __forceinline__ uint32_t movmatrix(uint32_t x)
+{
+    uint32_t r;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;\n" : "=r"(r) : "r"(x));
+    return r;
+}
+
 /* Two floats to shared memory, aligned to 8 bytes. */
 __device__ __forceinline__ void store_shared_8(uint32_t shared, float x, float y)
 {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(shared), "f"(x), "f"(y) : "memory");
+}
+
+/* Four floats to shared memory, aligned to 16 bytes. */
+__device__ __forceinline__ void store_shared_16(uint32_t shared, const float *x)
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"r"(shared), "f"(x[0]), "f"(x[1]),
+                 "f"(x[2]), "f"(x[3])
+                 : "memory");
 }
 
 } // namespace ptx

@@ -137,6 +137,67 @@ template <typename T, int BN> struct held_tile {
     }
 };
 
+/* The bias of a row of a turned tile, which is a column of C: of each lane's rows. */
+template <typename T>
+__device__ __forceinline__ float2 turned_bias(const void *bias, int m0, int64_t rows)
+{
+    const int row = m0 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
+    return make_float2(row < rows ? (float)((const T *)bias)[row] : 0.0f,
+                       row + 8 < rows ? (float)((const T *)bias)[row + 8] : 0.0f);
+}
+
+/* The same of a turned product: C has a tile's columns as rows. */
+template <typename P> struct turned_tile {
+    using T = typename P::T;
+    uint32_t pairs[P::BN / 4];
+    const CUtensorMap *map; /* NULL: nothing is held */
+    int m, n;
+
+    __device__ __forceinline__ void hold(const CUtensorMap *to, int m0, int n0)
+    {
+        ptx::keep(pairs);
+        map = to;
+        m = m0;
+        n = n0;
+    }
+
+    __device__ __forceinline__ void round(const float (&acc)[P::BN / 2])
+    {
+#pragma unroll
+        for (int i = 0; i < P::BN / 4; i++)
+            pairs[i] = ptx::pack(acc[2 * i], acc[2 * i + 1], T());
+    }
+
+    __device__ __forceinline__ void round_relu(const float (&acc)[P::BN / 2], float2 bias)
+    {
+#pragma unroll
+        for (int i = 0; i < P::BN / 4; i++) {
+            const float b = i % 2 ? bias.y : bias.x;
+            pairs[i] = ptx::pack_relu(acc[2 * i] + b, acc[2 * i + 1] + b, T());
+        }
+    }
+
+    /* Stores piece q of the columns, if there is something to store. */
+    __device__ __forceinline__ void store(int q, uint32_t staging) const
+    {
+        const uint32_t panel = staging + q % 2 * P::STAGING_PANEL;
+        const int lane = threadIdx.x % 32;
+        const int row = lane / 16 * 8 + lane % 8, chunk = threadIdx.x / 32 % 4 * 2 + lane / 8 % 2;
+
+        if (map == NULL)
+            return;
+        staging_acquire();
+#pragma unroll
+        for (int t = 0; t < P::PIECE / 16; t++) {
+            const uint32_t *const r = pairs + q * (P::PIECE / 4) + t * 4;
+            ptx::stmatrix_x4_trans(panel + (t * 16 + row) * PANEL_ROW_BYTES +
+                                       (chunk ^ (row & 7)) * 16,
+                                   r[0], r[1], r[2], r[3]);
+        }
+        staging_store(map, panel, m, n + q * P::PIECE);
+    }
+};
+
 /* Stores a consumer's 64 rows of floats at (m0, n0), 32 columns at a time. */
 template <int BN>
 __device__ __forceinline__ void store_floats(const float (&acc)[BN / 2], uint32_t staging,

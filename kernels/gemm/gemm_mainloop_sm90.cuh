@@ -23,17 +23,27 @@ namespace gemm_sm90
 constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = WARPGROUP * (1 + CONSUMERS);
 constexpr int STEPS = 4; /* products of a stage, 32 bytes of k each */
 
-template <typename T_, int BN_, int STAGES_, int CLUSTER_, bool A_K_, bool B_K_> struct product {
+template <typename T_, int BN_, int STAGES_, int CLUSTER_, bool A_K_, bool B_K_,
+          bool TURNED_ = false>
+struct product {
     using T = T_;
     static constexpr int BM = 64 * CONSUMERS, BN = BN_, STAGES = STAGES_, CLUSTER = CLUSTER_;
-    static constexpr bool A_K = A_K_, B_K = B_K_;
+    static constexpr bool A_K = A_K_, B_K = B_K_, TURNED = TURNED_;
     static constexpr int BK = PANEL_ROW_BYTES / (int)sizeof(T);
     static constexpr int A_BYTES = BM * PANEL_ROW_BYTES, B_BYTES = BN * PANEL_ROW_BYTES;
     static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
     static constexpr int MN_PANEL_BYTES = BK * PANEL_ROW_BYTES; /* 64 of m or n, BK of k */
     static constexpr int B_SHARE = BN / CLUSTER;                /* columns that a block loads */
+    /* Blocks of a multiprocessor. */
+    static constexpr int RESIDENT = TURNED && CLUSTER == 1 ? 2 : 1;
+    /* Columns of a tile that leave at once. */
+    static constexpr int PIECE = !TURNED || (BN % 64 == 0 && BN != 192 && RESIDENT == 1) ? 64
+                                 : BN % 32 == 0                                          ? 32
+                                                                                         : 16;
+    static constexpr int PIECES = BN / PIECE, STAGING_PANEL = PIECE * PANEL_ROW_BYTES;
+    static_assert(!TURNED || sizeof(T) == 2, "halves alone are turned");
     static_assert((A_K && B_K) || sizeof(T) == 2, "tf32 has K-major operands only");
-    static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
+    static_assert(B_K || (B_SHARE % 64 == 0 && CLUSTER > 1), "panels of 64 columns");
 };
 
 /* Asks for A's part of block k of the tile at row m0; its stage then waits for all of the block. By
@@ -58,19 +68,21 @@ __device__ __forceinline__ void load_a(const ring<P::STAGES> &stages, ring_place
 template <typename P>
 __device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place<P::STAGES> at,
                                        uint32_t shared, const CUtensorMap *map, int n0, int k,
-                                       int rank)
+                                       int rank, int first = 0)
 {
     const uint32_t full = stages.full(at);
     const int share = rank * P::B_SHARE;
     const uint32_t b = shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
-    constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
+    const uint16_t all = ((1 << P::CLUSTER) - 1) << first;
 
-    if constexpr (P::B_K) {
-        ptx::tma_load_multicast(b, map, full, ALL, k * P::BK, n0 + share);
+    if constexpr (P::CLUSTER == 1) {
+        ptx::tma_load(b, map, full, k * P::BK, n0);
+    } else if constexpr (P::B_K) {
+        ptx::tma_load_multicast(b, map, full, all, k * P::BK, n0 + share);
     } else {
 #pragma unroll
         for (int i = 0; i < P::B_SHARE / 64; i++)
-            ptx::tma_load_multicast(b + i * P::MN_PANEL_BYTES, map, full, ALL, n0 + share + i * 64,
+            ptx::tma_load_multicast(b + i * P::MN_PANEL_BYTES, map, full, all, n0 + share + i * 64,
                                     k * P::BK);
     }
 }
@@ -80,9 +92,11 @@ template <typename P> struct consumer {
     ring<P::STAGES> stages;
     ring_place<P::STAGES> at, last; /* the next block; the one before it, still to be let go */
     uint32_t a, b;                  /* low words of the descriptors of stage 0 */
+    int first;                      /* of the blocks that share B, in the cluster */
 
-    __device__ __forceinline__ consumer(const ring<P::STAGES> &ring_, uint32_t shared, int index)
-        : stages(ring_), at{0, 0}, last{0, 0}
+    __device__ __forceinline__ consumer(const ring<P::STAGES> &ring_, uint32_t shared, int index,
+                                        int first_ = 0)
+        : stages(ring_), at{0, 0}, last{0, 0}, first(first_)
     {
         const uint32_t panel = shared + P::A_BYTES;
         a = uniform(descriptor_low(shared + index * (P::A_BYTES / CONSUMERS)));
@@ -93,8 +107,12 @@ template <typename P> struct consumer {
     __device__ __forceinline__ void release(ring_place<P::STAGES> place) const
     {
         const uint32_t rank = threadIdx.x % WARPGROUP;
-        if (rank < P::CLUSTER)
-            stages.release_at(place, rank);
+        if constexpr (P::CLUSTER == 1) {
+            if (rank == 0)
+                stages.release(place);
+        } else if (rank < P::CLUSTER) {
+            stages.release_at(place, first + rank);
+        }
     }
 
     /* Starts acc += A B of the first N steps of the next block, which is there. Q: a product with

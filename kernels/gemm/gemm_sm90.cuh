@@ -20,17 +20,24 @@ namespace gemm_sm90
 struct arguments {
     int32_t tiles_m, tiles_n; /* tiles_m: of a cluster's height */
     int32_t blocks_k, last_steps;
-    int64_t n;
+    int32_t rows, columns;
     const void *bias;
+    void *c; /* and what follows: of turned tiles alone */
+    int64_t leading;
+    int64_t splits; /* of k, each by other blocks of a cluster */
 };
 
 /* Shared memory: stages, staging of each consumer, its bias, barriers. */
 template <typename P, bool BIAS_RELU> struct shared_plan {
     static constexpr int STAGING = P::STAGES * P::STAGE_BYTES;
-    static constexpr int BIAS = STAGING + CONSUMERS * STAGING_BYTES;
-    static constexpr int BIAS_BYTES = BIAS_RELU ? P::BN * (int)sizeof(typename P::T) : 0;
+    static constexpr int EACH = 2 * P::STAGING_PANEL;
+    static constexpr int BIAS = STAGING + CONSUMERS * EACH;
+    static constexpr int BIAS_BYTES =
+        BIAS_RELU && !P::TURNED ? P::BN * (int)sizeof(typename P::T) : 0;
     static constexpr int BARRIERS = BIAS + CONSUMERS * BIAS_BYTES;
     static constexpr int BYTES = BARRIERS + ring<P::STAGES>::BYTES;
+    static_assert(BYTES <= (P::RESIDENT == 2 ? 113 : 227) * 1024, "what a multiprocessor has");
+    static_assert(!P::TURNED || P::BM * P::BN * 4 <= STAGING, "the sums of a share of k");
 };
 
 /* By all threads: initialises the ring; afterwards it may be used in the whole cluster. */
@@ -40,8 +47,12 @@ template <typename P> __device__ __forceinline__ void open_ring(const ring<P::ST
         stages.init(CONSUMERS * P::CLUSTER);
         ptx::fence_mbarrier_init();
     }
-    ptx::cluster_arrive_relaxed();
-    ptx::cluster_wait();
+    if constexpr (P::CLUSTER == 1) {
+        __syncthreads();
+    } else {
+        ptx::cluster_arrive_relaxed();
+        ptx::cluster_wait();
+    }
 }
 
 /* By the producer, at its end: a block must not end while the other of its cluster still arrives
@@ -60,40 +71,120 @@ template <typename P>
 __device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_place<P::STAGES> &at,
                                           uint32_t shared, const CUtensorMap *map_a,
                                           const CUtensorMap *map_b, int m0, int n0, int blocks_k,
-                                          int rank)
+                                          int rank, int first = 0, int first_k = 0)
 {
-    for (int k = 0; k < blocks_k; k++) {
+    for (int k = first_k; k < first_k + blocks_k; k++) {
         stages.wait_empty(at);
         load_a<P>(stages, at, shared, map_a, m0, k);
-        load_b<P>(stages, at, shared, map_b, n0, k, rank);
+        load_b<P>(stages, at, shared, map_b, n0, k, rank, first);
         at.next();
     }
 }
 
 /* By a consumer: acc = its rows of a tile, while the tile before leaves. Of the last block only so
  * many steps are multiplied. */
-template <typename Q, typename P>
-__device__ __forceinline__ void
-multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2], const held_tile<typename P::T, P::BN> &held,
-              uint32_t staging, int blocks_k, int last_steps = STEPS)
+template <typename Q, typename P, typename Held>
+__device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2],
+                                              const Held &held, uint32_t staging, int blocks_k,
+                                              int last_steps = STEPS)
 {
 #pragma unroll
-    for (int q = 0; q < P::BN / 64; q++) {
+    for (int q = 0; q < P::PIECES; q++) {
         if (q < blocks_k)
             me.template multiply<Q>(acc, q == 0);
         if constexpr (sizeof(typename P::T) == 2)
             held.store(q, staging);
     }
 #pragma unroll 1
-    for (int k = P::BN / 64; k < blocks_k - 1; k++)
+    for (int k = P::PIECES; k < blocks_k - 1; k++)
         me.template multiply<Q>(acc, false);
-    if (P::BN / 64 < blocks_k)
+    if (P::PIECES < blocks_k)
         me.template multiply_last<Q>(acc, last_steps);
     me.finish(acc);
 }
 
+/* Eight columns a thread's quad: rounds them, turns them and writes them to C. */
 template <typename P, bool BIAS_RELU>
-__global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
+__device__ __forceinline__ void write_turned(const arguments &p, const float4 &sum, float2 bias,
+                                             int m, int n)
+{
+    using T = typename P::T;
+    const int lane = threadIdx.x % 32;
+    const int line = n + lane / 4, at = m + (int)threadIdx.x / 32 % 4 * 16 + lane % 4 * 2;
+    uint32_t upper, lower;
+
+    if constexpr (BIAS_RELU) {
+        upper = ptx::pack_relu(sum.x + bias.x, sum.y + bias.x, T());
+        lower = ptx::pack_relu(sum.z + bias.y, sum.w + bias.y, T());
+    } else {
+        upper = ptx::pack(sum.x, sum.y, T());
+        lower = ptx::pack(sum.z, sum.w, T());
+    }
+    upper = ptx::movmatrix(upper);
+    lower = ptx::movmatrix(lower);
+    if (line >= p.columns)
+        return;
+    T *const to = (T *)p.c + line * p.leading + at;
+    if (at < p.rows)
+        *(uint32_t *)to = upper;
+    if (at + 8 < p.rows)
+        *(uint32_t *)(to + 8) = lower;
+}
+
+/*
+ * By the consumers of a cluster whose blocks each have the sums of a share of k: leaves them in
+ * shared memory, where the ring was, adds up a part of the tile over all shares, in their order,
+ * and writes it. Twice all threads of the cluster meet.
+ */
+template <typename P, bool BIAS_RELU, int SPLITS>
+__device__ __forceinline__ void add_shares(const arguments &p, const float (&acc)[P::BN / 2],
+                                           uint32_t base, int share, int pair, int m, int n)
+{
+    constexpr int QUADS = P::BN / 8, ALL = CONSUMERS * WARPGROUP;
+    constexpr int EACH = (QUADS + SPLITS - 1) / SPLITS; /* quads that a block adds up */
+    constexpr int AT_ONCE = EACH < 8 / SPLITS ? EACH : 8 / SPLITS;
+    const uint32_t mine = base + (threadIdx.x - WARPGROUP) * 16;
+    const int end = min((share + 1) * EACH, QUADS);
+    const float2 bias = BIAS_RELU ? turned_bias<typename P::T>(p.bias, m, p.rows) : float2{0, 0};
+    uint32_t from[SPLITS];
+
+#pragma unroll
+    for (int i = 0; i < SPLITS; i++)
+        from[i] = ptx::cluster_address(mine, i * P::CLUSTER + pair);
+    ptx::barrier_sync(4, ALL);
+#pragma unroll
+    for (int q = 0; q < QUADS; q++)
+        ptx::store_shared_16(mine + q * ALL * 16, acc + 4 * q);
+    ptx::cluster_arrive();
+    ptx::cluster_wait();
+#pragma unroll 1
+    for (int q = share * EACH; q < end; q += AT_ONCE) {
+        float4 part[AT_ONCE][SPLITS];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+#pragma unroll
+            for (int j = 0; j < SPLITS; j++)
+                part[i][j] = ptx::load_cluster_16(from[j] + min(q + i, QUADS - 1) * ALL * 16);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            float4 sum = part[i][0];
+#pragma unroll
+            for (int j = 1; j < SPLITS; j++) {
+                sum.x += part[i][j].x;
+                sum.y += part[i][j].y;
+                sum.z += part[i][j].z;
+                sum.w += part[i][j].w;
+            }
+            if (q + i < end)
+                write_turned<P, BIAS_RELU>(p, sum, bias, m, n + (q + i) * 8);
+        }
+    }
+    ptx::cluster_arrive_relaxed(); /* what was read is in registers */
+    ptx::cluster_wait();
+}
+
+template <typename P, bool BIAS_RELU>
+__global__ void __launch_bounds__(THREADS, P::RESIDENT)
     kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
            const __grid_constant__ CUtensorMap map_c, const __grid_constant__ arguments p)
 {
@@ -105,56 +196,89 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
     const uint32_t base = ptx::shared_address(shared);
     const ring<P::STAGES> stages = {base + plan::BARRIERS};
     const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
-    const int rank = (int)ptx::cluster_rank();
-    const int tiles = p.tiles_m * p.tiles_n, step = (int)gridDim.x / P::CLUSTER;
+    const int splits = P::TURNED ? (int)p.splits : 1, blocks = P::CLUSTER * splits;
+    const int rank = (int)ptx::cluster_rank(), pair = rank % P::CLUSTER;
+    const int share = P::TURNED ? rank / P::CLUSTER : 0;
+    const int first_k = P::TURNED ? share * p.blocks_k / splits : 0;
+    const int end_k = P::TURNED ? (share + 1) * p.blocks_k / splits : p.blocks_k;
+    const int tiles = p.tiles_m * p.tiles_n, step = (int)gridDim.x / blocks;
 
     open_ring<P>(stages);
     if (warpgroup == 0) {
-        ptx::registers_decrease<24>();
-        if (threadIdx.x >= 32 || !ptx::elect_lane())
-            return;
-        ring_place<P::STAGES> at = {0, 0};
-        for (int t = (int)blockIdx.x / P::CLUSTER; t < tiles; t += step) {
-            const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
-            const int m0 = (tile.m * P::CLUSTER + rank) * P::BM, n0 = tile.n * P::BN;
-            load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, p.blocks_k, rank);
+        if constexpr (P::RESIDENT == 1)
+            ptx::registers_decrease<24>();
+        if (threadIdx.x < 32 && ptx::elect_lane()) {
+            ring_place<P::STAGES> at = {0, 0};
+            for (int t = (int)blockIdx.x / blocks; t < tiles; t += step) {
+                const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
+                const int m0 = (tile.m * P::CLUSTER + pair) * P::BM, n0 = tile.n * P::BN;
+                load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, end_k - first_k, pair,
+                             rank - pair, first_k);
+            }
+            if constexpr (P::CLUSTER > 1)
+                close_ring<P>(stages, at);
         }
-        close_ring<P>(stages, at);
+        if (P::TURNED && splits > 1) { /* both times that the cluster meets */
+            __syncwarp();
+            ptx::cluster_arrive();
+            ptx::cluster_wait();
+            ptx::cluster_arrive();
+            ptx::cluster_wait();
+        }
         return;
     }
 
-    ptx::registers_increase<240>();
+    if constexpr (P::RESIDENT == 1)
+        ptx::registers_increase<240>();
     const int index = warpgroup - 1;
-    const uint32_t staging = base + plan::STAGING + index * STAGING_BYTES;
-    consumer<P> me(stages, base, index);
+    const uint32_t staging = base + plan::STAGING + index * plan::EACH;
+    consumer<P> me(stages, base, index, P::TURNED ? rank - pair : 0);
     float acc[P::BN / 2];
-    held_tile<T, P::BN> held;
+    std::conditional_t<P::TURNED, turned_tile<P>, held_tile<T, P::BN>> held;
     tile_bias<T, P::BN> bias;
     bias.shared = (T *)(shared + plan::BIAS + index * plan::BIAS_BYTES);
     held.map = NULL;
-    for (int t = (int)blockIdx.x / P::CLUSTER; t < tiles; t += step) {
+    for (int t = (int)blockIdx.x / blocks; t < tiles; t += step) {
         const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
-        const int m0 = (tile.m * P::CLUSTER + rank) * P::BM + index * 64, n0 = tile.n * P::BN;
-        if constexpr (BIAS_RELU)
-            bias.ask(p.bias, n0, (int)p.n);
-        multiply_tile<P>(me, acc, held, staging, p.blocks_k, p.last_steps);
-        if constexpr (BIAS_RELU)
-            bias.write();
-        if constexpr (!HOLD) {
+        const int m0 = (tile.m * P::CLUSTER + pair) * P::BM + index * 64, n0 = tile.n * P::BN;
+        if constexpr (BIAS_RELU && !P::TURNED)
+            bias.ask(p.bias, n0, p.columns);
+        multiply_tile<P>(me, acc, held, staging, end_k - first_k,
+                         end_k == p.blocks_k ? p.last_steps : STEPS);
+        if constexpr (P::TURNED) {
+            if (splits > 1) {
+                if (splits == 2)
+                    add_shares<P, BIAS_RELU, 2>(p, acc, base, share, pair, m0, n0);
+                else if (splits == 4)
+                    add_shares<P, BIAS_RELU, 4>(p, acc, base, share, pair, m0, n0);
+                else if constexpr (P::CLUSTER == 1)
+                    add_shares<P, BIAS_RELU, 8>(p, acc, base, share, pair, m0, n0);
+                return;
+            }
             if constexpr (BIAS_RELU)
-                add_bias_relu(acc, bias);
-            store_floats<P::BN>(acc, staging, &map_c, m0, n0);
-        } else {
-            if constexpr (BIAS_RELU)
-                held.round_relu(acc, bias);
+                held.round_relu(acc, turned_bias<T>(p.bias, m0, p.rows));
             else
                 held.round(acc);
             held.hold(&map_c, m0, n0);
+        } else {
+            if constexpr (BIAS_RELU)
+                bias.write();
+            if constexpr (!HOLD) {
+                if constexpr (BIAS_RELU)
+                    add_bias_relu(acc, bias);
+                store_floats<P::BN>(acc, staging, &map_c, m0, n0);
+            } else {
+                if constexpr (BIAS_RELU)
+                    held.round_relu(acc, bias);
+                else
+                    held.round(acc);
+                held.hold(&map_c, m0, n0);
+            }
         }
     }
     if constexpr (HOLD) {
 #pragma unroll
-        for (int q = 0; q < P::BN / 64; q++)
+        for (int q = 0; q < P::PIECES; q++)
             held.store(q, staging);
     }
     if (threadIdx.x % WARPGROUP == 0)
@@ -191,10 +315,14 @@ template <typename P>
 static enum kg_status encode_c(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &c,
                                int64_t m, int64_t n)
 {
-    return encode(map, dtype, c, m, n, 64, PANEL_ROW_BYTES / (int)sizeof(typename P::T), 0);
+    constexpr int LINE = PANEL_ROW_BYTES / (int)sizeof(typename P::T);
+    return P::TURNED ? encode(map, dtype, c, n, m, P::PIECE, LINE, 0)
+                     : encode(map, dtype, c, m, n, 64, LINE, 0);
 }
 
-template <typename P, bool BIAS_RELU> static enum kg_status launch(const struct gemm_call &call)
+/* One product on this multiprocessor count; k in `splits` shares, of turned products alone. */
+template <typename P, bool BIAS_RELU>
+static enum kg_status launch(const struct gemm_call &call, int splits = 1)
 {
     CUtensorMap a, b, c;
     int sms;
@@ -213,14 +341,31 @@ template <typename P, bool BIAS_RELU> static enum kg_status launch(const struct 
     p.tiles_n = (int32_t)gemm_blocks(call.n, P::BN);
     p.blocks_k = (int32_t)gemm_blocks(call.k, P::BK);
     p.last_steps = (int32_t)(gemm_blocks(call.k, P::BK / STEPS) - (p.blocks_k - 1) * STEPS);
-    p.n = call.n;
+    p.rows = (int32_t)call.m;
+    p.columns = (int32_t)call.n;
+    p.splits = splits;
     p.bias = call.bias;
-    /* No more clusters than it takes for the number of waves: what idles leaves power to others. */
+    p.c = call.c.data;
+    p.leading = call.c.leading;
+    /* No more clusters than it takes for the number of waves: what idles leaves power to others.
+     * With shares of k a cluster has one tile. */
     const int64_t tiles = (int64_t)p.tiles_m * p.tiles_n;
-    const int64_t waves = gemm_blocks(tiles, sms / P::CLUSTER);
-    const int64_t clusters = gemm_blocks(tiles, waves);
-    return launch_kernel(kernel<P, BIAS_RELU>, dim3((unsigned)(clusters * P::CLUSTER)),
-                         dim3(THREADS), shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+    const int64_t waves = gemm_blocks(tiles, sms * P::RESIDENT / P::CLUSTER);
+    const int64_t clusters = splits > 1 ? tiles : gemm_blocks(tiles, waves);
+    return launch_cluster(kernel<P, BIAS_RELU>, P::CLUSTER * splits,
+                          dim3((unsigned)(clusters * P::CLUSTER * splits)), dim3(THREADS),
+                          shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+}
+
+/* A product whose C is turned: its A is the B of the op, transposed. */
+static inline struct gemm_call turned(const struct gemm_call &call)
+{
+    struct gemm_call t = call;
+    t.m = call.n;
+    t.n = call.m;
+    t.a = call.b;
+    t.b = call.a;
+    return t;
 }
 
 template <typename P, bool BIAS_RELU> static enum kg_status prepare()

@@ -68,7 +68,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     status = gemm::count_sms(&sms);
     if (status != KG_OK)
         return status;
-    if (linear_relu_small::fits<float, SMALL_BN, true>(call, sms))
+    if (linear_relu_small::fits<float, SMALL_BN, true>(call.m, call.n, call.k, sms))
         return linear_relu_small::launch<float, SMALL_BN, true>(call);
     if (args->workspace == NULL || args->workspace_bytes < workspace_bytes(problem, NULL))
         return KG_BAD_ARGUMENT;

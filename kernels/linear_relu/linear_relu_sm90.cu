@@ -20,12 +20,11 @@
 #include "kernels/linear_relu/linear_relu.h"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
-#include "kernels/gemm/gemm_policy_sm90.h"
-#include "kernels/gemm/gemm_sm90.cuh"
+#include "kernels/gemm/gemm_tiles_sm90.cuh"
 
 constexpr int SMALL_BN = 32;
-template <typename T> using tile_256 = gemm_sm90::product<T, 256, 4, 2, true, true>;
-template <typename T> using tile_128 = gemm_sm90::product<T, 128, 6, 2, true, true>;
+using tile_256 = gemm_sm90::product<float, 256, 4, 2, true, true>;
+using tile_128 = gemm_sm90::product<float, 128, 6, 2, true, true>;
 
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {
@@ -33,41 +32,42 @@ static int supports(const struct kg_problem *problem, const struct kg_device *de
            gemm_sm90_serves(problem, device, problem->k, problem->n);
 }
 
-template <typename T> static enum kg_status prepare_dtype()
+/* Launches the call, or without one prepares for it. */
+template <typename T>
+static enum kg_status run(const struct kg_problem *problem, const struct gemm_call *call)
 {
-    enum kg_status status = gemm_sm90::prepare<tile_256<T>, true>();
-    if (status == KG_OK)
-        status = gemm_sm90::prepare<tile_128<T>, true>();
-    return status == KG_OK ? linear_relu_small::prepare<T, SMALL_BN>() : status;
+    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    int sms;
+    const enum kg_status status = gemm::count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    if (linear_relu_small::fits<T, SMALL_BN>(m, n, k, sms))
+        return call == NULL ? linear_relu_small::prepare<T, SMALL_BN>()
+                            : linear_relu_small::launch<T, SMALL_BN>(*call);
+    if constexpr (sizeof(T) == 2)
+        return gemm_sm90::run<T, true, true>(m, n, k, call);
+    else if (gemm_sm90_tile_of(m, n, gemm_blocks(k, tile_256::BK), sms) == GEMM_SM90_256)
+        return gemm_sm90::run_tile<tile_256, true>(1, call);
+    else
+        return gemm_sm90::run_tile<tile_128, true>(1, call);
+}
+
+static enum kg_status run_dtype(const struct kg_problem *problem, const struct gemm_call *call)
+{
+    switch (problem->dtype) {
+    case KG_F16:
+        return run<__half>(problem, call);
+    case KG_BF16:
+        return run<__nv_bfloat16>(problem, call);
+    default:
+        return (problem->flags & KG_FLAG_TF32) != 0 ? run<float>(problem, call) : KG_UNSUPPORTED;
+    }
 }
 
 static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
 {
     const enum kg_status status = kg_linear_relu_mma.prepare(problem, device);
-    if (status != KG_OK)
-        return status;
-    switch (problem->dtype) {
-    case KG_F16:
-        return prepare_dtype<__half>();
-    case KG_BF16:
-        return prepare_dtype<__nv_bfloat16>();
-    default:
-        return prepare_dtype<float>();
-    }
-}
-
-template <typename T> static enum kg_status launch_dtype(const struct gemm_call &call)
-{
-    int sms;
-    const enum kg_status status = gemm::count_sms(&sms);
-    if (status != KG_OK)
-        return status;
-    const int64_t blocks_k = gemm_blocks(call.k, tile_256<T>::BK);
-    if (linear_relu_small::fits<T, SMALL_BN>(call, sms))
-        return linear_relu_small::launch<T, SMALL_BN>(call);
-    return gemm_sm90_tile_of(call.m, call.n, blocks_k, sms) == GEMM_SM90_256
-               ? gemm_sm90::launch<tile_256<T>, true>(call)
-               : gemm_sm90::launch<tile_128<T>, true>(call);
+    return status == KG_OK ? run_dtype(problem, NULL) : status;
 }
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
@@ -78,14 +78,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
         return status;
     if (!gemm_sm90_reaches_all(&call))
         return kg_linear_relu_mma.launch(problem, args);
-    switch (call.dtype) {
-    case KG_F16:
-        return launch_dtype<__half>(call);
-    case KG_BF16:
-        return launch_dtype<__nv_bfloat16>(call);
-    default:
-        return (problem->flags & KG_FLAG_TF32) != 0 ? launch_dtype<float>(call) : KG_UNSUPPORTED;
-    }
+    return run_dtype(problem, &call);
 }
 
 const struct kg_kernel kg_linear_relu_sm90 = {

@@ -244,11 +244,10 @@ template <typename T, int BN, bool TRIPLE = false> static enum kg_status prepare
 
 /* Whether the tiles are one wave and all of K fits. */
 template <typename T, int BN, bool TRIPLE = false>
-static bool fits(const struct gemm_call &call, int64_t sms)
+static bool fits(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
-    return gemm_blocks(call.m, BM) * gemm_blocks(call.n, BN) <= sms &&
-           gemm_blocks(call.k, plan<T, BN, TRIPLE>::BK) <=
-               (TRIPLE ? MOST_BLOCKS_TRIPLE : MOST_BLOCKS);
+    return gemm_blocks(m, BM) * gemm_blocks(n, BN) <= sms &&
+           gemm_blocks(k, plan<T, BN, TRIPLE>::BK) <= (TRIPLE ? MOST_BLOCKS_TRIPLE : MOST_BLOCKS);
 }
 
 } // namespace linear_relu_small
