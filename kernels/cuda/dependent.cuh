@@ -27,6 +27,37 @@ __device__ __forceinline__ void wait_for_predecessor()
 #endif
 }
 
+/* launch_kernel() in clusters of so many blocks, the second of two where it is dependent. */
+template <typename... Parameters, typename... Arguments>
+static inline enum kg_status
+launch_cluster(void (*kernel)(Parameters...), int blocks, bool dependent, dim3 grid, dim3 block,
+               size_t shared_bytes, void *stream, const Arguments &...arguments)
+{
+    static_assert((has_no_padding<Parameters> && ...), "a parameter has padding or a float");
+    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchConfig_t config = {};
+    int n = 0;
+    if (blocks > 1) {
+        attributes[n].id = cudaLaunchAttributeClusterDimension;
+        attributes[n].val.clusterDim.x = (unsigned)blocks;
+        attributes[n].val.clusterDim.y = attributes[n].val.clusterDim.z = 1;
+        n++;
+    }
+    if (dependent && CUDART_VERSION >= 12030) { /* before, not in a capture */
+        attributes[n].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[n].val.programmaticStreamSerializationAllowed = 1;
+        n++;
+    }
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = (cudaStream_t)stream;
+    config.attrs = attributes;
+    config.numAttrs = (unsigned)n;
+    CUDA_TRY(cudaLaunchKernelEx(&config, kernel, arguments...));
+    return KG_OK;
+}
+
 /* launch_kernel() for the second of two. */
 template <typename... Parameters, typename... Arguments>
 static inline enum kg_status launch_dependent_kernel(void (*kernel)(Parameters...), dim3 grid,
@@ -34,22 +65,11 @@ static inline enum kg_status launch_dependent_kernel(void (*kernel)(Parameters..
                                                      const Arguments &...arguments)
 {
     static_assert((has_no_padding<Parameters> && ...), "a parameter has padding or a float");
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t config = {};
     int device, capability;
-
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device));
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = (cudaStream_t)stream;
-    config.attrs = &early;
-    config.numAttrs = CUDART_VERSION >= 12030 && capability >= 9; /* before, not in a capture */
-    CUDA_TRY(cudaLaunchKernelEx(&config, kernel, arguments...));
-    return KG_OK;
+    return launch_cluster(kernel, 1, capability >= 9, grid, block, shared_bytes, stream,
+                          arguments...);
 }
 
 #endif

@@ -70,26 +70,4 @@ static inline enum kg_status launch_kernel(void (*kernel)(Parameters...), dim3 g
     return status_of(cudaGetLastError());
 }
 
-/* The same in clusters of so many blocks. */
-template <typename... Parameters, typename... Arguments>
-static inline enum kg_status launch_cluster(void (*kernel)(Parameters...), int blocks, dim3 grid,
-                                            dim3 block, size_t shared_bytes, void *stream,
-                                            const Arguments &...arguments)
-{
-    static_assert((has_no_padding<Parameters> && ...), "a parameter has padding or a float");
-    cudaLaunchAttribute cluster = {};
-    cudaLaunchConfig_t config = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)blocks;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = (cudaStream_t)stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    CUDA_TRY(cudaLaunchKernelEx(&config, kernel, arguments...));
-    return KG_OK;
-}
-
 #endif

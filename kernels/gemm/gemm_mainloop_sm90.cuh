@@ -6,6 +6,9 @@
  * tile's 128 rows each. Both blocks of a cluster have the same columns of B: each loads half of
  * them and sends it to both, which takes a third of the bytes from L2.
  *
+ * The tile of a turned product is that of C transposed, which the epilogue turns back: the operand
+ * with few rows is B. Its blocks share nothing: what multicast saves, no multiprocessor lacks.
+ *
  * An operand is K-major (A[M,K], B[N,K] row-major) or MN-major (A[K,M], B[K,N] row-major; 16-bit
  * types only). A stage holds 128 bytes of k: 64 halves or 32 floats. What lies outside of a matrix
  * arrives as zeros.
@@ -35,15 +38,13 @@ struct product {
     static constexpr int MN_PANEL_BYTES = BK * PANEL_ROW_BYTES; /* 64 of m or n, BK of k */
     static constexpr int B_SHARE = BN / CLUSTER;                /* columns that a block loads */
     /* Blocks of a multiprocessor. */
-    static constexpr int RESIDENT = TURNED && CLUSTER == 1 ? 2 : 1;
+    static constexpr int RESIDENT = TURNED && BN <= 64 ? 2 : 1;
     /* Columns of a tile that leave at once. */
-    static constexpr int PIECE = !TURNED || (BN % 64 == 0 && BN != 192 && RESIDENT == 1) ? 64
-                                 : BN % 32 == 0                                          ? 32
-                                                                                         : 16;
+    static constexpr int PIECE = !TURNED || BN == 256 || BN == 128 ? 64 : BN % 32 == 0 ? 32 : 16;
     static constexpr int PIECES = BN / PIECE, STAGING_PANEL = PIECE * PANEL_ROW_BYTES;
-    static_assert(!TURNED || sizeof(T) == 2, "halves alone are turned");
+    static_assert(!TURNED || (sizeof(T) == 2 && B_K && CLUSTER == 1), "what is turned");
     static_assert((A_K && B_K) || sizeof(T) == 2, "tf32 has K-major operands only");
-    static_assert(B_K || (B_SHARE % 64 == 0 && CLUSTER > 1), "panels of 64 columns");
+    static_assert(B_K || B_SHARE % 64 == 0, "panels of 64 columns");
 };
 
 /* Asks for A's part of block k of the tile at row m0; its stage then waits for all of the block. By
@@ -68,21 +69,21 @@ __device__ __forceinline__ void load_a(const ring<P::STAGES> &stages, ring_place
 template <typename P>
 __device__ __forceinline__ void load_b(const ring<P::STAGES> &stages, ring_place<P::STAGES> at,
                                        uint32_t shared, const CUtensorMap *map, int n0, int k,
-                                       int rank, int first = 0)
+                                       int rank)
 {
     const uint32_t full = stages.full(at);
     const int share = rank * P::B_SHARE;
     const uint32_t b = shared + at.stage * P::STAGE_BYTES + P::A_BYTES + share * PANEL_ROW_BYTES;
-    const uint16_t all = ((1 << P::CLUSTER) - 1) << first;
+    constexpr uint16_t ALL = (1 << P::CLUSTER) - 1;
 
-    if constexpr (P::CLUSTER == 1) {
+    if constexpr (P::TURNED) {
         ptx::tma_load(b, map, full, k * P::BK, n0);
     } else if constexpr (P::B_K) {
-        ptx::tma_load_multicast(b, map, full, all, k * P::BK, n0 + share);
+        ptx::tma_load_multicast(b, map, full, ALL, k * P::BK, n0 + share);
     } else {
 #pragma unroll
         for (int i = 0; i < P::B_SHARE / 64; i++)
-            ptx::tma_load_multicast(b + i * P::MN_PANEL_BYTES, map, full, all, n0 + share + i * 64,
+            ptx::tma_load_multicast(b + i * P::MN_PANEL_BYTES, map, full, ALL, n0 + share + i * 64,
                                     k * P::BK);
     }
 }
@@ -92,11 +93,9 @@ template <typename P> struct consumer {
     ring<P::STAGES> stages;
     ring_place<P::STAGES> at, last; /* the next block; the one before it, still to be let go */
     uint32_t a, b;                  /* low words of the descriptors of stage 0 */
-    int first;                      /* of the blocks that share B, in the cluster */
 
-    __device__ __forceinline__ consumer(const ring<P::STAGES> &ring_, uint32_t shared, int index,
-                                        int first_ = 0)
-        : stages(ring_), at{0, 0}, last{0, 0}, first(first_)
+    __device__ __forceinline__ consumer(const ring<P::STAGES> &ring_, uint32_t shared, int index)
+        : stages(ring_), at{0, 0}, last{0, 0}
     {
         const uint32_t panel = shared + P::A_BYTES;
         a = uniform(descriptor_low(shared + index * (P::A_BYTES / CONSUMERS)));
@@ -107,11 +106,11 @@ template <typename P> struct consumer {
     __device__ __forceinline__ void release(ring_place<P::STAGES> place) const
     {
         const uint32_t rank = threadIdx.x % WARPGROUP;
-        if constexpr (P::CLUSTER == 1) {
+        if constexpr (P::TURNED) {
             if (rank == 0)
                 stages.release(place);
         } else if (rank < P::CLUSTER) {
-            stages.release_at(place, first + rank);
+            stages.release_at(place, rank);
         }
     }
 

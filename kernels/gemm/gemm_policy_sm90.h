@@ -7,8 +7,10 @@
 
 #include "kernels/gemm/gemm_check.h"
 
+#include <stdbool.h>
+
 /*
- * Tiles of gemm_sm90.cuh. 128 rows a block; the blocks of a cluster have the same columns. A turned
+ * Tiles of gemm_sm90.cuh. 128 rows a block, two blocks a cluster, which share the columns. A turned
  * tile has columns of C as its rows: the few rows of a thin product are the columns of the tile.
  */
 enum gemm_sm90_tile {
@@ -26,10 +28,12 @@ enum gemm_sm90_tile {
     GEMM_SM90_TILES
 };
 
-/* A tile, and in how many shares k is multiplied, each by other blocks of a cluster. */
+/* A tile, and in how many shares k is multiplied, each by another block of a cluster: that of all
+ * tiles, or of the rest that whole waves leave over. */
 struct gemm_sm90_choice {
     enum gemm_sm90_tile tile;
     int splits;
+    bool rest;
 };
 
 /* Whether every line of a dense product can be reached by TMA: lines of 16-byte multiples. */
@@ -82,67 +86,87 @@ static inline enum gemm_sm90_tile gemm_sm90_tile_of(int64_t m, int64_t n, int64_
 
 /* A tile, and the clocks that a multiprocessor takes for a stage of it, 64 of k. */
 struct gemm_sm90_shape {
-    int columns, turned, cluster;
+    int columns;
     int64_t clocks;
 };
 
-/*
- * Clocks that a product takes, but for what all tiles take alike. The larger of two times counts
- * whole and the other for an eighth: the stages of the busiest multiprocessor, and the bytes of the
- * three matrices. Shares of k are added up in each wave.
- *
- * Of clusters of 4 and 8 blocks not as many run at once as there is room for: parts of 16 to 18
- * multiprocessors hold whole clusters only. Two blocks of a tile without multicast share a
- * multiprocessor, so their waves come in halves.
+/* Clusters of so many blocks that run at once: parts of 16 to 18 multiprocessors hold whole ones.
  */
-static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_shape *tile, int splits, int64_t m,
-                                       int64_t n, int64_t k, int64_t sms)
+static inline int64_t gemm_sm90_at_once(int blocks, int64_t sms)
 {
-    const int64_t rows = tile->turned ? n : m, columns = tile->turned ? m : n;
-    const int64_t tiles =
-        gemm_blocks(rows, 128 * tile->cluster) * gemm_blocks(columns, tile->columns);
-    const int64_t size = tile->cluster * splits;
-    const int64_t at_once = size <= 2 ? sms / size : size == 4 ? sms / 4 - 3 : sms / 8 - 1;
-    int64_t halves = 2 * gemm_blocks(tiles, at_once);
-    if (tile->cluster == 1) {
-        halves = gemm_blocks(2 * tiles, at_once);
-        halves = halves < 2 ? 2 : halves;
-    }
-    const int64_t stages = gemm_blocks(gemm_blocks(k, 64), splits);
-    const int64_t work = halves * (stages * tile->clocks + 840) / 2;
-    const int64_t memory = (m * k + n * k + m * n) / 1290;
-    const int64_t column = splits == 1 ? 0 : splits == 2 ? 46 : splits == 4 ? 53 : 73;
-    const int64_t adds = splits == 1 ? 0 : halves * (380 + tile->columns * column) / 2;
-    return (work > memory ? work + memory / 8 : memory + work / 8) + adds;
+    return blocks <= 2   ? sms / blocks
+           : blocks == 3 ? sms / 3 - 6
+           : blocks == 4 ? sms / 4 - 3
+                         : sms / blocks - 1;
 }
 
 /*
- * The tile and the shares of k that take least. The constants here and above were fitted to the
- * times of all tiles at 148 shapes on an H200, which are 1 to 8192 rows of common layers: the
- * choice takes 0.5 % longer than the best one, in the geometric mean. The clocks of a stage are
- * near 4 for a column (tensor cores), or 256 + 3 for a column (shared memory) where that is more.
+ * Clocks that a product takes, but for what all tiles take alike; INT64_MAX for what is no choice.
+ * The larger of two times counts whole and the other for an eighth: the stages of the busiest
+ * multiprocessor, and the bytes of the three matrices. To these comes the addition of shares, in
+ * each wave. Two blocks of up to 64 columns are in a multiprocessor: their waves come in halves.
+ */
+static inline int64_t gemm_sm90_clocks(const struct gemm_sm90_choice *choice,
+                                       const struct gemm_sm90_shape *tile, int64_t m, int64_t n,
+                                       int64_t k, int64_t sms)
+{
+    const int splits = choice->splits;
+    const bool plain = choice->tile == GEMM_SM90_128;
+    const int64_t tiles = plain ? gemm_blocks(m, 256) * gemm_blocks(n, 128)
+                                : gemm_blocks(n, 128) * gemm_blocks(m, tile->columns);
+    const int64_t at_once = gemm_sm90_at_once(plain ? 2 : splits, sms);
+    const int64_t stages = gemm_blocks(k, 64), share = gemm_blocks(stages, splits);
+    const int64_t memory = (m * k + n * k + m * n) / 1424;
+    const int64_t column = splits == 2 ? 44 : splits <= 4 ? 55 : 78;
+    const int64_t adds = splits == 1 ? 0 : 382 + tile->columns * column;
+    int64_t halves = 2, work, after;
+
+    if (choice->rest) {
+        const int64_t rest = tiles % sms;
+        if (tiles < sms || rest == 0 || rest > at_once || tile->columns <= 64)
+            return INT64_MAX;
+        work = tiles / sms * (stages * tile->clocks + 793) + share * tile->clocks + 793;
+        after = adds + 1510; /* its first stages do not come behind others */
+    } else {
+        if (plain || tile->columns > 64)
+            halves = 2 * gemm_blocks(tiles, at_once);
+        else if (2 * tiles > at_once)
+            halves = gemm_blocks(2 * tiles, at_once);
+        halves = halves < 2 ? 2 : halves;
+        work = halves * (share * tile->clocks + 793) / 2;
+        after = halves * adds / 2;
+    }
+    return (work > memory ? work + memory / 8 : memory + work / 8) + after;
+}
+
+/*
+ * The tile and the shares of k that take least. The constants here and above were fitted on an H200
+ * to the times of tiles at 180 shapes of common layers with 1 to 8192 rows; the choices take 0.3 %
+ * longer than the best tile of each, in the geometric mean.
  */
 static inline struct gemm_sm90_choice gemm_sm90_choose(int64_t m, int64_t n, int64_t k, int64_t sms)
 {
     static const struct gemm_sm90_shape shapes[GEMM_SM90_TILES] = {
-        {256, 0, 2, 1065}, {128, 0, 2, 584}, {16, 1, 1, 485},   {32, 1, 1, 540},
-        {64, 1, 1, 605},   {96, 1, 2, 545},  {128, 1, 2, 641},  {160, 1, 2, 721},
-        {192, 1, 2, 888},  {224, 1, 2, 948}, {256, 1, 2, 1071},
+        {0, 0},     {128, 614}, {16, 445},  {32, 542},   {64, 600},   {96, 666},
+        {128, 668}, {160, 743}, {192, 879}, {224, 1002}, {256, 1126},
     };
-    struct gemm_sm90_choice best = {GEMM_SM90_256, 1};
+    static const int shares[] = {1, 2, 3, 4, 8};
+    struct gemm_sm90_choice best = {GEMM_SM90_TURNED_256, 1, false};
     int64_t least = INT64_MAX;
 
-    for (int tile = 0; tile < GEMM_SM90_TILES; tile++) {
-        const int most = shapes[tile].turned ? 8 / shapes[tile].cluster : 1;
-        for (int splits = 1; splits <= most && splits <= gemm_blocks(k, 64); splits *= 2) {
-            const int64_t clocks = gemm_sm90_clocks(&shapes[tile], splits, m, n, k, sms);
-            if (clocks < least) {
-                best.tile = (enum gemm_sm90_tile)tile;
-                best.splits = splits;
-                least = clocks;
+    for (int tile = GEMM_SM90_128; tile < GEMM_SM90_TILES; tile++)
+        for (int i = 0; i < (tile == GEMM_SM90_128 ? 1 : 5); i++)
+            for (int rest = 0; rest < (i == 0 ? 1 : 2); rest++) {
+                const struct gemm_sm90_choice choice = {(enum gemm_sm90_tile)tile, shares[i],
+                                                        rest != 0};
+                if (shares[i] > gemm_blocks(k, 64))
+                    continue;
+                const int64_t clocks = gemm_sm90_clocks(&choice, &shapes[tile], m, n, k, sms);
+                if (clocks < least) {
+                    best = choice;
+                    least = clocks;
+                }
             }
-        }
-    }
     return best;
 }
 

@@ -4,17 +4,17 @@
  *
  * Regime      fp16, bf16; lines of 16-byte multiples; compute capability 9.0. Lines of a view that
  *             are not, go to gemm_mma
- * Tiles       128 x 256 x 64, 4 stages, or 128 x 128 x 64, 6 stages; clusters of 2 share B. For
- *             thin products and those that such tiles fill badly 16 to 256 rows x 128, where the
- *             rows are the columns of the tensor core's product; k in up to 8 shares, which the
- *             blocks of a cluster add up in one order. gemm_policy_sm90.h chooses
+ * Tiles       turned, 16 to 256 rows x 128: the rows are the columns of the tensor core's product.
+ *             k in up to 8 shares, of all tiles or of those that whole waves leave over; the blocks
+ *             of a cluster add them up in one order. Or 128 x 128, clusters of 2 share B.
+ *             gemm_policy_sm90.h chooses
  * Roles       one producer thread (24 registers), two consumer warpgroups (240); 168 at entry. Up
  *             to 64 rows: 80 for all, two blocks a multiprocessor
  * Shared      224 KB: stages 192, staging of C 32; less for the other tiles
  * Order       persistent, waves of about 2048 x 2048; a tile leaves while the next is multiplied
- * Measured    179.3 us at 4096^3 fp16, 171.7 bf16 (766 and 800 TFLOP/s; cuBLAS 183.1 and 175.2);
- *             1421 us at 8192^3 (774; cuBLAS 1473). The tensor cores alone reach 900 for a
- *             millisecond at these clocks: 85 %
+ * Measured    bf16: 172.7 us at 4096^3, 1340 us at 8192^3 (796 and 821 TFLOP/s; cuBLASLt 178.3 and
+ *             1368); the tensor cores alone reach 900 for a millisecond. 16 x 4096 x 4096 11.5 us
+ *             (13.3), 1000 x 5120 x 5120 77 us (69.6)
  */
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_op.h"

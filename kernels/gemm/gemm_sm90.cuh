@@ -8,7 +8,7 @@
 #ifndef KG_GEMM_SM90_CUH
 #define KG_GEMM_SM90_CUH
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/dependent.cuh"
 #include "kernels/cuda/tensor_map.h"
 #include "kernels/gemm/gemm_check.h"
 #include "kernels/gemm/gemm_epilogue_sm90.cuh"
@@ -21,6 +21,7 @@ struct arguments {
     int32_t tiles_m, tiles_n; /* tiles_m: of a cluster's height */
     int32_t blocks_k, last_steps;
     int32_t rows, columns;
+    int32_t begin, end; /* of the tiles, which this launch computes */
     const void *bias;
     void *c; /* and what follows: of turned tiles alone */
     int64_t leading;
@@ -71,12 +72,12 @@ template <typename P>
 __device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_place<P::STAGES> &at,
                                           uint32_t shared, const CUtensorMap *map_a,
                                           const CUtensorMap *map_b, int m0, int n0, int blocks_k,
-                                          int rank, int first = 0, int first_k = 0)
+                                          int rank, int first_k = 0)
 {
     for (int k = first_k; k < first_k + blocks_k; k++) {
         stages.wait_empty(at);
         load_a<P>(stages, at, shared, map_a, m0, k);
-        load_b<P>(stages, at, shared, map_b, n0, k, rank, first);
+        load_b<P>(stages, at, shared, map_b, n0, k, rank);
         at.next();
     }
 }
@@ -138,7 +139,7 @@ __device__ __forceinline__ void write_turned(const arguments &p, const float4 &s
  */
 template <typename P, bool BIAS_RELU, int SPLITS>
 __device__ __forceinline__ void add_shares(const arguments &p, const float (&acc)[P::BN / 2],
-                                           uint32_t base, int share, int pair, int m, int n)
+                                           uint32_t base, int share, int m, int n)
 {
     constexpr int QUADS = P::BN / 8, ALL = CONSUMERS * WARPGROUP;
     constexpr int EACH = (QUADS + SPLITS - 1) / SPLITS; /* quads that a block adds up */
@@ -150,7 +151,7 @@ __device__ __forceinline__ void add_shares(const arguments &p, const float (&acc
 
 #pragma unroll
     for (int i = 0; i < SPLITS; i++)
-        from[i] = ptx::cluster_address(mine, i * P::CLUSTER + pair);
+        from[i] = ptx::cluster_address(mine, i);
     ptx::barrier_sync(4, ALL);
 #pragma unroll
     for (int q = 0; q < QUADS; q++)
@@ -197,23 +198,25 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
     const ring<P::STAGES> stages = {base + plan::BARRIERS};
     const int warpgroup = uniform((int)threadIdx.x / WARPGROUP);
     const int splits = P::TURNED ? (int)p.splits : 1, blocks = P::CLUSTER * splits;
-    const int rank = (int)ptx::cluster_rank(), pair = rank % P::CLUSTER;
-    const int share = P::TURNED ? rank / P::CLUSTER : 0;
+    const int rank = (int)ptx::cluster_rank(); /* of a turned tile the share of k */
+    const int share = P::TURNED ? rank : 0, pair = P::TURNED ? 0 : rank;
     const int first_k = P::TURNED ? share * p.blocks_k / splits : 0;
     const int end_k = P::TURNED ? (share + 1) * p.blocks_k / splits : p.blocks_k;
-    const int tiles = p.tiles_m * p.tiles_n, step = (int)gridDim.x / blocks;
+    const int begin = p.begin + (int)blockIdx.x / blocks, step = (int)gridDim.x / blocks;
 
+    if constexpr (P::TURNED)
+        let_dependents_start();
     open_ring<P>(stages);
     if (warpgroup == 0) {
         if constexpr (P::RESIDENT == 1)
             ptx::registers_decrease<24>();
         if (threadIdx.x < 32 && ptx::elect_lane()) {
             ring_place<P::STAGES> at = {0, 0};
-            for (int t = (int)blockIdx.x / blocks; t < tiles; t += step) {
+            for (int t = begin; t < p.end; t += step) {
                 const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
                 const int m0 = (tile.m * P::CLUSTER + pair) * P::BM, n0 = tile.n * P::BN;
                 load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, end_k - first_k, pair,
-                             rank - pair, first_k);
+                             first_k);
             }
             if constexpr (P::CLUSTER > 1)
                 close_ring<P>(stages, at);
@@ -224,6 +227,7 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
             ptx::cluster_wait();
             ptx::cluster_arrive();
             ptx::cluster_wait();
+            wait_for_predecessor(); /* this launch must not end before it */
         }
         return;
     }
@@ -232,13 +236,13 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         ptx::registers_increase<240>();
     const int index = warpgroup - 1;
     const uint32_t staging = base + plan::STAGING + index * plan::EACH;
-    consumer<P> me(stages, base, index, P::TURNED ? rank - pair : 0);
+    consumer<P> me(stages, base, index);
     float acc[P::BN / 2];
     std::conditional_t<P::TURNED, turned_tile<P>, held_tile<T, P::BN>> held;
     tile_bias<T, P::BN> bias;
     bias.shared = (T *)(shared + plan::BIAS + index * plan::BIAS_BYTES);
     held.map = NULL;
-    for (int t = (int)blockIdx.x / blocks; t < tiles; t += step) {
+    for (int t = begin; t < p.end; t += step) {
         const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
         const int m0 = (tile.m * P::CLUSTER + pair) * P::BM + index * 64, n0 = tile.n * P::BN;
         if constexpr (BIAS_RELU && !P::TURNED)
@@ -248,11 +252,13 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         if constexpr (P::TURNED) {
             if (splits > 1) {
                 if (splits == 2)
-                    add_shares<P, BIAS_RELU, 2>(p, acc, base, share, pair, m0, n0);
+                    add_shares<P, BIAS_RELU, 2>(p, acc, base, share, m0, n0);
+                else if (splits == 3)
+                    add_shares<P, BIAS_RELU, 3>(p, acc, base, share, m0, n0);
                 else if (splits == 4)
-                    add_shares<P, BIAS_RELU, 4>(p, acc, base, share, pair, m0, n0);
-                else if constexpr (P::CLUSTER == 1)
-                    add_shares<P, BIAS_RELU, 8>(p, acc, base, share, pair, m0, n0);
+                    add_shares<P, BIAS_RELU, 4>(p, acc, base, share, m0, n0);
+                else
+                    add_shares<P, BIAS_RELU, 8>(p, acc, base, share, m0, n0);
                 return;
             }
             if constexpr (BIAS_RELU)
@@ -320,9 +326,10 @@ static enum kg_status encode_c(CUtensorMap *map, uint32_t dtype, const struct ge
                      : encode(map, dtype, c, m, n, 64, LINE, 0);
 }
 
-/* One product on this multiprocessor count; k in `splits` shares, of turned products alone. */
+/* One product. Turned ones may have k in `splits` shares: of all tiles, or with `rest` of those
+ * that are left over by whole waves, which another kernel computes, as soon as there is room. */
 template <typename P, bool BIAS_RELU>
-static enum kg_status launch(const struct gemm_call &call, int splits = 1)
+static enum kg_status launch(const struct gemm_call &call, int splits = 1, bool rest = false)
 {
     CUtensorMap a, b, c;
     int sms;
@@ -343,18 +350,32 @@ static enum kg_status launch(const struct gemm_call &call, int splits = 1)
     p.last_steps = (int32_t)(gemm_blocks(call.k, P::BK / STEPS) - (p.blocks_k - 1) * STEPS);
     p.rows = (int32_t)call.m;
     p.columns = (int32_t)call.n;
-    p.splits = splits;
     p.bias = call.bias;
     p.c = call.c.data;
     p.leading = call.c.leading;
-    /* No more clusters than it takes for the number of waves: what idles leaves power to others.
-     * With shares of k a cluster has one tile. */
-    const int64_t tiles = (int64_t)p.tiles_m * p.tiles_n;
-    const int64_t waves = gemm_blocks(tiles, sms * P::RESIDENT / P::CLUSTER);
-    const int64_t clusters = splits > 1 ? tiles : gemm_blocks(tiles, waves);
-    return launch_cluster(kernel<P, BIAS_RELU>, P::CLUSTER * splits,
-                          dim3((unsigned)(clusters * P::CLUSTER * splits)), dim3(THREADS),
-                          shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+    const int32_t tiles = p.tiles_m * p.tiles_n, most = sms * P::RESIDENT / P::CLUSTER;
+    const int32_t whole = splits == 1 ? tiles : rest ? tiles / most * most : 0;
+    if (whole > 0) {
+        /* No more clusters than it takes for the number of waves: what idles leaves power to
+         * others. */
+        const unsigned clusters = (unsigned)gemm_blocks(whole, gemm_blocks(whole, most));
+        p.begin = 0;
+        p.end = whole;
+        p.splits = 1;
+        status = launch_cluster(kernel<P, BIAS_RELU>, P::CLUSTER, false,
+                                dim3(clusters * P::CLUSTER), dim3(THREADS),
+                                shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+    }
+    if (whole < tiles && status == KG_OK) {
+        const int blocks = P::CLUSTER * splits;
+        p.begin = whole;
+        p.end = tiles;
+        p.splits = splits;
+        status = launch_cluster(kernel<P, BIAS_RELU>, blocks, whole > 0,
+                                dim3((unsigned)((tiles - whole) * blocks)), dim3(THREADS),
+                                shared_plan<P, BIAS_RELU>::BYTES, call.stream, a, b, c, p);
+    }
+    return status;
 }
 
 /* A product whose C is turned: its A is the B of the op, transposed. */

@@ -14,12 +14,12 @@ namespace gemm_sm90
 
 /* Launches the call, or without one prepares for it. */
 template <typename P, bool BIAS_RELU>
-static enum kg_status run_tile(int splits, const struct gemm_call *call)
+static enum kg_status run_tile(const struct gemm_sm90_choice &choice, const struct gemm_call *call)
 {
     if (call == NULL)
         return prepare<P, BIAS_RELU>();
     if constexpr (P::TURNED)
-        return launch<P, BIAS_RELU>(turned(*call), splits);
+        return launch<P, BIAS_RELU>(turned(*call), choice.splits, choice.rest);
     else
         return launch<P, BIAS_RELU>(*call);
 }
@@ -30,28 +30,26 @@ static enum kg_status run_choice(const struct gemm_sm90_choice &choice,
                                  const struct gemm_call *call)
 {
     switch (choice.tile) {
-    case GEMM_SM90_256:
-        return run_tile<product<T, 256, 4, 2, true, B_K>, BIAS_RELU>(1, call);
     case GEMM_SM90_128:
-        return run_tile<product<T, 128, 6, 2, true, B_K>, BIAS_RELU>(1, call);
+        return run_tile<product<T, 128, 6, 2, true, B_K>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_16:
-        return run_tile<product<T, 16, 5, 1, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 16, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_32:
-        return run_tile<product<T, 32, 4, 1, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 32, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_64:
-        return run_tile<product<T, 64, 4, 1, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 64, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_96:
-        return run_tile<product<T, 96, 7, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 96, 7, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_128:
-        return run_tile<product<T, 128, 6, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 128, 6, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_160:
-        return run_tile<product<T, 160, 5, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 160, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_192:
-        return run_tile<product<T, 192, 5, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 192, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_224:
-        return run_tile<product<T, 224, 4, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 224, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     case GEMM_SM90_TURNED_256:
-        return run_tile<product<T, 256, 4, 2, B_K, true, true>, BIAS_RELU>(choice.splits, call);
+        return run_tile<product<T, 256, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
     default:
         return KG_UNSUPPORTED;
     }

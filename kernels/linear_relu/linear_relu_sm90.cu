@@ -47,9 +47,9 @@ static enum kg_status run(const struct kg_problem *problem, const struct gemm_ca
     if constexpr (sizeof(T) == 2)
         return gemm_sm90::run<T, true, true>(m, n, k, call);
     else if (gemm_sm90_tile_of(m, n, gemm_blocks(k, tile_256::BK), sms) == GEMM_SM90_256)
-        return gemm_sm90::run_tile<tile_256, true>(1, call);
+        return gemm_sm90::run_tile<tile_256, true>({}, call);
     else
-        return gemm_sm90::run_tile<tile_128, true>(1, call);
+        return gemm_sm90::run_tile<tile_128, true>({}, call);
 }
 
 static enum kg_status run_dtype(const struct kg_problem *problem, const struct gemm_call *call)
