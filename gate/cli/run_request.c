@@ -75,8 +75,8 @@ const struct option_def request_device_options[] = {
 };
 
 const struct option_def request_options[] = {
-    OPTION(TEXT, "suite", "NAME|FILE", suite, "canonical, host, smoke, or a file", .key = "suite",
-           .is_path = true, .fallback = "canonical on a GPU, host on the host"),
+    OPTION(TEXT, "suite", "NAME|FILE", suite, "canonical, serving, host, smoke, or a file",
+           .key = "suite", .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     OPTION(TEXT, "filter", "GLOB", filter, "only the cases whose id matches, e.g. 'gemm/fp16/*'"),
     {.name = "seed",
      .value = "HEX",
