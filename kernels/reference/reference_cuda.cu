@@ -412,24 +412,47 @@ static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_ten
                : enqueue_attention<T, CHUNK_LARGE>(a, p->batch * p->heads, stream);
 }
 
-template <typename T>
-static cudaError_t gemm(const struct kg_problem *p, const struct kg_tensor *in, double *const *out,
-                        cudaStream_t stream)
+/* Elements from one place in an axis to the next; 0: the tensor has no such axis. */
+static int64_t stride_of(const struct kg_tensor &t, const char *axes, char axis)
 {
-    const T *none = NULL;
-    return enqueue_product(plain<T>(in[0]), turned(plain<T>(in[1])), none, out[0], p->m, p->n, p->k,
-                           stream);
+    const char *at = strchr(axes, axis);
+    return at ? t.stride[at - axes] : 0;
 }
 
+/* Any product of two factors, by their axes: lines of the one, and of the other, have one axis. */
 template <typename T>
-static cudaError_t gemv(const struct kg_problem *p, const struct kg_tensor *in, double *const *out,
-                        cudaStream_t stream)
+static cudaError_t any_product(const struct kg_problem *p, const struct kg_tensor *in,
+                               double *const *out, cudaStream_t stream)
 {
-    const T *none = NULL;
-    const struct view<T> x = {
-        (const T *)in[1].data, 0, 1, NULL, 0, 0
-    };
-    return enqueue_product(plain<T>(in[0]), x, none, out[0], p->m, 1, p->k, stream);
+    const struct op_tensor *tensors = op_of(p)->tensors, *c = &tensors[2];
+    const T *none = NULL, *data[2] = {(const T *)in[0].data, (const T *)in[1].data};
+    int64_t lines[2] = {1, 1}, outer[2] = {0, 0}, batches = 1, apart[2] = {0, 0};
+    for (const char *axis = c->axes; *axis; axis++) {
+        const bool first = strchr(tensors[0].axes, *axis), second = strchr(tensors[1].axes, *axis);
+        if (first && second) {
+            batches = op_length(p, *axis);
+            for (int i = 0; i < 2; i++)
+                apart[i] = stride_of(in[i], tensors[i].axes, *axis);
+        } else {
+            lines[second] = op_length(p, *axis);
+            outer[second] = stride_of(in[second], tensors[second].axes, *axis);
+        }
+    }
+    const int64_t k = op_length(p, *c->whole);
+    cudaError_t error = cudaSuccess;
+    for (int64_t i = 0; i < batches && error == cudaSuccess; i++) {
+        struct view<T> v[2];
+        for (int f = 0; f < 2; f++)
+            v[f] = {data[f] + i * apart[f],
+                    outer[f],
+                    stride_of(in[f], tensors[f].axes, *c->whole),
+                    NULL,
+                    0,
+                    0};
+        error = enqueue_product(v[0], v[1], none, out[0] + i * lines[0] * lines[1], lines[0],
+                                lines[1], k, stream);
+    }
+    return error;
 }
 
 template <typename T>
@@ -440,7 +463,7 @@ static cudaError_t linear_relu(const struct kg_problem *p, const struct kg_tenso
                            p->n, p->k, stream);
 }
 
-/* By the names of ops. */
+/* By the names of ops; the others are plain products. */
 template <typename T>
 static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *in,
                            double *const *out, cudaStream_t stream)
@@ -451,15 +474,15 @@ static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *i
                                cudaStream_t);
     } references[] = {
         {"attention_fwd", attention_fwd<T>},
-        {"gemm", gemm<T>},
-        {"gemv", gemv<T>},
         {"linear_relu", linear_relu<T>},
         {"linear_relu_bwd", linear_relu_bwd<T>},
     };
+    const struct op *op = op_of(p);
     for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
-        if (!strcmp(references[i].op, op_of(p)->name))
+        if (!strcmp(references[i].op, op->name))
             return references[i].enqueue(p, in, out, stream);
-    return cudaErrorInvalidValue;
+    return op->multilinear && op->n_tensors == 3 ? any_product<T>(p, in, out, stream)
+                                                 : cudaErrorInvalidValue;
 }
 
 static bool arguments_fit(const struct kg_problem *p, const struct kg_tensor *in,
