@@ -6,11 +6,11 @@
 #include "kernels/ops/op.h"
 #include "kernels/host/host.h"
 
-int host_supports(const struct kg_problem *p, const struct kg_device *device, enum kg_op op)
+int host_supports(const struct kg_problem *p, const struct kg_device *device, uint32_t op)
 {
     struct kg_signature s;
     return device->struct_bytes >= sizeof(*device) && device->kind == KG_DEVICE_HOST &&
-           device->sm_count >= 1 && kg_signature_of(p, &s) && p->op == (uint32_t)op;
+           device->sm_count >= 1 && kg_signature_of(p, &s) && p->op == op;
 }
 
 static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
@@ -27,12 +27,12 @@ static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
     return true;
 }
 
-const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, enum kg_op op,
+const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, uint32_t op,
                               host_workspace_fn workspace)
 {
     const struct host *host = host_state();
     if (!host || args->struct_bytes < sizeof(*args) || p->struct_bytes < sizeof(*p) ||
-        p->op != (uint32_t)op || !tensors_fit(p, args))
+        p->op != op || !tensors_fit(p, args))
         return NULL;
     uint64_t bytes = workspace(p, pool_threads(host->pool));
     return args->workspace_bytes >= bytes && (bytes == 0 || args->workspace) ? host : NULL;

@@ -21,14 +21,14 @@ struct host {
 const struct host *host_state(void);
 
 /* Is this a well-formed problem of `op` on a host device with at least one thread? */
-int host_supports(const struct kg_problem *p, const struct kg_device *device, enum kg_op op);
+int host_supports(const struct kg_problem *p, const struct kg_device *device, uint32_t op);
 
 /* Bytes of workspace that a supported problem takes with so many threads. */
 typedef uint64_t (*host_workspace_fn)(const struct kg_problem *p, int threads);
 
 /* The first step of a launch: do problem, tensors and workspace fit each other and the op? Returns
  * NULL when not, or when the library is not open: KG_BAD_ARGUMENT. */
-const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, enum kg_op op,
+const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, uint32_t op,
                               host_workspace_fn workspace);
 
 /* Workspace is counted in floats and dealt out in cache lines, so that no two threads share one. */
@@ -52,5 +52,6 @@ extern const struct kg_kernel host_gemm;
 extern const struct kg_kernel host_gemv;
 extern const struct kg_kernel host_linear_relu;
 extern const struct kg_kernel host_linear_relu_bwd;
+extern const struct kg_kernel host_batched_gemm;
 
 #endif

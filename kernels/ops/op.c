@@ -6,10 +6,12 @@
 
 #include "kernels/ops/dtype.h"
 
-extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd;
+extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
+    op_batched_gemm;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd, &op_gemm, &op_gemv, &op_linear_relu, &op_linear_relu_bwd, NULL,
+    &op_attention_fwd,   &op_gemm,         &op_gemv, &op_linear_relu,
+    &op_linear_relu_bwd, &op_batched_gemm, NULL,
 };
 
 const struct op *op_at(size_t i)

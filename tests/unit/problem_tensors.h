@@ -23,7 +23,7 @@ enum layout {
     N_LAYOUTS,
 };
 
-static inline struct kg_problem gemm_like(enum kg_op op, enum kg_dtype dtype, int64_t m, int64_t n,
+static inline struct kg_problem gemm_like(uint32_t op, enum kg_dtype dtype, int64_t m, int64_t n,
                                           int64_t k)
 {
     return (struct kg_problem){.struct_bytes = sizeof(struct kg_problem),

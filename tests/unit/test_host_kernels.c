@@ -406,7 +406,10 @@ TEST(library_table)
     assert_int_equal(library->abi_version, KG_ABI_VERSION);
     assert_string_equal(library->provider, "host");
     assert_int_equal(library->device_kind, KG_DEVICE_HOST);
-    assert_int_equal(library->n_kernels, 5);
+    size_t ops = 0; /* each has a kernel */
+    while (op_at(ops))
+        ops++;
+    assert_int_equal(library->n_kernels, ops);
     for (uint32_t i = 0; i < library->n_kernels; i++) {
         assert_int_equal(library->kernels[i]->struct_bytes, sizeof(struct kg_kernel));
         assert_non_null(library->kernels[i]->supports);

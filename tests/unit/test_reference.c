@@ -3,6 +3,7 @@
  * test_reference.c: the fp64 reference against answers worked out by hand, and its two paths
  * (whole outputs, single elements) against each other.
  */
+#include "kernels/ops/codes.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
@@ -52,6 +53,16 @@ TEST(smoke_matmul)
         struct kg_problem gemv = gemm_like(KG_OP_GEMV, dtypes[i], 4, 0, 3);
         check(&gemm, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
         check(&gemv, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
+    }
+}
+
+TEST(batched_gemm)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct kg_problem p = gemm_like(KG_OP_BATCHED_GEMM, dtypes[i], 1, 2, 2);
+        p.batch = 2;
+        check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(1, 0, 0, 1, 1, 1, 1, -1)),
+              LIST(double, EXPECTED(1, 2, 7, -1)));
     }
 }
 

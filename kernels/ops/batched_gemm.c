@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batched_gemm.c: C = A B, once for each batch. */
+#include "kernels/ops/codes.h"
+#include "kernels/ops/product.h"
+
+static const struct op_size sizes[] = {
+    {.key = "b",
+     .id = "b",
+     .axis = 'b',
+     .kind = OP_COUNT,
+     .at = offsetof(struct kg_problem, batch),
+     .classes = 4,
+     .few = 3},
+    OP_SIZE(m, 'm'),
+    OP_SIZE(n, 'n'),
+    OP_SIZE(k, 'k'),
+};
+
+static const struct op_tensor tensors[] = {
+    {"a", "bmk", OP_FACTOR, NULL},
+    {"b", "bkn", OP_FACTOR, NULL},
+    {"c", "bmn", OP_OUT, .whole = "k"},
+};
+
+const struct op op_batched_gemm = {
+    .code = KG_OP_BATCHED_GEMM,
+    .name = "batched_gemm",
+    .sizes = sizes,
+    .n_sizes = 4,
+    .tensors = tensors,
+    .n_tensors = 3,
+    .id = "bmnk",
+    .multilinear = true,
+    .flops = product_flops,
+    .cut = 'k',
+    .patterns = product_patterns,
+    .n_patterns = PRODUCT_PATTERNS_SPECIAL,
+    .sharpest = PROBE_INTEGERS,
+    .change = product_change,
+    .reference = product_reference,
+    .element = product_element,
+};
