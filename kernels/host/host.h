@@ -53,5 +53,6 @@ extern const struct kg_kernel host_gemv;
 extern const struct kg_kernel host_linear_relu;
 extern const struct kg_kernel host_linear_relu_bwd;
 extern const struct kg_kernel host_batched_gemm;
+extern const struct kg_kernel host_rmsnorm;
 
 #endif

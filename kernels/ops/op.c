@@ -7,11 +7,11 @@
 #include "kernels/ops/dtype.h"
 
 extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
-    op_batched_gemm;
+    op_batched_gemm, op_rmsnorm;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd,   &op_gemm,         &op_gemv, &op_linear_relu,
-    &op_linear_relu_bwd, &op_batched_gemm, NULL,
+    &op_attention_fwd,   &op_gemm,         &op_gemv,    &op_linear_relu,
+    &op_linear_relu_bwd, &op_batched_gemm, &op_rmsnorm, NULL,
 };
 
 const struct op *op_at(size_t i)

@@ -463,6 +463,41 @@ static cudaError_t linear_relu(const struct kg_problem *p, const struct kg_tenso
                            p->n, p->k, stream);
 }
 
+/* A block for each row; the order of its sums depends on n alone. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    norm_rows(struct view<T> x, const T *w, double *y, int64_t n, double eps)
+{
+    __shared__ double sums[THREADS];
+    const int64_t row = blockIdx.x;
+    double sum = 0.0;
+    for (int64_t j = threadIdx.x; j < n; j += THREADS) {
+        const double value = load(x.data + row * x.outer + j);
+        sum = fma(value, value, sum);
+    }
+    sums[threadIdx.x] = sum;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half)
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    __syncthreads();
+    const double root = sqrt(sums[0] / (double)n + eps);
+    for (int64_t j = threadIdx.x; j < n; j += THREADS)
+        y[row * n + j] = load(x.data + row * x.outer + j) / root * load(w + j);
+}
+
+template <typename T>
+static cudaError_t rmsnorm(const struct kg_problem *p, const struct kg_tensor *in,
+                           double *const *out, cudaStream_t stream)
+{
+    if (!fits_grid(p->m))
+        return cudaErrorInvalidValue;
+    norm_rows<T><<<(unsigned)p->m, THREADS, 0, stream>>>(plain<T>(in[0]), (const T *)in[1].data,
+                                                         out[0], p->n, p->scale);
+    return cudaGetLastError();
+}
+
 /* By the names of ops; the others are plain products. */
 template <typename T>
 static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *in,
@@ -476,6 +511,7 @@ static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *i
         {"attention_fwd", attention_fwd<T>},
         {"linear_relu", linear_relu<T>},
         {"linear_relu_bwd", linear_relu_bwd<T>},
+        {"rmsnorm", rmsnorm<T>},
     };
     const struct op *op = op_of(p);
     for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)

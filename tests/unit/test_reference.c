@@ -66,6 +66,17 @@ TEST(batched_gemm)
     }
 }
 
+/* The mean of the squares of 3 and 4 is 12.5, of which eps makes 16. */
+TEST(rmsnorm)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct kg_problem p = gemm_like(KG_OP_RMSNORM, dtypes[i], 2, 2, 0);
+        p.scale = 3.5;
+        check(&p, LIST(float, VALUES(3, 4, -4, 3), VALUES(1, 2)),
+              LIST(double, EXPECTED(0.75, 2, -1, 1.5)));
+    }
+}
+
 TEST(gemm)
 {
     struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 2, 3, 2);

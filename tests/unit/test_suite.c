@@ -204,7 +204,7 @@ TEST(the_shipped_suites_are_valid)
     shipped_suites_load("canonical", 54);
     shipped_suites_load("host", 15);
     shipped_suites_load("smoke", 20);
-    shipped_suites_load("ops", 3);
+    shipped_suites_load("ops", 6);
 }
 
 TESTS_WITHIN(make_path, NULL)

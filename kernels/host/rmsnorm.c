@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmsnorm.c: Y[M,N] = X / sqrt(mean of X^2 over a row + eps) * w[N]. Bound by reading X: w is
+ * converted to fp32 once, and each thread has room for a row, which it reads twice.
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "kernels/ops/codes.h"
+#include "kernels/ops/half.h"
+#include "kernels/host/host.h"
+
+static int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    return host_supports(p, device, KG_OP_RMSNORM);
+}
+
+/* w, and a row for each thread. */
+static uint64_t workspace(const struct kg_problem *p, int threads)
+{
+    return (uint64_t)host_line(p->n) * sizeof(float) * (uint64_t)(1 + threads);
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+{
+    return workspace(p, device->sm_count);
+}
+
+struct job {
+    const struct simd *simd;
+    const struct kg_problem *p;
+    const struct kg_tensor *x, *y;
+    float *lines;
+};
+
+static void row_item(void *context, int64_t row, int thread)
+{
+    const struct job *job = context;
+    const struct kg_tensor *x = job->x, *y = job->y;
+    const size_t size = kg_dtype_bytes(x->dtype);
+    const int64_t n = job->p->n;
+    const float *w = job->lines;
+    float *line = job->lines + (1 + thread) * host_line(n);
+
+    job->simd->decode(line, (const char *)x->data + (size_t)(row * x->stride[0]) * size, n,
+                      x->dtype);
+    double mean = (double)job->simd->dot(line, KG_F32, line, n) / (double)n;
+    const float factor = (float)(1 / sqrt(mean + job->p->scale));
+    for (int64_t j = 0; j < n; j++)
+        line[j] = line[j] * factor * w[j];
+    job->simd->encode((char *)y->data + (size_t)(row * y->stride[0]) * size, line, n, y->dtype);
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct host *host = host_enter(p, args, KG_OP_RMSNORM, workspace);
+    if (!host)
+        return KG_BAD_ARGUMENT;
+
+    struct job job = {host->simd, p, &args->in[0], &args->out[0], args->workspace};
+    host->simd->decode(job.lines, args->in[1].data, p->n, p->dtype);
+    pool_for(host->pool, p->m, row_item, &job);
+    return KG_OK;
+}
+
+const struct kg_kernel host_rmsnorm = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = KG_OP_RMSNORM,
+    .name = "rmsnorm",
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+};

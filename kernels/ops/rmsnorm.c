@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rmsnorm.c: Y = X / sqrt(mean of X^2 over a row + eps) * w. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/ops/codes.h"
+#include "kernels/ops/draw.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/product.h"
+#include "kernels/ops/rows.h"
+
+static const struct op_size sizes[] = {OP_SIZE(m, 'm'), OP_SIZE(n, 'n')};
+
+static double usual_eps(const struct kg_problem *p)
+{
+    (void)p;
+    return 1e-6;
+}
+
+static const struct op_param eps = {"eps", offsetof(struct kg_problem, scale), 1e-12, 1, usual_eps};
+
+static const struct op_tensor tensors[] = {
+    {"x", "mn", OP_INPUT, NULL},
+    {"w", "n", OP_INPUT, NULL},
+    {"y", "mn", OP_OUT, .whole = "n"},
+};
+
+/* A square, an addition and two products for each element. */
+static double flops(const struct kg_problem *p)
+{
+    return 4.0 * (double)p->m * (double)p->n;
+}
+
+struct norm {
+    const struct kg_problem *p;
+    const double *x, *w;
+    double *y;
+};
+
+static void norm_rows(void *context, int share, int64_t first, int64_t end)
+{
+    const struct norm *norm = context;
+    const int64_t n = norm->p->n;
+    (void)share;
+    for (int64_t i = first; i < end; i++) {
+        const double *x = norm->x + i * n;
+        double squares = 0;
+        for (int64_t j = 0; j < n; j++)
+            squares += x[j] * x[j];
+        const double root = sqrt(squares / (double)n + norm->p->scale);
+        for (int64_t j = 0; j < n; j++)
+            norm->y[i * n + j] = x[j] / root * norm->w[j];
+    }
+}
+
+static enum kg_status reference(const struct kg_problem *p, const struct kg_tensor *in,
+                                double *const *out, int threads)
+{
+    double *x = rows_decoded(&in[0]), *w = rows_decoded(&in[1]);
+    struct norm norm = {p, x, w, out[0]};
+    if (x && w)
+        rows_for_each(p->m, threads, norm_rows, &norm);
+    enum kg_status status = x && w ? KG_OK : KG_LAUNCH_FAILED;
+    free(x);
+    free(w);
+    return status;
+}
+
+static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
+                      int64_t flat)
+{
+    const int64_t row = flat / p->n, column = flat % p->n;
+    double mean = 0;
+    (void)out;
+    for (int64_t j = 0; j < p->n; j++)
+        mean += pow(rows_at(&in[0], row, j, 0, 0), 2) / (double)p->n;
+    return rows_at(&in[0], row, column, 0, 0) * rows_at(&in[1], column, 0, 0, 0) /
+           sqrt(mean + p->scale);
+}
+
+/* In [0, 1) times a power of two for each row, such that the squares of many pass fp16: a row that
+ * has another one's root, or a narrow sum, shows. */
+static double value_of_any_size(const struct drawing *d, int64_t flat)
+{
+    const bool narrow = dtype_is_narrow(dtype_of(d->p));
+    double value = pattern_uniform(d->seed, flat);
+    int octave = pattern_integer(~d->seed, flat / d->p->n, -8, narrow ? 15 : 40);
+    return d->tensor ? value - 0.5 : ldexp(value, octave);
+}
+
+static void fill_any_size(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                          uint64_t seed)
+{
+    for (unsigned i = 0; i < n_in; i++)
+        pattern_fill(value_of_any_size, p, &in[i], i, seed_at(seed, i));
+}
+
+static const struct op_pattern patterns[] = {
+    {PROBE_NORMAL, NULL, product_fill_normal, NULL},
+    {PROBE_UNIFORM, NULL, fill_any_size, NULL},
+    {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+};
+
+/* The sign of an element, which is large, is that of its result. */
+static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
+                   unsigned n_in, uint64_t seed)
+{
+    (void)probe;
+    product_change(PROBE_NORMAL, p, in, n_in, seed);
+}
+
+const struct op op_rmsnorm = {
+    .code = KG_OP_RMSNORM,
+    .name = "rmsnorm",
+    .sizes = sizes,
+    .n_sizes = 2,
+    .param = &eps,
+    .tensors = tensors,
+    .n_tensors = 3,
+    .id = "mn",
+    .flops = flops,
+    .cut = 'm',
+    .patterns = patterns,
+    .n_patterns = sizeof patterns / sizeof patterns[0],
+    .sharpest = PROBE_UNIFORM,
+    .change = change,
+    .reference = reference,
+    .element = element,
+};
