@@ -86,7 +86,7 @@ describe("the chart of a case", { skip }, () => {
             assert.match(await head.innerText(),
                 /^÷ baseline Time ÷ time of the newest baseline, from pairs \(×\)\. .* slower/);
             for (const [name, unit] of [["control", /p50 of the control kernel \(×\)/],
-                ["raw", /p50, time of one launch/], ["chain", /newest baseline/]]) {
+                ["raw", /p50 Time of one launch/], ["chain", /newest baseline/]]) {
                 await page.check(`input[value=${name}]`);
                 assert.match(await head.innerText(), unit);
             }

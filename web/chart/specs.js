@@ -81,7 +81,7 @@ export const YARDSTICKS = {
         unit: "Time ÷ time of the newest baseline, from pairs (×)" },
     control: { text: "÷ control", term: "over_control",
         unit: "p50 ÷ p50 of the control kernel (×)" },
-    raw: { text: "p50", term: "p50", unit: "p50, time of one launch" },
+    raw: { text: "p50", term: "p50", unit: "Time of one launch" },
 };
 
 /** An amount on a yardstick: "18.60 µs", "1.061×". */
