@@ -534,6 +534,28 @@ class SourceRules(unittest.TestCase):
             'gate/run/o.c:3: "conv": ask the tables of kernels/ops'])
 
 
+class Count(unittest.TestCase):
+    """ci/count.py on a small tree: two lines of one function, and one that is called once."""
+
+    def test_functions(self):
+        tree = tempfile.mkdtemp(dir=SCRATCH)
+        executable(os.path.join(tree, "gate/decide/x.c"),
+                   "static int twice(int x);\n\n"
+                   "static enum a\nonce(int x)\n{\n    return x; /* once() { */\n}\n\n"
+                   "static int twice(int x)\n{\n    return once(x);\n}\n\n"
+                   "int all(int x)\n{\n    return twice(x) + twice(1);\n}\n")
+        executable(os.path.join(tree, "gate/decide/x.h"), "int all(int x);\n")
+        run("git", "init", "-q", cwd=tree)
+        run("git", "add", ".", cwd=tree)
+        done = run("python3", os.path.join(TREE, "ci/count.py"), tree)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        # files, headers, lines, functions, their mean, the longest, called once of static ones
+        expected = ["2", "1", "18", "3", "4.3", "5", "50", "%"]
+        for row in ("gate/decide", "core: decide", "all"):
+            found, = re.findall(rf"(?m)^  {row} (.*)", done.stdout)
+            self.assertEqual(found.split(), expected, row)
+
+
 class Runner(unittest.TestCase):
     """tests/run adds up honestly."""
 
