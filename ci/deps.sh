@@ -21,6 +21,7 @@ fi
 [ $# -eq 1 ] || usage
 
 missing=
+why=
 need() {
     missing="$missing $1"
 }
@@ -48,8 +49,9 @@ build)
     need_library libzstd libzstd-dev
     ;;
 web)
-    # It brings the dashboard's chart library.
     need_command npm npm
+    why=", which fetches the dashboard's chart library (uPlot). Debian's npm needs some 370 other
+packages; 'make WEB=0 serve' does without npm, and without the dashboard"
     ;;
 test)
     need_library cmocka libcmocka-dev
@@ -111,7 +113,7 @@ if ! may_install; then
     exit 1
 fi
 
-echo "Installing $missing"
+echo "Installing $missing$why"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 quietly() {

@@ -28,7 +28,8 @@
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
 #define GIT_TIMEOUT_S 20.0
-#define TAIL_BYTES 320 /* of the log in a message, which is one line and may be cut */
+#define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
+#define LOOK_BYTES 65536 /* of the log, its last ones, in which an error is looked for */
 
 struct rebuild {
     const char *commit;
@@ -123,23 +124,41 @@ static size_t copy_text(char *to, const char *from, size_t n)
     return len;
 }
 
-/* The last lines of the log, whole ones where there are any, as one; "" for an empty log. */
+/* Where in the log the message begins: at the first line with an error of a compiler, else at the
+ * first whole line of the last TAIL_BYTES. */
+static const char *told_from(const char *log, const char *end)
+{
+    const char *error = memmem(log, (size_t)(end - log), "error:", 6);
+    if (error) {
+        const char *before = memrchr(log, '\n', (size_t)(error - log));
+        return before ? before + 1 : log;
+    }
+    if (end - log <= TAIL_BYTES)
+        return log;
+    const char *newline = memchr(end - TAIL_BYTES, '\n', TAIL_BYTES);
+    return newline ? newline + 1 : end - TAIL_BYTES;
+}
+
+/* The lines of the log that say why, as one; "" for an empty log. */
 static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
 {
-    char bytes[TAIL_BYTES];
+    char *log = malloc(LOOK_BYTES);
     struct stat st;
     tail[0] = '\0';
-    if (fstat(r->log, &st))
+    if (!log || fstat(r->log, &st)) {
+        free(log);
         return;
-    off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
-    ssize_t n = pread(r->log, bytes, sizeof bytes, from);
-    while (n > 0 && bytes[n - 1] == '\n')
+    }
+    off_t from = st.st_size > LOOK_BYTES ? st.st_size - LOOK_BYTES : 0;
+    ssize_t n = pread(r->log, log, LOOK_BYTES, from);
+    while (n > 0 && log[n - 1] == '\n')
         n--;
-    if (n <= 0)
-        return;
-    const char *newline = from ? memchr(bytes, '\n', (size_t)n) : NULL;
-    size_t start = newline ? (size_t)(newline - bytes) + 1 : 0;
-    tail[copy_text(tail, bytes + start, (size_t)n - start)] = '\0';
+    if (n > 0) {
+        const char *start = told_from(log, log + n);
+        size_t length = (size_t)(log + n - start);
+        tail[copy_text(tail, start, length < TAIL_BYTES ? length : TAIL_BYTES)] = '\0';
+    }
+    free(log);
     for (char *c = tail; (c = strchr(c, '\n'));)
         *c = '|';
 }

@@ -28,6 +28,7 @@ const char scene_builds[] = "eval \"$library\" > $target\n";
 const char scene_fails[] =
     "for i in `seq 100`; do echo line $i; done\n"
     "printf 'error: \\342\\200\\230x\\342\\200\\231 \\033[1mmissing\\n' >&2\n"
+    "for i in `seq 100`; do echo after $i; done\n"
     "cat; exit 3\n";
 
 void scene_variable(const char *variable, const char *name)
