@@ -161,6 +161,7 @@ MUTANT_CU := $(wildcard tests/mutants/*.cu)
 object = $(patsubst %,$(B)/obj/%.o,$(1))
 # CUDA objects and libraries are the same in every build folder: sanitizers watch host code.
 empty :=
+comma := ,
 CUDA_B := build/cuda/$(subst $(empty) $(empty),-,$(strip $(CUDA_ARCHS)))
 cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 
@@ -210,8 +211,10 @@ MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) $(C
 
 # ---- what to make -----------------------------------------------------------------------------
 
+.PHONY: all run serve tests test test-long bench-server fuzz fuzz-targets mutants test-gpu \
+    lint format dist deb install uninstall deps clean help packages FORCE
+
 ## all: builds the programs and the kernel libraries (the default)
-.PHONY: all
 all: $(PROGRAMS) $(LIBRARIES) $(DATA)
 ifeq ($(CUDA),0)
 	@echo 'CUDA parts are left out: $(NO_CUDA_REASON).'
@@ -223,43 +226,36 @@ ifeq ($(WEB),0)
 endif
 
 ## run: builds, then measures the kernels on the GPU, else on the CPU, into ./gate.db
-.PHONY: run
 run: all
 	@status=0; \
 	$(B)/bin/gate run --device auto --db ./gate.db --accept-new --allow-dirty || status=$$?; \
 	echo; echo "The history is in ./gate.db; 'make serve' opens the dashboard."; exit $$status
 
 ## serve: shows the history in ./gate.db on http://127.0.0.1:8731/
-.PHONY: serve
 LISTEN ?= 127.0.0.1:8731
 serve: packages
 	@+$(MAKE) $(B)/bin/gate-server
 	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
 
 ## tests: builds the test programs and the broken kernels of the tests
-.PHONY: tests
 tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
 
 ## test: runs all tests that need no GPU; TESTS='tests/unit/*' runs a part
-.PHONY: test
 test: packages
 	@+$(MAKE) tests $(BROWSER_MODULES) $(TEMPLATE_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
 ## test-long: runs the tests that take minutes: fuzzing, kills of the server, all broken kernels
-.PHONY: test-long
 test-long: packages
 	@+$(MAKE) tests
 	@tests/run --build $(B) --long $(TESTS)
 
 ## bench-server: measures gate-server beside nginx (needs wrk and nginx; HISTORY=FILE: a database)
-.PHONY: bench-server
 HISTORY ?=
 bench-server: $(B)/bin/gate-server $(filter %/tools/seed_store,$(TESTS_AND_TOOLS))
 	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
 
 ## fuzz: fuzzes each target for SECONDS (5) with clang; KEEP=DIR keeps the inputs
-.PHONY: fuzz fuzz-targets
 SECONDS := 5
 KEEP ?=
 FUZZ_CC ?= clang
@@ -273,12 +269,10 @@ fuzz-targets:
 	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
 
 ## mutants: runs the gate on all broken kernels and prints how many it found
-.PHONY: mutants
 mutants: tests
 	@tests/mutants/suite.py --build $(B) $(MUTANT)
 
 ## test-gpu: runs the tests that need a GPU
-.PHONY: test-gpu
 ifeq ($(CUDA),1)
 test-gpu: all $(MUTANTS) $(GPU_TESTS)
 	@tests/run --build $(B) --gpu $(TESTS)
@@ -288,12 +282,10 @@ test-gpu:
 endif
 
 ## lint: checks the sources: format, rules of the tree, clang-tidy, cppcheck, shellcheck
-.PHONY: lint
 lint: build/gen/version.h
 	@ci/lint.sh
 
 ## format: formats all C and CUDA sources
-.PHONY: format
 SOURCES = $(wildcard $(shell git ls-files --cached --others --exclude-standard \
     '*.c' '*.h' '*.cu' '*.cuh'))
 CLANG_FORMAT ?= clang-format
@@ -301,18 +293,15 @@ format:
 	$(Q)$(CLANG_FORMAT) -i $(SOURCES)
 
 ## dist: packs the tarball for a GPU runner without packages: dist/*.tar.gz
-.PHONY: dist
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
 dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate $(B)/dist/gate-search
 	@ci/dist.sh $(B) $(DIST_NAME) $(notdir $(LIBRARIES))
 
 ## deb: packs the Debian packages of the gate and of the server: dist/*.deb
-.PHONY: deb
 deb: all
 	@+ci/deb.sh $(VERSION)
 
 ## install: installs below PREFIX (/usr/local)
-.PHONY: install
 I = $(DESTDIR)$(PREFIX)
 install: all
 	$(Q)umask 022; for file in $(INSTALLED); do mode=644; [[ $$file != bin/* ]] || mode=755; \
@@ -320,24 +309,20 @@ install: all
 	$(Q)sed -i 's|/usr/local|$(PREFIX)|g' $(I)/$(UNIT)
 
 ## uninstall: removes what install put there, and folders that are then empty
-.PHONY: uninstall
 uninstall:
 	$(Q)cd $(or $(DESTDIR),/) && rm -f $(INSTALLED:%=$(PREFIX:/%=%)/%) && \
 	    for folder in $(sort $(dir $(INSTALLED:%=$(PREFIX:/%=%)/%))); do [ ! -d $$folder ] || \
 	    rmdir -p --ignore-fail-on-non-empty $$folder; done
 
 ## deps: installs the Debian packages that building and testing need, or prints how
-.PHONY: deps
 deps:
 	@ci/deps.sh build && ci/deps.sh test
 
 ## clean: removes build/ and dist/
-.PHONY: clean
 clean:
 	$(Q)rm -rf build dist
 
 ## help: shows this list
-.PHONY: help
 FIRST := all run serve test install
 help:
 	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | awk -F'\t' -v first=' $(FIRST) ' \
@@ -353,7 +338,6 @@ help:
 
 # What compiles waits for this. Only targets that are meant to work on a bare machine install
 # packages; a plain `make` says what is missing. What is installed here is found by another make.
-.PHONY: packages
 packages:
 	@CUDA=$(CUDA) ci/deps.sh \
 	    $(if $(filter run serve test test-long test-gpu dist,$(MAKECMDGOALS)),,--check) build
@@ -370,7 +354,6 @@ endif
 keep_if_same = mkdir -p $(@D); cat > $@.new; \
     if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-.PHONY: FORCE
 FORCE:
 
 $(B)/gen/version.h: FORCE
@@ -393,21 +376,16 @@ build/embed: $(EMBED_C) | packages
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 $< \
 	    $(call libs,libmd zlib) -o $@
 
-$(B)/gen/init.c: $(INIT_FILES) build/embed
-	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_init $(INIT_FILES) > $@
-
-$(B)/gen/store.c: $(wildcard gate/store/*.sql) build/embed
-	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_store $(filter %.sql,$^) > $@
-
-$(B)/gen/queries.c: $(wildcard server/queries/*.sql) build/embed
-	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_queries $(filter %.sql,$^) > $@
-
-$(B)/gen/api.c: server/api/openapi_parts.json build/embed
-	$(call say,EMBED)
-	$(Q)mkdir -p $(@D) && build/embed embedded_api $< > $@
+# embedded NAME,FILES: what a program carries with it.
+define embedded
+$(B)/gen/$(1).c: $(2) build/embed
+	$$(call say,EMBED)
+	$$(Q)mkdir -p $$(@D) && build/embed embedded_$(1) $(2) > $$@
+endef
+$(eval $(call embedded,init,$(INIT_FILES)))
+$(eval $(call embedded,store,$(wildcard gate/store/*.sql)))
+$(eval $(call embedded,queries,$(wildcard server/queries/*.sql)))
+$(eval $(call embedded,api,server/api/openapi_parts.json))
 
 $(B)/gen/page: FORCE
 	@printf '%s\n' $(sort $(PAGE)) | { $(keep_if_same); }
@@ -438,41 +416,32 @@ $(call say,CC,$<)
 $(Q)mkdir -p $(@D) && $(CC) $(C_FLAGS) $(1) -MMD -MP -c $< -o $@
 endef
 
-$(B)/obj/kernels/host/%.c.o: kernels/host/%.c $(B)/gen/flags | packages
-	$(call compile,$(LIBRARY_C_FLAGS))
-
-$(B)/obj/kernels/ops/%.c.o: kernels/ops/%.c $(B)/gen/flags | packages
-	$(call compile,$(LIBRARY_C_FLAGS))
-
-$(B)/obj/tests/mutants/%.c.o: tests/mutants/%.c $(B)/gen/flags | packages
-	$(call compile,$(LIBRARY_C_FLAGS))
-
+OF_LIBRARY := kernels/host/% kernels/ops/% tests/mutants/%
 $(B)/obj/%.c.o: %.c $(B)/gen/flags | packages $(B)/gen/version.h
-	$(call compile)
+	$(call compile,$(if $(filter $(OF_LIBRARY),$<),$(LIBRARY_C_FLAGS)))
 
 $(B)/gen/%.c.o: $(B)/gen/%.c $(B)/gen/flags | packages
 	$(call compile)
 
-# All code but the two main files: a program takes out of it what it uses.
+define link
+$(call say,LD)
+$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(1) -o $@
+endef
+
+# All code but the main files: a program takes out of it what it uses.
 $(B)/obj/core.a: $(CORE_O) $(CUDA_IN_USE)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
 
-$(B)/bin/gate: $(call object,gate/main.c) $(B)/obj/core.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(GATE_LIBS) $(CUDA_LIBS) -o $@
-
-$(B)/bin/gate-search: $(call object,gate/search/main.c) $(B)/obj/core.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(GATE_LIBS) $(CUDA_LIBS) -o $@
-
-$(B)/bin/gate-server: $(call object,server/main.c) $(B)/obj/core.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(SERVER_LIBS) -o $@
+$(B)/bin/gate $(B)/dist/gate: $(call object,gate/main.c)
+$(B)/bin/gate-search $(B)/dist/gate-search: $(call object,gate/search/main.c)
+$(B)/bin/gate-server: $(call object,server/main.c)
+$(PROGRAMS): $(B)/obj/core.a
+	$(call link,$(filter %.o,$^) $< \
+	    $(if $(filter %server,$@),$(SERVER_LIBS),$(GATE_LIBS)) $(CUDA_LIBS))
 
 $(B)/$(LIB)/libhost.so: $(call object,$(HOST_C) $(OPS_C)) ci/kernel-library.map
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
+	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)
 
 # copied TARGET,SOURCE: a file that is installed as it is, but for the version.
 define copied
@@ -568,17 +537,13 @@ $(BROWSER_MODULES) $(TEMPLATE_MODULES): tests/%/node_modules/.package-lock.json:
 	$(Q)! command -v npm > /dev/null || \
 	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
 
-$(B)/obj/tests/%.c.o: tests/%.c $(B)/gen/flags | packages $(B)/gen/version.h
-	$(call compile)
-
 # With the objects of the host library: its parts are tested one by one.
 $(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O) $(CUDA_IN_USE)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
 
 $(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $^ $(TEST_LIBS) $(CUDA_LIBS) -o $@
+	$(call link,$^ $(TEST_LIBS) $(CUDA_LIBS))
 
 FUZZ_SHARED_C := $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
 $(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
@@ -586,12 +551,10 @@ $(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
 	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
 
 $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -fsanitize=fuzzer $^ $(SERVER_LIBS) -o $@
+	$(call link,-fsanitize=fuzzer $^ $(SERVER_LIBS))
 
 $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm -o $@
+	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)
 
 # ---- the runner's tarball -----------------------------------------------------------------------
 
@@ -600,16 +563,11 @@ $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a -l:libzstd.a \
     $(call libs,libcjson) -ldl -lm $(CUDA_LIBS)
 
-$(B)/dist/gate: $(call object,gate/main.c)
-$(B)/dist/gate-search: $(call object,gate/search/main.c)
 $(B)/dist/gate $(B)/dist/gate-search: $(B)/obj/core.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../$(LIB)' \
-	    $(filter %.o,$^) $(filter %.a,$^) $(PORTABLE_LIBS) -o $@
+	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../$(LIB)' $(filter %.o,$^) $< \
+	    $(PORTABLE_LIBS))
 
 $(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
-	$(call say,LD)
-	$(Q)mkdir -p $(@D) && $(CC) $(LD_FLAGS) -Wl,-rpath,'$$ORIGIN/../../$(LIB)' $^ \
-	    $(PORTABLE_LIBS) -o $@
+	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../../$(LIB)' $^ $(PORTABLE_LIBS))
 
 -include $(shell find $(B)/obj $(B)/gen $(CUDA_B) -name '*.d' 2>/dev/null)
