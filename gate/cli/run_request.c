@@ -139,7 +139,8 @@ const struct option_def request_report_options[] = {
 
 const struct option_def request_library_options[] = {
     OPTION(TEXT, "library", "FILE", target.library, "the kernel library to test", .key = "library",
-           .is_path = true, .fallback = "the one that comes with the gate"),
+           .is_path = true,
+           .fallback = "with one of the gate's own suites, the one that comes with it"),
     {0},
 };
 

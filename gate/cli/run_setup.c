@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gate/base/clock.h"
 
@@ -105,6 +106,24 @@ static enum gate_status check_whole(const struct run_request *r, const struct ru
                      r->filter, n, s->whole.n_cases);
 }
 
+/* The gate's own kernels are meant where one of its own suites is named, or in its own repository;
+ * anywhere else a wrong folder would be green. */
+static enum gate_status check_library(const struct run_request *r, struct gate_error *err)
+{
+    bool shipped = r->suite && !paths_is_suite_file(r->suite);
+    bool own_tree = !access("gate/main.c", F_OK) && !access("kernels/suites/host.json", F_OK);
+    if (r->target.library || r->target.worker)
+        return GATE_OK;
+    if (!shipped && !own_tree)
+        return gate_fail(err, GATE_USAGE,
+                         "no library is named: there is no gate.json here, nor above it in this "
+                         "repository, and no --library. `gate init` writes one; --suite smoke "
+                         "looks at the kernels that come with the gate");
+    fprintf(stderr, "gate: neither --library nor a gate.json names a library; measuring the "
+                    "kernels that come with the gate\n");
+    return GATE_OK;
+}
+
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err)
 {
@@ -112,10 +131,9 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.providers = r->providers.text;
     choice.n_providers = r->providers.n;
     choice.without_vendors |= r->providers.none;
-    if (!choice.library && !choice.worker)
-        fprintf(stderr, "gate: neither --library nor a gate.json names a library; measuring the "
-                        "kernels that come with the gate\n");
-    enum gate_status status = target_resolve(&choice, &out->target, err);
+    enum gate_status status = check_library(r, err);
+    if (!status)
+        status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = run_setup_suite(r, out->target.device, out, err);
     if (!status)

@@ -207,7 +207,7 @@ class Refused(Smoke):
         self.assertEqual(done.stdout, "")
 
     def test_no_gpu(self):
-        self.assert_refused(4, "", "--device", "cuda:99")
+        self.assert_refused(4, "", "--device", "cuda:99", "--suite", "smoke")
 
     def test_unknown_device(self):
         self.assert_refused(64, "unknown device 'tpu'", "--device", "tpu", "--suite", "smoke")
@@ -216,7 +216,8 @@ class Refused(Smoke):
         self.assert_refused(64, "no suite is named 'nope'", "--suite", "nope", "--device", "host")
 
     def test_filter_without_match(self):
-        self.assert_refused(64, "matches", "--filter", "nothing", "--device", "host")
+        self.assert_refused(64, "matches", "--filter", "nothing", "--device", "host",
+                            "--suite", "host")
 
     def test_bad_numbers(self):
         for option, value in (("--threshold", "-1"), ("--threshold", "2x"), ("--threshold", "2"),
@@ -231,11 +232,23 @@ class Refused(Smoke):
 
     def test_suite_that_is_not_there(self):
         self.assert_refused(74, "cannot open 'nowhere.json'", "--device", "host", "--suite",
-                            "nowhere.json")
+                            "nowhere.json", "--library", HOST)
+
+    def test_a_folder_without_a_library(self):
+        """The gate's own kernels are no stand-in for those of a repository."""
+        write_file(self.path("mine.json"), "{}")
+        for suite in ([], ["--suite", "mine.json"]):
+            self.assert_refused(64, "no library is named", "--device", "host", "--accept-new",
+                                *suite)
+        self.assertFalse(os.path.exists(self.path("baselines")))
+        done = self.gate("verify", "--device", "host")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("`gate init` writes one", done.stderr)
 
     def test_two_libraries_of_one_provider(self):
         copy = shutil.copy(HOST, self.path("copy.so"))
-        self.assert_refused(64, "both of provider 'host'", "--device", "host", "--provider", copy)
+        self.assert_refused(64, "both of provider 'host'", "--device", "host", "--provider", copy,
+                            "--suite", "host")
 
     def test_library_that_is_no_library(self):
         write_file(self.path("text.so"), "not a shared object")
@@ -282,7 +295,8 @@ class Refused(Smoke):
         self.assert_refused(74, "'gate.json' is a pipe", "--suite", "smoke")
         os.remove(config)
         os.mkfifo(self.path("suite.json"))
-        self.assert_refused(74, "is a pipe", "--device", "host", "--suite", "./suite.json")
+        self.assert_refused(74, "is a pipe", "--device", "host", "--suite", "./suite.json",
+                            "--library", HOST)
 
     def test_library_that_is_huge_or_no_file(self):
         with open(self.path("huge.so"), "wb") as file:

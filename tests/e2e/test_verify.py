@@ -77,7 +77,8 @@ class Right(Verify):
                  {"op": "linear_relu", "dtype": "fp32", "m": 1, "n": 1, "k": 4096}]
         write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "single", "cases": cases}))
         for seed in ("c", "10", "18", "2c", "36"):
-            done = self.gate("verify", "--device", "host", "--suite", suite, "--seed", seed)
+            done = self.gate("verify", "--device", "host", "--suite", suite, "--seed", seed,
+                             "--library", HOST)
             self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_the_nightly_tier_looks_at_more(self):

@@ -7,7 +7,7 @@ import json
 import os
 import unittest
 
-from harness import Gate, write_file
+from harness import HOST, Gate, write_file
 
 PRODUCT = {"m": 24, "n": 20, "k": 40}
 SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
@@ -23,7 +23,7 @@ class Nightly(Gate):
         write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "nightly",
                                       "cases": cases}))
         done = self.gate("verify", "--device", "host", "--suite", suite, "--tier", "nightly",
-                         "--json")
+                         "--json", "--library", HOST)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = json.loads(done.stdout)["cases"]
         self.assertEqual([case["outcome"] for case in found], ["right"] * len(DTYPES))
