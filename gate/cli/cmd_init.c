@@ -3,6 +3,7 @@
  * cmd_init.c: gate init: what a repository needs to gate its kernels, as files to be committed.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
+#include "gate/cli/example.h"
+#include "gate/run/target.h"
 
 #define GIT_TIMEOUT_S 20.0
 #define FILE_MAX_BYTES ((size_t)1 << 20)
@@ -22,6 +25,7 @@
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
     bool example, force;
+    const char *measures;   /* options that the commands need on this machine */
     bool is_kept;           /* there was a gate.json */
     cJSON *changed;         /* it with what options say otherwise; NULL: they say nothing else */
     bool is_guess;          /* nobody has said how the library is built */
@@ -450,9 +454,23 @@ static enum gate_status take_kept(struct init *i)
     return status;
 }
 
+static bool has_nvcc(void)
+{
+    const char *path = getenv("PATH");
+    char file[PATHS_MAX];
+    for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
+        snprintf(file, sizeof file, "%.*s/nvcc", (int)strcspn(at, ":"), at);
+        if (!access(file, X_OK))
+            return true;
+    }
+    return !access("/usr/local/cuda/bin/nvcc", X_OK);
+}
+
 static void take_defaults(struct init *i)
 {
-    i->library = i->library ? i->library : EXAMPLE_LIBRARY;
+    const struct example own = example_choose(i->example && target_has_gpu(), has_nvcc());
+    i->measures = i->library ? "" : own.options;
+    i->library = i->library ? i->library : own.library;
     i->suite = i->suite ? i->suite : "kernels.json";
     i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
     i->database = i->database ? i->database : DEFAULT_DB;
@@ -488,11 +506,11 @@ static void print_next(const struct init *i)
            "Next, on the machine that measures:\n"
            "  git add -A && git commit     # a baseline names its commit\n"
            "  %s\n"
-           "  gate verify                  # are the results right?\n"
-           "  gate run --accept-new        # stores the first baselines\n"
+           "  gate verify%-17s # are the results right?\n"
+           "  gate run --accept-new%-7s # stores the first baselines\n"
            "  git add %s && git commit\n"
            "Every later 'gate run' compares with them.\n",
-           i->build, i->baselines);
+           i->build, i->measures, i->measures, i->baselines);
 }
 
 static enum gate_status write_all(struct init *i)

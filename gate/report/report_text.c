@@ -228,6 +228,39 @@ static void put_evidence(void *context, const char *name, bool figures, const ch
     evidence_line(name, words, page->style, page->out);
 }
 
+#define REASON_LONG 160 /* characters, from which on it is told in several lines */
+#define REASON_WIDTH 100
+
+/* A line for each part of a long reason. A command stays whole, so that it can be copied. */
+static void put_reason(const char *reason, struct buf *out)
+{
+    static const char indent[] = "    ";
+    const int n = (int)strlen(indent);
+    if (strlen(reason) <= REASON_LONG) {
+        term_puts(reason, out);
+        return;
+    }
+    for (const char *end; *reason; reason = end) {
+        struct buf words;
+        buf_init(&words, 65536);
+        end = strstr(reason, "; ");
+        size_t length = end ? (size_t)(end - reason) : strlen(reason);
+        end = reason + length + (end ? 2 : 0);
+        struct buf part;
+        buf_init(&part, 65536);
+        buf_append(&part, reason, length);
+        term_puts(part.data ? part.data : "", &words);
+        buf_putc(out, '\n');
+        buf_puts(out, indent);
+        if (!strncmp(reason, "again: ", 7))
+            buf_append(out, words.data, words.len);
+        else
+            term_wrap(words.data, words.len, n, n, REASON_WIDTH, out);
+        buf_release(&part);
+        buf_release(&words);
+    }
+}
+
 static void reasons(const struct report_run *run, const struct report_style *style, struct buf *out)
 {
     struct report_reasons said;
@@ -251,7 +284,7 @@ static void reasons(const struct report_run *run, const struct report_style *sty
         else
             term_puts(c->id, out);
         buf_puts(out, ": ");
-        term_puts(c->reason, out);
+        put_reason(c->reason, out);
         buf_putc(out, '\n');
         report_each_evidence(c, put_evidence, &(struct evidence_page){style, out});
     }

@@ -11,7 +11,7 @@
 
 /* Device nodes tell that a GPU is there without opening it, even when its driver is broken: such a
  * machine is refused by the worker rather than measured on its host by accident. */
-static bool has_gpu_node(void)
+bool target_has_gpu(void)
 {
     glob_t found;
     bool any = !glob("/dev/nvidia[0-9]*", 0, NULL, &found) && found.gl_pathc > 0;
@@ -25,7 +25,7 @@ static void choose_device(const char *wanted, char *device, size_t size)
         snprintf(device, size, "%s", wanted);
         return;
     }
-    bool gpu = has_gpu_node();
+    bool gpu = target_has_gpu();
     snprintf(device, size, "%s", gpu ? "cuda:0" : "host");
     if (!gpu)
         fprintf(stderr, "gate: no GPU found; using the host device\n");

@@ -38,4 +38,7 @@ struct target_choice {
 enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
                                 struct gate_error *err);
 
+/* Is a GPU on this machine, by its device nodes? It is not opened. */
+bool target_has_gpu(void);
+
 #endif

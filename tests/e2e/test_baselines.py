@@ -242,6 +242,16 @@ class Libraries(FakeRuns):
                               case["reason"])
                 self.assertEqual(case["baseline"]["p50_ns"], 1000.0)
 
+    def test_a_long_reason_is_told_in_short_lines(self):
+        self.accept()
+        self.drop_artifacts()
+        report = self.path("report.txt")
+        self.assertEqual(self.run_gate("--report", "text=" + report)[0], 3)
+        told = read_file(report).split("\nno-verdict ")[1].splitlines()
+        self.assertGreater(len(told), 3)
+        self.assertLessEqual(max(map(len, told)), 100)
+        self.assertIn("    p50 over the control is +0.00 %", told[1])
+
     def test_a_number_goes_red_for_a_large_excess(self):
         self.accept()
         self.drop_artifacts()

@@ -17,6 +17,10 @@ class Verdicts(FakeRuns):
         self.assertEqual(code, 3)
         self.assertEqual({c["verdict"] for c in document["cases"]}, {"no-verdict"})
         self.assertFalse(os.path.exists(self.path("baselines")))
+        missing = "no comparable baseline is stored, and their folder does not exist"
+        self.assertTrue(document["cases"][0]["reason"].startswith(missing))
+        os.mkdir(self.path("baselines"))
+        self.assertNotIn("their folder", self.run_gate()[1]["cases"][0]["reason"])
 
     def test_first_measurements_are_taken_when_asked(self):
         self.accept()
