@@ -2,8 +2,9 @@
 /*
  * starved.h: did a silent worker hang, or did it get no processor?
  *
- * The kernel counts for each thread how long it ran, and how long it could have run and waited for a
- * processor (/proc/PID/task/TID/schedstat). A thread that sleeps or is stuck in a lock does neither.
+ * The kernel counts for each thread how long it ran, and how long it could have run and waited for
+ * a processor (/proc/PID/task/TID/schedstat). A thread that sleeps or is stuck in a lock does
+ * neither.
  */
 #ifndef GATE_RUN_STARVED_H
 #define GATE_RUN_STARVED_H

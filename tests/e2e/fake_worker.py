@@ -20,8 +20,9 @@ by a transplant.
 before. "count" is a file that counts processes
 that are given cases; of the n-th one "p50s" maps case ids to lists of the candidate's time,
 "log_ratio" to lists of ln of its ratio to the baseline, "freshs" to lists of what it takes on fresh
-inputs over repeated ones, "records" to lists of what is merged into the answer, "sets" to lists of the input sets that it rotates over (null: as many as
-the task asks for) (the last entry stays). In a calibration
+inputs over repeated ones, "records" to lists of what is merged into the answer, "sets" to lists
+of the input sets that it rotates over (null: as many as the task asks for) (the last entry stays).
+In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
 "time=1040", a file with "wrong" is wrong, one with "idles=1.05" takes that much more on fresh
