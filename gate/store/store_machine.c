@@ -92,9 +92,10 @@ static enum gate_status read_calibration(struct store *s, struct store_machine *
 {
     m->mde = -1;
     struct query q = query_begin(
-        s, "SELECT r.uuid, r.time_ms, json_extract(r.calibration, '$.threshold'), count(*), "
+        s, "SELECT r.uuid, r.time_ms, r.threshold, count(*), "
            " sum(json_extract(c.value, '$.resolved')), max(json_extract(c.value, '$.mde')) "
-           "FROM (SELECT uuid, time_ms, calibration FROM run WHERE machine = ?1 AND device = ?2 "
+           "FROM (SELECT uuid, time_ms, calibration, json_extract(calibration, '$.threshold') AS "
+           "threshold FROM run WHERE machine = ?1 AND device = ?2 "
            " AND calibration IS NOT NULL ORDER BY time_ms DESC, id DESC LIMIT 1) r "
            "CROSS JOIN json_each(r.calibration, '$.cases') c GROUP BY r.uuid");
     bind_text(&q, m->name);
