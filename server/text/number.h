@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h: numbers as JSON writes them, fast: printf() takes longer than the query whose rows are
- * written.
+ * number.h: numbers as JSON writes them.
  */
 #ifndef SERVER_TEXT_NUMBER_H
 #define SERVER_TEXT_NUMBER_H
@@ -13,8 +12,6 @@
 
 /* Each returns how many bytes it wrote. */
 size_t number_integer(int64_t value, char out[NUMBER_MAX]);
-/* The number of thousandths as a decimal: 1250 is 1.25. */
-size_t number_thousandths(int64_t value, char out[NUMBER_MAX]);
 /* Nine significant digits; "null" when it is not finite. */
 size_t number_real(double value, char out[NUMBER_MAX]);
 
