@@ -3,6 +3,7 @@
 
 import gzip
 import os
+import posixpath
 import re
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 from harness import PATIENCE, ROOT, SeededCase, Server, write_file
 
 FOREVER = "public, max-age=31536000, immutable"
-FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w.]+))"')
+FILE = re.compile(rb'(?:src|href)="(files/([0-9a-f]{16})/([\w./]+))"')
 EMBED = os.path.join(ROOT, "build", "embed")
 
 
@@ -40,9 +41,10 @@ class Page(SeededCase):
             if name.endswith(".js"):
                 self.assertEqual(response.getheader("Content-Type"),
                                  "text/javascript; charset=utf-8")
-                todo += [n.decode() for n in
-                         re.findall(rb'(?:from|import) ?\(?"\./([\w./-]+)"', response.bytes)]
-        self.assertGreater(len(names), 4)
+                todo += [posixpath.normpath(posixpath.join(posixpath.dirname(name), n.decode()))
+                         for n in re.findall(rb'(?:from|import) ?\(?"(\.[\w./-]+)"',
+                                             response.bytes)]
+        self.assertGreater(len(names), 20)
         self.assertEqual(self.server.get(folder + "uplot.js").status, 200)
 
     def test_two_forms(self):
