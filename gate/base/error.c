@@ -23,19 +23,35 @@ static void set_message(struct gate_error *err, const char *from)
     memcpy(err->message + len, dots, sizeof(dots));
 }
 
+static void set_error(struct gate_error *err, enum gate_status status, bool busy,
+                      const char *format, va_list args)
+{
+    /* A separate buffer, since the old message may be among the arguments. */
+    char text[2 * sizeof(err->message)];
+    vsnprintf(text, sizeof(text), format, args);
+    err->status = status;
+    err->busy = busy;
+    set_message(err, text);
+}
+
 enum gate_status gate_fail(struct gate_error *err, enum gate_status status, const char *format, ...)
 {
-    if (err) {
-        /* A separate buffer, since the old message may be among the arguments. */
-        char text[2 * sizeof(err->message)];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
-        va_end(args);
-        err->status = status;
-        set_message(err, text);
-    }
+    va_list args;
+    va_start(args, format);
+    if (err)
+        set_error(err, status, false, format, args);
+    va_end(args);
     return status;
+}
+
+enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (err)
+        set_error(err, GATE_ENVIRONMENT, true, format, args);
+    va_end(args);
+    return GATE_ENVIRONMENT;
 }
 
 enum gate_status gate_fail_context(struct gate_error *err, const char *format, ...)

@@ -9,6 +9,8 @@
 #ifndef GATE_BASE_ERROR_H
 #define GATE_BASE_ERROR_H
 
+#include <stdbool.h>
+
 /* The exit codes of every command; a status below main is one of them, or GATE_OK. */
 enum gate_status {
     GATE_OK = 0,
@@ -28,14 +30,27 @@ enum gate_status {
 struct gate_error {
     enum gate_status status;
     char message[1024]; /* always terminated; cut with "..." when too long */
+    bool busy;          /* GATE_ENVIRONMENT: somebody else uses the device, which may end */
 };
 
 /* Fills *err (may be NULL) and returns `status`. */
 enum gate_status gate_fail(struct gate_error *err, enum gate_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same for a device that somebody else uses. */
+enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Puts "context: " before the message that is already there, and returns its status. */
 enum gate_status gate_fail_context(struct gate_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Leaves the function with the status of a call that failed. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        enum gate_status status_of_try = (call);                                                   \
+        if (status_of_try)                                                                         \
+            return status_of_try;                                                                  \
+    } while (0)
 
 #endif

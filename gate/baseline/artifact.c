@@ -80,21 +80,18 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
                                        struct gate_error *err)
 {
     char cache[PATHS_MAX];
-    enum gate_status status = artifact_cache_dir(cache, err);
-    if (!status)
-        status = paths_set(&cache_folder, path, err, "%s/%s", cache, name);
-    return status ? status : file_make_folders(path, 0700, err);
+    TRY(artifact_cache_dir(cache, err));
+    TRY(paths_set(&cache_folder, path, err, "%s/%s", cache, name));
+    return file_make_folders(path, 0700, err);
 }
 
 static enum gate_status artifact_path(const char *sha256, char path[PATHS_MAX],
                                       struct gate_error *err)
 {
     char cache[PATHS_MAX];
-    enum gate_status status = check_sha256(sha256, err);
-    if (!status)
-        status = artifact_cache_dir(cache, err);
-    return status ? status
-                  : paths_set(&cache_folder, path, err, "%s/artifacts/%s.so", cache, sha256);
+    TRY(check_sha256(sha256, err));
+    TRY(artifact_cache_dir(cache, err));
+    return paths_set(&cache_folder, path, err, "%s/artifacts/%s.so", cache, sha256);
 }
 
 /* ---- artifacts ---- */
@@ -206,9 +203,7 @@ enum gate_status artifact_put_bytes(const struct buf *bytes, const char *sha256,
                                     char path[PATHS_MAX], struct gate_error *err)
 {
     char hash[SHA256_DIGEST_STRING_LENGTH];
-    enum gate_status status = artifact_path(sha256, path, err);
-    if (status)
-        return status;
+    TRY(artifact_path(sha256, path, err));
     SHA256Data((const uint8_t *)bytes->data, bytes->len, hash);
     if (strcmp(hash, sha256) != 0)
         return gate_fail(err, GATE_ENVIRONMENT,
@@ -238,17 +233,13 @@ enum gate_status artifact_note_commit(const char *commit, const char *file_name,
                                       struct gate_error *err)
 {
     char name[64], folder[PATHS_MAX], path[PATHS_MAX], note[NOTE_BYTES + 1];
-    enum gate_status status = check_library_of_commit(commit, file_name, err);
-    if (!status)
-        status = check_sha256(sha256, err);
-    if (status)
-        return status;
+    TRY(check_library_of_commit(commit, file_name, err));
+    TRY(check_sha256(sha256, err));
     snprintf(name, sizeof name, "commits/%s", commit);
     snprintf(note, sizeof note, "%s\n", sha256);
-    status = artifact_cache_folder(name, folder, err);
-    if (!status)
-        status = paths_set(&cache_folder, path, err, "%s/%s", folder, file_name);
-    return status ? status : file_write_atomic(path, note, NOTE_BYTES, err);
+    TRY(artifact_cache_folder(name, folder, err));
+    TRY(paths_set(&cache_folder, path, err, "%s/%s", folder, file_name));
+    return file_write_atomic(path, note, NOTE_BYTES, err);
 }
 
 static enum gate_status read_note(const char *path, char sha256[65], struct gate_error *err)
@@ -274,13 +265,9 @@ enum gate_status artifact_find_commit(const char *commit, const char *file_name,
 {
     char cache[PATHS_MAX], path[PATHS_MAX];
     struct stat st = {0};
-    enum gate_status status = check_library_of_commit(commit, file_name, err);
-    if (!status)
-        status = artifact_cache_dir(cache, err);
-    if (!status)
-        status = paths_set(&cache_folder, path, err, "%s/commits/%s/%s", cache, commit, file_name);
-    if (status)
-        return status;
+    TRY(check_library_of_commit(commit, file_name, err));
+    TRY(artifact_cache_dir(cache, err));
+    TRY(paths_set(&cache_folder, path, err, "%s/commits/%s/%s", cache, commit, file_name));
     if (lstat(path, &st) && errno == ENOENT)
         return gate_fail(err, GATE_NO_VERDICT, "no %s of commit %.12s is in the artifact cache",
                          file_name, commit);
@@ -292,6 +279,6 @@ enum gate_status artifact_find_commit(const char *commit, const char *file_name,
 enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],
                                      char path[PATHS_MAX], struct gate_error *err)
 {
-    enum gate_status status = artifact_find_commit(commit, file_name, sha256, err);
-    return status ? status : artifact_get(sha256, path, err);
+    TRY(artifact_find_commit(commit, file_name, sha256, err));
+    return artifact_get(sha256, path, err);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baseline.c: see baseline.h.
- *
- * A set is kept as the file that it is stored as. Its cases are sorted when it is read, and a new
- * one is inserted at its place.
  */
 #include "gate/baseline/baseline.h"
 
@@ -16,16 +13,174 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <dirent.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/baseline/baseline_record.h"
 #include "gate/decide/decide_bounds.h"
 #include "gate/decide/stats.h"
 #include "gate/document/fields_table.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
 
+/* ---- the file ---- */
+
+#define POSITIVE(member, flag) NUMBER(member, (flag) | ABOVE, 0, INFINITY)
+
+#define ID_TEXT(name)                                                                              \
+    {                                                                                              \
+        .key = name, .kind = FIELD_TEXT, .flags = REQUIRED,                                        \
+        .offset = offsetof(struct OF, case_id), .least = 1, .most = ID_MAX                         \
+    }
+
+static const char *const schemas[] = {"gate-baseline/1", NULL};
+
+/* clang-format off */
+#define ENTRY \
+    POSITIVE(p50_ns, REQUIRED), \
+    POSITIVE(p50_lo_ns, REQUIRED), \
+    POSITIVE(p50_hi_ns, REQUIRED), \
+    POSITIVE(p90_ns, REQUIRED), \
+    POSITIVE(control_ns, REQUIRED), \
+    SHARE(spread, REQUIRED), \
+    FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS), \
+    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
+    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX), \
+    SIZE(time_ms, REQUIRED), \
+    TEXT(epoch, REQUIRED, TEXT_MAX), \
+    FORMED(library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX), \
+    FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX), \
+    YES_NO(dirty), \
+    SHARE(rel_fro, 0), \
+    MAYBE(outputs, 0, outputs), \
+    FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \
+    POSITIVE(vendor_ratio, 0), \
+    TEXTS(suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
+
+#define CHANGE \
+    SIZE(time_ms, REQUIRED), \
+    ID_TEXT("case"), \
+    WORD(action, REQUIRED, field_actions), \
+    POSITIVE(from_ns, REQUIRED | NULLABLE), \
+    POSITIVE(to_ns, REQUIRED | NULLABLE), \
+    WORDS(reason, REQUIRED, REASON_MAX), \
+    WORDS(author, REQUIRED, TEXT_MAX), \
+    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
+    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX)
+/* clang-format on */
+
+#define OF document_outputs
+static const struct field outputs_fields[] = {SHARE(dx, 0), SHARE(dw, 0), SHARE(db, 0)};
+SHAPE(outputs);
+#undef OF
+
+#define OF baseline_entry
+static const struct field entry_fields[] = {ENTRY};
+static const struct shape entry_shape = SHAPE_OF(entry);
+static const struct field listed_entry_fields[] = {
+    TEXT(device_model, 0, TEXT_MAX), TEXT(contract, 0, TEXT_MAX), ID_TEXT("case"), ENTRY};
+const struct shape baseline_listed_entry_shape = SHAPE_OF(listed_entry);
+#undef OF
+
+#define OF baseline_case
+static const struct field one_case_fields[] = {PART(entry, entry_shape)};
+SHAPE(one_case);
+#undef OF
+
+#define OF_RATIO(name, part)                                                                       \
+    {                                                                                              \
+        .key = name, .kind = FIELD_NUMBER, .flags = REQUIRED | ABOVE,                              \
+        .offset = offsetof(struct OF, ratio.part), .most = INFINITY                                \
+    }
+#define OF baseline_evidence
+static const struct field evidence_fields[] = {
+    SIZE(time_ms, REQUIRED),
+    FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX),
+    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX),
+    OF_RATIO("ratio", value),
+    OF_RATIO("lo", lo),
+    OF_RATIO("hi", hi),
+    POSITIVE(again, REQUIRED | NULLABLE),
+};
+SHAPE(evidence);
+#undef OF
+
+#define OF baseline_trend
+static const struct field one_trend_fields[] = {LIST(runs, 0, 1, BASELINE_TREND_MAX, evidence)};
+SHAPE(one_trend);
+#undef OF
+
+#define OF baseline_change
+static const struct field change_fields[] = {CHANGE};
+static const struct shape change_shape = SHAPE_OF(change);
+static const struct field listed_change_fields[] = {TEXT(device_model, 0, TEXT_MAX), CHANGE};
+const struct shape baseline_listed_change_shape = SHAPE_OF(listed_change);
+#undef OF
+
+#define OF baseline_file
+static const struct field file_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    FORMED(device_model, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    FORMED(contract, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    MAP(cases, REQUIRED, one_case),
+    MAP(trends, 0, one_trend),
+    LIST(log, REQUIRED, 0, 1000000, change_shape),
+};
+const struct shape baseline_file_shape = SHAPE_OF(file);
+#undef OF
+
+/* ---- writing ---- */
+
+static void write_text(const char *prefix, const char *text, const char *suffix, struct buf *out)
+{
+    buf_puts(out, prefix);
+    json_escape(text, out);
+    buf_puts(out, suffix);
+}
+
+/* Only where there is one: most files have none. */
+static void write_trends(const struct baseline_file *f, struct buf *out)
+{
+    if (!f->n_trends)
+        return;
+    buf_puts(out, "  \"trends\": {");
+    for (size_t i = 0; i < f->n_trends; i++) {
+        const struct baseline_trend *trend = &f->trends[i];
+        write_text("\n    \"", trend->id, "\": [", out);
+        for (size_t j = 0; j < trend->n_runs; j++) {
+            buf_puts(out, "\n      ");
+            fields_write_spaced(&evidence, &trend->runs[j], out);
+            buf_puts(out, j + 1 < trend->n_runs ? "," : "\n    ]");
+        }
+        buf_puts(out, i + 1 < f->n_trends ? "," : "\n  },\n");
+    }
+}
+
+static void write_file(const struct baseline_file *f, struct buf *out)
+{
+    write_text("{\n  \"schema\": \"", f->schema, "\",\n", out);
+    write_text("  \"device_model\": \"", f->device_model, "\",\n", out);
+    write_text("  \"contract\": \"", f->contract, "\",\n  \"cases\": {", out);
+    for (size_t i = 0; i < f->n_cases; i++) {
+        write_text("\n    \"", f->cases[i].id, "\": ", out);
+        fields_write_spaced(&entry_shape, &f->cases[i].entry, out);
+        buf_puts(out, i + 1 < f->n_cases ? "," : "\n  ");
+    }
+    buf_puts(out, "},\n");
+    write_trends(f, out);
+    buf_puts(out, "  \"log\": [");
+    for (size_t i = 0; i < f->n_log; i++) {
+        buf_puts(out, "\n    ");
+        fields_write_spaced(&change_shape, &f->log[i], out);
+        buf_puts(out, i + 1 < f->n_log ? "," : "\n  ");
+    }
+    buf_puts(out, "]\n}\n");
+}
+
+/* ---- reading ---- */
+
+/* The cases are sorted when a file is read, and a new one is inserted at its place. */
 struct baseline {
     struct baseline_file file;
     cJSON *tree;  /* that the texts of what was read are of */
@@ -33,27 +188,14 @@ struct baseline {
     size_t n_texts;
 };
 
-const char *baseline_action_name(enum baseline_action action)
-{
-    return field_actions[action];
-}
-
 char *baseline_path(const char *folder, const char *device_model)
 {
-    char *path;
-    return asprintf(&path, "%s/%s.json", folder, device_model) < 0 ? NULL : path;
+    return xasprintf("%s/%s.json", folder, device_model);
 }
 
-/* ---- reading ---- */
-
-static int compare_cases(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-    return strcmp(((const struct file_case *)a)->id, ((const struct file_case *)b)->id);
-}
-
-static int compare_trends(const void *a, const void *b)
-{
-    return strcmp(((const struct file_trend *)a)->id, ((const struct file_trend *)b)->id);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static enum gate_status read_file(struct baseline *b, const char *path, const char *device_model,
@@ -64,15 +206,15 @@ static enum gate_status read_file(struct baseline *b, const char *path, const ch
     struct baseline_file *f = &b->file;
     buf_init(&text, MAX_FILE);
     enum gate_status status = file_read(path, &text, err);
-    if (status == GATE_OK)
+    if (!status)
         status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
                               &b->tree, err);
-    if (status != GATE_OK)
+    if (status)
         goto out;
     /* A file that was edited by hand may have them in any order. */
-    qsort(f->cases, f->n_cases, sizeof(*f->cases), compare_cases);
+    qsort(f->cases, f->n_cases, sizeof *f->cases, compare_ids);
     if (f->n_trends)
-        qsort(f->trends, f->n_trends, sizeof(*f->trends), compare_trends);
+        qsort(f->trends, f->n_trends, sizeof *f->trends, compare_ids);
     if (device_model && strcmp(f->device_model, device_model) != 0) {
         json_locate(b->tree, text.data, text.len, "/device_model", false, &line, &column);
         status =
@@ -84,38 +226,28 @@ out:
     return status;
 }
 
-/* A copy of a text, which is the set's; NULL: out of memory. */
+/* A copy of a text, which is the set's. */
 static const char *keep_text(struct baseline *b, const char *text)
 {
-    char *copy = strdup(text);
-    char **texts = copy ? realloc(b->texts, (b->n_texts + 1) * sizeof(*texts)) : NULL;
-    if (!texts) {
-        free(copy);
-        return NULL;
-    }
-    b->texts = texts;
-    texts[b->n_texts++] = copy;
-    return copy;
+    b->texts = xrealloc(b->texts, b->n_texts + 1, sizeof *b->texts);
+    return b->texts[b->n_texts++] = xstrdup(text);
 }
 
 enum gate_status baseline_load(const char *path, const char *device_model, struct baseline **out,
                                struct gate_error *err)
 {
-    struct baseline *b = calloc(1, sizeof(*b));
+    struct baseline *b = xcalloc(1, sizeof *b);
     enum gate_status status = GATE_OK;
-    if (!b)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
-    b->file = (struct baseline_file){.schema = "gate-baseline/1", .contract = ""};
-    if (access(path, F_OK) == 0 || errno != ENOENT)
+    b->file = (struct baseline_file){.schema = schemas[0], .contract = ""};
+    if (!access(path, F_OK) || errno != ENOENT)
         status = read_file(b, path, device_model, err);
-    else if (!(b->file.device_model = keep_text(b, device_model ? device_model : "")))
-        status = gate_fail(err, GATE_INTERNAL, "%s: out of memory", path);
-    if (status != GATE_OK) {
+    else
+        b->file.device_model = keep_text(b, device_model ? device_model : "");
+    if (status)
         baseline_free(b);
-        return status;
-    }
-    *out = b;
-    return GATE_OK;
+    else
+        *out = b;
+    return status;
 }
 
 void baseline_free(struct baseline *b)
@@ -130,45 +262,95 @@ void baseline_free(struct baseline *b)
     free(b);
 }
 
-const char *baseline_contract(const struct baseline *b)
+const struct baseline_file *baseline_stored(const struct baseline *b)
 {
-    return b->file.contract;
-}
-
-void baseline_write_entry(const struct baseline *b, const char *device_model, const char *case_id,
-                          const struct baseline_entry *entry, struct buf *out)
-{
-    struct file_entry listed = record_write(entry);
-    listed.device_model = device_model;
-    listed.contract = baseline_contract(b);
-    listed.case_id = case_id;
-    fields_write_spaced(&baseline_listed_entry_shape, &listed, out);
-}
-
-void baseline_write_change(const char *device_model, const struct baseline_change *change,
-                           struct buf *out)
-{
-    struct file_change listed = record_write_change(change);
-    listed.device_model = device_model;
-    fields_write_spaced(&baseline_listed_change_shape, &listed, out);
+    return &b->file;
 }
 
 /* NULL: there is none. */
-static struct file_case *find_case(const struct baseline *b, const char *case_id)
+static struct baseline_case *find_case(const struct baseline *b, const char *case_id)
 {
-    const struct file_case key = {.id = case_id};
-    return b->file.n_cases
-               ? bsearch(&key, b->file.cases, b->file.n_cases, sizeof(key), compare_cases)
-               : NULL;
+    const struct baseline_file *f = &b->file;
+    return f->n_cases ? bsearch(&case_id, f->cases, f->n_cases, sizeof *f->cases, compare_ids)
+                      : NULL;
 }
 
 bool baseline_find(const struct baseline *b, const char *case_id, const char *contract,
                    struct baseline_entry *out)
 {
-    const struct file_case *found = find_case(b, case_id);
-    if (!found || strcmp(baseline_contract(b), contract) != 0)
+    const struct baseline_case *found = find_case(b, case_id);
+    if (!found || strcmp(b->file.contract, contract) != 0)
         return false;
-    *out = record_read(&found->entry);
+    *out = found->entry;
+    return true;
+}
+
+const char *baseline_made_by(const struct baseline *b, const char *case_id,
+                             const struct baseline_entry *entry)
+{
+    const char *action = NULL;
+    for (size_t i = 0; i < b->file.n_log; i++) {
+        const struct baseline_change *c = &b->file.log[i];
+        if (!strcmp(c->case_id, case_id) && !strcmp(c->run_uuid, entry->run_uuid) &&
+            c->to_ns == entry->p50_ns)
+            action = field_actions[c->action];
+    }
+    return action;
+}
+
+/* ---- what of a run becomes a baseline ---- */
+
+void baseline_clear(struct baseline_entry *entry)
+{
+    fields_clear(&baseline_listed_entry_shape, entry);
+}
+
+static void take_error(const struct document_arm *arm, struct baseline_entry *entry)
+{
+    const struct document_verify *v = &arm->verify;
+    if (!arm->has_verify || isnan(v->rel_fro))
+        return;
+    entry->rel_fro = v->rel_fro;
+    entry->has_outputs = v->has_outputs;
+    entry->outputs = v->outputs;
+    if (v->vendor && v->vendor_ratio > 0) {
+        entry->vendor = v->vendor;
+        entry->vendor_ratio = v->vendor_ratio;
+    }
+}
+
+bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
+                     size_t n, enum document_stage stage, const struct document_arm *arm)
+{
+    double p50[DOCUMENT_PROCESSES_MAX], control[DOCUMENT_PROCESSES_MAX];
+    double log_ratio[DOCUMENT_PROCESSES_MAX], half_width[DOCUMENT_PROCESSES_MAX];
+    bool is_baseline = arm && arm->role == ROLE_BASELINE;
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < DOCUMENT_PROCESSES_MAX; i++) {
+        const struct document_process *p = &processes[i];
+        if (p->stage != (int)stage)
+            continue;
+        p50[used] = is_baseline ? p->baseline_p50_ns : p->p50_ns;
+        control[used] = p->control_ns;
+        if (!(p50[used] > 0 && control[used] > 0))
+            return false;
+        log_ratio[used] = log(p50[used] / control[used]);
+        half_width[used++] = isnan(p->half_width) ? 0 : p->half_width;
+    }
+    if (!used || !arm || !arm->has_timing)
+        return false;
+    struct estimate e = decide_bounds(p50, used);
+    entry->p50_ns = e.value;
+    entry->p50_lo_ns = e.lo;
+    entry->p50_hi_ns = e.hi;
+    /* The arm's processes may be more than those of the stage. */
+    entry->p90_ns = e.value * (arm->timing.p90_ns / arm->timing.p50_ns);
+    entry->spread = stats_deviation(log_ratio, used);
+    if (!is_baseline)
+        entry->spread = fmax(entry->spread, decide_bounds(half_width, used).value);
+    entry->control_ns = stats_middle(control, used);
+    entry->kernel = arm->kernel;
+    take_error(arm, entry);
     return true;
 }
 
@@ -176,7 +358,7 @@ bool baseline_find(const struct baseline *b, const char *case_id, const char *co
 
 /* A file with only this change is checked before anything is touched. `c` NULL: no case is left. */
 static enum gate_status check_change(const struct baseline *b, const char *contract,
-                                     struct file_case *c, struct file_change *change,
+                                     struct baseline_case *c, struct baseline_change *change,
                                      struct gate_error *err)
 {
     struct baseline_file read, alone = {.schema = b->file.schema,
@@ -190,7 +372,7 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
     struct buf text;
     cJSON *tree = NULL;
     buf_init(&text, MAX_FILE);
-    baseline_file_write(&alone, &text);
+    write_file(&alone, &text);
     enum gate_status status =
         text.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
                     : json_parse("record", text.data, text.len, GATE_USAGE, &tree, err);
@@ -205,11 +387,11 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
 }
 
 /* What each action promises of the baseline that was there (`old`, NULL: none). */
-static enum gate_status check_action(const char *case_id, const struct file_entry *old,
+static enum gate_status check_action(const char *case_id, const struct baseline_entry *old,
                                      const struct baseline_entry *entry,
                                      enum baseline_action action, struct gate_error *err)
 {
-    double from_ns = old ? old->p50_ns : 0;
+    double from_ns = old ? old->p50_ns : NAN;
     if (action == BASELINE_ACCEPT_NEW && old)
         return gate_fail(err, GATE_INTERNAL, "'%s' has a baseline of %.6g ns, so none is new",
                          case_id, from_ns);
@@ -228,40 +410,45 @@ static enum gate_status check_action(const char *case_id, const struct file_entr
     return GATE_OK;
 }
 
-/* Makes each of the texts, those that are there, the set's; false: out of memory. */
-static bool keep_texts(struct baseline *b, const char **const *texts, size_t n)
+/* Makes each of the texts, those that are there, the set's. */
+static void keep_texts(struct baseline *b, const char **const *texts, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (*texts[i] && !(*texts[i] = keep_text(b, *texts[i])))
-            return false;
-    return true;
+        if (*texts[i])
+            *texts[i] = keep_text(b, *texts[i]);
 }
 
 #define KEEP(b, ...)                                                                               \
     keep_texts(b, (const char **const[]){__VA_ARGS__},                                             \
                sizeof((const char **const[]){__VA_ARGS__}) / sizeof(char **))
 
-/* Room for one more item in a list; false: out of memory. */
-static bool grow(void *list, size_t n, size_t size)
-{
-    void *grown = realloc(*(void **)list, (n + 1) * size);
-    if (grown)
-        *(void **)list = grown;
-    return grown != NULL;
-}
-
-/* Inserts an item that begins with its id into a sorted list that has room. */
+/* Inserts an item that begins with its id into a sorted list; returns the list, which has moved. */
 static void *insert(void *list, size_t *n, const void *item, size_t size)
 {
-    char *at = (char *)list + *n * size;
-    for (; at > (char *)list; at -= size) {
-        if (strcmp(*(char **)(void *)(at - size), *(char *const *)item) < 0)
-            break;
+    char *longer = xrealloc(list, *n + 1, size), *at = longer + *n * size;
+    for (; at > longer && compare_ids(at - size, item) >= 0; at -= size)
         memcpy(at, at - size, size);
-    }
     memcpy(at, item, size);
     ++*n;
-    return at;
+    return longer;
+}
+
+/* A file that people review has no digits that no clock knows. */
+static double round_ns(double ns)
+{
+    return ns < 1 ? ns : round(ns * 100) / 100;
+}
+
+static struct baseline_entry rounded(const struct baseline_entry *entry)
+{
+    struct baseline_entry e = *entry;
+    e.p50_ns = round_ns(e.p50_ns);
+    e.p50_lo_ns = round_ns(e.p50_lo_ns);
+    e.p50_hi_ns = round_ns(e.p50_hi_ns);
+    e.p90_ns = round_ns(e.p90_ns);
+    e.control_ns = round_ns(e.control_ns);
+    e.spread = round(e.spread * 1e6) / 1e6;
+    return e;
 }
 
 static bool is_among(const char *name, const char *const *names, size_t n)
@@ -272,134 +459,101 @@ static bool is_among(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* Puts the suites that the baseline was taken in before in front of the new ones, in an array of
- * the set's; false: out of memory. */
-static bool keep_suites(struct baseline *b, const struct file_entry *old, struct file_entry *e)
+/* Puts the suites that the baseline was taken in before in front of the new ones. */
+static void keep_suites(struct baseline *b, const struct baseline_entry *old,
+                        struct baseline_entry *e)
 {
-    const char **suites = calloc(BASELINE_SUITES_MAX, sizeof(*suites));
+    const char **suites = xcalloc(BASELINE_SUITES_MAX, sizeof *suites);
     size_t n = 0;
-    for (; suites && old && n < old->n_suites; n++)
+    for (; old && n < old->n_suites; n++)
         suites[n] = old->suites[n];
-    for (size_t i = 0; suites && i < e->n_suites && n < BASELINE_SUITES_MAX; i++) {
-        if (is_among(e->suites[i], suites, n))
-            continue;
-        suites[n] = e->suites[i];
-        if (!KEEP(b, &suites[n++])) {
-            free(suites);
-            return false;
-        }
-    }
-    e->suites = suites;
+    for (size_t i = 0; i < e->n_suites && n < BASELINE_SUITES_MAX; i++)
+        if (!is_among(e->suites[i], suites, n))
+            suites[n++] = keep_text(b, e->suites[i]);
+    e->suites = n ? suites : NULL;
     e->n_suites = n;
-    if (suites && !n) {
+    if (!n)
         free(suites);
-        e->suites = NULL;
-    }
-    return suites != NULL;
 }
 
-static enum gate_status store(struct baseline *b, const char *contract, struct file_case *c,
-                              struct file_change *change, struct gate_error *err)
+static void add_change(struct baseline *b, const struct baseline_change *made)
 {
     struct baseline_file *f = &b->file;
-    struct file_entry *e = &c->entry;
-    struct file_case *old = find_case(b, c->id);
-    if (!keep_suites(b, old ? &old->entry : NULL, e))
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (!grow(&f->cases, f->n_cases, sizeof(*c)) || !grow(&f->log, f->n_log, sizeof(*change)) ||
-        !KEEP(b, &contract, &c->id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch,
-              &e->library_sha256, &e->code_sha256, &e->vendor, &change->case_id, &change->reason,
-              &change->author, &change->commit, &change->run_uuid)) {
-        free(e->suites);
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
-    old = find_case(b, c->id); /* the list may have moved */
-    if (old) {
-        free(old->entry.suites);
-        old->entry = *e;
-    } else {
-        insert(f->cases, &f->n_cases, c, sizeof(*c));
-    }
-    f->log[f->n_log++] = *change;
-    f->contract = contract;
-    baseline_trend_end(b, c->id);
-    return GATE_OK;
+    struct baseline_change change = *made;
+    KEEP(b, &change.case_id, &change.reason, &change.author, &change.commit, &change.run_uuid);
+    f->log = xrealloc(f->log, f->n_log + 1, sizeof change);
+    f->log[f->n_log++] = change;
 }
 
 enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
                               const struct baseline_entry *entry, const struct baseline_note *note,
                               struct gate_error *err)
 {
-    const struct file_case *old = find_case(b, case_id);
-    if (b->file.n_cases && strcmp(baseline_contract(b), contract) != 0)
+    struct baseline_file *f = &b->file;
+    struct baseline_case *old = find_case(b, case_id);
+    if (f->n_cases && strcmp(f->contract, contract) != 0)
         return gate_fail(err, GATE_USAGE,
                          "the stored baselines are of contract '%s', the measurement is of '%s'; "
                          "to start with the new contract, move the file of the old baselines away",
-                         baseline_contract(b), contract);
-    enum gate_status status =
-        check_action(case_id, old ? &old->entry : NULL, entry, note->action, err);
-    if (status != GATE_OK)
-        return status;
-    struct file_case c = {.id = case_id, .entry = record_write(entry)};
-    struct file_change change =
-        record_write_change(&(struct baseline_change){.time_ms = note->time_ms,
-                                                      .case_id = case_id,
-                                                      .action = note->action,
-                                                      .from_ns = old ? old->entry.p50_ns : 0,
-                                                      .to_ns = entry->p50_ns,
-                                                      .reason = note->reason,
-                                                      .author = note->author,
-                                                      .commit = entry->commit,
-                                                      .run_uuid = entry->run_uuid});
-    status = check_change(b, contract, &c, &change, err);
-    return status ? status : store(b, contract, &c, &change, err);
+                         f->contract, contract);
+    struct baseline_case c = {.id = case_id, .entry = rounded(entry)};
+    struct baseline_entry *e = &c.entry;
+    struct baseline_change change = {.time_ms = note->time_ms,
+                                     .case_id = case_id,
+                                     .action = (int)note->action,
+                                     .from_ns = old ? old->entry.p50_ns : NAN,
+                                     .to_ns = e->p50_ns,
+                                     .reason = note->reason,
+                                     .author = note->author,
+                                     .commit = e->commit,
+                                     .run_uuid = e->run_uuid};
+    TRY(check_action(case_id, old ? &old->entry : NULL, entry, note->action, err));
+    TRY(check_change(b, contract, &c, &change, err));
+    keep_suites(b, old ? &old->entry : NULL, e);
+    KEEP(b, &contract, &c.id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch, &e->library_sha256,
+         &e->code_sha256, &e->vendor);
+    if (old) {
+        free(old->entry.suites);
+        old->entry = *e;
+    } else {
+        f->cases = insert(f->cases, &f->n_cases, &c, sizeof c);
+    }
+    add_change(b, &change);
+    f->contract = contract;
+    baseline_trend_end(b, c.id);
+    return GATE_OK;
 }
 
 enum gate_status baseline_retire(struct baseline *b, const char *case_id,
                                  const struct baseline_note *note, struct gate_error *err)
 {
     struct baseline_file *f = &b->file;
-    struct file_case *old = find_case(b, case_id);
+    struct baseline_case *old = find_case(b, case_id);
     if (!old)
         return gate_fail(err, GATE_USAGE,
                          "'%s' has no baseline on %s: `gate baseline show` lists those that there "
                          "are",
                          case_id, f->device_model);
-    struct file_change change =
-        record_write_change(&(struct baseline_change){.time_ms = note->time_ms,
-                                                      .case_id = case_id,
-                                                      .action = BASELINE_RETIRE,
-                                                      .from_ns = old->entry.p50_ns,
-                                                      .reason = note->reason,
-                                                      .author = note->author,
-                                                      .commit = old->entry.commit,
-                                                      .run_uuid = old->entry.run_uuid});
-    enum gate_status status = check_change(b, f->contract, NULL, &change, err);
-    if (status)
-        return status;
-    if (!grow(&f->log, f->n_log, sizeof(change)) ||
-        !KEEP(b, &change.case_id, &change.reason, &change.author, &change.commit, &change.run_uuid))
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    f->log[f->n_log++] = change;
+    struct baseline_change change = {.time_ms = note->time_ms,
+                                     .case_id = case_id,
+                                     .action = BASELINE_RETIRE,
+                                     .from_ns = old->entry.p50_ns,
+                                     .to_ns = NAN,
+                                     .reason = note->reason,
+                                     .author = note->author,
+                                     .commit = old->entry.commit,
+                                     .run_uuid = old->entry.run_uuid};
+    TRY(check_change(b, f->contract, NULL, &change, err));
+    add_change(b, &change);
     free(old->entry.suites);
-    memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof(*old));
+    memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof *old);
     baseline_trend_end(b, case_id);
     return GATE_OK;
 }
 
 /* ---- trends ---- */
 
-static double zero_if_unknown(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-static double unknown_if_zero(double value)
-{
-    return value > 0 ? value : NAN;
-}
-
-static struct file_trend *find_trend(const struct baseline *b, const char *case_id)
+static struct baseline_trend *find_trend(const struct baseline *b, const char *case_id)
 {
     for (size_t i = 0; i < b->file.n_trends; i++)
         if (!strcmp(b->file.trends[i].id, case_id))
@@ -407,68 +561,43 @@ static struct file_trend *find_trend(const struct baseline *b, const char *case_
     return NULL;
 }
 
-size_t baseline_trend(const struct baseline *b, const char *case_id,
-                      struct baseline_evidence out[BASELINE_TREND_MAX])
+const struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id)
 {
-    const struct file_trend *trend = find_trend(b, case_id);
-    size_t n = trend ? trend->n_runs : 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct file_evidence *e = &trend->runs[i];
-        out[i] = (struct baseline_evidence){.time_ms = e->time_ms,
-                                            .run_uuid = e->run_uuid,
-                                            .commit = e->commit,
-                                            .ratio = {e->ratio, e->lo, e->hi},
-                                            .again = zero_if_unknown(e->again)};
-    }
-    return n;
-}
-
-/* The trend of a case, begun when there is none; NULL: out of memory. */
-static struct file_trend *begin_trend(struct baseline *b, const char *case_id)
-{
-    struct file_trend begun = {.id = case_id}, *trend = find_trend(b, case_id);
-    if (trend)
-        return trend;
-    begun.runs = calloc(BASELINE_TREND_MAX + 1, sizeof(*begun.runs));
-    if (!begun.runs || !grow(&b->file.trends, b->file.n_trends, sizeof(begun)) ||
-        !KEEP(b, &begun.id)) {
-        free(begun.runs);
-        return NULL;
-    }
-    return insert(b->file.trends, &b->file.n_trends, &begun, sizeof(begun));
+    return find_trend(b, case_id);
 }
 
 enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
                                     const struct baseline_evidence *e, struct gate_error *err)
 {
+    struct baseline_file *f = &b->file;
     if (!find_case(b, case_id))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
-    struct file_evidence run = {.time_ms = e->time_ms,
-                                .run_uuid = e->run_uuid,
-                                .commit = e->commit,
-                                .ratio = e->ratio.value,
-                                .lo = e->ratio.lo,
-                                .hi = e->ratio.hi,
-                                .again = unknown_if_zero(e->again)};
-    struct file_trend *trend = KEEP(b, &run.run_uuid, &run.commit) ? begin_trend(b, case_id) : NULL;
-    if (!trend || !grow(&trend->runs, trend->n_runs, sizeof(run)))
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct baseline_evidence run = *e;
+    KEEP(b, &run.run_uuid, &run.commit);
+    if (!find_trend(b, case_id)) {
+        const struct baseline_trend begun = {.id = keep_text(b, case_id)};
+        f->trends = insert(f->trends, &f->n_trends, &begun, sizeof begun);
+    }
+    struct baseline_trend *trend = find_trend(b, case_id);
+    trend->runs = xrealloc(trend->runs, trend->n_runs + 1, sizeof run);
     trend->runs[trend->n_runs++] = run;
     if (trend->n_runs > BASELINE_TREND_MAX)
-        memmove(trend->runs, trend->runs + 1, --trend->n_runs * sizeof(run));
+        memmove(trend->runs, trend->runs + 1, --trend->n_runs * sizeof run);
     return GATE_OK;
 }
 
 bool baseline_trend_end(struct baseline *b, const char *case_id)
 {
     struct baseline_file *f = &b->file;
-    struct file_trend *trend = find_trend(b, case_id);
+    struct baseline_trend *trend = find_trend(b, case_id);
     if (!trend)
         return false;
     free(trend->runs);
-    memmove(trend, trend + 1, (size_t)(f->trends + --f->n_trends - trend) * sizeof(*trend));
+    memmove(trend, trend + 1, (size_t)(f->trends + --f->n_trends - trend) * sizeof *trend);
     return true;
 }
+
+/* ---- the folder ---- */
 
 enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *err)
 {
@@ -491,44 +620,55 @@ enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *e
 enum gate_status baseline_save(const struct baseline *b, const char *path, struct gate_error *err)
 {
     struct buf text;
-    enum gate_status status;
-    if (!baseline_contract(b)[0])
+    if (!b->file.contract[0])
         return gate_fail(err, GATE_INTERNAL, "'%s': there are no baselines to store", path);
     buf_init(&text, MAX_FILE);
-    baseline_file_write(&b->file, &text);
-    if (text.failed)
-        status = gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path);
-    else
-        status = file_write_atomic(path, text.data, text.len, err);
+    write_file(&b->file, &text);
+    enum gate_status status =
+        text.failed ? gate_fail(err, GATE_INTERNAL, "'%s': too large, or out of memory", path)
+                    : file_write_atomic(path, text.data, text.len, err);
     buf_release(&text);
     return status;
 }
 
-void baseline_each(const struct baseline *b, baseline_case_fn fn, void *context)
+/* ---- all files of a folder ---- */
+
+static enum gate_status load_model(const char *folder, const char *device_model,
+                                   baseline_file_fn fn, void *context, struct gate_error *err)
 {
-    for (size_t i = 0; i < b->file.n_cases; i++) {
-        const struct baseline_entry entry = record_read(&b->file.cases[i].entry);
-        fn(context, b->file.cases[i].id, &entry);
-    }
+    struct baseline *baseline = NULL;
+    char *path = baseline_path(folder, device_model);
+    enum gate_status status = baseline_load(path, device_model, &baseline, err);
+    if (!status)
+        status = fn(context, device_model, baseline, err);
+    baseline_free(baseline);
+    free(path);
+    return status;
 }
 
-const char *baseline_made_by(const struct baseline *b, const char *case_id,
-                             const struct baseline_entry *entry)
+static int is_baseline_file(const struct dirent *entry)
 {
-    const char *action = NULL;
-    for (size_t i = 0; i < b->file.n_log; i++) {
-        const struct file_change *c = &b->file.log[i];
-        if (!strcmp(c->case_id, case_id) && !strcmp(c->run_uuid, entry->run_uuid) &&
-            c->to_ns == entry->p50_ns)
-            action = field_actions[c->action];
-    }
-    return action;
+    size_t n = strlen(entry->d_name);
+    return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
 }
 
-void baseline_each_change(const struct baseline *b, baseline_change_fn fn, void *context)
+enum gate_status baseline_files_each(const char *folder, const char *device_model,
+                                     baseline_file_fn fn, void *context, struct gate_error *err)
 {
-    for (size_t i = 0; i < b->file.n_log; i++) {
-        const struct baseline_change change = record_read_change(&b->file.log[i]);
-        fn(context, &change);
+    struct dirent **entries;
+    enum gate_status status = GATE_OK;
+    if (device_model)
+        return load_model(folder, device_model, fn, context, err);
+    int n = scandir(folder, &entries, is_baseline_file, alphasort);
+    if (n < 0)
+        return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s%s", folder, strerror(errno),
+                         errno == ENOENT ? "; gate run --accept-new makes it" : "");
+    for (int i = 0; i < n; i++) {
+        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
+        if (!status)
+            status = load_model(folder, entries[i]->d_name, fn, context, err);
+        free(entries[i]);
     }
+    free(entries);
+    return status;
 }

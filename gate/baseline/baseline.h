@@ -19,57 +19,60 @@
 
 struct baseline;
 
-#define BASELINE_OUTPUTS_MAX 4
-
-/* How wrong one of several outputs was. */
-struct baseline_output {
-    char name[8];
-    double rel_fro;
-};
-
-/* How wrong the baseline was in the run that measured it, by its verification. */
-struct baseline_error {
-    bool known;
-    double rel_fro; /* the worst of all outputs */
-    struct baseline_output outputs[BASELINE_OUTPUTS_MAX];
-    unsigned n_outputs;  /* 0: it has but one, or was recorded before they were kept */
-    double vendor_ratio; /* over the vendor's on the same inputs; 0: not known */
-    char vendor[65];     /* "": no vendor's was right */
-};
-
+/*
+ * A baseline, as its file has it. Members have the names of their keys, and an unknown value is as
+ * in document.h. One that is not read from a file begins with baseline_clear().
+ */
 struct baseline_entry {
+    const char *device_model, *contract, *case_id; /* in listings alone */
     double p50_ns, p50_lo_ns, p50_hi_ns, p90_ns;
     double control_ns; /* of the control kernel when the baseline was measured */
     double spread; /* for a baseline without its library: SD over processes of ln(p50 / control), or
                       what a process knows its p50 within, whichever is more */
-    int64_t time_ms; /* start of the run that measured it */
     const char *kernel;
     const char *commit; /* 40 hex digits, or "" */
     const char *run_uuid;
-    const char *library_sha256; /* 64 hex digits */
-    const char *code_sha256;    /* machine_code_of_file() of it; NULL or "": not known */
-    bool dirty;                 /* built with changes that were not committed */
+    int64_t time_ms;            /* start of the run that measured it */
     const char *epoch;          /* of the run, "" when it named none */
-    struct baseline_error error;
-    const char *const *suites; /* names of those that it was taken in; to be stored: those of the
-                                  measurement, which are added to the ones that are there */
-    size_t n_suites;           /* 0: not known */
+    const char *library_sha256; /* 64 hex digits */
+    const char *code_sha256;    /* machine_code_of_file() of it */
+    enum yes_no dirty;          /* built with changes that were not committed */
+    double rel_fro;             /* its error in that run: the worst of all outputs, */
+    bool has_outputs;
+    struct document_outputs outputs; /* of each of several, */
+    const char *vendor;
+    double vendor_ratio; /* and over the vendor's on the same inputs */
+    const char **suites; /* names of those that it was taken in; to be stored: those of the
+                            measurement, which are added to the ones that are there */
+    size_t n_suites;     /* 0: not known */
+};
+
+struct baseline_case {
+    const char *id;
+    struct baseline_entry entry;
 };
 
 #define BASELINE_SUITES_MAX 64
 
 /*
- * Fills control_ns (the median) and spread (0 for a single process) from what n processes measured,
- * p50 and control of each. False, and nothing is filled, unless all of them are positive.
+ * A run of a trend: what several runs in a row found that may move the baseline of a case
+ * (ratchet.h says when). It is kept here, because the history of a runner may be gone tomorrow.
  */
-bool baseline_control(struct baseline_entry *entry, const double *p50_ns, const double *control_ns,
-                      size_t n);
+struct baseline_evidence {
+    int64_t time_ms; /* start of the run */
+    const char *run_uuid, *commit;
+    struct estimate ratio; /* candidate over baseline */
+    double
+        again; /* the baseline's own library over its record, where that is off; NAN: it is not */
+};
 
-/* Raises `spread` to what a process knows its p50 within: the median over n processes of half of
- * its interval. 0 of a process: not known. */
-void baseline_allow_for(struct baseline_entry *entry, const double *half_width, size_t n);
+#define BASELINE_TREND_MAX 8
 
-struct baseline_error baseline_error_of_document(const struct document_verify *verify);
+struct baseline_trend {
+    const char *id;                 /* of the case */
+    struct baseline_evidence *runs; /* oldest first */
+    size_t n_runs;
+};
 
 enum baseline_action {
     BASELINE_ACCEPT_NEW, /* the case had none */
@@ -78,10 +81,41 @@ enum baseline_action {
     BASELINE_TREND,      /* small improvements, one run after the other, lowered it */
     BASELINE_EPOCH,      /* the same library was measured anew: its record is of another epoch */
     BASELINE_RETIRE,     /* someone decided that the case is measured no more */
-    BASELINE_ACTION_COUNT
 };
 
-const char *baseline_action_name(enum baseline_action action); /* "accept-new", ..., "retire" */
+struct baseline_change {
+    const char *device_model; /* in listings alone */
+    int64_t time_ms;
+    const char *case_id;
+    int action;     /* enum baseline_action */
+    double from_ns; /* NAN: there was none */
+    double to_ns;   /* NAN: there is none now */
+    const char *reason, *author, *commit, *run_uuid;
+};
+
+struct baseline_file {
+    const char *schema, *device_model, *contract; /* contract: "" of an empty set */
+    struct baseline_case *cases;                  /* sorted by id, like the trends */
+    size_t n_cases;
+    struct baseline_trend *trends;
+    size_t n_trends;
+    struct baseline_change *log; /* oldest first */
+    size_t n_log;
+};
+
+/* listed_...: with the members that only listings have. */
+extern const struct shape baseline_file_shape, baseline_listed_entry_shape,
+    baseline_listed_change_shape;
+
+void baseline_clear(struct baseline_entry *entry);
+
+/*
+ * What a run measured of an arm in the processes of one stage, as a baseline: the medians of p50
+ * and control, the spread, and the arm's kernel and error. False: a process lacks the arm or its
+ * control, or there is none.
+ */
+bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
+                     size_t n, enum document_stage stage, const struct document_arm *arm);
 
 struct baseline_note {
     enum baseline_action action;
@@ -90,16 +124,7 @@ struct baseline_note {
     int64_t time_ms;    /* of the decision */
 };
 
-struct baseline_change {
-    int64_t time_ms;
-    const char *case_id;
-    enum baseline_action action;
-    double from_ns; /* 0: there was none */
-    double to_ns;   /* 0: there is none now */
-    const char *reason, *author, *commit, *run_uuid;
-};
-
-/* DIR/DEVICE-MODEL.json; free(). NULL: out of memory. */
+/* DIR/DEVICE-MODEL.json; free(). */
 char *baseline_path(const char *folder, const char *device_model);
 
 /*
@@ -111,13 +136,10 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
                                struct gate_error *err);
 void baseline_free(struct baseline *b); /* NULL is fine */
 
-/* "" for an empty set. Valid until baseline_set(). */
-const char *baseline_contract(const struct baseline *b);
+/* What is stored. The texts stay until baseline_free(), whatever is stored later. */
+const struct baseline_file *baseline_stored(const struct baseline *b);
 
-/*
- * The baseline of a case; false when there is none under this contract. The strings of *out are
- * valid until baseline_set() on the same case.
- */
+/* The baseline of a case; false when there is none under this contract. */
 bool baseline_find(const struct baseline *b, const char *case_id, const char *contract,
                    struct baseline_entry *out);
 
@@ -137,23 +159,8 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
 enum gate_status baseline_retire(struct baseline *b, const char *case_id,
                                  const struct baseline_note *note, struct gate_error *err);
 
-/*
- * The trend of a case: what the runs in a row found that may move its baseline (ratchet.h says
- * when). It is kept here, because the history of a runner may be gone tomorrow.
- */
-struct baseline_evidence {
-    int64_t time_ms; /* start of the run */
-    const char *run_uuid, *commit;
-    struct estimate ratio; /* candidate over baseline */
-    double again; /* the baseline's own library over its record, where that is off; 0: it is not */
-};
-
-#define BASELINE_TREND_MAX 8
-
-/* The newest runs of a trend, oldest first; how many there are, 0: no trend. Their strings are
- * valid until the trend changes. */
-size_t baseline_trend(const struct baseline *b, const char *case_id,
-                      struct baseline_evidence out[BASELINE_TREND_MAX]);
+/* The newest runs of a case's trend; NULL: it has none. */
+const struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id);
 
 /* Forgets the oldest run beyond BASELINE_TREND_MAX. GATE_INTERNAL: the case has no baseline. Copies
  * the strings. */
@@ -170,21 +177,17 @@ enum gate_status baseline_lock(const char *folder, int *fd, struct gate_error *e
 /* Writes the file whole or not at all. An empty set has no contract and is refused. */
 enum gate_status baseline_save(const struct baseline *b, const char *path, struct gate_error *err);
 
-/* Appends a record, or a change, as a JSON object by the names of baseline.schema.json. */
-void baseline_write_entry(const struct baseline *b, const char *device_model, const char *case_id,
-                          const struct baseline_entry *entry, struct buf *out);
-void baseline_write_change(const char *device_model, const struct baseline_change *change,
-                           struct buf *out);
-
 /* What made the record of a case what it is, by the log; NULL: not in the log. */
 const char *baseline_made_by(const struct baseline *b, const char *case_id,
                              const struct baseline_entry *entry);
 
-/* Calls fn for each case, sorted by id, and for each change, oldest first. */
-typedef void (*baseline_case_fn)(void *context, const char *case_id,
-                                 const struct baseline_entry *entry);
-typedef void (*baseline_change_fn)(void *context, const struct baseline_change *change);
-void baseline_each(const struct baseline *b, baseline_case_fn fn, void *context);
-void baseline_each_change(const struct baseline *b, baseline_change_fn fn, void *context);
+typedef enum gate_status (*baseline_file_fn)(void *context, const char *device_model,
+                                             const struct baseline *baseline,
+                                             struct gate_error *err);
+
+/* Calls fn for each DIR/<device-model>.json in the order of the names, or for one model alone (an
+ * empty set where it has no file), until one fails. GATE_IO: as baseline_load(). */
+enum gate_status baseline_files_each(const char *folder, const char *device_model,
+                                     baseline_file_fn fn, void *context, struct gate_error *err);
 
 #endif

@@ -8,33 +8,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gate/base/git.h"
 #include "gate/base/hex.h"
-#include "gate/base/process.h"
 #include "gate/ci/ci.h"
-
-#define GIT_TIMEOUT_S 20.0
-
-/* Runs a command and copies its n-th line of output (0: the first); false when there is none. */
-static bool line_of(char *const *argv, unsigned n, char *out, size_t size)
-{
-    struct process p = {0};
-    struct buf line;
-    if (process_start(&p, argv, NULL))
-        return false;
-    buf_init(&line, 65536);
-    bool found = false;
-    for (unsigned i = 0; i <= n; i++) {
-        buf_clear(&line);
-        found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE;
-        if (!found)
-            break;
-    }
-    if (found)
-        snprintf(out, size, "%s", line.len ? line.data : "");
-    process_finish(&p, GIT_TIMEOUT_S);
-    buf_release(&line);
-    return found;
-}
 
 /* A name that holds an e-mail address is left out. */
 static void set_author(const char *name, struct origin *o)
@@ -47,20 +23,19 @@ static void set_author(const char *name, struct origin *o)
 /* A commit's parent, subject and author; false when git does not know it here. */
 static bool read_commit(const char *revision, struct origin *o)
 {
+    static const char form[] = "--format=%H%n%P%n%s%n%aN";
     char commit[64] = "", parents[512] = "", author[512] = "";
-    char *log[] = {(char *)"git",    (char *)"log",
-                   (char *)"-1",     (char *)"--format=%H%n%P%n%s%n%aN",
-                   (char *)revision, NULL};
     o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
-    if (!line_of(log, 0, commit, sizeof commit) || !hex_is(commit, 40))
+    if (!git_line(0, commit, sizeof commit, "log", "-1", form, revision, NULL) ||
+        !hex_is(commit, 40))
         return false;
     memcpy(o->commit, commit, sizeof o->commit);
-    line_of(log, 1, parents, sizeof parents);
+    git_line(1, parents, sizeof parents, "log", "-1", form, revision, NULL);
     parents[strcspn(parents, " ")] = '\0';
     if (hex_is(parents, 40))
         memcpy(o->parent, parents, sizeof o->parent);
-    line_of(log, 2, o->subject, sizeof o->subject);
-    line_of(log, 3, author, sizeof author);
+    git_line(2, o->subject, sizeof o->subject, "log", "-1", form, revision, NULL);
+    git_line(3, author, sizeof author, "log", "-1", form, revision, NULL);
     set_author(author, o);
     return true;
 }
@@ -68,47 +43,28 @@ static bool read_commit(const char *revision, struct origin *o)
 /* Is the folder in the tree that is checked out here, and not the top of it? */
 static bool is_below_top(const char *folder)
 {
-    char *top_here[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-toplevel", NULL};
-    char *top_there[] = {(char *)"git",
-                         (char *)"-C",
-                         (char *)folder,
-                         (char *)"rev-parse",
-                         (char *)"--show-toplevel",
-                         (char *)"--show-prefix",
-                         NULL};
     char here[4096], there[4096], prefix[4096];
-    return line_of(top_here, 0, here, sizeof here) && line_of(top_there, 0, there, sizeof there) &&
-           line_of(top_there, 1, prefix, sizeof prefix) && !strcmp(here, there) && prefix[0];
+    return git_line(0, here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
+           git_line(0, there, sizeof there, "-C", folder, "rev-parse", "--show-toplevel", NULL) &&
+           git_line(0, prefix, sizeof prefix, "-C", folder, "rev-parse", "--show-prefix", NULL) &&
+           !strcmp(here, there) && prefix[0];
 }
 
 /* The stored baselines are no part of what is measured, and a run may itself have changed them. */
 static bool is_dirty(const char *baselines)
 {
-    char *changes[] = {(char *)"git",
-                       (char *)"-C",
-                       (char *)".",
-                       (char *)"status",
-                       (char *)"--porcelain",
-                       (char *)"--untracked-files=no",
-                       (char *)"--",
-                       (char *)":/",
-                       NULL, /* the files in the folder */
-                       NULL};
+    bool below = baselines && is_below_top(baselines);
     char change[16];
-    if (baselines && is_below_top(baselines)) {
-        changes[2] = (char *)baselines;
-        changes[8] = (char *)":(exclude,glob)*.json";
-    }
-    return line_of(changes, 0, change, sizeof change);
+    return git_line(0, change, sizeof change, "-C", below ? baselines : ".", "status",
+                    "--porcelain", "--untracked-files=no", "--", ":/",
+                    below ? ":(exclude,glob)*.json" : NULL, NULL);
 }
 
 static void read_git(const struct origin_choice *choice, struct origin *o)
 {
-    char *branch[] = {(char *)"git", (char *)"symbolic-ref", (char *)"--short",
-                      (char *)"-q",  (char *)"HEAD",         NULL};
     if (!read_commit("HEAD", o))
         return;
-    line_of(branch, 0, o->branch, sizeof o->branch);
+    git_line(0, o->branch, sizeof o->branch, "symbolic-ref", "--short", "-q", "HEAD", NULL);
     o->dirty = is_dirty(choice->baselines);
 }
 
@@ -163,15 +119,12 @@ static void read_who(struct origin *o)
 
 void origin_author(char *out, size_t size)
 {
-    char *get_name[] = {(char *)"git", (char *)"config", (char *)"--get", (char *)"user.name",
-                        NULL};
-    char *get_mail[] = {(char *)"git", (char *)"config", (char *)"--get", (char *)"user.email",
-                        NULL};
     char name[150] = "", mail[150] = "";
     struct origin o = {0};
     struct ci_job job;
-    if (line_of(get_name, 0, name, sizeof name) && line_of(get_mail, 0, mail, sizeof mail) &&
-        name[0] && mail[0]) {
+    if (git_line(0, name, sizeof name, "config", "--get", "user.name", NULL) &&
+        git_line(0, mail, sizeof mail, "config", "--get", "user.email", NULL) && name[0] &&
+        mail[0]) {
         snprintf(out, size, "%s <%s>", name, mail);
         return;
     }
@@ -182,9 +135,8 @@ void origin_author(char *out, size_t size)
 
 bool origin_ignores(const char *path)
 {
-    char *ask[] = {(char *)"git", (char *)"check-ignore", (char *)"--", (char *)path, NULL};
     char line[16];
-    return line_of(ask, 0, line, sizeof line);
+    return git_line(0, line, sizeof line, "check-ignore", "--", path, NULL);
 }
 
 static void make_uuid(char uuid[37])

@@ -6,28 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Strings of a record that baseline_set() would free. */
-struct ratchet_texts {
-    char kernel[65], commit[41], run_uuid[37], library_sha256[65], code_sha256[65], epoch[401];
-};
-
-static void copy(const char **text, char *to, size_t size)
-{
-    snprintf(to, size, "%s", *text);
-    *text = to;
-}
-
-static void keep_texts(struct baseline_entry *e, struct ratchet_texts *t)
-{
-    copy(&e->kernel, t->kernel, sizeof t->kernel);
-    copy(&e->commit, t->commit, sizeof t->commit);
-    copy(&e->run_uuid, t->run_uuid, sizeof t->run_uuid);
-    copy(&e->library_sha256, t->library_sha256, sizeof t->library_sha256);
-    if (e->code_sha256)
-        copy(&e->code_sha256, t->code_sha256, sizeof t->code_sha256);
-    copy(&e->epoch, t->epoch, sizeof t->epoch);
-}
-
 __attribute__((format(printf, 2, 3))) static void set_reason(struct ratchet_end *out,
                                                              const char *format, ...)
 {
@@ -80,10 +58,12 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     fresh.library_sha256 = record->library_sha256;
     fresh.code_sha256 = record->code_sha256;
     fresh.dirty = record->dirty;
-    fresh.error = record->error;
-    enum gate_status status = baseline_set(b, case_id, contract, &fresh, &note, err);
-    if (status)
-        return status;
+    fresh.rel_fro = record->rel_fro;
+    fresh.has_outputs = record->has_outputs;
+    fresh.outputs = record->outputs;
+    fresh.vendor = record->vendor;
+    fresh.vendor_ratio = record->vendor_ratio;
+    TRY(baseline_set(b, case_id, contract, &fresh, &note, err));
     *record = fresh;
     out->changed = out->epoch = true;
     set_reason(out, "a new epoch: %s", reason);
@@ -138,9 +118,7 @@ static enum gate_status lower(struct baseline *b, const char *case_id, const cha
                  RATCHET_TREND_RUNS, percent);
     const struct baseline_note note = {action, reason, run->author, run->time_ms};
     const struct baseline_entry entry = lowered(record, run);
-    enum gate_status status = baseline_set(b, case_id, contract, &entry, &note, err);
-    if (status)
-        return status;
+    TRY(baseline_set(b, case_id, contract, &entry, &note, err));
     out->changed = out->lowered = true;
     set_reason(out, "taken as the baseline: %s", reason);
     return GATE_OK;
@@ -149,20 +127,21 @@ static enum gate_status lower(struct baseline *b, const char *case_id, const cha
 /* ---- trends ---- */
 
 /* The newest runs in a row that found the candidate faster. */
-static size_t runs_faster(const struct baseline_evidence *e, size_t n, double threshold)
+static size_t runs_faster(const struct baseline_trend *t, double threshold)
 {
     size_t runs = 0;
-    while (runs < n && ratchet_counts(e[n - 1 - runs].ratio, threshold))
+    while (t && runs < t->n_runs && ratchet_counts(t->runs[t->n_runs - 1 - runs].ratio, threshold))
         runs++;
     return runs;
 }
 
 /* The newest runs in a row that found the baseline off to the same side as `again`. */
-static size_t runs_off(const struct baseline_evidence *e, size_t n, double again)
+static size_t runs_off(const struct baseline_trend *t, double again)
 {
     size_t runs = 0;
-    while (runs < n && e[n - 1 - runs].again > 0 && (e[n - 1 - runs].again > 1) == (again > 1))
-        runs++;
+    for (size_t i = t ? t->n_runs : 0; i-- > 0; runs++)
+        if (!(t->runs[i].again > 0) || (t->runs[i].again > 1) != (again > 1))
+            break;
     return runs;
 }
 
@@ -187,15 +166,14 @@ static enum gate_status follow_trend(struct baseline *b, const char *case_id, co
                                      const struct ratchet_run *run, struct baseline_entry *record,
                                      struct ratchet_end *out, struct gate_error *err)
 {
-    struct baseline_evidence before[BASELINE_TREND_MAX];
+    const struct baseline_trend *before = baseline_trend(b, case_id);
     char why[240];
     enum gate_status status = GATE_OK;
-    size_t n = baseline_trend(b, case_id, before);
     bool faster = ratchet_counts(run->ratio, run->threshold);
     bool off = ratchet_is_off(record, &run->again, why, sizeof why);
-    double again = off ? run->again.p50_ns / record->p50_ns : 0;
-    out->faster = faster ? runs_faster(before, n, run->threshold) + 1 : 0;
-    out->off = off ? runs_off(before, n, again) + 1 : 0;
+    double again = off ? run->again.p50_ns / record->p50_ns : NAN;
+    out->faster = faster ? runs_faster(before, run->threshold) + 1 : 0;
+    out->off = off ? runs_off(before, again) + 1 : 0;
     if (off)
         set_reason(out,
                    "the baseline's own library %s, run %zu of %d in a row that begins an epoch",
@@ -217,13 +195,11 @@ enum gate_status ratchet_move(struct baseline *b, const char *case_id, const cha
                               struct gate_error *err)
 {
     struct baseline_entry record;
-    struct ratchet_texts texts;
     char why[240];
     enum gate_status status = GATE_OK;
     *out = (struct ratchet_end){.changed = false};
     if (!baseline_find(b, case_id, contract, &record))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
-    keep_texts(&record, &texts);
     if (changed_epoch(&record, &run->again, why, sizeof why))
         status = begin_epoch(b, case_id, contract, run, &record, why, out, err);
     if (!status && run->confirmed)

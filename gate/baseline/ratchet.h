@@ -38,9 +38,9 @@
 /* What a run found of a case that has a baseline. */
 struct ratchet_run {
     struct baseline_entry candidate; /* medians over its processes, and what it is */
-    struct baseline_entry again;     /* the baseline's library in the same processes; p50_ns 0: not
-                                    measured     with the control beside it */
-    struct estimate ratio;           /* candidate over baseline, of the sequence that decided */
+    struct baseline_entry again; /* the baseline's library in the same processes; p50_ns not above
+                                    0: not measured with the control beside it */
+    struct estimate ratio;       /* candidate over baseline, of the sequence that decided */
     double threshold;
     bool judged;        /* paired, and its verdict is pass, improvement, regression or no verdict */
     bool confirmed;     /* an improvement over the threshold, in both sequences */

@@ -20,6 +20,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/base/clock.h"
 #include "gate/base/environment.h"
+#include "gate/base/git.h"
 #include "gate/base/process.h"
 #include "gate/base/utf8.h"
 
@@ -27,7 +28,6 @@
 #define REMOVE_S 60.0    /* removing a worktree; after it, the files are removed one by one */
 #define LOCK_POLL_MS 100 /* flock() knows no time-out */
 #define JOBS_MAX 8       /* a CUDA compiler takes 1 to 2 GB of memory */
-#define GIT_TIMEOUT_S 20.0
 #define TAIL_BYTES 320   /* of the log in a message, which is one line and may be cut */
 #define LOOK_BYTES 65536 /* of the log, its last ones, in which an error is looked for */
 
@@ -290,10 +290,9 @@ static enum gate_status run_recipe(struct rebuild *r, char library[PATHS_MAX],
 static enum gate_status build(struct rebuild *r, struct gate_error *err)
 {
     char library[PATHS_MAX], sha256[65];
-    enum gate_status status = run_recipe(r, library, err);
-    if (!status)
-        status = artifact_put(library, sha256, err);
-    return status ? status : artifact_note_commit(r->commit, r->file_name, sha256, err);
+    TRY(run_recipe(r, library, err));
+    TRY(artifact_put(library, sha256, err));
+    return artifact_note_commit(r->commit, r->file_name, sha256, err);
 }
 
 /* ---- one at a time ---- */
@@ -327,9 +326,7 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
 static enum gate_status open_log(struct rebuild *r, struct gate_error *err)
 {
     char folder[PATHS_MAX];
-    enum gate_status status = artifact_cache_folder("logs", folder, err);
-    if (status)
-        return status;
+    TRY(artifact_cache_folder("logs", folder, err));
     int n =
         snprintf(r->log_path, sizeof r->log_path, "%s/%s-%s.log", folder, r->commit, r->file_name);
     if (n < 0 || (size_t)n >= sizeof r->log_path)
@@ -406,22 +403,11 @@ static enum gate_status check_recipe(const struct rebuild_recipe *recipe, struct
 static enum gate_status find_prefix(struct rebuild *r, struct gate_error *err)
 {
     const char *folder = r->recipe->folder && r->recipe->folder[0] ? r->recipe->folder : ".";
-    char *argv[] = {(char *)"git",           (char *)"-C", (char *)folder, (char *)"rev-parse",
-                    (char *)"--show-prefix", NULL};
-    struct process p = {0};
-    struct buf line;
-    enum gate_status status = process_start(&p, argv, err);
-    if (status)
-        return status;
-    buf_init(&line, PATHS_MAX - 1);
-    if (process_read_line(&p, GIT_TIMEOUT_S, &line) != PROCESS_LINE)
-        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is in no git repository: %.200s", folder,
-                           p.complaint);
-    else
-        snprintf(r->prefix, sizeof r->prefix, "%s", line.len ? line.data : "");
-    process_finish(&p, GIT_TIMEOUT_S);
-    buf_release(&line);
-    return status;
+    if (git_line(0, r->prefix, sizeof r->prefix, "-C", folder, "rev-parse", "--show-prefix", NULL))
+        return GATE_OK;
+    return gate_fail(err, GATE_ENVIRONMENT,
+                     "git finds no repository that it may use at '%s': 'git -C %s status' says why",
+                     folder, folder);
 }
 
 /* The commands of a shell may make different libraries of a commit; each is known by its recipe. */
@@ -437,9 +423,7 @@ static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
                    : gate_fail(err, GATE_USAGE, "'%.80s' is not the file name of a library",
                                recipe->library);
     }
-    enum gate_status status = find_prefix(r, err);
-    if (status)
-        return status;
+    TRY(find_prefix(r, err));
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)recipe->command, strlen(recipe->command) + 1);
     SHA256Update(&context, (const uint8_t *)r->prefix, strlen(r->prefix) + 1);

@@ -76,9 +76,7 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
 {
     char fetched[PATHS_MAX], tip[41], why[200];
     char *argv[] = {(char *)"git", (char *)"merge-base", (char *)"HEAD", tip, NULL};
-    enum gate_status status = check_text(base, err);
-    if (status)
-        return status;
+    TRY(check_text(base, err));
     snprintf(fetched, sizeof fetched, "refs/remotes/origin/%.4000s", base);
     if (!ask_git(fetched, tip, why, sizeof why) && !ask_git(base, tip, why, sizeof why))
         return gate_fail(err, GATE_USAGE,
@@ -146,9 +144,7 @@ enum gate_status revision_resolve(const char *what, const struct rebuild_recipe 
                                   struct revision *out, struct gate_error *err)
 {
     char commit[41];
-    enum gate_status status = find(what, commit, err);
-    if (status)
-        return status;
+    TRY(find(what, commit, err));
     return commit[0] ? resolve_commit(commit, recipe, out, err) : resolve_file(what, out, err);
 }
 
@@ -158,7 +154,7 @@ static void compare_code(const char *path, const char *code_sha256, char *why, s
     char code[65] = "";
     struct gate_error err = {0};
     why[0] = '\0';
-    if (!code_sha256 || !code_sha256[0])
+    if (!code_sha256)
         snprintf(why, why_size, "and the machine code of the stored one is not recorded");
     else if (machine_code_of_file(path, code, &err))
         utf8_print(why, why_size, "and %.200s", err.message);
@@ -185,7 +181,7 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         return gate_fail(err, status, "%s%s", absent.message,
                          status == GATE_NO_VERDICT ? ", and no commit that is known here makes it"
                                                    : "");
-    if (entry->dirty)
+    if (entry->dirty == YES)
         return gate_fail(err, GATE_NO_VERDICT,
                          "the baseline's library is not here, and no commit makes it: it was built "
                          "with changes that were not committed");

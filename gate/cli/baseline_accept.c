@@ -9,18 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
-#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/baseline.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/cmd_common.h"
-#include "gate/decide/decide_bounds.h"
 #include "gate/library/machine_code.h"
 #include "gate/report/report_units.h"
-
-#define MAX_PROCESSES 64 /* of a case; run.schema.json knows no more */
 
 static bool is_pattern(const struct accept_request *r)
 {
@@ -163,7 +161,7 @@ static enum gate_status open_run(const struct accept_request *r, struct store *s
 struct accepted {
     const char *case_id;
     struct baseline_entry entry;
-    double from_ns; /* of the baseline before; 0: none */
+    double from_ns; /* of the baseline before; NAN: none */
     char code[65];
     bool is_at_hand; /* its library, on this machine */
 };
@@ -177,46 +175,6 @@ static const struct document_library *library_of(const struct document *d,
             !strcmp(d->libraries[i].provider, arm->provider))
             return &d->libraries[i];
     return &none;
-}
-
-/* What each process of one stage measured. */
-struct measured {
-    double p50_ns[MAX_PROCESSES], control_ns[MAX_PROCESSES], half_width[MAX_PROCESSES];
-    size_t n;
-};
-
-static void read_processes(const struct document_case *c, enum document_stage stage,
-                           struct measured *out)
-{
-    out->n = 0;
-    for (size_t i = 0; i < c->n_processes && out->n < MAX_PROCESSES; i++) {
-        const struct document_process *p = &c->processes[i];
-        if (p->stage != (int)stage)
-            continue;
-        out->p50_ns[out->n] = p->p50_ns;
-        out->control_ns[out->n] = p->control_ns;
-        out->half_width[out->n++] = isnan(p->half_width) ? 0 : p->half_width;
-    }
-}
-
-/*
- * What `gate run` would keep: the medians of the confirmation's processes, else of the first ones,
- * since p50 and control must be of the same processes. False: no process has both.
- */
-static bool read_medians(const struct document_case *c, struct baseline_entry *out)
-{
-    struct measured m;
-    read_processes(c, STAGE_CONFIRMATION, &m);
-    if (m.n == 0)
-        read_processes(c, STAGE_FIRST, &m);
-    if (!baseline_control(out, m.p50_ns, m.control_ns, m.n))
-        return false;
-    baseline_allow_for(out, m.half_width, m.n);
-    struct estimate p50 = decide_bounds(m.p50_ns, m.n);
-    out->p50_ns = p50.value;
-    out->p50_lo_ns = p50.lo;
-    out->p50_hi_ns = p50.hi;
-    return true;
 }
 
 /* What its library runs, by the file where it is at hand, else by the run that measured it, which
@@ -250,26 +208,27 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     if (!arm)
         return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
                          c->id);
-    *out = (struct accepted){
-        .case_id = c->id,
-        .entry = {.time_ms = d->time_ms,
-                  .kernel = arm->kernel,
-                  .commit = d->git.commit,
-                  .run_uuid = d->uuid,
-                  .library_sha256 = library_of(d, arm)->sha256,
-                  .dirty = d->git.dirty,
-                  .epoch = d->epoch ? d->epoch : "",
-                  .suites = &d->suite,
-                  .n_suites = 1,
-                  .error = baseline_error_of_document(&arm->verify)},
-    };
-    if (!read_medians(c, &out->entry))
+    *out = (struct accepted){.case_id = c->id, .from_ns = NAN};
+    struct baseline_entry *e = &out->entry;
+    baseline_clear(e);
+    e->time_ms = d->time_ms;
+    e->commit = d->git.commit;
+    e->run_uuid = d->uuid;
+    e->library_sha256 = library_of(d, arm)->sha256;
+    e->dirty = d->git.dirty ? YES : UNKNOWN;
+    e->epoch = d->epoch ? d->epoch : "";
+    e->suites = (const char **)(uintptr_t)&d->suite;
+    e->n_suites = 1;
+    /* As `gate run` would: the confirmation decides where there is one. */
+    enum document_stage stage = STAGE_FIRST;
+    for (size_t i = 0; i < c->n_processes; i++)
+        if (c->processes[i].stage == STAGE_CONFIRMATION)
+            stage = STAGE_CONFIRMATION;
+    if (!baseline_of_arm(e, c->processes, c->n_processes, stage, arm))
         return gate_fail(err, GATE_IO,
                          "run %s has no time of the control kernel for '%s', which a baseline "
                          "needs: measure the case again",
                          d->uuid, c->id);
-    /* Its processes may be others than those of the p50. */
-    out->entry.p90_ns = out->entry.p50_ns * (arm->timing.p90_ns / arm->timing.p50_ns);
     find_code(library_of(d, arm), out);
     return GATE_OK;
 }
@@ -401,8 +360,6 @@ static enum gate_status store_all(const struct accept_request *r, const struct d
     const char *model = d->device.model;
     int lock = -1;
     char *path = baseline_path(r->baselines, model);
-    if (!path)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = baseline_lock(r->baselines, &lock, err);
     if (status == GATE_OK)
         status = baseline_load(path, model, &baseline, err);
@@ -423,9 +380,7 @@ static enum gate_status accept_document(const struct accept_request *r, const st
                                         struct gate_error *err)
 {
     size_t n = 0;
-    struct accepted *list = calloc(d->n_cases + 1, sizeof *list);
-    if (!list)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct accepted *list = xcalloc(d->n_cases + 1, sizeof *list);
     enum gate_status status = read_measurements(r, d, list, &n, err);
     if (status == GATE_OK)
         status = store_all(r, d, list, n, err);

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/baseline.h"
 #include "gate/baseline/origin.h"
 
 #define MODELS_MAX 64
@@ -17,26 +18,18 @@ struct holders {
     const char *case_id;
     char *models[MODELS_MAX];
     size_t n;
-    bool found; /* in the file in hand */
 };
-
-static void notice(void *context, const char *case_id, const struct baseline_entry *entry)
-{
-    struct holders *h = context;
-    (void)entry;
-    h->found |= !strcmp(case_id, h->case_id);
-}
 
 static enum gate_status look(void *context, const char *device_model,
                              const struct baseline *baseline, struct gate_error *err)
 {
     struct holders *h = context;
-    h->found = false;
-    baseline_each(baseline, notice, h);
-    if (!h->found || h->n == MODELS_MAX)
-        return GATE_OK;
-    h->models[h->n] = strdup(device_model);
-    return h->models[h->n++] ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct baseline_entry entry;
+    (void)err;
+    if (h->n < MODELS_MAX &&
+        baseline_find(baseline, h->case_id, baseline_stored(baseline)->contract, &entry))
+        h->models[h->n++] = xstrdup(device_model);
+    return GATE_OK;
 }
 
 static enum gate_status retire(const struct retire_request *r, const char *model,
@@ -44,8 +37,7 @@ static enum gate_status retire(const struct retire_request *r, const char *model
 {
     struct baseline *baseline = NULL;
     char *path = baseline_path(r->baselines, model);
-    enum gate_status status = path ? baseline_load(path, model, &baseline, err)
-                                   : gate_fail(err, GATE_INTERNAL, "out of memory");
+    enum gate_status status = baseline_load(path, model, &baseline, err);
     if (!status)
         status = baseline_retire(baseline, r->case_id, note, err);
     if (!status)

@@ -8,12 +8,15 @@
 
 #include "gate/base/json.h"
 #include "gate/cli/baseline_accept.h"
-#include "gate/cli/baseline_fetch.h"
 #include "gate/cli/baseline_retire.h"
-#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
+#include "gate/document/fields_table.h"
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
+#include "gate/base/alloc.h"
+#include "gate/baseline/artifact.h"
+#include "gate/tracker/fetch.h"
 
 #define LOG_INDENT "    "
 
@@ -71,7 +74,6 @@ struct baseline_listing {
     struct report_style style;
     struct buf objects, text;
     struct table *table; /* of show */
-    const struct baseline *baseline;
     const char *device_model;
 };
 
@@ -82,13 +84,16 @@ static struct buf *next_object(struct baseline_listing *l)
     return &l->objects;
 }
 
-static void show_entry(void *context, const char *case_id, const struct baseline_entry *e)
+static void show_entry(struct baseline_listing *l, const char *case_id, const char *contract,
+                       const struct baseline_entry *e)
 {
-    struct baseline_listing *l = context;
     char text[UNITS_MAX];
-    l->n++;
     if (l->json) {
-        baseline_write_entry(l->baseline, l->device_model, case_id, e, next_object(l));
+        struct baseline_entry listed = *e;
+        listed.device_model = l->device_model;
+        listed.contract = contract;
+        listed.case_id = case_id;
+        fields_write_spaced(&baseline_listed_entry_shape, &listed, next_object(l));
         return;
     }
     table_cell(l->table, TERM_PLAIN, l->device_model);
@@ -100,10 +105,10 @@ static void show_entry(void *context, const char *case_id, const struct baseline
     snprintf(text, sizeof(text), "%.2f %%", 100 * e->spread);
     table_cell(l->table, TERM_DIM, text);
     table_cell(l->table, TERM_DIM, e->kernel);
-    snprintf(text, sizeof(text), "%.12s%s", e->commit, e->dirty ? "+" : "");
+    snprintf(text, sizeof(text), "%.12s%s", e->commit, e->dirty == YES ? "+" : "");
     table_cell(l->table, TERM_PLAIN, text);
     table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
-    table_cell(l->table, TERM_DIM, baseline_contract(l->baseline));
+    table_cell(l->table, TERM_DIM, contract);
     table_cell(l->table, TERM_DIM, e->epoch);
 }
 
@@ -125,7 +130,7 @@ static void put_change(const struct baseline_listing *l, const struct baseline_c
     struct buf what, reason;
     buf_init(&what, 64 * 1024);
     buf_init(&reason, 64 * 1024);
-    buf_printf(&what, "%s: %s -> %s", baseline_action_name(c->action),
+    buf_printf(&what, "%s: %s -> %s", field_actions[c->action],
                c->from_ns > 0 ? units_duration(c->from_ns, from) : "none",
                c->to_ns > 0 ? units_duration(c->to_ns, to) : "none");
     if (c->from_ns > 0 && c->to_ns > 0)
@@ -146,27 +151,24 @@ static void put_change(const struct baseline_listing *l, const struct baseline_c
     buf_release(&reason);
 }
 
-static void log_entry(void *context, const struct baseline_change *c)
-{
-    struct baseline_listing *l = context;
-    l->n++;
-    if (l->json)
-        baseline_write_change(l->device_model, c, next_object(l));
-    else
-        put_change(l, c, &l->text);
-}
-
 static enum gate_status list_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
     struct baseline_listing *l = context;
+    const struct baseline_file *f = baseline_stored(baseline);
     (void)err;
-    l->baseline = baseline;
     l->device_model = device_model;
-    if (l->log)
-        baseline_each_change(baseline, log_entry, l);
-    else
-        baseline_each(baseline, show_entry, l);
+    l->n += l->log ? f->n_log : f->n_cases;
+    for (size_t i = 0; i < f->n_cases && !l->log; i++)
+        show_entry(l, f->cases[i].id, f->contract, &f->cases[i].entry);
+    for (size_t i = 0; i < f->n_log && l->log; i++) {
+        struct baseline_change listed = f->log[i];
+        listed.device_model = device_model;
+        if (l->json)
+            fields_write_spaced(&baseline_listed_change_shape, &listed, next_object(l));
+        else
+            put_change(l, &listed, &l->text);
+    }
     return GATE_OK;
 }
 
@@ -199,6 +201,123 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
     table_free(l.table);
     buf_release(&l.objects);
     buf_release(&l.text);
+    return status;
+}
+
+/* ---- fetch ---- */
+
+/* A library that baselines of a device model come from. */
+struct wanted_library {
+    char device_model[80], sha256[65];
+    size_t n_cases;
+    const char *state; /* "cached", "fetched" or "absent" */
+};
+
+struct wanted_libraries {
+    struct wanted_library *list;
+    size_t n;
+};
+
+static void note_library(struct wanted_libraries *l, const char *device_model, const char *sha256)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (!strcmp(l->list[i].sha256, sha256) && !strcmp(l->list[i].device_model, device_model)) {
+            l->list[i].n_cases++;
+            return;
+        }
+    l->list = xrealloc(l->list, l->n + 1, sizeof *l->list);
+    struct wanted_library *added = &l->list[l->n++];
+    *added = (struct wanted_library){.n_cases = 1, .state = "absent"};
+    snprintf(added->device_model, sizeof added->device_model, "%s", device_model);
+    snprintf(added->sha256, sizeof added->sha256, "%s", sha256);
+}
+
+static enum gate_status note_file(void *context, const char *device_model,
+                                  const struct baseline *baseline, struct gate_error *err)
+{
+    const struct baseline_file *stored = baseline_stored(baseline);
+    (void)err;
+    for (size_t i = 0; i < stored->n_cases; i++)
+        note_library(context, device_model, stored->cases[i].entry.library_sha256);
+    return GATE_OK;
+}
+
+/* A failure of one does not keep the others; the last one is reported. */
+static enum gate_status fetch_all(struct wanted_libraries *l, struct fetch *fetch,
+                                  struct gate_error *err)
+{
+    char path[PATHS_MAX];
+    enum gate_status worst = GATE_OK;
+    for (size_t i = 0; i < l->n; i++) {
+        struct wanted_library *one = &l->list[i];
+        enum gate_status status = artifact_get(one->sha256, path, NULL);
+        one->state = status ? "absent" : "cached";
+        if (!status)
+            continue;
+        status = fetch_library(fetch, one->sha256, path, err);
+        if (!status)
+            one->state = "fetched";
+        worst = status && (!worst || worst == GATE_NO_VERDICT) ? status : worst;
+    }
+    return worst ? gate_fail(err, worst, "%s", err->message) : GATE_OK;
+}
+
+static void write_json(const struct wanted_libraries *l, struct buf *out)
+{
+    buf_puts(out, "[");
+    for (size_t i = 0; i < l->n; i++) {
+        buf_printf(out, "%s\n  {\"device_model\": \"", i ? "," : "");
+        json_escape(l->list[i].device_model, out);
+        buf_printf(out, "\", \"library_sha256\": \"%s\", \"cases\": %zu, \"state\": \"%s\"}",
+                   l->list[i].sha256, l->list[i].n_cases, l->list[i].state);
+    }
+    buf_puts(out, l->n ? "\n]\n" : "]\n");
+}
+
+static void write_table(const struct wanted_libraries *l, struct buf *out)
+{
+    static const struct table_column columns[] = {
+        {"device", false, 0}, {"library", false, 0}, {"cases", true, 1}, {"state", false, 0}};
+    const struct report_style style = command_style();
+    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
+    char text[32];
+    for (size_t i = 0; i < l->n; i++) {
+        const struct wanted_library *one = &l->list[i];
+        table_cell(table, TERM_PLAIN, one->device_model);
+        table_cell(table, TERM_PLAIN, one->sha256);
+        snprintf(text, sizeof text, "%zu", one->n_cases);
+        table_cell(table, TERM_PLAIN, text);
+        table_cell(table, strcmp(one->state, "absent") ? TERM_PLAIN : TERM_RED, one->state);
+    }
+    table_write(table, &style, out);
+    table_free(table);
+}
+
+/*
+ * Fetches what is not in the cache, and prints one row a library. `device_model` NULL: all files of
+ * the folder. GATE_NO_VERDICT: the server does not have all; else the worst failure of
+ * fetch_library(). A file of baselines that cannot be read is GATE_IO.
+ */
+static enum gate_status baseline_fetch(const struct remote_choice *choice, const char *folder,
+                                       const char *device_model, bool json, struct gate_error *err)
+{
+    struct wanted_libraries l = {0};
+    struct fetch fetch = {.choice = *choice};
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    enum gate_status status = baseline_files_each(folder, device_model, note_file, &l, err);
+    if (!status) {
+        status = fetch_all(&l, &fetch, err);
+        if (json)
+            write_json(&l, &text);
+        else
+            write_table(&l, &text);
+        enum gate_status written = command_write(NULL, &text, status ? NULL : err);
+        status = status ? status : written;
+    }
+    fetch_release(&fetch);
+    free(l.list);
+    buf_release(&text);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/run/calibrate.h"
@@ -87,9 +88,7 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
     supervisor_leave_providers(c->setup.supervisor);
     status = run_start(&c->run, c->setup.supervisor, err);
     size_t n = c->setup.suite.n_cases;
-    c->cases = calloc(n, sizeof *c->cases);
-    if (!status && !c->cases)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    c->cases = xcalloc(n, sizeof *c->cases);
     for (size_t i = 0; i < n && !status; i++) {
         double own = c->setup.suite.cases[i].threshold;
         c->cases[i].id = c->setup.suite.cases[i].id;
@@ -130,6 +129,7 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
 {
     struct calibrated_case *to = &c->cases[i];
     struct case_task task = {.c = &c->setup.suite.cases[i],
+                             .kind = TASK_CALIBRATE,
                              .seed = c->run.seed + i,
                              .budget_ms = c->run.policy.budget_ms,
                              .baseline = c->sha256,
@@ -209,24 +209,20 @@ static enum gate_status check_figures(const struct calibrate_run *c, struct gate
 static enum gate_status keep(const struct run_request *r, struct calibrate_run *c,
                              struct gate_error *err)
 {
-    enum gate_status status = check_figures(c, err);
-    if (status)
-        return status;
+    enum gate_status status;
+    TRY(check_figures(c, err));
     size_t n = c->setup.suite.n_cases;
     struct document made, document;
     struct document_calibration calibration;
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    bool good = calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
+    calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
     c->setup.suite.n_cases = 0;
-    good &= run_document(&c->run, &made);
+    run_document(&c->run, &made);
     c->setup.suite.n_cases = n;
     made.has_calibration = true;
     made.calibration = calibration;
-    if (good)
-        document_write(&made, &text);
-    else
-        text.failed = true;
+    document_write(&made, &text);
     run_document_release(&made);
     calibrate_release(&calibration);
     status = run_reports_store(c->store, &text, &document, err);

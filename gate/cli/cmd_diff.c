@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/baseline/baseline_files.h"
+#include "gate/baseline/baseline.h"
 #include "gate/baseline/revision.h"
 #include "gate/cli/run_request.h"
 #include "gate/diff/diff.h"
@@ -72,29 +72,22 @@ struct diff_selection {
     struct gate_error *err;
 };
 
-static void take_entry(void *context, const char *case_id, const struct baseline_entry *e)
-{
-    struct diff_selection *w = context;
-    if (strcmp(case_id, w->case_id) != 0 || w->status)
-        return;
-    struct rebuild_recipe recipe = run_request_recipe(&w->request->run, false);
-    if (++w->n_found > 1)
-        w->status = gate_fail(w->err, GATE_USAGE,
-                              "'%.200s' has baselines of several device models; choose one with "
-                              "--device-model",
-                              case_id);
-    else if (w->out)
-        w->status = revision_resolve_baseline(e, &recipe, w->out, w->err);
-}
-
 static enum gate_status take_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
     struct diff_selection *w = context;
+    const struct baseline_file *stored = baseline_stored(baseline);
+    struct rebuild_recipe recipe = run_request_recipe(&w->request->run, false);
+    struct baseline_entry entry;
     (void)device_model;
-    (void)err;
-    baseline_each(baseline, take_entry, w);
-    return w->status;
+    if (!baseline_find(baseline, w->case_id, stored->contract, &entry))
+        return GATE_OK;
+    if (++w->n_found > 1)
+        return gate_fail(err, GATE_USAGE,
+                         "'%.200s' has baselines of several device models; choose one with "
+                         "--device-model",
+                         w->case_id);
+    return w->out ? revision_resolve_baseline(&entry, &recipe, w->out, err) : GATE_OK;
 }
 
 /* Without `out` it looks only whether there is such a library, and builds nothing. */
@@ -106,12 +99,11 @@ static enum gate_status resolve(const struct diff_request *r, const char *what,
         return out ? revision_resolve(what, &recipe, out, err) : revision_check(what, err);
     struct diff_selection w = {
         .request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
-    enum gate_status status =
-        baseline_files_each(r->run.baselines, r->device_model, take_file, &w, err);
-    if (!status && !w.n_found)
-        status = gate_fail(err, GATE_USAGE, "no baseline of case '%.200s' is stored in '%.300s'",
-                           w.case_id, r->run.baselines);
-    return status;
+    TRY(baseline_files_each(r->run.baselines, r->device_model, take_file, &w, err));
+    if (!w.n_found)
+        return gate_fail(err, GATE_USAGE, "no baseline of case '%.200s' is stored in '%.300s'",
+                         w.case_id, r->run.baselines);
+    return GATE_OK;
 }
 
 static enum gate_status open_library(const struct diff_request *r, const char *what,
@@ -119,11 +111,8 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
 {
     struct revision library;
     const struct machine_kernel *kernels;
-    enum gate_status status = resolve(r, what, &library, err);
-    if (!status)
-        status = machine_code_read(library.path, out, err);
-    if (status)
-        return status;
+    TRY(resolve(r, what, &library, err));
+    TRY(machine_code_read(library.path, out, err));
     if (!machine_code_is_read(*out))
         return gate_fail(err, GATE_USAGE,
                          "the GPU code of '%.300s' cannot be read: it is damaged, or compressed by "
@@ -167,9 +156,7 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
 {
     struct document run;
     size_t touched = 0, unknown = 0;
-    enum gate_status status = document_load(r->run_file, &run, err);
-    if (status)
-        return status;
+    TRY(document_load(r->run_file, &run, err));
     buf_printf(out, "\n"
                     "Cases that launch a changed kernel:\n");
     for (size_t i = 0; i < run.n_cases; i++) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gate/base/environment.h"
+#include "gate/base/alloc.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
@@ -86,28 +87,19 @@ static void print_environment(void)
     }
 }
 
-static void count_entry(void *context, const char *case_id, const struct baseline_entry *entry)
-{
-    (void)case_id, (void)entry;
-    ++*(size_t *)context;
-}
-
 /* What a run here would read and write; which of it is there. */
 static void print_files(const struct doctor_arguments *a, const char *model)
 {
     char cache[PATHS_MAX], *path = baseline_path(a->baselines, model);
     struct baseline *baseline = NULL;
     struct gate_error err = {0};
-    size_t n = 0;
-    enum gate_status status = path ? baseline_load(path, model, &baseline, &err)
-                                   : gate_fail(&err, GATE_INTERNAL, "out of memory");
-    if (!status)
-        baseline_each(baseline, count_entry, &n);
+    enum gate_status status = baseline_load(path, model, &baseline, &err);
     printf("files\n  %-14s %s%s\n", "database", a->db, access(a->db, F_OK) ? ", not there" : "");
     if (status)
         printf("  %-14s %s\n", "baselines", err.message);
     else
-        printf("  %-14s %s, %zu cases of this device\n", "baselines", path, n);
+        printf("  %-14s %s, %zu cases of this device\n", "baselines", path,
+               baseline_stored(baseline)->n_cases);
     printf("  %-14s %s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
     baseline_free(baseline);
     free(path);
@@ -135,12 +127,10 @@ struct doctor_library {
 static enum gate_status count_served(struct doctor_library *l)
 {
     struct gate_error *err = &l->suite_why;
-    l->not_served = calloc(l->loaded.n_cases + 1, sizeof *l->not_served);
-    if (!l->not_served)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    l->not_served = xcalloc(l->loaded.n_cases, sizeof *l->not_served);
     for (size_t i = 0; i < l->loaded.n_cases; i++) {
         const struct suite_case *c = &l->loaded.cases[i];
-        const struct case_task task = {.c = c, .verify_only = true};
+        const struct case_task task = {.c = c, .kind = TASK_SERVE};
         struct case_result result;
         enum gate_status status = supervisor_run_case(l->worker, &task, &result, err);
         if (status)

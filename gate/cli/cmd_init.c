@@ -9,16 +9,15 @@
 
 #include "gate/base/embed.h"
 #include "gate/base/file.h"
+#include "gate/base/git.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
-#include "gate/base/process.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
 #include "gate/cli/example.h"
 #include "gate/run/target.h"
 
-#define GIT_TIMEOUT_S 20.0
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define EXAMPLE_LIBRARY "build/libmykernels.so" /* what the example builds */
 
@@ -80,61 +79,35 @@ const struct command command_init = {
 
 /* ---- what git says ---- */
 
-/* The first line that git prints; false: it fails or prints none. */
-static bool ask_git(char *const *argv, char *out, size_t size)
-{
-    struct process p = {0};
-    struct buf line;
-    if (process_start(&p, argv, NULL))
-        return false;
-    buf_init(&line, 65536);
-    bool found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE && line.len > 0;
-    if (found)
-        snprintf(out, size, "%s", line.data);
-    process_finish(&p, GIT_TIMEOUT_S);
-    buf_release(&line);
-    return found;
-}
-
 static bool is_branch(const char *name)
 {
     static const char *const places[] = {"heads", "remotes/origin"};
     char ref[300], found[100];
-    char *argv[] = {(char *)"git", (char *)"rev-parse", (char *)"--verify", (char *)"-q", ref,
-                    NULL};
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
         snprintf(ref, sizeof ref, "refs/%s/%s", places[k], name);
-        if (ask_git(argv, found, sizeof found))
+        if (git_line(0, found, sizeof found, "rev-parse", "--verify", "-q", ref, NULL))
             return true;
     }
     return false;
 }
 
-/* The answer of a command of git, if it is a branch that exists. */
-static bool ask_branch(char *const *argv, char *out, size_t size)
-{
-    return ask_git(argv, out, size) && is_branch(out);
-}
-
 /* The current branch comes last: it may be one that will be merged. */
 static void find_branch(struct init *i)
 {
-    char *head[] = {(char *)"git", (char *)"symbolic-ref", (char *)"-q",
-                    (char *)"refs/remotes/origin/HEAD", NULL};
-    char *usual[] = {(char *)"git", (char *)"config", (char *)"init.defaultBranch", NULL};
-    char *current[] = {(char *)"git",     (char *)"symbolic-ref", (char *)"-q",
-                       (char *)"--short", (char *)"HEAD",         NULL};
     static const char prefix[] = "refs/remotes/origin/";
     char found[200];
-    if (ask_git(head, found, sizeof found) && !strncmp(found, prefix, sizeof prefix - 1)) {
+    if (git_line(0, found, sizeof found, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", NULL) &&
+        !strncmp(found, prefix, sizeof prefix - 1)) {
         i->why_branch = "origin says so";
         snprintf(i->branch, sizeof i->branch, "%s", found + sizeof prefix - 1);
-    } else if (ask_branch(usual, i->branch, sizeof i->branch)) {
+    } else if (git_line(0, i->branch, sizeof i->branch, "config", "init.defaultBranch", NULL) &&
+               is_branch(i->branch)) {
         i->why_branch = "it exists, and git's init.defaultBranch names it";
     } else if (is_branch("main") || is_branch("master")) {
         i->why_branch = "a branch of this name exists";
         snprintf(i->branch, sizeof i->branch, "%s", is_branch("main") ? "main" : "master");
-    } else if (ask_git(current, i->branch, sizeof i->branch)) {
+    } else if (git_line(0, i->branch, sizeof i->branch, "symbolic-ref", "-q", "--short", "HEAD",
+                        NULL)) {
         i->why_branch = "it is the current one";
     } else {
         i->why_branch = "git names no branch here";
@@ -146,9 +119,8 @@ static void find_branch(struct init *i)
 /* CI systems read their files at the root of the repository, which may be above. */
 static void find_top(struct init *i)
 {
-    char *up[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-cdup", NULL};
-    char *down[] = {(char *)"git", (char *)"rev-parse", (char *)"--show-prefix", NULL};
-    if (!ask_git(up, i->top, sizeof i->top) || !ask_git(down, i->inside, sizeof i->inside))
+    if (!git_line(0, i->top, sizeof i->top, "rev-parse", "--show-cdup", NULL) ||
+        !git_line(0, i->inside, sizeof i->inside, "rev-parse", "--show-prefix", NULL))
         i->top[0] = i->inside[0] = '\0';
 }
 
@@ -161,13 +133,12 @@ static bool is_at_top(const struct init *i, const char *name)
 
 static const char *find_ci(const struct init *i)
 {
-    char *remote[] = {(char *)"git", (char *)"remote", (char *)"get-url", (char *)"origin", NULL};
     char url[1000] = "";
     if (is_at_top(i, ".github"))
         return "github";
     if (is_at_top(i, ".gitlab-ci.yml"))
         return "gitlab";
-    if (ask_git(remote, url, sizeof url) && strstr(url, "github"))
+    if (git_line(0, url, sizeof url, "remote", "get-url", "origin", NULL) && strstr(url, "github"))
         return "github";
     return strstr(url, "gitlab") ? "gitlab" : "none";
 }
@@ -400,10 +371,9 @@ static enum gate_status write_example(const struct init *i)
 {
     static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt", "Makefile",
                                         "kernel.h"};
-    enum gate_status status = GATE_OK;
-    for (size_t k = 0; k < sizeof names / sizeof names[0] && !status; k++)
-        status = write_embedded(i, names[k], names[k]);
-    return status;
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        TRY(write_embedded(i, names[k], names[k]));
+    return GATE_OK;
 }
 
 /* ---- the command ---- */
@@ -515,9 +485,7 @@ static void print_next(const struct init *i)
 
 static enum gate_status write_all(struct init *i)
 {
-    enum gate_status status = take_kept(i);
-    if (status)
-        return status;
+    TRY(take_kept(i));
     take_defaults(i);
     choose_build(i);
     find_top(i);
@@ -525,14 +493,13 @@ static enum gate_status write_all(struct init *i)
         find_branch(i);
     if (!i->ci)
         i->ci = find_ci(i);
-    status = write_config(i);
-    if (!status && paths_is_suite_file(i->suite))
-        status = write_suite(i);
-    if (!status)
-        status = write_ignored(i);
-    if (!status && i->example)
-        status = write_example(i);
-    return status ? status : write_ci(i);
+    TRY(write_config(i));
+    if (paths_is_suite_file(i->suite))
+        TRY(write_suite(i));
+    TRY(write_ignored(i));
+    if (i->example)
+        TRY(write_example(i));
+    return write_ci(i);
 }
 
 int cmd_init(int argc, char **argv)

@@ -15,7 +15,6 @@
 #include "gate/cli/cmd_common.h"
 #include "gate/tracker/push.h"
 #include "gate/tracker/remote.h"
-#include "gate/report/report_link.h"
 #include "gate/report/report_run.h"
 #include "gate/tracker/spool.h"
 #include "gate/base/term.h"
@@ -117,30 +116,15 @@ static enum gate_status put(struct enqueue *q, enum spool_kind kind, int64_t tim
     return status == GATE_NO_VERDICT ? gate_fail(q->err, GATE_IO, "%s", q->err->message) : status;
 }
 
-struct library_search {
-    const char *sha256;
-    bool found;
-};
-
-static void look_at_baseline(void *context, const char *case_id, const struct baseline_entry *entry)
-{
-    struct library_search *s = context;
-    (void)case_id;
-    s->found |= !strcmp(entry->library_sha256, s->sha256);
-}
-
 static enum gate_status is_baseline(const char *folder, const char *model, const char *sha256,
                                     bool *out, struct gate_error *err)
 {
     struct baseline *baseline = NULL;
-    struct library_search s = {.sha256 = sha256};
     char *path = baseline_path(folder, model);
-    if (!path)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = baseline_load(path, model, &baseline, err);
-    if (!status)
-        baseline_each(baseline, look_at_baseline, &s);
-    *out = s.found;
+    *out = false;
+    for (size_t i = 0; !status && i < baseline_stored(baseline)->n_cases; i++)
+        *out |= !strcmp(baseline_stored(baseline)->cases[i].entry.library_sha256, sha256);
     baseline_free(baseline);
     free(path);
     return status;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
@@ -102,16 +103,14 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     char text[256];
     enum gate_status status = GATE_OK;
     double start = clock_s();
-    v->results = calloc(suite->n_cases, sizeof *v->results);
-    if (!v->results)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    v->results = xcalloc(suite->n_cases, sizeof *v->results);
     for (v->n = 0; v->n < suite->n_cases && !status && !interrupt_signal(); v->n++) {
         const struct suite_case *c = &suite->cases[v->n];
         const struct case_task task = {.c = c,
                                        .seed = seed_of_text(v->request.seed, c->id),
                                        .budget_ms = 1,
                                        .verify = true,
-                                       .verify_only = true,
+                                       .kind = TASK_VERIFY,
                                        .tier = v->tier,
                                        .providers = true};
         snprintf(text, sizeof text, "verifying [%zu/%zu] %s", v->n + 1, suite->n_cases, c->id);
@@ -204,15 +203,12 @@ static const struct field report_fields[] = {
 static const struct shape report_shape = SHAPE_OF(report);
 #undef OF
 
-static enum gate_status write_json(const struct verify_run *v, struct buf *out,
-                                   struct gate_error *err)
+static void write_json(const struct verify_run *v, struct buf *out)
 {
     static struct document_arm none;
     char seed[17];
     const struct message_greeting *greeting = supervisor_greeting(v->setup.supervisor);
-    struct verify_case *cases = calloc(v->n + 1, sizeof *cases);
-    if (!cases)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct verify_case *cases = xcalloc(v->n, sizeof *cases);
     for (size_t i = 0; i < v->n; i++) {
         const struct case_result *result = &v->results[i];
         struct verify_case *c = &cases[i];
@@ -239,7 +235,6 @@ static enum gate_status write_json(const struct verify_run *v, struct buf *out,
                                          .n_cases = v->n};
     fields_write_indented(&report_shape, &report, out);
     free(cases);
-    return GATE_OK;
 }
 
 /* A number with so many significant digits; nothing where it is not known. */
@@ -367,14 +362,12 @@ static void write_text(const struct verify_run *v, struct buf *out)
 static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)
 {
     struct buf text;
-    enum gate_status status = GATE_OK;
     buf_init(&text, COMMAND_MAX_OUTPUT);
     if (v->request.json)
-        status = write_json(v, &text, err);
+        write_json(v, &text);
     else
         write_text(v, &text);
-    if (!status)
-        status = command_write(NULL, &text, err);
+    enum gate_status status = command_write(NULL, &text, err);
     buf_release(&text);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/process.h"
@@ -35,8 +36,8 @@ static enum gate_status load_part(const char *path, struct document *out, struct
 
 static enum gate_status merge(size_t n, char *const *paths, struct buf *out, struct gate_error *err)
 {
-    struct document *parts = calloc(n, sizeof *parts);
-    enum gate_status status = parts ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct document *parts = xcalloc(n, sizeof *parts);
+    enum gate_status status = GATE_OK;
     size_t read = 0;
     for (; read < n && !status; read += !status)
         status = load_part(paths[read], &parts[read], err);
@@ -236,23 +237,18 @@ static enum gate_status measure_parts(const struct run_request *r, const struct 
                                       const char *folder, struct part *parts, size_t *n,
                                       struct gate_error *err)
 {
-    enum gate_status status = run_reports_open(r, err);
-    if (!status)
-        status = count_parts(r, n, err);
-    if (!status)
-        status = run_parts(parts, *n, folder, r, seen, err);
-    return status;
+    TRY(run_reports_open(r, err));
+    TRY(count_parts(r, n, err));
+    return run_parts(parts, *n, folder, r, seen, err);
 }
 
 static int measure_and_merge(const struct command *command, const struct run_request *r,
                              const struct options_seen *seen, const char *folder)
 {
     struct gate_error err = {0};
-    struct part *parts = calloc(GPUS_MAX, sizeof *parts);
+    struct part *parts = xcalloc(GPUS_MAX, sizeof *parts);
     char *paths[GPUS_MAX] = {NULL};
     size_t n = 0;
-    if (!parts)
-        return GATE_INTERNAL;
     enum gate_status status = measure_parts(r, seen, folder, parts, &n, &err);
     if (status)
         run_reports_fail(r, &err);
@@ -272,7 +268,8 @@ int run_on_all(const struct command *command, const struct run_request *r,
     char folder[PATHS_MAX / 2];
     snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
     if (!mkdtemp(folder)) {
-        const struct gate_error err = {GATE_IO, "cannot make a folder in $TMPDIR"};
+        struct gate_error err;
+        gate_fail(&err, GATE_IO, "cannot make a folder in $TMPDIR");
         run_reports_fail(r, &err);
         return command_failed(command, &err);
     }

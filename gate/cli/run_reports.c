@@ -105,15 +105,14 @@ static enum gate_status check_paths(const struct run_request *r, size_t i, struc
 
 enum gate_status run_reports_open(const struct run_request *r, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < r->n_reports && !status; i++)
+    for (size_t i = 0; i < r->n_reports; i++)
         if (is_regular(r->reports[i].path))
-            status = check_paths(r, i, err);
-    for (size_t i = 0; i < r->n_reports && !status; i++)
+            TRY(check_paths(r, i, err));
+    for (size_t i = 0; i < r->n_reports; i++)
         if (is_regular(r->reports[i].path))
-            status = write_early(&r->reports[i], GATE_INTERNAL,
-                                 "the run has not ended, or it was killed", err);
-    return status;
+            TRY(write_early(&r->reports[i], GATE_INTERNAL,
+                            "the run has not ended, or it was killed", err));
+    return GATE_OK;
 }
 
 void run_reports_fail(const struct run_request *r, const struct gate_error *why)

@@ -31,11 +31,6 @@ enum gate_status run_setup_suite(const struct run_request *r, const char *device
 #define LOCK_POLL_S 0.2
 #define START_POLL_S 10.0 /* to look whether a GPU is free, a process must begin to use it */
 
-static bool is_busy(enum gate_status status, const struct gate_error *err)
-{
-    return status == GATE_ENVIRONMENT && strstr(err->message, DEVICE_BUSY);
-}
-
 /* Sleeps, unless the deadline has come. */
 static bool wait_on(double deadline, double seconds)
 {
@@ -61,7 +56,7 @@ static enum gate_status start_worker(struct run_setup *s, double deadline, bool 
     enum gate_status status;
     for (;;) {
         status = supervisor_start(&s->target.options, &s->supervisor, err);
-        if (!is_busy(status, err) || clock_s() >= deadline)
+        if (!(status && err->busy) || clock_s() >= deadline)
             return status;
         warn_busy(err, said);
         wait_on(deadline, START_POLL_S);
@@ -82,12 +77,12 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     const struct document_device *device = &supervisor_greeting(s->supervisor)->device;
     snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
     status = device_lock_take(name, &s->lock, err);
-    if (!is_busy(status, err) || r->wait_s <= 0)
+    if (!(status && err->busy) || r->wait_s <= 0)
         return status;
     warn_busy(err, &said);
     supervisor_stop(s->supervisor);
     s->supervisor = NULL;
-    while (is_busy(status, err) && wait_on(deadline, LOCK_POLL_S))
+    while (status && err->busy && wait_on(deadline, LOCK_POLL_S))
         status = device_lock_take(name, &s->lock, err);
     return status ? status : start_worker(s, deadline, &said, err);
 }

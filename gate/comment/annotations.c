@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "gate/base/json.h"
-#include "gate/report/report_link.h"
+#include "gate/report/report_run.h"
 
 #define GITHUB_MAX 10
 #define GITLAB_MAX 50

@@ -261,8 +261,8 @@ static enum gate_status refuse_when_busy(const struct listed *users, int ordinal
     struct cuda_user user;
     if (!cuda_users_find("/proc", users->pids, users->n, getpid(), &user))
         return GATE_OK;
-    return gate_fail(
-        err, GATE_ENVIRONMENT,
+    return gate_fail_busy(
+        err,
         "cuda:%d is busy: process %ld (%s) computes on it; wait until it ends or choose "
         "another device",
         ordinal, (long)user.pid, user.name);

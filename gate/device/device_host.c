@@ -420,9 +420,7 @@ static enum gate_status host_control_run(struct device *d, struct device_time *o
                                          struct gate_error *err)
 {
     struct host_device *h = (struct host_device *)d;
-    enum gate_status status = prepare_control(h, err);
-    if (status)
-        return status;
+    TRY(prepare_control(h, err));
     double start = clock_ns();
     h->control_value = dependent_steps(h->control_value);
     memcpy(h->control + CONTROL_COPY_BYTES, h->control, CONTROL_COPY_BYTES);

@@ -52,10 +52,10 @@ static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
     char text[16] = "";
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? strspn(text, "0123456789") : 0] = '\0';
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "device '%.64s'" DEVICE_BUSY "another gate (process %s) measures on it; "
-                     "--wait SECONDS waits for it to end",
-                     uuid, text[0] ? text : "not known");
+    return gate_fail_busy(err,
+                          "device '%.64s' is busy: another gate (process %s) measures on it; "
+                          "--wait SECONDS waits for it to end",
+                          uuid, text[0] ? text : "not known");
 }
 
 static void write_holder(int fd)

@@ -14,9 +14,6 @@
 
 #include "gate/base/error.h"
 
-/* What all messages have in common by which a busy device is refused. */
-#define DEVICE_BUSY " is busy: "
-
 struct device_lock {
     bool held;
     int fd;

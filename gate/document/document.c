@@ -117,7 +117,7 @@ static const struct field process_fields[] = {
     ANY(log_ratio_fresh, 0),
     SHARE(control_ns, REQUIRED),
 };
-SHAPE(process);
+const struct shape document_process_shape = SHAPE_OF(process);
 #undef OF
 
 #define OF document_outputs
@@ -290,7 +290,7 @@ static const struct field timing_fields[] = {
     LIST(kernels, 0, 0, DOCUMENT_KERNELS_MAX, kernel),
     FORMED(samples_ns, 0, FORM_BASE64, 1000000),
 };
-SHAPE(timing);
+const struct shape document_timing_shape = SHAPE_OF(timing);
 #undef OF
 
 #define OF document_arm
@@ -299,7 +299,7 @@ static const struct field arm_fields[] = {
     WORD(role, REQUIRED, document_roles),
     FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     MAYBE(verify, REQUIRED | NULLABLE, verify),
-    MAYBE(timing, REQUIRED | NULLABLE, timing),
+    MAYBE(timing, REQUIRED | NULLABLE, document_timing_shape),
 };
 const struct shape document_arm_shape = SHAPE_OF(arm);
 #undef OF
@@ -394,7 +394,7 @@ static const struct field one_case_fields[] = {
     MAYBE(instructions, 0, instructions_shape),
     MAYBE(blame, 0, document_blame_shape),
     NUMBER(threshold, ABOVE, 0, INFINITY),
-    LIST(processes, 0, 0, 64, process),
+    LIST(processes, 0, 0, DOCUMENT_PROCESSES_MAX, document_process_shape),
     LIST(arms, REQUIRED, 0, 8, document_arm_shape),
 };
 const struct shape document_case_shape = SHAPE_OF(one_case);

@@ -24,7 +24,7 @@
 enum document_device_kind { DEVICE_HOST, DEVICE_CUDA };
 enum document_role { ROLE_CANDIDATE, ROLE_BASELINE, ROLE_PROVIDER };
 enum document_mode { MODE_UNKNOWN = -1, MODE_PAIRED, MODE_NUMBER, MODE_NONE };
-enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION };
+enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION, DOCUMENT_STAGES };
 
 extern const char *const document_roles[], *const document_modes[], *const document_stages[];
 
@@ -71,7 +71,7 @@ struct document_shard {
 
 struct document_policy {
     double threshold, host_threshold; /* host_threshold: of a call of launch() */
-    const char *base; /* the branch that HEAD left at `against`; NULL: that is no merge base */
+    const char *base;     /* the branch that HEAD left at `against`; NULL: that is no merge base */
     const char **changed; /* thresholds that the change widened or narrowed, as sentences */
     size_t n_changed;
     const char *against, *warn_against; /* warn_against: what `warning` of each case is about */
@@ -88,6 +88,8 @@ struct document_baseline {
     double again_ns; /* of its library in this run */
     enum yes_no off;
 };
+
+#define DOCUMENT_PROCESSES_MAX 64 /* of a case */
 
 struct document_process {
     int stage; /* enum document_stage */
@@ -403,7 +405,8 @@ const struct document_kernel *document_kernel_of(const struct document_timing *o
 /* Writes the document, and the parts that also occur in messages of a worker. */
 extern const struct shape document_shape, document_device_shape, document_library_shape,
     document_absent_shape, document_arm_shape, document_blame_shape, document_calibrated_shape,
-    document_case_shape, document_ceilings_shape, document_covered_shape;
+    document_case_shape, document_ceilings_shape, document_covered_shape, document_process_shape,
+    document_timing_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

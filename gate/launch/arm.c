@@ -25,13 +25,13 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
 
 void arm_release(struct arm *arm)
 {
-    free(arm->measurement.samples_ns);
-    arm->measurement.samples_ns = NULL;
+    free(arm->samples_ns);
+    arm->samples_ns = NULL;
 }
 
 const char *arm_label(const struct arm *arm)
 {
-    return arm->role == ARM_BASELINE ? "baseline" : arm->library->table->provider;
+    return arm->role == ROLE_BASELINE ? "baseline" : arm->library->table->provider;
 }
 
 enum kg_status arm_launch(void *context, unsigned index, void *stream)

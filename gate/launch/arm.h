@@ -14,15 +14,9 @@
 #include "gate/launch/fingerprints.h"
 #include "gate/library/library.h"
 #include "gate/launch/operands.h"
-#include "gate/decide/stats.h"
+#include "gate/document/document.h"
 
 #define ARMS_MAX 8
-
-enum arm_role {
-    ARM_CANDIDATE, /* always the first arm */
-    ARM_BASELINE,  /* the library of the stored baseline, or what --against named */
-    ARM_PROVIDER,
-};
 
 /* Checks that were wanted and not made as asked. */
 struct left_out {
@@ -70,44 +64,19 @@ struct verification {
     char message[900]; /* empty when ok */
 };
 
-/* What was measured of one kernel, per launch. */
-struct measurement {
-    struct estimate p50_ns;
-    double p10_ns, p90_ns;
-    double *samples_ns; /* in the order taken; the arm's */
-    size_t n_samples;
-    unsigned launches_per_sample;
-    unsigned input_sets;
-    bool cold;                       /* a sample touched at least 3x the L2 */
-    double sm_clock_mhz;             /* mean; 0: not measured */
-    struct device_throttle throttle; /* of the device while all arms of the case were measured */
-    bool has_sensors;                /* were they read? */
-    struct device_sensors before, after; /* of the device, around the same */
-    double single_p50_ns, single_p90_ns; /* cold single launches; 0: none taken */
-    size_t n_single;
-    double call_ns; /* that a call of launch() takes on the host; 0: not measured */
-    /* Candidate over this arm, from pairs of neighbouring samples; all 0 for the candidate itself.
-     */
-    struct estimate ratio;
-    double ratio_cycles;         /* median in SM cycles; 0: not measured */
-    double ratio_p90;            /* of the p90s of the samples */
-    struct estimate ratio_calls; /* of call_ns, pair by pair */
-    double ratio_fresh; /* of fresh over repeated launches, audit_fresh.h; 0: not measured */
-    struct code code;
-    bool same_code; /* as the candidate's, launch by launch; see code_is_same() */
-};
-
 #define ARM_COPIES 2 /* of a library, at most */
 
 struct arm {
     const struct library *library;
     const struct kg_kernel *kernel;
     const struct kg_kernel *second_copy; /* the same of a second copy of the library; NULL: none */
-    enum arm_role role;
-    uint64_t workspace_bytes; /* that its launches need */
+    enum document_role role;             /* the candidate is always the first arm */
+    uint64_t workspace_bytes;            /* that its launches need */
     struct verification verification;
     bool timed;
-    struct measurement measurement;
+    struct document_timing timing; /* without its lists, which record_arm() adds */
+    double *samples_ns;            /* in the order taken, timing.samples; the arm's */
+    struct code code;
 };
 
 /* What a launch of an arm needs; the context of device_launch_fn for arm_launch(). */

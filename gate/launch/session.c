@@ -43,25 +43,23 @@ unsigned session_content(const struct session *s, unsigned set)
 
 static enum gate_status make_masters(struct session *s, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < VERIFY_SEEDS && !status; i++)
-        status = operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err);
-    return status;
+    for (unsigned i = 0; i < VERIFY_SEEDS; i++)
+        TRY(operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err));
+    return GATE_OK;
 }
 
 static enum gate_status load_inputs(struct session *s, unsigned set, struct gate_error *err)
 {
     unsigned content = session_content(s, set);
     struct operands *o = &s->sets[set], *master = &s->masters[content];
-    enum gate_status status = GATE_OK;
     if (!s->has_masters)
         return operands_fill(s->device, s->c, o, seed_at(s->seed, content), err);
-    for (uint32_t i = 0; i < o->args.n_in && !status; i++)
-        status = device_copy(s->device, o->args.in[i].data, master->args.in[i].data,
-                             (size_t)problem_tensor_elements(&o->in[i]) *
-                                 problem_dtype_bytes(o->args.in[i].dtype),
-                             err);
-    return status;
+    for (uint32_t i = 0; i < o->args.n_in; i++)
+        TRY(device_copy(s->device, o->args.in[i].data, master->args.in[i].data,
+                        (size_t)problem_tensor_elements(&o->in[i]) *
+                            problem_dtype_bytes(o->args.in[i].dtype),
+                        err));
+    return GATE_OK;
 }
 
 enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err)
@@ -99,10 +97,9 @@ enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
 
 enum gate_status session_load_anew(struct session *s, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < s->n_sets && i < VERIFY_SEEDS && !status; i++)
-        status = operands_fill_zones(s->device, &s->sets[i], SESSION_GAP_BYTE, err);
-    return status ? status : session_load(s, 0, true, err);
+    for (unsigned i = 0; i < s->n_sets && i < VERIFY_SEEDS; i++)
+        TRY(operands_fill_zones(s->device, &s->sets[i], SESSION_GAP_BYTE, err));
+    return session_load(s, 0, true, err);
 }
 
 static enum gate_status note_kept(struct session *s, struct gate_error *err)
@@ -229,7 +226,7 @@ void session_note_copies(struct session *s)
 
 bool session_is_paired(const struct session *s)
 {
-    return s->n_arms > 1 && s->arms[1].role == ARM_BASELINE;
+    return s->n_arms > 1 && s->arms[1].role == ROLE_BASELINE;
 }
 
 /* Time per launch of the second replay of `n` launches; the first one warms up. */
@@ -270,7 +267,7 @@ static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned 
 
 static bool is_provider(const struct session *s, unsigned arm)
 {
-    return s->arms[arm].role == ARM_PROVIDER;
+    return s->arms[arm].role == ROLE_PROVIDER;
 }
 
 /* Another process rotated over `kept` sets, and only what rotates over as many is its like. */
@@ -330,7 +327,7 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
         unsigned slot = copy ? ARM_COPIES * s->n_arms - 1 - at : at;
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
         if (copy < s->series[i].n_copies)
-            status = record(s, i, copy, s->arms[i].role == ARM_BASELINE ? n[0] : n[i], err);
+            status = record(s, i, copy, s->arms[i].role == ROLE_BASELINE ? n[0] : n[i], err);
     }
     return status;
 }
@@ -353,7 +350,7 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
             s->series[i].launch[copy].n_sets = s->n_sets;
         unsigned most = most_launches(s, i, launch_ns[i]);
         n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
-        if (s->arms[i].role == ARM_BASELINE)
+        if (s->arms[i].role == ROLE_BASELINE)
             continue;
         enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
         if (status)
@@ -426,9 +423,7 @@ static enum gate_status take_sample(struct session *s, struct series *x, struct 
 {
     struct device_time t;
     unsigned copy = pairs_copy(x->n) % x->n_copies;
-    enum gate_status status = device_replay_run(s->device, x->replay[copy], &t, err);
-    if (status)
-        return status;
+    TRY(device_replay_run(s->device, x->replay[copy], &t, err));
     x->ns[x->n] = t.device_ns / x->n_launches;
     x->cycles[x->n] = x->ns[x->n] * t.sm_clock_mhz * 1e-3;
     x->n++;

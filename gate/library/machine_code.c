@@ -324,9 +324,7 @@ enum gate_status machine_code_of_file(const char *path, char hex[65], struct gat
 {
     struct machine_code *m;
     SHA2_CTX context;
-    enum gate_status status = machine_code_read(path, &m, err);
-    if (status)
-        return status;
+    TRY(machine_code_read(path, &m, err));
     SHA256Init(&context);
     bool known =
         !m->unread &&

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "gate/base/utf8.h"
-#include "gate/report/report_link.h"
 #include "gate/report/report_units.h"
 
 /* XML 1.0 has no form at all for other characters. */

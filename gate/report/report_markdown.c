@@ -14,7 +14,6 @@
 
 #include "gate/base/utf8.h"
 #include "gate/report/report_calibration.h"
-#include "gate/report/report_link.h"
 #include "gate/report/report_units.h"
 
 #define AGAIN "; again: "

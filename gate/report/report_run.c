@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <ctype.h>
 
 #include "gate/base/hex.h"
 #include "gate/report/report_units.h"
@@ -382,105 +383,6 @@ void report_not_stored(const struct report_run *run, struct buf *out)
                    run->document->not_stored);
 }
 
-static bool has_evidence(const struct document_case *c, enum document_stage stage)
-{
-    for (size_t i = 0; i < c->n_processes; i++)
-        if (c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio))
-            return true;
-    return false;
-}
-
-static bool stage_evidence(const struct document_case *c, enum document_stage stage,
-                           struct buf *out)
-{
-    char text[UNITS_MAX];
-    if (!has_evidence(c, stage))
-        return false;
-    for (size_t i = 0; i < c->n_processes; i++) {
-        double d = c->processes[i].log_ratio;
-        if (c->processes[i].stage != (int)stage)
-            continue;
-        buf_puts(out, isnan(d) ? "-" : units_signed_percent(expm1(d), text));
-        buf_putc(out, ' ');
-    }
-    buf_putc(out, '%');
-    return true;
-}
-
-static void put_change(struct estimate ratio, struct buf *out)
-{
-    char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
-    buf_printf(out, "%s (%s to %s)", units_change(ratio.value, value),
-               units_signed_percent(ratio.lo - 1, lo), units_change(ratio.hi, hi));
-}
-
-static bool first_evidence(const struct document_case *c, struct buf *out)
-{
-    return stage_evidence(c, STAGE_FIRST, out);
-}
-
-static bool confirmation_evidence(const struct document_case *c, struct buf *out)
-{
-    return stage_evidence(c, STAGE_CONFIRMATION, out);
-}
-
-static bool p90_evidence(const struct document_case *c, struct buf *out)
-{
-    if (c->has_ratio_p90)
-        put_change(c->ratio_p90, out);
-    return c->has_ratio_p90;
-}
-
-static bool calls_evidence(const struct document_case *c, struct buf *out)
-{
-    char text[UNITS_MAX];
-    const struct document_timing *timing = report_timing(document_candidate(c));
-    if (!c->has_ratio_calls)
-        return false;
-    put_change(c->ratio_calls, out);
-    if (timing && timing->call_ns > 0)
-        buf_printf(out, ", %s a call", units_duration(timing->call_ns, text));
-    return true;
-}
-
-static bool same_evidence(const struct document_case *c, struct buf *out)
-{
-    if (c->same_library == YES)
-        buf_puts(out, "candidate and baseline are the same file");
-    else if (c->same_code == YES)
-        buf_puts(out, "candidate and baseline run the same machine code");
-    return out->len > 0;
-}
-
-void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context)
-{
-    static const struct {
-        const char *name;
-        bool figures;
-        bool (*write)(const struct document_case *c, struct buf *out);
-    } parts[] = {
-        {"first", true, first_evidence},     {"confirmation", true, confirmation_evidence},
-        {"p90", true, p90_evidence},         {"launch()", true, calls_evidence},
-        {"kernel", false, report_kernels},   {"blame", false, report_blame},
-        {"counter", false, report_counters}, {"instructions", false, report_instructions},
-        {"code", true, same_evidence},
-    };
-    struct buf text;
-    buf_init(&text, 64 * 1024);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        buf_clear(&text);
-        if (!parts[i].write(c, &text))
-            continue;
-        for (char *line = text.data, *end; *line; line = end) {
-            end = line + strcspn(line, "\n");
-            if (*end)
-                *end++ = '\0';
-            put(context, parts[i].name, parts[i].figures, line);
-        }
-    }
-    buf_release(&text);
-}
-
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)
 {
     char text[UNITS_MAX];
@@ -499,4 +401,37 @@ void report_unresolved(const struct report_run *run, report_put_fn put, struct b
     }
     if (run->n_unresolved > n)
         buf_printf(out, " and %zu more", run->n_unresolved - n);
+}
+
+/* ---- addresses of the dashboard's pages ---- */
+
+static void put_encoded(const char *text, struct buf *out)
+{
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text) || strchr("-._~/", *text))
+            buf_putc(out, *text);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+static void put_page(const char *link, const char *page, struct buf *out)
+{
+    size_t len = strlen(link);
+    buf_append(out, link, len > 0 && link[len - 1] == '/' ? len - 1 : len);
+    buf_printf(out, "/#/%s", page);
+}
+
+void report_link_run(const char *link, const char *uuid, struct buf *out)
+{
+    put_page(link, "run/", out);
+    put_encoded(uuid, out);
+}
+
+void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out)
+{
+    put_page(link, "case?id=", out);
+    put_encoded(id, out);
+    buf_puts(out, "&device=");
+    put_encoded(device_model, out);
 }

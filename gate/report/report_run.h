@@ -147,29 +147,9 @@ typedef void (*report_evidence_fn)(void *context, const char *name, bool figures
                                    const char *words);
 void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context);
 
-/*
- * How the kernels of a regression differ from the baseline's, one line each: "NAME: registers 128
- * -> 168, code bytes 4096 -> 5120". False, with nothing appended: it is not a regression, the
- * kernels are not known, or nothing differs.
- */
-bool report_kernels(const struct document_case *c, struct buf *out);
-
-/* A name from a library's file, without characters that a terminal or Markdown interprets. */
+/* A text of a library's file or of a document, without characters that a terminal or Markdown
+ * interprets. */
 void report_safe_name(const char *text, struct buf *out);
-
-/* The instructions that occur more or less often in a regression's kernels, a line a kernel, with
- * what they do: "NAME: STL 0 -> 4 (stores a spilled register ...)"; or why this is not known.
- * False, with nothing appended: no changed code is known. */
-bool report_instructions(const struct document_case *c, struct buf *out);
-
-/* The counters of a regression that moved most, a line each: "bank conflicts 0 -> 12.6 million:
- * extra turns of ..."; or why there are none. False, with nothing appended: not requested. */
-bool report_counters(const struct document_case *c, struct buf *out);
-
-/* The node that causes a regression, and the shares of the others, one line each: "node 2 of 3,
- * NAME carries 4.80 % +- 0.30 % of 5.00 %"; or why this is not known. False, with nothing appended:
- * not examined. */
-bool report_blame(const struct document_case *c, struct buf *out);
 
 /*
  * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
@@ -177,6 +157,10 @@ bool report_blame(const struct document_case *c, struct buf *out);
  */
 typedef void (*report_put_fn)(const char *text, struct buf *out);
 void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out);
+
+/* Addresses of the dashboard's pages; `link` is its own. */
+void report_link_run(const char *link, const char *uuid, struct buf *out);
+void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out);
 
 /* What a format writes. */
 typedef void report_writer(const struct report_run *run, const struct report_style *style,

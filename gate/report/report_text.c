@@ -12,7 +12,6 @@
 
 #include "kernels/ops/dtype.h"
 #include "gate/report/report_calibration.h"
-#include "gate/report/report_link.h"
 #include "gate/report/report_table.h"
 #include "gate/report/report_units.h"
 #include "gate/base/term.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
@@ -23,8 +24,8 @@ static bool has_several(const struct run_case *c, enum document_role role)
 
 static bool is_wanted(const struct run_case *c)
 {
-    return c->verdict == VERDICT_REGRESSION && c->mode == RUN_PAIRED && !c->left_out &&
-           (has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE));
+    return c->record.verdict == VERDICT_REGRESSION && c->record.mode == MODE_PAIRED &&
+           !c->left_out && (has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE));
 }
 
 static void find(const struct run *run, struct supervisor *s, const struct run_case *c,
@@ -35,8 +36,7 @@ static void find(const struct run *run, struct supervisor *s, const struct run_c
                                    .budget_ms = BUDGET_MS,
                                    .baseline =
                                        run->against_sha256 ? run->against_sha256 : c->opened,
-                                   .verify_only = true,
-                                   .transplant = true};
+                                   .kind = TASK_TRANSPLANT};
     struct gate_error err = {0};
     enum gate_status status = supervisor_run_case(s, &task, &b->result, &err);
     if (status)
@@ -57,7 +57,7 @@ bool blame_run(struct run *run, struct supervisor *s, double limit_s,
     for (size_t i = 0; i < run->suite->n_cases && !interrupt_signal(); i++) {
         struct run_case *c = &run->cases[i];
         char text[256];
-        c->blame = is_wanted(c) ? calloc(1, sizeof *c->blame) : NULL;
+        c->blame = is_wanted(c) ? xcalloc(1, sizeof *c->blame) : NULL;
         if (!c->blame)
             continue;
         c->blame->document.message = c->blame->message;

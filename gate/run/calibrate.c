@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
 #include "gate/decide/decide.h"
 #include "gate/base/seed.h"
 
@@ -91,17 +92,15 @@ static double deviation(const double *d, size_t n)
     return n > 2 ? sqrt(squares / (double)(n - 2)) : 0;
 }
 
-static bool add_figures(struct calibrated_case *c, struct document_calibrated *out)
+static void add_figures(struct calibrated_case *c, struct document_calibrated *out)
 {
     double mde = decide_mde_of(deviation(c->d[0], c->n), DECIDE_LAST_LOOK);
     *out = (struct document_calibrated){
         .id = c->id,
         .mde = mde > 0 ? mde : NAN,
         .resolved = mde > 0 && mde <= c->threshold,
-        .injected = calloc(CALIBRATE_SHARES, sizeof *out->injected),
+        .injected = xcalloc(CALIBRATE_SHARES, sizeof *out->injected),
     };
-    if (!out->injected)
-        return false;
     for (size_t s = 0; s < CALIBRATE_SHARES; s++) {
         struct counts n = play(c->d[s], c->n, c->threshold, s + 1);
         out->injected[out->n_injected++] =
@@ -113,22 +112,20 @@ static bool add_figures(struct calibrated_case *c, struct document_calibrated *o
                                        .pass = (int64_t)n.pass,
                                        .no_verdict = (int64_t)n.no_verdict};
     }
-    return true;
 }
 
-bool calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
+void calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
                         size_t counts[VERDICT_COUNT], struct document_calibration *out)
 {
-    *out = (struct document_calibration){.cases = calloc(n_cases + 1, sizeof *out->cases)};
-    struct document_incomplete *incomplete = calloc(n_cases + 1, sizeof *incomplete);
-    bool good = out->cases && incomplete;
-    for (size_t i = 0; i < n_cases && good; i++) {
+    *out = (struct document_calibration){.cases = xcalloc(n_cases, sizeof *out->cases)};
+    struct document_incomplete *incomplete = xcalloc(n_cases, sizeof *incomplete);
+    for (size_t i = 0; i < n_cases; i++) {
         struct calibrated_case *c = &cases[i];
         if ((int64_t)c->n > out->processes)
             out->processes = (int64_t)c->n;
         if (calibrate_has_figures(c)) {
             struct document_calibrated *figures = &out->cases[out->n_cases++];
-            good = add_figures(c, figures);
+            add_figures(c, figures);
             counts[VERDICT_NO_VERDICT] += !figures->resolved;
         }
         if (c->lacks != VERDICT_PASS) {
@@ -145,7 +142,6 @@ bool calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wa
         out->incomplete = incomplete;
     else
         free(incomplete);
-    return good;
 }
 
 void calibrate_release(struct document_calibration *c)

@@ -35,13 +35,12 @@ struct calibrated_case {
 bool calibrate_has_figures(const struct calibrated_case *c);
 
 /*
- * The calibration of a run document, which is to be released also where that is false: memory is
- * short. Figures are of the cases that have
- * them, and of each case that lacks processes of `wanted` it is said why. Adds to `counts` what a
- * run's exit code follows: a no-verdict for each case whose minimum detectable effect is over its
- * threshold, and what each incomplete case lacks.
+ * The calibration of a run document, to be released. Figures are of the cases that have them, and
+ * of each case that lacks processes of `wanted` it is said why. Adds to `counts` what a run's exit
+ * code follows: a no-verdict for each case whose minimum detectable effect is over its threshold,
+ * and what each incomplete case lacks.
  */
-bool calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
+void calibrate_document(struct calibrated_case *cases, size_t n_cases, size_t wanted,
                         size_t counts[VERDICT_COUNT], struct document_calibration *out);
 void calibrate_release(struct document_calibration *c);
 

@@ -126,7 +126,8 @@ static bool is_wanted(const struct run_case *c)
 {
     const struct document_timing *new = timing_of(c, ROLE_CANDIDATE);
     const struct document_timing *old = timing_of(c, ROLE_BASELINE);
-    if (c->verdict != VERDICT_REGRESSION || c->mode != RUN_PAIRED || c->left_out || !new || !old)
+    if (c->record.verdict != VERDICT_REGRESSION || c->record.mode != MODE_PAIRED || c->left_out ||
+        !new || !old)
         return false;
     for (size_t i = 0; i < new->n_kernels; i++) {
         const struct document_kernel *was = document_kernel_of(old, new, i);

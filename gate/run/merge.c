@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/run/shard.h"
 
 #define NAMED_MAX 20 /* parts that are missing, by number */
@@ -186,10 +187,9 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
     if (status)
         return status;
     whole.n_cases = whole.n_not_served = 0;
-    whole.cases = calloc((size_t)whole.shard.cases + 1, sizeof *whole.cases);
-    whole.not_served = calloc((size_t)whole.shard.cases + 1, sizeof *whole.not_served);
-    status = whole.cases && whole.not_served ? place_cases(parts, n, &whole, err)
-                                             : gate_fail(err, GATE_INTERNAL, "out of memory");
+    whole.cases = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.cases);
+    whole.not_served = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.not_served);
+    status = place_cases(parts, n, &whole, err);
     if (!status) {
         derive_uuid(parts, n, uuid);
         whole.uuid = uuid;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
@@ -119,8 +120,7 @@ static enum gate_status launch_case(const struct job *job, struct supervisor *s,
     const struct case_task task = {.c = c->about,
                                    .seed = seed_of_text(job->run->seed, c->about->id),
                                    .budget_ms = 1,
-                                   .verify_only = true,
-                                   .profile = true};
+                                   .kind = TASK_PROFILE};
     struct case_result result;
     char text[256];
     snprintf(text, sizeof text, "reading counters of %s", c->about->id);
@@ -197,9 +197,7 @@ static void profile_library(const struct job *job, const char *library,
 {
     size_t done = 0;
     struct gate_error err = {0};
-    struct ncu_table *tables = calloc(n, sizeof *tables);
-    if (!tables)
-        gate_fail(&err, GATE_INTERNAL, "out of memory");
+    struct ncu_table *tables = xcalloc(n, sizeof *tables);
     for (int tries = 0; tries < 2 && !err.status && done < n && !interrupt_signal(); tries++) {
         profile_once(job, library, sides + done, n - done, tables, &err);
         while (done < n && sides[done]->looked_at)
@@ -245,7 +243,7 @@ static void conclude(struct run_case *c, const struct profile_side *new,
 
 static void profile_cases(struct job *job, struct run_case *const *cases, size_t n)
 {
-    struct profile_side *new = calloc(n, sizeof *new), *old = calloc(n, sizeof *old);
+    struct profile_side *new = xcalloc(n, sizeof *new), *old = xcalloc(n, sizeof *old);
     struct profile_side *all[PROFILE_CASES_MAX];
     for (size_t i = 0; i < n && new &&old; i++) {
         all[i] = &new[i];
@@ -264,7 +262,7 @@ static void profile_cases(struct job *job, struct run_case *const *cases, size_t
 
 static bool is_wanted(const struct run_case *c)
 {
-    return c->verdict == VERDICT_REGRESSION && c->mode == RUN_PAIRED && !c->left_out;
+    return c->record.verdict == VERDICT_REGRESSION && c->record.mode == MODE_PAIRED && !c->left_out;
 }
 
 void profile_run(struct run *run, const struct supervisor_options *options,
@@ -280,9 +278,7 @@ void profile_run(struct run *run, const struct supervisor_options *options,
         struct run_case *c = &run->cases[i];
         if (!is_wanted(c))
             continue;
-        c->profile = calloc(1, sizeof *c->profile);
-        if (!c->profile)
-            continue;
+        c->profile = xcalloc(1, sizeof *c->profile);
         c->profile->document.kernels = c->profile->names;
         c->profile->document.moved = c->profile->moved;
         c->profile->document.message = c->profile->message;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
@@ -39,7 +40,7 @@ const char *run_candidate_sha256(const struct run *run)
 /* SHA-256 of the library that a paired case is compared with. */
 static const char *baseline_sha256(const struct run *run, const struct run_case *c)
 {
-    if (c->mode != RUN_PAIRED)
+    if (c->record.mode != MODE_PAIRED)
         return NULL;
     return run->against_sha256 ? run->against_sha256 : c->opened;
 }
@@ -53,78 +54,67 @@ const struct document_arm *run_arm(const struct run_case *c, enum document_role 
 
 bool run_same_library(const struct run *run, const struct run_case *c)
 {
-    return c->mode == RUN_PAIRED && !strcmp(run_candidate_sha256(run), baseline_sha256(run, c));
+    return c->record.mode == MODE_PAIRED &&
+           !strcmp(run_candidate_sha256(run), baseline_sha256(run, c));
 }
 
 bool run_same_code(const struct run_case *c)
 {
     size_t n = 0;
-    bool same = c->mode == RUN_PAIRED;
-    for (int stage = RUN_FIRST; stage < RUN_STAGES; stage++)
+    bool same = c->record.mode == MODE_PAIRED;
+    for (int stage = STAGE_FIRST; stage < DOCUMENT_STAGES; stage++)
         for (size_t i = 0; i < c->sequence[stage].n; i++, n++)
-            same &= c->sequence[stage].process[i].same_code;
+            same &= c->sequence[stage].baseline[i].same_code == YES;
     return same && n > 0;
 }
 
-static double known(double x)
+/* The lists stay the arm's. */
+static struct document_timing timing_of(const struct document_arm *arm)
 {
-    return isnan(x) ? 0 : x;
+    struct document_timing t;
+    fields_clear(&document_timing_shape, &t);
+    if (arm && arm->has_timing)
+        t = arm->timing;
+    t.kernels = NULL;
+    t.n_kernels = 0;
+    t.samples_ns = NULL;
+    return t;
 }
 
-static struct run_time time_of(const struct document_arm *arm)
+/* The ratios of the pair; false when the baseline was not measured. */
+static bool read_pair(const struct document_timing *t, struct document_process *out)
 {
-    if (!arm || !arm->has_timing)
-        return (struct run_time){.p50_ns = 0};
-    const struct document_timing *t = &arm->timing;
-    return (struct run_time){
-        .p50_ns = t->p50_ns,
-        .p10_ns = known(t->p10_ns),
-        .p90_ns = t->p90_ns,
-        .half_width = stats_half_width((struct estimate){t->p50_ns, t->p50_lo_ns, t->p50_hi_ns}),
-        .sm_clock_mhz = t->sm_clock_mhz,
-        .throttled_power_ns = known(t->throttled_power_ns),
-        .throttled_thermal_ns = known(t->throttled_thermal_ns),
-        .call_ns = known(t->call_ns),
-    };
-}
-
-/* d from the pair; false when the baseline was not measured. */
-static bool read_pair(const struct document_arm *baseline, struct run_process *out)
-{
-    if (!baseline || !baseline->has_timing || !baseline->timing.has_ratio_to_candidate)
+    if (isnan(t->p50_ns) || !t->has_ratio_to_candidate)
         return false;
-    const struct document_timing *t = &baseline->timing;
-    out->baseline = time_of(baseline);
-    out->d = log(t->ratio_to_candidate.value);
+    out->baseline_p50_ns = t->p50_ns;
+    out->log_ratio = log(t->ratio_to_candidate.value);
     out->log_ratio_cycles = log(t->ratio_cycles);
     out->log_ratio_p90 = log(t->ratio_p90);
     out->log_ratio_calls = log(t->ratio_calls);
     out->log_ratio_fresh = log(t->ratio_fresh);
-    out->same_code = t->same_code == YES;
     return true;
-}
-
-static struct effort effort_of(const struct document_timing *t)
-{
-    return (struct effort){stats_half_width(t->ratio_to_candidate), (double)t->samples,
-                           t->p50_ns * (double)t->launches_per_sample};
 }
 
 /* Adds what a process measured. In the first one a baseline that fails drops out; in a later one
  * the process is lost for this case. */
-static void add_process(const struct run *run, struct run_case *c, enum run_stage stage,
-                        const struct case_result *result, struct run_process p)
+static void add_process(const struct run *run, struct run_case *c, enum document_stage stage,
+                        const struct case_result *result, struct document_process p)
 {
     struct run_sequence *q = &c->sequence[stage];
     const struct document_arm *baseline =
         document_find_arm(result->arms, result->n_arms, ROLE_BASELINE);
-    p.candidate = time_of(document_find_arm(result->arms, result->n_arms, ROLE_CANDIDATE));
-    p.log_ratio_cycles = p.log_ratio_p90 = p.log_ratio_calls = p.log_ratio_fresh = NAN;
-    if (c->mode == RUN_PAIRED && !read_pair(baseline, &p)) {
+    struct document_timing other = timing_of(baseline);
+    const struct document_timing own =
+        timing_of(document_find_arm(result->arms, result->n_arms, ROLE_CANDIDATE));
+    double half_width =
+        stats_half_width((struct estimate){own.p50_ns, own.p50_lo_ns, own.p50_hi_ns});
+    p.p50_ns = own.p50_ns;
+    p.half_width = half_width > 0 ? half_width : NAN;
+    if (c->record.mode == MODE_PAIRED && !read_pair(&other, &p)) {
         const char *said =
             baseline && baseline->has_verify ? baseline->verify.message : result->message;
         char why[400];
-        if (stage != RUN_FIRST || q->n > 0) {
+        if (stage != STAGE_FIRST || q->n > 0) {
             q->lost++;
             utf8_print(c->note, sizeof c->note, "%s could not be measured in %zu process%s%s%.250s",
                        run->policy.other, q->lost, q->lost == 1 ? "" : "es", said[0] ? ": " : "",
@@ -134,13 +124,18 @@ static void add_process(const struct run *run, struct run_case *c, enum run_stag
         utf8_print(why, sizeof why, "%s could not be measured here%s%.300s", run->policy.other,
                    said[0] ? ": " : "", said);
         run_fall_back(run, c, why);
+        other = timing_of(NULL);
     }
-    if (c->mode == RUN_PAIRED)
-        c->effort = effort_of(&baseline->timing);
-    if (c->mode == RUN_NUMBER)
-        p.d = log(p.candidate.p50_ns / p.control_ns) -
-              log(c->baseline.p50_ns / c->baseline.control_ns);
-    q->process[q->n++] = p;
+    if (c->record.mode == MODE_PAIRED)
+        c->effort =
+            (struct effort){stats_half_width(other.ratio_to_candidate), (double)other.samples,
+                            other.p50_ns * (double)other.launches_per_sample};
+    if (c->record.mode == MODE_NUMBER)
+        p.log_ratio =
+            log(p.p50_ns / p.control_ns) - log(c->baseline.p50_ns / c->baseline.control_ns);
+    q->process[q->n] = p;
+    q->candidate[q->n] = own;
+    q->baseline[q->n++] = other;
 }
 
 /* Times that were taken warm and cold, or over other sets of inputs, are not pooled. The first
@@ -162,8 +157,8 @@ static void check_regime(struct run_case *c, struct case_result *fresh)
 }
 
 /* Keeps the arms of the first process and the message of one that went wrong. */
-static void keep_result(const struct run *run, struct run_case *c, enum run_stage stage,
-                        struct case_result *fresh, struct run_process p)
+static void keep_result(const struct run *run, struct run_case *c, enum document_stage stage,
+                        struct case_result *fresh, struct document_process p)
 {
     bool first = !c->has_result;
     c->has_result = true;
@@ -184,7 +179,7 @@ static void keep_result(const struct run *run, struct run_case *c, enum run_stag
 
 /* ---- processes ---- */
 
-static bool is_wanted(const struct run_case *c, enum run_stage stage)
+static bool is_wanted(const struct run_case *c, enum document_stage stage)
 {
     const struct run_sequence *q = &c->sequence[stage];
     return q->n < q->wanted && q->lost < LOST_MAX;
@@ -207,11 +202,12 @@ static double budget_ms(const struct run *run, const struct run_case *c, double 
     return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
 }
 
-static void run_one(struct run *run, struct supervisor *s, struct run_case *c, enum run_stage stage,
-                    bool swap, double level)
+static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
+                    enum document_stage stage, bool swap, double level)
 {
     bool first = !c->has_result;
     struct case_task task = {.c = c->about,
+                             .kind = TASK_MEASURE,
                              .seed = seed_of_text(run->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
                              .input_sets = c->input_sets,
@@ -234,7 +230,11 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c, e
         utf8_print(fresh.message, sizeof fresh.message, "no worker could be started: %.900s",
                    why.message);
     }
-    struct run_process p = {.swapped = swap, .control_ns = supervisor_control_ns(s)};
+    struct document_process p;
+    fields_clear(&document_process_shape, &p);
+    p.stage = (int)stage;
+    p.swapped = swap;
+    p.control_ns = supervisor_control_ns(s);
     keep_result(run, c, stage, &fresh, p);
     if (c->result.outcome != CASE_MEASURED)
         run_decide(run, c);
@@ -248,7 +248,7 @@ struct plan {
 
 /* One fresh process for all cases that want one of this stage. */
 static void run_process(struct run *run, struct supervisor *s, const struct plan *plan,
-                        enum run_stage stage, run_progress_fn progress, void *context)
+                        enum document_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
     bool swap = run->n_processes % 2;
@@ -272,7 +272,7 @@ static void run_process(struct run *run, struct supervisor *s, const struct plan
         run->control_ns[stage][run->n_controls[stage]++] = control;
 }
 
-static bool any_wanted(const struct run *run, enum run_stage stage)
+static bool any_wanted(const struct run *run, enum document_stage stage)
 {
     for (size_t i = 0; i < run->suite->n_cases; i++)
         if (is_wanted(&run->cases[i], stage))
@@ -282,15 +282,15 @@ static bool any_wanted(const struct run *run, enum run_stage stage)
 
 /* Processes until no case wants another one of this stage. */
 static void run_stage(struct run *run, struct supervisor *s, const struct plan *plan,
-                      enum run_stage stage, run_progress_fn progress, void *context)
+                      enum document_stage stage, run_progress_fn progress, void *context)
 {
     size_t n = run->suite->n_cases;
     while (any_wanted(run, stage) && !interrupt_signal()) {
         shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
-        for (size_t i = 0; i < n && stage == RUN_FIRST; i++)
+        for (size_t i = 0; i < n && stage == STAGE_FIRST; i++)
             if (run_is_settled(run, &run->cases[i]))
-                run->cases[i].sequence[RUN_FIRST].wanted = 1;
+                run->cases[i].sequence[STAGE_FIRST].wanted = 1;
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 run_decide(run, &run->cases[i]);
@@ -308,7 +308,7 @@ void run_count_verdicts(struct run *run)
 {
     memset(run->counts, 0, sizeof run->counts);
     for (size_t i = 0; i < run->suite->n_cases; i++)
-        run->counts[run->cases[i].verdict] += !run->cases[i].left_out;
+        run->counts[run->cases[i].record.verdict] += !run->cases[i].left_out;
     run->counts[VERDICT_NO_VERDICT] += run_missing_here(run);
 }
 
@@ -318,9 +318,9 @@ void run_add_warning(struct run *run, const struct run *warning)
         struct run_case *c = &run->cases[i];
         const struct run_case *other = &warning->cases[i];
         c->left_out &= other->left_out;
-        if (other->verdict != VERDICT_WRONG || c->verdict == VERDICT_WRONG)
+        if (other->record.verdict != VERDICT_WRONG || c->record.verdict == VERDICT_WRONG)
             continue;
-        c->verdict = VERDICT_WRONG;
+        c->record.verdict = VERDICT_WRONG;
         memcpy(c->reason, other->reason, sizeof c->reason);
     }
     run->warning = warning;
@@ -337,7 +337,7 @@ static void leave_out_unserved(struct run *run)
         any_served |= run->cases[i].result.outcome != CASE_UNSUPPORTED;
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         struct run_case *c = &run->cases[i];
-        c->left_out = any_served && !run->own_suite && !c->has_baseline &&
+        c->left_out = any_served && !run->own_suite && !c->record.has_baseline &&
                       c->result.outcome == CASE_UNSUPPORTED;
     }
 }
@@ -346,8 +346,8 @@ static enum gate_status fail_interrupted(const struct run *run, struct gate_erro
 {
     size_t n = run->suite->n_cases, n_done = 0;
     for (size_t i = 0; i < n; i++)
-        n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], RUN_FIRST) &&
-                  !is_wanted(&run->cases[i], RUN_CONFIRMATION);
+        n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], STAGE_FIRST) &&
+                  !is_wanted(&run->cases[i], STAGE_CONFIRMATION);
     int number = interrupt_signal();
     return gate_fail(err, interrupt_status(),
                      "interrupted by signal %d (%s) when %zu of %zu cases were measured: nothing "
@@ -382,17 +382,12 @@ enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress
                              void *context, struct gate_error *err)
 {
     size_t n = run->suite->n_cases;
-    struct plan plan = {calloc(n, sizeof *plan.order), calloc(n, sizeof *plan.efforts)};
-    if (!plan.order || !plan.efforts) {
-        free(plan.order);
-        free(plan.efforts);
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
+    struct plan plan = {xcalloc(n, sizeof *plan.order), xcalloc(n, sizeof *plan.efforts)};
     run->start_ms = clock_wall_ms();
-    run_stage(run, s, &plan, RUN_FIRST, progress, context);
-    if (any_wanted(run, RUN_CONFIRMATION) && !interrupt_signal()) {
+    run_stage(run, s, &plan, STAGE_FIRST, progress, context);
+    if (any_wanted(run, STAGE_CONFIRMATION) && !interrupt_signal()) {
         pause_for(run->policy.pause_s);
-        run_stage(run, s, &plan, RUN_CONFIRMATION, progress, context);
+        run_stage(run, s, &plan, STAGE_CONFIRMATION, progress, context);
     }
     free(plan.order);
     free(plan.efforts);

@@ -25,43 +25,18 @@
 #include "gate/run/ceilings.h"
 #include "gate/run/supervisor.h"
 
-enum run_mode {
-    RUN_PAIRED, /* compared with the baseline's library, in the same processes */
-    RUN_NUMBER, /* the baseline's library is not at hand: p50 over the control, beside its record */
-    RUN_NONE,   /* no comparable baseline */
-};
-
-enum run_stage { RUN_FIRST, RUN_CONFIRMATION, RUN_STAGES };
-
-#define RUN_PROCESSES_MAX 64 /* of one sequence */
-
-/* What one process measured of one arm; all 0: it was not timed. */
-struct run_time {
-    double p50_ns, p90_ns;
-    double p10_ns;     /* 0: the worker did not say */
-    double half_width; /* of p50's interval in this process, over p50 */
-    double sm_clock_mhz;
-    double throttled_power_ns, throttled_thermal_ns;
-    double call_ns; /* of launch() on the host; 0: not measured */
-};
-
-/* What one process measured of a case. */
-struct run_process {
-    bool swapped;
-    struct run_time candidate, baseline; /* baseline: all 0 in number mode */
-    double d;                            /* ln of the ratio; 0 without a baseline */
-    double log_ratio_cycles, log_ratio_p90, log_ratio_calls,
-        log_ratio_fresh; /* NaN: not measured */
-    double control_ns;
-    bool same_code; /* candidate and baseline launched the same machine code */
-};
+#define RUN_PROCESSES_MAX DOCUMENT_PROCESSES_MAX /* of one sequence */
 
 struct profile;
 struct blame;
 struct instructions;
 
+/* The processes of a stage. Only a paired case has ratios; `log_ratio` is also known of one that is
+ * compared with a number. */
 struct run_sequence {
-    struct run_process process[DECIDE_LAST_LOOK];
+    struct document_process process[DECIDE_LAST_LOOK];
+    struct document_timing candidate[DECIDE_LAST_LOOK]; /* of each process, without its lists */
+    struct document_timing baseline[DECIDE_LAST_LOOK];  /* p50_ns NAN: it was not timed */
     size_t n, wanted; /* processes there are, and there shall be */
     size_t
         lost; /* in which the baseline was not measured; bounded, or a case could go on forever */
@@ -75,32 +50,27 @@ struct run_question {
 
 struct run_case {
     const struct suite_case *about;
+    /* What is known of it so far, as the document will have it. run_document() adds what follows
+     * from the members below, and lends the lists. */
+    struct document_case record;
+    char reason[1600];         /* of the record */
     bool has_result;           /* a process has looked at it */
     struct case_result result; /* of the first process, or of the one that went wrong; its arms'
                                   times in the end are those of run_summarise() */
-    bool has_baseline;
-    struct baseline_entry
-        baseline; /* its texts are the three below: they outlive a change of the baselines */
-    const char *baseline_made_by; /* the name of an action of baseline.h; NULL: not known */
-    char baseline_commit[41], baseline_library[65], baseline_code[65], baseline_epoch[200];
+    struct baseline_entry baseline; /* of a record that has one */
     char opened[65]; /* the library that it is paired with: the baseline's, or a rebuild of it */
-    struct baseline_entry
-        again;            /* the baseline's library as this run measured it; p50_ns 0: it did not */
-    bool baseline_is_off; /* by ratchet_is_off(): the record is of another epoch */
-    enum run_mode mode;
+    struct baseline_entry again; /* the baseline's library as this run measured it; p50_ns not above
+                                    0: it did not */
     char note[1000]; /* what the user should know beside the verdict: a baseline that is not at
                        hand, or that could not be measured in some processes */
-    struct run_sequence sequence[RUN_STAGES];
+    struct run_sequence sequence[DOCUMENT_STAGES];
     bool left_out;      /* not served, and not counted */
     int64_t input_sets; /* that the first process rotated over, and all others must; 0: none did */
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
-    size_t decided_n[RUN_STAGES]; /* processes that it rests on, once it is final; 0: it is not */
-    struct run_question calls, fresh; /* run_ask_more() */
-    struct estimate ratio_calls;      /* of call_ns, over the processes that decide; 0: none */
-    struct estimate ratio_p90; /* of the samples' p90s, over the processes that decide; 0: none */
-    enum verdict verdict;
-    char reason[1600];
+    size_t
+        decided_n[DOCUMENT_STAGES]; /* processes that it rests on, once it is final; 0: it is not */
+    struct run_question calls, fresh;  /* run_ask_more() */
     struct profile *profile;           /* profile_run(); NULL: not asked for */
     struct blame *blame;               /* blame_run(); NULL: not looked for */
     struct instructions *instructions; /* instructions_run(); NULL: not looked for, or none */
@@ -160,15 +130,15 @@ struct run {
     size_t n_missing;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;
-    double control_ns[RUN_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
-    size_t n_controls[RUN_STAGES];
+    double control_ns[DOCUMENT_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
+    size_t n_controls[DOCUMENT_STAGES];
     size_t counts[VERDICT_COUNT];
     struct run_ceilings ceilings;
 };
 
 /* Called before each case is given to a worker; `done` cases of `n` of this process are behind. */
 typedef void (*run_progress_fn)(void *context, const struct run *run, const struct suite_case *c,
-                                enum run_stage stage, size_t done, size_t n);
+                                enum document_stage stage, size_t done, size_t n);
 
 /*
  * Opens the libraries of the baselines that the suite needs in s's workers (a case whose
@@ -177,9 +147,8 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
 
-/* Fills run->missing from the baselines of cases that were taken in this suite. False: out of
- * memory. */
-bool run_find_missing(struct run *run);
+/* Fills run->missing from the baselines of cases that were taken in this suite. */
+void run_find_missing(struct run *run);
 
 /* How many of them this run reports: of the parts of a suite the first one does, so that each case
  * is there once when they are merged. */
@@ -257,7 +226,7 @@ void run_judge_error(const struct run *run, struct run_case *c);
 void run_ask_more(const struct run *run, struct run_case *c);
 
 /* Does launch() take much longer on the host in this process, by whatever kernels it launches? */
-bool run_calls_stand_out(const struct run *run, const struct run_process *p);
+bool run_calls_stand_out(const struct run *run, const struct document_process *p);
 
 /* What the answers make of a case's verdict and reason. */
 void run_judge_questions(struct run_case *c);
@@ -276,9 +245,8 @@ void run_add_warning(struct run *run, const struct run *warning);
  */
 void run_summarise(struct run_case *c);
 
-/* The run's document, whose texts, libraries and arms are the run's. False: out of memory. To be
- * released in either case. */
-bool run_document(struct run *run, struct document *out);
+/* The run's document, whose texts, libraries and arms are the run's. */
+void run_document(struct run *run, struct document *out);
 void run_document_release(struct document *d);
 
 /* Relative change of the control's median from the first sequence to the confirmation; NaN when it

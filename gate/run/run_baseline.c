@@ -3,11 +3,13 @@
  * run_baseline.c: where a run meets the stored baselines: which libraries to open. run_keep.c: what
  * to keep.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/fetch.h"
@@ -57,12 +59,13 @@ static void note_lost(struct libraries *l, const struct baseline_entry *e, const
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
 {
-    bool usable =
-        c->has_baseline && c->baseline.control_ns > 0 && !strcmp(c->baseline.epoch, run->epoch);
-    c->mode = usable ? RUN_NUMBER : RUN_NONE;
+    bool usable = c->record.has_baseline && c->baseline.control_ns > 0 &&
+                  !strcmp(c->baseline.epoch, run->epoch);
+    c->record.mode = usable ? MODE_NUMBER : MODE_NONE;
     snprintf(c->note, sizeof c->note, "%.800s%s", why,
-             c->has_baseline && !usable ? "; its number is of another epoch and is not compared"
-                                        : "");
+             c->record.has_baseline && !usable
+                 ? "; its number is of another epoch and is not compared"
+                 : "");
 }
 
 /* The same where the library is nowhere to be found: says which command brings it. */
@@ -125,7 +128,7 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     const char *sha256 = c->baseline.library_sha256;
     struct gate_error why = {0};
     struct revision found;
-    c->mode = RUN_PAIRED;
+    c->record.mode = MODE_PAIRED;
     for (unsigned i = 0; i < l->n; i++)
         if (!strcmp(l->wanted[i], sha256)) {
             pair_with(c, l->sha256[i]);
@@ -158,37 +161,32 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     return GATE_OK;
 }
 
-static void copy_texts(struct run_case *c)
-{
-    snprintf(c->baseline_commit, sizeof c->baseline_commit, "%s", c->baseline.commit);
-    snprintf(c->baseline_library, sizeof c->baseline_library, "%s", c->baseline.library_sha256);
-    snprintf(c->baseline_epoch, sizeof c->baseline_epoch, "%s", c->baseline.epoch);
-    c->baseline.commit = c->baseline_commit;
-    c->baseline.library_sha256 = c->baseline_library;
-    c->baseline.epoch = c->baseline_epoch;
-    snprintf(c->baseline_code, sizeof c->baseline_code, "%s", c->baseline.code_sha256);
-    c->baseline.code_sha256 = c->baseline_code;
-}
-
 static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,
                                       struct gate_error *err)
 {
     const char *contract = run->greeting->contract;
-    c->mode = run->against_sha256 ? RUN_PAIRED : RUN_NONE;
+    c->record.mode = run->against_sha256 ? MODE_PAIRED : MODE_NONE;
     if (run->against_sha256)
         return GATE_OK;
-    c->has_baseline = baseline_find(run->baseline, c->about->id, contract, &c->baseline);
-    if (!c->has_baseline)
+    c->record.has_baseline = baseline_find(run->baseline, c->about->id, contract, &c->baseline);
+    if (!c->record.has_baseline)
         return GATE_OK;
-    c->baseline_made_by = baseline_made_by(run->baseline, c->about->id, &c->baseline);
-    copy_texts(c);
+    c->record.baseline = (struct document_baseline){
+        .p50_ns = c->baseline.p50_ns,
+        .commit = c->baseline.commit,
+        .time_ms = c->baseline.time_ms,
+        .library_sha256 = c->baseline.library_sha256,
+        .made_by = baseline_made_by(run->baseline, c->about->id, &c->baseline),
+        .again_ns = NAN,
+        .off = NO,
+    };
     return open_library(run, c, l, err);
 }
 
 /* A case without a baseline is measured once, or as often as a baseline deserves. */
 static size_t first_processes(const struct run *run, const struct run_case *c)
 {
-    return c->mode == RUN_NONE && !run->policy.accept_new ? 1 : DECIDE_FIRST_LOOK;
+    return c->record.mode == MODE_NONE && !run->policy.accept_new ? 1 : DECIDE_FIRST_LOOK;
 }
 
 /* The worker must have loaded what was asked for, byte by byte. */
@@ -228,9 +226,7 @@ static enum gate_status open_baselines(struct run *run, struct supervisor *s,
     const char *paths[PROTOCOL_BASELINES_MAX];
     for (unsigned i = 0; i < l->n; i++)
         paths[i] = l->path[i];
-    enum gate_status status = supervisor_open_baselines(s, paths, l->n, err);
-    if (status)
-        return status;
+    TRY(supervisor_open_baselines(s, paths, l->n, err));
     copy_greeting(run, s);
     return check_loaded(run, l, err);
 }
@@ -246,12 +242,11 @@ enum gate_status run_baseline_path(const struct run *run, const struct run_case 
 
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
 {
-    struct libraries *l = calloc(1, sizeof *l);
-    run->cases = calloc(run->suite->n_cases, sizeof *run->cases);
+    struct libraries *l = xcalloc(1, sizeof *l);
+    run->cases = xcalloc(run->suite->n_cases, sizeof *run->cases);
     enum gate_status status = GATE_OK;
-    if (!l || !run->cases || !run_find_missing(run))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (!status && run->against_sha256) {
+    run_find_missing(run);
+    if (run->against_sha256) {
         snprintf(l->path[0], PATHS_MAX, "%s", run->against_path);
         snprintf(l->sha256[0], sizeof l->sha256[0], "%s", run->against_sha256);
         l->n = 1;
@@ -262,13 +257,17 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];
+        fields_clear(&document_case_shape, &c->record);
+        c->record.id = c->about->id;
+        c->record.op = problem_op_name(&c->about->problem);
+        c->record.dtype = problem_dtype_name(&c->about->problem);
+        c->record.reason = c->reason;
         status = find_baseline(run, c, l, err);
-        c->sequence[RUN_FIRST].wanted = first_processes(run, c);
+        c->sequence[STAGE_FIRST].wanted = first_processes(run, c);
     }
     if (!status && l->n)
         status = open_baselines(run, s, l, err);
-    if (l)
-        fetch_release(&l->fetch);
+    fetch_release(&l->fetch);
     free(l);
     return status;
 }

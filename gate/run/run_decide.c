@@ -23,21 +23,21 @@
 #define NUMBER_THRESHOLD 0.25
 
 struct sequences {
-    double d[RUN_STAGES][DECIDE_LAST_LOOK];
-    double cycles[RUN_STAGES][DECIDE_LAST_LOOK];
-    bool swapped[RUN_STAGES][DECIDE_LAST_LOOK];
+    double d[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
+    double cycles[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
+    bool swapped[DOCUMENT_STAGES][DECIDE_LAST_LOOK];
 };
 
 /* Where there is a number alone, the order of the sides is nothing that could matter. A decision
  * that was final does not look at processes that were asked for by another question. */
 static struct decide_sequence flatten(const struct run_case *c, struct sequences *to,
-                                      enum run_stage stage)
+                                      enum document_stage stage)
 {
     const struct run_sequence *q = &c->sequence[stage];
-    size_t n = c->decided_n[RUN_FIRST] ? c->decided_n[stage] : q->n;
-    bool cycles = false, paired = c->mode == RUN_PAIRED;
+    size_t n = c->decided_n[STAGE_FIRST] ? c->decided_n[stage] : q->n;
+    bool cycles = false, paired = c->record.mode == MODE_PAIRED;
     for (size_t i = 0; i < n; i++) {
-        to->d[stage][i] = q->process[i].d;
+        to->d[stage][i] = q->process[i].log_ratio;
         to->cycles[stage][i] = q->process[i].log_ratio_cycles;
         to->swapped[stage][i] = q->process[i].swapped;
         cycles |= !isnan(q->process[i].log_ratio_cycles);
@@ -49,25 +49,27 @@ static struct decide_sequence flatten(const struct run_case *c, struct sequences
 }
 
 /* p90 of the samples, which is reported and not judged: over the sequence that decides. */
-static struct estimate ratio_of_p90s(const struct run_case *c)
+static void note_ratio_of_p90s(struct run_case *c)
 {
-    bool confirmed = c->sequence[RUN_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
-    const struct run_sequence *q = &c->sequence[confirmed ? RUN_CONFIRMATION : RUN_FIRST];
+    bool confirmed = c->sequence[STAGE_CONFIRMATION].n >= DECIDE_FIRST_LOOK;
+    const struct run_sequence *q = &c->sequence[confirmed ? STAGE_CONFIRMATION : STAGE_FIRST];
     double d[DECIDE_LAST_LOOK];
+    c->record.has_ratio_p90 = false;
     for (size_t i = 0; i < q->n; i++) {
         if (isnan(q->process[i].log_ratio_p90))
-            return (struct estimate){0};
+            return;
         d[i] = q->process[i].log_ratio_p90;
     }
     struct estimate e = decide_bounds(d, q->n);
-    return q->n ? (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)} : e;
+    c->record.has_ratio_p90 = q->n > 0;
+    c->record.ratio_p90 = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
 }
 
 static double median_baseline_ns(const struct run_sequence *q)
 {
     double x[DECIDE_LAST_LOOK];
     for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].baseline.p50_ns;
+        x[i] = q->process[i].baseline_p50_ns;
     return stats_middle(x, q->n);
 }
 
@@ -78,7 +80,7 @@ static double floor_ns(const struct run_case *c)
     return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
 }
 
-static double median_control(const struct run *run, enum run_stage stage)
+static double median_control(const struct run *run, enum document_stage stage)
 {
     double x[RUN_PROCESSES_MAX];
     size_t n = run->n_controls[stage];
@@ -88,7 +90,7 @@ static double median_control(const struct run *run, enum run_stage stage)
 
 double run_control_drift(const struct run *run)
 {
-    double first = median_control(run, RUN_FIRST), then = median_control(run, RUN_CONFIRMATION);
+    double first = median_control(run, STAGE_FIRST), then = median_control(run, STAGE_CONFIRMATION);
     return first > 0 && then > 0 ? fabs(then / first - 1) : NAN;
 }
 
@@ -116,9 +118,9 @@ static void judge_by_number(struct run_case *c)
 {
     struct estimate r = c->decision.ratio;
     c->decision.mde = fmax(c->decision.mde, NUMBER_THRESHOLD);
-    if (c->decision.next != DECIDE_DONE || c->verdict == VERDICT_REGRESSION || r.value <= 0)
+    if (c->decision.next != DECIDE_DONE || c->record.verdict == VERDICT_REGRESSION || r.value <= 0)
         return;
-    c->verdict = VERDICT_NO_VERDICT;
+    c->record.verdict = VERDICT_NO_VERDICT;
     snprintf(
         c->reason, sizeof c->reason,
         "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the baseline's record; without the "
@@ -129,13 +131,13 @@ static void judge_by_number(struct run_case *c)
 static void decide_measured(const struct run *run, struct run_case *c)
 {
     struct sequences flat;
-    bool paired = c->mode == RUN_PAIRED;
+    bool paired = c->record.mode == MODE_PAIRED;
     struct decide_input in = {
-        .first = flatten(c, &flat, RUN_FIRST),
-        .confirmation = flatten(c, &flat, RUN_CONFIRMATION),
+        .first = flatten(c, &flat, STAGE_FIRST),
+        .confirmation = flatten(c, &flat, STAGE_CONFIRMATION),
         .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
         .baseline_p50_ns =
-            paired ? median_baseline_ns(&c->sequence[RUN_FIRST]) : c->baseline.p50_ns,
+            paired ? median_baseline_ns(&c->sequence[STAGE_FIRST]) : c->baseline.p50_ns,
         .floor_ns = floor_ns(c),
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
@@ -144,10 +146,11 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .confirm_faster = paired && run->policy.ratchet,
     };
     c->decision = decide(&in);
-    for (int stage = RUN_FIRST; c->decision.next == DECIDE_DONE && stage < RUN_STAGES; stage++)
-        c->decided_n[stage] = stage == RUN_FIRST ? in.first.n : in.confirmation.n;
-    c->ratio_p90 = ratio_of_p90s(c);
-    c->verdict = c->decision.verdict;
+    for (int stage = STAGE_FIRST; c->decision.next == DECIDE_DONE && stage < DOCUMENT_STAGES;
+         stage++)
+        c->decided_n[stage] = stage == STAGE_FIRST ? in.first.n : in.confirmation.n;
+    note_ratio_of_p90s(c);
+    c->record.verdict = c->decision.verdict;
     snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
     if (!paired)
         judge_by_number(c);
@@ -157,9 +160,9 @@ static void decide_measured(const struct run *run, struct run_case *c)
 static void plan_more(struct run_case *c)
 {
     if (c->decision.next == DECIDE_MORE_FIRST)
-        c->sequence[RUN_FIRST].wanted = c->decision.next_n;
+        c->sequence[STAGE_FIRST].wanted = c->decision.next_n;
     else if (c->decision.next == DECIDE_CONFIRM)
-        c->sequence[RUN_CONFIRMATION].wanted = c->decision.next_n;
+        c->sequence[STAGE_CONFIRMATION].wanted = c->decision.next_n;
 }
 
 /* What is wrong, and the one command that shows it again. */
@@ -174,11 +177,11 @@ static void conclude_wrong(const struct run *run, struct run_case *c)
 
 static void decide_unmeasured(const struct run *run, struct run_case *c)
 {
-    c->verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
-                 : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
-                                                         : VERDICT_NO_VERDICT;
-    c->sequence[RUN_FIRST].wanted = c->sequence[RUN_CONFIRMATION].wanted = 0;
-    if (c->verdict == VERDICT_WRONG)
+    c->record.verdict = c->result.outcome == CASE_WRONG         ? VERDICT_WRONG
+                        : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
+                                                                : VERDICT_NO_VERDICT;
+    c->sequence[STAGE_FIRST].wanted = c->sequence[STAGE_CONFIRMATION].wanted = 0;
+    if (c->record.verdict == VERDICT_WRONG)
         conclude_wrong(run, c);
     else if (c->result.outcome == CASE_UNSUPPORTED)
         snprintf(c->reason, sizeof c->reason, "not served: %s", c->result.message);
@@ -197,15 +200,15 @@ static bool is_sampled(const struct run *run, const struct run_case *c)
  * shows how noisy that is, and no process more would change it. */
 static bool is_control(const struct run *run, const struct run_case *c)
 {
-    const struct run_process *p = &c->sequence[RUN_FIRST].process[0];
+    const struct document_process *p = &c->sequence[STAGE_FIRST].process[0];
     bool own_noise = !counts_cycles(run) && run_same_library(run, c);
     return own_noise ||
-           (fabs(p->d) <= log1p(run_threshold(run, c)) && !run_calls_stand_out(run, p));
+           (fabs(p->log_ratio) <= log1p(run_threshold(run, c)) && !run_calls_stand_out(run, p));
 }
 
 bool run_is_settled(const struct run *run, const struct run_case *c)
 {
-    const struct run_sequence *q = &c->sequence[RUN_FIRST];
+    const struct run_sequence *q = &c->sequence[STAGE_FIRST];
     bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
     return !run->policy.full && !host_is_judged && c->result.outcome == CASE_MEASURED &&
            q->n == 1 && same_thing(run, c) && is_control(run, c) && !run_may_move(run, c) &&
@@ -217,21 +220,21 @@ void run_decide(const struct run *run, struct run_case *c)
     if (c->result.outcome != CASE_MEASURED) {
         decide_unmeasured(run, c);
     } else if (run_is_settled(run, c)) {
-        double d = c->sequence[RUN_FIRST].process[0].d;
+        double d = c->sequence[STAGE_FIRST].process[0].log_ratio;
         bool is_flat = fabs(d) <= log1p(run_threshold(run, c)) &&
-                       !run_calls_stand_out(run, &c->sequence[RUN_FIRST].process[0]);
-        c->verdict = VERDICT_PASS;
+                       !run_calls_stand_out(run, &c->sequence[STAGE_FIRST].process[0]);
+        c->record.verdict = VERDICT_PASS;
         snprintf(c->reason, sizeof c->reason, "same code: candidate and %s %s (%+.2f %% in %s)",
                  run->policy.other, same_thing(run, c), 100 * expm1(d),
                  is_flat ? "one process, as a control" : "the one process: this host's noise");
-    } else if (c->mode == RUN_NONE) {
-        c->verdict = VERDICT_NO_VERDICT;
+    } else if (c->record.mode == MODE_NONE) {
+        c->record.verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "this case has nothing to be compared with"
                             : run->no_baselines
                                 ? "no comparable baseline is stored, and their folder "
                                   "does not exist"
                                 : "no comparable baseline is stored";
-        bool is_new = !run->against_sha256 && !c->has_baseline;
+        bool is_new = !run->against_sha256 && !c->record.has_baseline;
         snprintf(c->reason, sizeof c->reason, "%s%s", lacks,
                  is_new ? "; --accept-new makes this measurement one" : "");
     } else {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "gate/run/blame.h"
+#include "gate/base/alloc.h"
 #include "gate/run/instructions.h"
 #include "gate/run/profile.h"
 #include "gate/run/run.h"
@@ -45,52 +46,9 @@ static enum yes_no told(bool yes)
     return yes ? YES : NO;
 }
 
-static struct document_baseline baseline_of(const struct run_case *c)
-{
-    return (struct document_baseline){.p50_ns = c->baseline.p50_ns,
-                                      .commit = c->baseline.commit,
-                                      .time_ms = c->baseline.time_ms,
-                                      .library_sha256 = c->baseline.library_sha256,
-                                      .made_by = c->baseline_made_by,
-                                      .again_ns = positive_or_nan(c->again.p50_ns),
-                                      .off = told(c->baseline_is_off)};
-}
-
-static struct document_process process_of(const struct run_process *p, enum run_stage stage,
-                                          enum run_mode mode)
-{
-    bool paired = mode == RUN_PAIRED;
-    return (struct document_process){
-        .stage = stage == RUN_FIRST ? STAGE_FIRST : STAGE_CONFIRMATION,
-        .swapped = p->swapped,
-        .p50_ns = p->candidate.p50_ns,
-        .half_width = positive_or_nan(p->candidate.half_width),
-        .baseline_p50_ns = paired ? positive_or_nan(p->baseline.p50_ns) : NAN,
-        .log_ratio = mode == RUN_NONE ? NAN : p->d,
-        .log_ratio_cycles = paired ? p->log_ratio_cycles : NAN,
-        .log_ratio_p90 = paired ? p->log_ratio_p90 : NAN,
-        .log_ratio_calls = paired ? p->log_ratio_calls : NAN,
-        .log_ratio_fresh = paired ? p->log_ratio_fresh : NAN,
-        .control_ns = p->control_ns,
-    };
-}
-
-static bool add_processes(const struct run_case *c, struct document_case *out)
-{
-    size_t n = c->sequence[RUN_FIRST].n + c->sequence[RUN_CONFIRMATION].n;
-    out->processes = calloc(n + 1, sizeof *out->processes);
-    if (!out->processes)
-        return false;
-    for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
-        for (size_t i = 0; i < c->sequence[stage].n; i++)
-            out->processes[out->n_processes++] =
-                process_of(&c->sequence[stage].process[i], stage, c->mode);
-    return true;
-}
-
 static struct document_warning warning_of(const struct run_case *c)
 {
-    return (struct document_warning){.verdict = (int)c->verdict,
+    return (struct document_warning){.verdict = (int)c->record.verdict,
                                      .reason = c->reason,
                                      .has_ratio = c->decision.ratio.value > 0,
                                      .ratio = c->decision.ratio,
@@ -110,33 +68,24 @@ static void share_ceilings(const struct run *run, const struct run_case *c)
     }
 }
 
-static bool add_case(const struct run *run, const struct run_case *c, struct document_case *out)
+static void add_case(const struct run *run, const struct run_case *c, struct document_case *out)
 {
-    static const enum document_mode modes[] = {
-        [RUN_PAIRED] = MODE_PAIRED, [RUN_NUMBER] = MODE_NUMBER, [RUN_NONE] = MODE_NONE};
-    *out = (struct document_case){
-        .id = c->about->id,
-        .op = problem_op_name(&c->about->problem),
-        .dtype = problem_dtype_name(&c->about->problem),
-        .verdict = (int)c->verdict,
-        .reason = c->reason,
-        .mode = modes[c->mode],
-        .has_baseline = c->has_baseline,
-        .has_ratio = c->decision.ratio.value > 0,
-        .ratio = c->decision.ratio,
-        .has_ratio_p90 = c->ratio_p90.value > 0,
-        .ratio_p90 = c->ratio_p90,
-        .has_ratio_calls = c->ratio_calls.value > 0,
-        .ratio_calls = c->ratio_calls,
-        .mde = positive_or_nan(c->decision.mde),
-        .same_library = told(run_same_library(run, c)),
-        .same_code = told(run_same_code(c)),
-        .error_ratio = positive_or_nan(run_error_ratio(run, c)),
-        .threshold = positive_or_nan(c->about->threshold),
-        .arms = c->result.arms ? c->result.arms : &no_arm,
-        .n_arms = c->result.n_arms,
-        .has_warning = run->warning != NULL,
-    };
+    size_t n = c->sequence[STAGE_FIRST].n + c->sequence[STAGE_CONFIRMATION].n;
+    *out = c->record;
+    out->processes = xcalloc(n, sizeof *out->processes);
+    for (int stage = STAGE_FIRST; stage < DOCUMENT_STAGES; stage++)
+        for (size_t i = 0; i < c->sequence[stage].n; i++)
+            out->processes[out->n_processes++] = c->sequence[stage].process[i];
+    out->has_ratio = c->decision.ratio.value > 0;
+    out->ratio = c->decision.ratio;
+    out->mde = positive_or_nan(c->decision.mde);
+    out->same_library = told(run_same_library(run, c));
+    out->same_code = told(run_same_code(c));
+    out->error_ratio = positive_or_nan(run_error_ratio(run, c));
+    out->threshold = positive_or_nan(c->about->threshold);
+    out->arms = c->result.arms ? c->result.arms : &no_arm;
+    out->n_arms = c->result.n_arms;
+    out->has_warning = run->warning != NULL;
     share_ceilings(run, c);
     out->has_counters = c->profile != NULL;
     if (c->profile)
@@ -149,9 +98,6 @@ static bool add_case(const struct run *run, const struct run_case *c, struct doc
         out->instructions = c->instructions->document;
     if (run->warning)
         out->warning = warning_of(&run->warning->cases[c - run->cases]);
-    if (c->has_baseline)
-        out->baseline = baseline_of(c);
-    return add_processes(c, out);
 }
 
 /* One that the suite lacks: it is there, so that it counts, and was not measured. */
@@ -173,29 +119,23 @@ static struct document_case missing_case(const struct run *run, const struct run
 }
 
 /* The cases that --filter left out. */
-static bool add_filtered(const struct run *run, struct document *out)
+static void add_filtered(const struct run *run, struct document *out)
 {
     size_t n = run->filter && run->whole ? run->whole->n_cases : 0;
-    if (!n)
-        return true;
-    out->filtered = calloc(n, sizeof *out->filtered);
-    for (size_t i = 0; out->filtered && i < n; i++)
+    struct document_not_served *filtered = xcalloc(n, sizeof *filtered);
+    for (size_t i = 0; i < n; i++)
         if (fnmatch(run->filter, run->whole->cases[i].id, 0))
-            out->filtered[out->n_filtered++].id = run->whole->cases[i].id;
-    bool good = out->filtered != NULL;
-    if (!out->n_filtered) {
-        free(out->filtered);
-        out->filtered = NULL;
-    }
-    return good;
+            filtered[out->n_filtered++].id = run->whole->cases[i].id;
+    if (out->n_filtered)
+        out->filtered = filtered;
+    else
+        free(filtered);
 }
 
-static bool add_shard(const struct run *run, struct document *out)
+static void add_shard(const struct run *run, struct document *out)
 {
     const struct shard *s = run->shard;
-    double *positions = calloc(run->suite->n_cases + run->n_missing + 1, sizeof *positions);
-    if (!positions)
-        return false;
+    double *positions = xcalloc(run->suite->n_cases + run->n_missing, sizeof *positions);
     out->has_shard = true;
     out->shard = (struct document_shard){.index = (int64_t)s->index,
                                          .count = (int64_t)s->count,
@@ -207,7 +147,6 @@ static bool add_shard(const struct run *run, struct document *out)
             positions[out->shard.n_positions++] = (double)s->positions[i];
     for (size_t i = 0; i < run_missing_here(run); i++)
         positions[out->shard.n_positions++] = (double)(s->n_cases + i);
-    return true;
 }
 
 /* What a library runs is asked of the candidate's file here, and never taken from the worker, into
@@ -224,28 +163,26 @@ static void add_libraries(struct run *run, struct document *out)
 }
 
 /* The cases, and apart from them those that do not count. */
-static bool add_cases(const struct run *run, struct document *out)
+static void add_cases(const struct run *run, struct document *out)
 {
     size_t n = run->suite->n_cases;
-    struct document_not_served *not_served = calloc(n + 1, sizeof *not_served);
-    bool good = out->cases && not_served;
-    for (size_t i = 0; good && i < n; i++) {
+    struct document_not_served *not_served = xcalloc(n, sizeof *not_served);
+    for (size_t i = 0; i < n; i++) {
         const struct run_case *c = &run->cases[i];
         if (c->left_out)
             not_served[out->n_not_served++].id = c->about->id;
         else
-            good = add_case(run, c, &out->cases[out->n_cases++]);
+            add_case(run, c, &out->cases[out->n_cases++]);
     }
-    for (size_t i = 0; good && i < run_missing_here(run); i++)
+    for (size_t i = 0; i < run_missing_here(run); i++)
         out->cases[out->n_cases++] = missing_case(run, &run->missing[i]);
     if (out->n_not_served)
         out->not_served = not_served;
     else
         free(not_served);
-    return good;
 }
 
-bool run_document(struct run *run, struct document *out)
+void run_document(struct run *run, struct document *out)
 {
     const struct message_greeting *g = run->greeting;
     snprintf(run->seed_text, sizeof run->seed_text, "%016" PRIx64, run->seed);
@@ -280,10 +217,13 @@ bool run_document(struct run *run, struct document *out)
         .exit_code = verdict_exit_code(run->counts),
         .has_ceilings = run->ceilings.asked,
         .ceilings = run->ceilings.document,
-        .cases = calloc(run->suite->n_cases + run->n_missing + 1, sizeof *out->cases),
+        .cases = xcalloc(run->suite->n_cases + run->n_missing, sizeof *out->cases),
     };
     add_libraries(run, out);
-    return add_cases(run, out) && add_filtered(run, out) && (!run->shard || add_shard(run, out));
+    add_cases(run, out);
+    add_filtered(run, out);
+    if (run->shard)
+        add_shard(run, out);
 }
 
 void run_document_release(struct document *d)

@@ -50,42 +50,40 @@ static double luck(double n)
 }
 
 /* What the inputs of this run do to errors, over what those of the record did, by the vendor's. */
-static double input_effect(const struct baseline_error *baseline,
+static double input_effect(const struct baseline_entry *baseline,
                            const struct document_verify *candidate)
 {
     if (!candidate || !candidate->vendor)
         return 1;
     double own = candidate->rel_fro;
     double over_vendor = candidate->vendor_ratio;
-    bool same_vendor = !strcmp(candidate->vendor, baseline->vendor);
+    bool same_vendor = baseline->vendor && !strcmp(candidate->vendor, baseline->vendor);
     return same_vendor && over_vendor > 0 && baseline->vendor_ratio > 0 && baseline->rel_fro > 0
                ? own / over_vendor / (baseline->rel_fro / baseline->vendor_ratio)
                : 1;
 }
 
-/* Of an output, or the worst of all; NaN: it is not known. */
-static double recorded_error(const struct baseline_error *baseline, const char *output)
+static double output_error(bool has_outputs, const struct document_outputs *outputs,
+                           const char *output)
 {
-    if (!output)
-        return baseline->known ? baseline->rel_fro : NAN;
-    for (unsigned i = 0; i < baseline->n_outputs; i++)
-        if (!strcmp(baseline->outputs[i].name, output))
-            return baseline->outputs[i].rel_fro;
-    return NAN;
+    return !has_outputs            ? NAN
+           : !strcmp(output, "dx") ? outputs->dx
+           : !strcmp(output, "dw") ? outputs->dw
+           : !strcmp(output, "db") ? outputs->db
+                                   : NAN;
 }
 
-static double verified_error(const struct document_verify *verify, const char *output)
+/* Of an output, or the worst of all if it is NULL; NaN: it is not known. */
+static double recorded_error(const struct baseline_entry *e, const char *output)
 {
-    if (!verify || verify->seeds <= 0)
+    return output ? output_error(e->has_outputs, &e->outputs, output) : e->rel_fro;
+}
+
+static double verified_error(const struct document_verify *v, const char *output)
+{
+    if (!v || v->seeds <= 0)
         return NAN;
-    if (!output)
-        return verify->rel_fro;
-    if (!verify->has_outputs)
-        return NAN;
-    return !strcmp(output, "dx")   ? verify->outputs.dx
-           : !strcmp(output, "dw") ? verify->outputs.dw
-           : !strcmp(output, "db") ? verify->outputs.db
-                                   : NAN;
+    return output ? output_error(v->has_outputs, &v->outputs, output) : v->rel_fro;
 }
 
 static const struct document_verify *verify_of(const struct run_case *c, enum document_role role)
@@ -107,13 +105,13 @@ struct held {
 static struct held hold(const struct run *run, const struct run_case *c, const char *output,
                         double n)
 {
-    bool paired = c->mode == RUN_PAIRED;
+    bool paired = c->record.mode == MODE_PAIRED;
     const struct document_verify *candidate = verify_of(c, ROLE_CANDIDATE);
     const struct document_verify *baseline = verify_of(c, ROLE_BASELINE);
-    double other = paired                  ? verified_error(baseline, output)
-                   : c->mode == RUN_NUMBER ? recorded_error(&c->baseline.error, output) *
-                                                 input_effect(&c->baseline.error, candidate)
-                                           : NAN;
+    double other = paired                          ? verified_error(baseline, output)
+                   : c->record.mode == MODE_NUMBER ? recorded_error(&c->baseline, output) *
+                                                         input_effect(&c->baseline, candidate)
+                                                   : NAN;
     struct held h = {output, verified_error(candidate, output), NAN};
     if (!paired || output)
         other *= luck(n);
@@ -157,11 +155,12 @@ bool run_error_jumped(const struct run *run, const struct run_case *c)
 static void note_not_compared(const struct run *run, struct run_case *c, double own)
 {
     size_t used = strlen(c->note);
-    if (c->result.outcome != CASE_MEASURED || c->mode == RUN_NONE)
+    if (c->result.outcome != CASE_MEASURED || c->record.mode == MODE_NONE)
         return;
     snprintf(c->note + used, sizeof c->note - used, "%saccuracy is not compared: %s %s",
              used ? "; " : "", isnan(own) ? "the candidate" : run->policy.other,
-             !isnan(own) && c->mode == RUN_NUMBER ? "has no error on record" : "was not verified");
+             !isnan(own) && c->record.mode == MODE_NUMBER ? "has no error on record"
+                                                          : "was not verified");
 }
 
 static void describe_jump(const struct run *run, struct run_case *c, const struct held *h)
@@ -174,7 +173,7 @@ static void describe_jump(const struct run *run, struct run_case *c, const struc
              "less accurate: the relative error%s is %.3g, %.3g times what %s %s, over the %g "
              "times that pass%s. Its speed: %.500s",
              output, h->own, h->ratio, run->policy.other,
-             c->mode == RUN_PAIRED ? "has on the same inputs" : "has by its record",
+             c->record.mode == MODE_PAIRED ? "has on the same inputs" : "has by its record",
              DECIDE_ERROR_JUMP,
              run->against_sha256 ? "" : "; 'gate baseline accept' takes it, with a reason", speed);
 }
@@ -185,7 +184,7 @@ void run_judge_error(const struct run *run, struct run_case *c)
     if (isnan(h.ratio)) {
         note_not_compared(run, c, h.own);
     } else if (h.ratio > DECIDE_ERROR_JUMP) {
-        c->verdict = VERDICT_REGRESSION;
+        c->record.verdict = VERDICT_REGRESSION;
         describe_jump(run, c, &h);
     }
 }

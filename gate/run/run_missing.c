@@ -7,13 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/document/fields_table.h"
 #include "gate/run/run.h"
-
-struct search {
-    struct run *run;
-    bool failed; /* out of memory */
-};
 
 static bool is_of_suite(const struct baseline_entry *e, const char *suite)
 {
@@ -42,22 +38,15 @@ static bool find_rows(const char *id, const struct op **op, const struct dtype *
     return *op && *dtype;
 }
 
-static void look(void *context, const char *id, const struct baseline_entry *entry)
+static void look(struct run *run, const char *id, const struct baseline_entry *entry)
 {
-    struct search *s = context;
-    struct run *run = s->run;
     const struct op *op;
     const struct dtype *dtype;
     if (!is_of_suite(entry, run->suite->file.name) || has_case(run->whole, id) ||
         !find_rows(id, &op, &dtype))
         return;
-    struct run_missing *grown = realloc(run->missing, (run->n_missing + 1) * sizeof *run->missing);
-    if (!grown) {
-        s->failed = true;
-        return;
-    }
-    run->missing = grown;
-    struct run_missing *m = &grown[run->n_missing++];
+    run->missing = xrealloc(run->missing, run->n_missing + 1, sizeof *run->missing);
+    struct run_missing *m = &run->missing[run->n_missing++];
     *m = (struct run_missing){.op = op->name, .dtype = dtype->name};
     snprintf(m->id, sizeof m->id, "%s", id);
     snprintf(
@@ -67,12 +56,11 @@ static void look(void *context, const char *id, const struct baseline_entry *ent
         run->suite->file.name, id);
 }
 
-bool run_find_missing(struct run *run)
+void run_find_missing(struct run *run)
 {
-    struct search s = {.run = run};
-    if (run->baseline && run->whole)
-        baseline_each(run->baseline, look, &s);
-    return !s.failed;
+    const struct baseline_file *f = run->baseline ? baseline_stored(run->baseline) : NULL;
+    for (size_t i = 0; f && run->whole && i < f->n_cases; i++)
+        look(run, f->cases[i].id, &f->cases[i].entry);
 }
 
 size_t run_missing_here(const struct run *run)

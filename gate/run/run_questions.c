@@ -24,19 +24,19 @@ struct ratio_column {
     size_t n;
 };
 
-static struct ratio_column column_of(const struct run_case *c, enum run_stage stage,
+static struct ratio_column column_of(const struct run_case *c, enum document_stage stage,
                                      const struct run_question *q)
 {
     const struct run_sequence *s = &c->sequence[stage];
     bool calls = q == &c->calls;
     struct ratio_column column = {.n = 0};
     for (size_t i = 0; i < s->n; i++) {
-        const struct run_process *p = &s->process[i];
+        const struct document_process *p = &s->process[i];
         double d = calls ? p->log_ratio_calls : p->log_ratio_fresh;
         if (!isfinite(d))
             continue;
         column.d[column.n] = d;
-        column.baseline_ns[column.n] = calls ? p->baseline.call_ns : p->baseline.p50_ns;
+        column.baseline_ns[column.n] = calls ? s->baseline[i].call_ns : p->baseline_p50_ns;
         column.swapped[column.n++] = p->swapped;
     }
     return column;
@@ -65,8 +65,8 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
 {
     if (is_final(q))
         return;
-    struct ratio_column first = column_of(c, RUN_FIRST, q);
-    struct ratio_column confirmation = column_of(c, RUN_CONFIRMATION, q);
+    struct ratio_column first = column_of(c, STAGE_FIRST, q);
+    struct ratio_column confirmation = column_of(c, STAGE_CONFIRMATION, q);
     const struct decide_input in = {
         .first = sequence(&first),
         .confirmation = sequence(&confirmation),
@@ -85,26 +85,27 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
     }
     q->decision = decide(&in);
     if (q->decision.next == DECIDE_MORE_FIRST)
-        want(&c->sequence[RUN_FIRST], first.n, q->decision.next_n);
+        want(&c->sequence[STAGE_FIRST], first.n, q->decision.next_n);
     else if (q->decision.next == DECIDE_CONFIRM)
-        want(&c->sequence[RUN_CONFIRMATION], confirmation.n, q->decision.next_n);
+        want(&c->sequence[STAGE_CONFIRMATION], confirmation.n, q->decision.next_n);
 }
 
 static void note_ratio_of_calls(struct run_case *c)
 {
-    struct ratio_column column = column_of(c, RUN_CONFIRMATION, &c->calls);
+    struct ratio_column column = column_of(c, STAGE_CONFIRMATION, &c->calls);
     if (column.n < DECIDE_FIRST_LOOK)
-        column = column_of(c, RUN_FIRST, &c->calls);
+        column = column_of(c, STAGE_FIRST, &c->calls);
     if (column.n < DECIDE_FIRST_LOOK)
         return;
     struct estimate e = decide_bounds(column.d, column.n);
-    c->ratio_calls = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
+    c->record.has_ratio_calls = true;
+    c->record.ratio_calls = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
 }
 
 /* It is, or is to be confirmed. */
 static bool seems_faster(const struct run_case *c)
 {
-    return c->verdict == VERDICT_IMPROVEMENT ||
+    return c->record.verdict == VERDICT_IMPROVEMENT ||
            (c->decision.next == DECIDE_CONFIRM && c->decision.ratio.value < 1);
 }
 
@@ -112,11 +113,11 @@ static bool seems_faster(const struct run_case *c)
  * by more than the threshold, as all processes of the interval have it. */
 static bool is_faster_afresh(const struct run *run, const struct run_case *c)
 {
-    const struct run_sequence *s = &c->sequence[RUN_FIRST];
+    const struct run_sequence *s = &c->sequence[STAGE_FIRST];
     double d[DECIDE_LAST_LOOK];
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        d[n] = s->process[i].d + s->process[i].log_ratio_fresh;
+        d[n] = s->process[i].log_ratio + s->process[i].log_ratio_fresh;
         n += isfinite(d[n]);
     }
     return n >= DECIDE_FIRST_LOOK && decide_bounds(d, n).hi < -log1p(run_threshold(run, c));
@@ -127,18 +128,18 @@ static bool is_faster_afresh(const struct run *run, const struct run_case *c)
 static void ask_fresh(const struct run *run, struct run_case *c)
 {
     struct run_question *q = &c->fresh;
-    size_t wanted = c->sequence[RUN_FIRST].wanted;
+    size_t wanted = c->sequence[STAGE_FIRST].wanted;
     ask(run, c, q, run_threshold(run, c));
     bool open = q->decision.next == DECIDE_MORE_FIRST || q->decision.verdict == VERDICT_NO_VERDICT;
     if (!open || !is_faster_afresh(run, c))
         return;
-    c->sequence[RUN_FIRST].wanted = wanted;
+    c->sequence[STAGE_FIRST].wanted = wanted;
     q->decision = (struct decision){.verdict = VERDICT_IMPROVEMENT, .next = DECIDE_DONE};
 }
 
 void run_ask_more(const struct run *run, struct run_case *c)
 {
-    if (c->mode != RUN_PAIRED)
+    if (c->record.mode != MODE_PAIRED)
         return;
     note_ratio_of_calls(c);
     if (run->policy.host_threshold > 0)
@@ -147,7 +148,7 @@ void run_ask_more(const struct run *run, struct run_case *c)
         ask_fresh(run, c);
 }
 
-bool run_calls_stand_out(const struct run *run, const struct run_process *p)
+bool run_calls_stand_out(const struct run *run, const struct document_process *p)
 {
     double limit = run->policy.host_threshold > 0 ? 1 + run->policy.host_threshold : STANDS_OUT;
     return p->log_ratio_calls > log(limit);
@@ -170,10 +171,10 @@ static void judge_calls(struct run_case *c)
     char before[sizeof c->reason];
     if (!c->calls.asked || rank(calls->verdict) == 0)
         return;
-    bool worse = rank(calls->verdict) > rank(c->verdict);
+    bool worse = rank(calls->verdict) > rank(c->record.verdict);
     snprintf(before, sizeof before, "%s", c->reason);
     if (worse)
-        c->verdict = calls->verdict;
+        c->record.verdict = calls->verdict;
     snprintf(c->reason, sizeof c->reason, "%s%.700s. %s%.700s",
              worse ? "launch() on the host: " : "", worse ? calls->reason : before,
              worse ? "Its time on the device: " : "launch() on the host: ",
@@ -188,10 +189,10 @@ static void judge_fresh(struct run_case *c)
     char before[sizeof c->reason];
     bool believed = fresh->next == DECIDE_DONE &&
                     (fresh->verdict == VERDICT_PASS || fresh->verdict == VERDICT_IMPROVEMENT);
-    if (c->verdict != VERDICT_IMPROVEMENT || believed)
+    if (c->record.verdict != VERDICT_IMPROVEMENT || believed)
         return;
     bool idles = fresh->verdict == VERDICT_REGRESSION;
-    c->verdict = idles ? VERDICT_NO_VERDICT : VERDICT_PASS;
+    c->record.verdict = idles ? VERDICT_NO_VERDICT : VERDICT_PASS;
     snprintf(before, sizeof before, "%s", c->reason);
     snprintf(c->reason, sizeof c->reason,
              "%s: %.600s. On fresh inputs and destroyed outputs, against repeated launches: %.600s",

@@ -1,110 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_summary.c: the times of a case over all of its processes, as its arms tell them.
+ * run_summary.c: the times of a case over all of its processes, in place of those of one.
  */
 #include <math.h>
 
 #include "gate/run/run.h"
 
-/* One figure of each process. */
-struct process_column {
-    double x[DECIDE_MAX_PROCESSES];
-    size_t n;
+/* Figures of the processes, by their place in the timing of an arm, and how they become one. */
+enum figure_how { FIGURE_MEDIAN, FIGURE_SUM };
+
+static const struct {
+    size_t offset;
+    enum figure_how how;
+} figures[] = {
+    {offsetof(struct document_timing, p10_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, p90_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, call_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, sm_clock_mhz), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, throttled_power_ns), FIGURE_SUM},
+    {offsetof(struct document_timing, throttled_thermal_ns), FIGURE_SUM},
 };
 
-/* Where a figure stands in what a process measured of an arm. */
-typedef double (*figure_fn)(const struct run_time *t);
-
-static double p50(const struct run_time *t)
+static double *figure_at(const struct document_timing *t, size_t offset)
 {
-    return t->p50_ns;
+    return (double *)(void *)((char *)(uintptr_t)t + offset);
 }
 
-static double p10(const struct run_time *t)
+/* Of the processes that timed the arm; their number. What a process does not say counts as 0. */
+static size_t collect(const struct run_case *c, bool baseline, size_t offset,
+                      double x[DECIDE_MAX_PROCESSES])
 {
-    return t->p10_ns;
-}
-
-static double p90(const struct run_time *t)
-{
-    return t->p90_ns;
-}
-
-static double call(const struct run_time *t)
-{
-    return t->call_ns;
-}
-
-static double sm_clock(const struct run_time *t)
-{
-    return t->sm_clock_mhz;
-}
-
-static double throttled_power(const struct run_time *t)
-{
-    return t->throttled_power_ns;
-}
-
-static double throttled_thermal(const struct run_time *t)
-{
-    return t->throttled_thermal_ns;
-}
-
-static struct process_column collect(const struct run_case *c, bool baseline, figure_fn figure)
-{
-    struct process_column column = {.n = 0};
-    for (enum run_stage stage = RUN_FIRST; stage < RUN_STAGES; stage++)
-        for (size_t i = 0; i < c->sequence[stage].n; i++) {
-            const struct run_process *p = &c->sequence[stage].process[i];
-            const struct run_time *t = baseline ? &p->baseline : &p->candidate;
-            if (t->p50_ns > 0 && column.n < DECIDE_MAX_PROCESSES)
-                column.x[column.n++] = figure(t);
+    size_t n = 0;
+    for (int stage = STAGE_FIRST; stage < DOCUMENT_STAGES; stage++) {
+        const struct run_sequence *q = &c->sequence[stage];
+        for (size_t i = 0; i < q->n && n < DECIDE_MAX_PROCESSES; i++) {
+            const struct document_timing *t = baseline ? &q->baseline[i] : &q->candidate[i];
+            double value = *figure_at(t, offset);
+            if (t->p50_ns > 0)
+                x[n++] = isnan(value) ? 0 : value;
         }
-    return column;
-}
-
-static double median(struct process_column c)
-{
-    return stats_middle(c.x, c.n);
-}
-
-static double sum(struct process_column c)
-{
-    double total = 0;
-    for (size_t i = 0; i < c.n; i++)
-        total += c.x[i];
-    return total;
-}
-
-static double spread(struct process_column c)
-{
-    for (size_t i = 0; i < c.n; i++)
-        c.x[i] = log(c.x[i]);
-    return stats_deviation(c.x, c.n);
+    }
+    return n;
 }
 
 static void summarise(const struct run_case *c, bool baseline, struct document_timing *timing)
 {
-    struct process_column times = collect(c, baseline, p50);
-    if (times.n == 0)
+    double x[DECIDE_MAX_PROCESSES];
+    size_t n = collect(c, baseline, offsetof(struct document_timing, p50_ns), x);
+    if (n == 0)
         return;
-    timing->processes = (int64_t)times.n;
-    if (times.n == 1)
+    timing->processes = (int64_t)n;
+    if (n == 1)
         return;
-    struct estimate e = decide_bounds(times.x, times.n);
+    struct estimate e = decide_bounds(x, n);
     double faster = timing->p50_ns / e.value;
     timing->p50_ns = e.value;
     timing->p50_lo_ns = e.lo;
     timing->p50_hi_ns = e.hi;
-    timing->spread = spread(times);
-    if (!isnan(timing->p10_ns))
-        timing->p10_ns = median(collect(c, baseline, p10));
-    timing->p90_ns = median(collect(c, baseline, p90));
-    if (!isnan(timing->call_ns))
-        timing->call_ns = median(collect(c, baseline, call));
-    timing->sm_clock_mhz = median(collect(c, baseline, sm_clock));
-    timing->throttled_power_ns = sum(collect(c, baseline, throttled_power));
-    timing->throttled_thermal_ns = sum(collect(c, baseline, throttled_thermal));
+    for (size_t i = 0; i < n; i++)
+        x[i] = log(x[i]);
+    timing->spread = stats_deviation(x, n);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        double *to = figure_at(timing, figures[i].offset), total = 0;
+        collect(c, baseline, figures[i].offset, x);
+        for (size_t j = 0; j < n; j++)
+            total += x[j];
+        if (!isnan(*to))
+            *to = figures[i].how == FIGURE_SUM ? total : stats_middle(x, n);
+    }
     timing->tflops *= faster;
     timing->gbps *= faster;
     timing->ceiling *= faster;

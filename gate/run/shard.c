@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/run/shard.h"
 
+#include "gate/base/alloc.h"
+
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +66,8 @@ enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_
     size_t n = suite->n_cases, mine = 0;
     if (n < s->count)
         return gate_fail(err, GATE_USAGE, "%zu cases cannot be measured in %zu parts", n, s->count);
-    struct dealt *all = calloc(n, sizeof *all);
-    s->positions = calloc(n, sizeof *s->positions);
-    if (!all || !s->positions) {
-        free(all);
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
+    struct dealt *all = xcalloc(n, sizeof *all);
+    s->positions = xcalloc(n, sizeof *s->positions);
     describe(s, suite);
     for (size_t i = 0; i < n; i++)
         all[i] = (struct dealt){problem_flops(&suite->cases[i].problem), i};

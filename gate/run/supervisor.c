@@ -11,13 +11,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/launch/arm.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
-#include "gate/run/answer.h"
+#include "gate/decide/decide_input.h"
 #include "gate/run/starved.h"
 #include "gate/verify/verify_state.h"
 #include "gate/worker/message.h"
@@ -169,6 +170,8 @@ static enum gate_status read_refusal(const cJSON *hello, struct gate_error *err)
     if (!fields_pick(&message_refusal_shape, hello, &refusal, &fault))
         return gate_fail(err, GATE_WRONG, "the worker talked nonsense: %s: %s", fault.pointer,
                          fault.message);
+    if (!strcmp(refusal.refuse, "busy"))
+        return gate_fail_busy(err, "%s", refusal.message ? refusal.message : "the device is busy");
     enum gate_status status = !strcmp(refusal.refuse, "environment") ? GATE_ENVIRONMENT
                               : !strcmp(refusal.refuse, "usage")     ? GATE_USAGE
                               : !strcmp(refusal.refuse, "io")        ? GATE_IO
@@ -271,9 +274,7 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
 {
     signal(SIGPIPE, SIG_IGN); /* a worker that died shows as a failed write */
     process_adopt_orphans();
-    struct supervisor *s = calloc(1, sizeof *s);
-    if (!s)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct supervisor *s = xcalloc(1, sizeof *s);
     s->options = options;
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
     enum gate_status status = GATE_OK;
@@ -302,11 +303,8 @@ enum gate_status supervisor_open_baselines(struct supervisor *s, const char *con
     supervisor_retire_worker(s);
     forget_baselines(s);
     forget_greeting(s);
-    for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++) {
-        s->baselines[s->n_baselines] = strdup(paths[s->n_baselines]);
-        if (!s->baselines[s->n_baselines])
-            return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
+    for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++)
+        s->baselines[s->n_baselines] = xstrdup(paths[s->n_baselines]);
     return start_worker(s, err);
 }
 
@@ -367,7 +365,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     for (unsigned i = 0; i < a->n_skip; i++)
         skip[i] = a->skip[i];
     struct message_task task = {
-        .task = "case",
+        .task = (int)t->kind,
         .file = *t->c->file,
         .seed = seed,
         .nonce = a->nonce,
@@ -378,11 +376,8 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .baseline = t->baseline ? t->baseline : "",
         .tier = verify_tier_name(t->tier),
         .verify = t->verify ? YES : NO,
-        .measure = t->verify_only ? NO : YES,
         .providers = t->providers ? YES : NO,
         .swap = t->swap ? YES : NO,
-        .profile = t->profile ? YES : UNKNOWN,
-        .transplant = t->transplant ? YES : UNKNOWN,
         .n_fingerprints = message_put_fingerprints(&t->fingerprints, &texts),
         .shares = (double *)(uintptr_t)t->shares,
         .n_shares = t->n_shares,
@@ -467,7 +462,7 @@ static bool skip_provider(struct attempt *a, const char *provider)
 static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
 {
     const char *candidate = candidate_provider(s);
-    if (a->task->n_shares)
+    if (a->task->kind == TASK_CALIBRATE)
         return false; /* both arms are the candidate */
     if (a->provider[0])
         return strcmp(a->provider, candidate) != 0 && skip_provider(a, a->provider);
@@ -524,6 +519,100 @@ static bool read_blame(struct supervisor *s, struct attempt *a, const char *what
     return false;
 }
 
+/* ---- its answer ---- */
+
+static bool read_outcome(const char *name, enum case_outcome *out)
+{
+    static const struct {
+        const char *name;
+        enum case_outcome outcome;
+    } names[] = {{"measured", CASE_MEASURED},
+                 {"verified", CASE_VERIFIED},
+                 {"wrong", CASE_WRONG},
+                 {"unsupported", CASE_UNSUPPORTED},
+                 {"environment", CASE_ENVIRONMENT}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(names[i].name, name)) {
+            *out = names[i].outcome;
+            return true;
+        }
+    return false;
+}
+
+/* The arm that was timed with fewer samples than a median can rest on; NULL: none. */
+static const struct document_arm *hasty_arm(const struct case_result *r)
+{
+    for (size_t i = 0; i < r->n_arms; i++)
+        if (r->arms[i].has_timing && r->arms[i].timing.samples < PROTOCOL_SAMPLES_MIN)
+            return &r->arms[i];
+    return NULL;
+}
+
+/* A measured case must have a timed candidate in front, verified if that was asked for. */
+static bool measured_candidate(const struct case_task *task, const struct case_result *r)
+{
+    const struct document_arm *first = r->arms;
+    return r->n_arms && first->role == ROLE_CANDIDATE &&
+           (!task->verify || (first->has_verify && first->verify.ok)) &&
+           (task->kind == TASK_CALIBRATE || first->has_timing == (task->kind == TASK_MEASURE));
+}
+
+/* Is the case measured or verified, and its kernel right? */
+static bool is_good(enum case_outcome outcome)
+{
+    return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
+}
+
+static bool read_injected(const struct case_task *task, const struct message_answer *answer,
+                          struct case_result *out)
+{
+    if (answer->n_log_ratio != task->n_shares)
+        return false;
+    for (unsigned i = 0; i < task->n_shares; i++) {
+        if (!decide_is_measured(answer->log_ratio[i]))
+            return false;
+        out->d[i] = answer->log_ratio[i];
+    }
+    return true;
+}
+
+/* Turns an answer, whose arms are the result's then, into a result; false, with a message, when it
+ * is nonsense. */
+static bool read_answer(const struct case_task *task, struct message_answer *answer,
+                        struct case_result *out, char *message, size_t size)
+{
+    bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
+    if (!answer->done || strcmp(answer->done, task->c->id) != 0) {
+        snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
+                 answer->done ? answer->done : "");
+        return false;
+    }
+    out->arms = answer->arms;
+    out->n_arms = answer->n_arms;
+    answer->arms = NULL;
+    answer->n_arms = 0;
+    out->has_blame = answer->has_blame;
+    out->blame = answer->blame;
+    answer->blame = (struct document_blame){.nodes = NULL};
+    if (!read_outcome(answer->outcome ? answer->outcome : "", &out->outcome) ||
+        (is_good(out->outcome) &&
+         ((out->outcome == CASE_MEASURED) != times || !measured_candidate(task, out) ||
+          !read_injected(task, answer, out)))) {
+        snprintf(message, size, "talked nonsense: its outcome does not fit its record");
+        return false;
+    }
+    const struct document_arm *hasty = hasty_arm(out);
+    if (hasty) {
+        snprintf(message, size,
+                 "talked nonsense: it took %lld samples of '%.64s', at least %d count",
+                 (long long)hasty->timing.samples, hasty->provider, PROTOCOL_SAMPLES_MIN);
+        return false;
+    }
+    snprintf(out->message, sizeof out->message, "%s", answer->message ? answer->message : "");
+    out->fingerprints = message_fingerprints(answer->fingerprints, answer->n_fingerprints);
+    return true;
+}
+
 /* Reads a worker's last message; true: the task is to be tried again without a provider. */
 static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, struct case_result *out)
 {
@@ -540,7 +629,7 @@ static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, stru
         dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
     } else if (answer.outcome && !strcmp(answer.outcome, "provider")) {
         again = read_blame(s, a, answer.message ? answer.message : "", out);
-    } else if (!answer_read(a->task, &answer, out, message, sizeof message)) {
+    } else if (!read_answer(a->task, &answer, out, message, sizeof message)) {
         case_result_release(out);
         dismiss(s, a, message, out);
     } else {
@@ -607,7 +696,7 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
         supervisor_retire_worker(s);
         status = run_attempts(s, &a, out, err);
     }
-    if (a.n_skip && answer_is_good(out->outcome))
+    if (a.n_skip && is_good(out->outcome))
         note_skipped(&a, out);
     return status;
 }

@@ -16,7 +16,6 @@
 #include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
 #include "gate/worker/message.h"
-#include "gate/worker/protocol.h"
 #include "gate/cases/suite.h"
 #include "gate/verify/verify_tier.h"
 
@@ -48,17 +47,15 @@ enum case_outcome {
 /* What a worker is to do with a case. */
 struct case_task {
     const struct suite_case *c;
+    enum task_kind kind;
     uint64_t seed;
     double budget_ms;      /* for its samples */
     int64_t input_sets;    /* that its first process rotated over; 0: this is the first */
     const char *baseline;  /* SHA-256 of one of the baselines, or NULL */
     bool verify;           /* before it is measured; cold single launches are timed as well */
     enum verify_tier tier; /* of the verification */
-    bool verify_only;      /* nothing is measured */
     bool providers;        /* measured beside it */
     bool swap;             /* the baseline is recorded and started first */
-    bool profile;          /* one launch of the candidate, for the profiler that is the wrapper */
-    bool transplant;       /* which node of the launch is slower than the baseline's */
     struct fingerprints fingerprints; /* of the candidate, by another process; may be unknown */
     const double *shares;             /* calibration: of the candidate's time, to be added; NULL */
     unsigned n_shares;

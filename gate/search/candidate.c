@@ -243,9 +243,7 @@ enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, stru
     struct hunt *h = context;
     struct candidate *c = &h->candidates[i];
     struct comparison m = {0};
-    enum gate_status status = c->is_prepared ? GATE_OK : prepare(h, c, err);
-    if (status)
-        return status;
+    TRY(c->is_prepared ? GATE_OK : prepare(h, c, err));
     if (!c->n_runs && c->reason[0]) {
         *out = (struct race_run){.state = c->code[0] ? RACER_BEATEN : RACER_FAILED};
         print_run(c, out);
@@ -260,9 +258,7 @@ enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, stru
         read_run(line, kind, c, out);
         return GATE_OK;
     }
-    status = run_once(h, c, out, &m, err);
-    if (status)
-        return status;
+    TRY(run_once(h, c, out, &m, err));
     utf8_print(c->reason, sizeof c->reason, "%.299s", m.reason);
     print_run(c, out);
     return keep_run(h, c, confirmation, out, &m, err);

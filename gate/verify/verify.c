@@ -426,7 +426,7 @@ static void note_vendor(const struct verify_job *job)
     struct verification *v = &job->arms[0].verification;
     for (unsigned i = 1; i < job->n_arms && !v->vendor[0]; i++) {
         const struct arm *arm = &job->arms[i];
-        if (arm->role != ARM_PROVIDER || !arm->verification.ok)
+        if (arm->role != ROLE_PROVIDER || !arm->verification.ok)
             continue;
         snprintf(v->vendor, sizeof v->vendor, "%s", arm->library->table->provider);
         v->vendor_rel_fro = arm->verification.rel_fro;

@@ -33,7 +33,7 @@ enum gate_status timed_check(void *context, struct arm *arm, const struct operan
     if (!v->ok)
         return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s",
                          v->message);
-    if (may_differ || arm->role != ARM_CANDIDATE)
+    if (may_differ || arm->role != ROLE_CANDIDATE)
         return GATE_OK;
     return gate_fail(
         err, GATE_WRONG,

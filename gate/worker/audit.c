@@ -39,9 +39,8 @@ static enum gate_status replay_fresh(const struct audit *a, unsigned copy, struc
 {
     struct session *s = a->session;
     struct device_time unused;
-    enum gate_status status = session_load(s, 1, true, err);
-    return status ? status
-                  : device_replay_run(s->device, s->series[s->at].replay[copy], &unused, err);
+    TRY(session_load(s, 1, true, err));
+    return device_replay_run(s->device, s->series[s->at].replay[copy], &unused, err);
 }
 
 /* A recording like the timed one, in which the outputs are poisoned before the last rotation. */
@@ -89,22 +88,18 @@ static enum gate_status audit_single(const struct audit *a, unsigned copy, struc
     unsigned set = (unsigned)(seed_at(s->seed, ~0ull) % s->n_sets);
     uint64_t hash;
     double ns;
-    enum gate_status status = session_load(s, 1, true, err);
-    if (!status)
-        status =
-            device_single_run(s->device, arm_launch, &s->series[s->at].launch[copy], set, &ns, err);
-    if (!status)
-        status = operands_hash_outputs(s->device, &s->sets[set], 1, &hash, err);
-    return status ? status : check_set(a, set, hash, err);
+    TRY(session_load(s, 1, true, err));
+    TRY(device_single_run(s->device, arm_launch, &s->series[s->at].launch[copy], set, &ns, err));
+    TRY(operands_hash_outputs(s->device, &s->sets[set], 1, &hash, err));
+    return check_set(a, set, hash, err);
 }
 
 static enum gate_status audit_thoroughly(const struct audit *a, unsigned copy,
                                          struct gate_error *err)
 {
-    enum gate_status status = audit_last_rotation(a, copy, err);
-    if (!status)
-        status = audit_idleness(a, copy, err);
-    return status ? status : audit_single(a, copy, err);
+    TRY(audit_last_rotation(a, copy, err));
+    TRY(audit_idleness(a, copy, err));
+    return audit_single(a, copy, err);
 }
 
 static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
@@ -117,7 +112,7 @@ static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
         if (!status)
             status = audit_outputs(a, err);
     }
-    if (status || s->arms[s->at].role != ARM_CANDIDATE)
+    if (status || s->arms[s->at].role != ROLE_CANDIDATE)
         return status;
     if (!a->thorough)
         return audit_idleness(a, x->faster_copy, err);
@@ -137,4 +132,41 @@ enum gate_status audit_arms(const struct audit *a, struct gate_error *err)
         status = audit_arm(a, err);
     }
     return status;
+}
+
+/* ---- writes elsewhere ---- */
+
+/* As they were timed, by recordings and one by one. */
+static enum gate_status launch_arm(struct session *s, unsigned arm, struct gate_error *err)
+{
+    struct series *x = &s->series[arm];
+    struct device_time unused;
+    double ns;
+    enum gate_status status = session_load_anew(s, err);
+    s->at = arm;
+    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
+        status = device_replay_run(s->device, x->replay[copy], &unused, err);
+        if (!status)
+            status = device_single_run(s->device, arm_launch, &x->launch[copy], 0, &ns, err);
+    }
+    return status;
+}
+
+enum gate_status audit_memory(struct session *s, struct gate_error *err)
+{
+    char seen[200], again[200] = "";
+    enum gate_status status = session_check_kept(s, seen, sizeof seen, err);
+    if (status || !seen[0])
+        return status;
+    for (unsigned i = 0; i < s->n_arms && !status && !again[0]; i++) {
+        status = launch_arm(s, i, err);
+        if (!status)
+            status = session_check_kept(s, again, sizeof again, err);
+    }
+    if (status)
+        return status;
+    if (!again[0])
+        s->at = 0;
+    return gate_fail(err, GATE_WRONG, "kernel '%s' %s, when it was timed",
+                     s->arms[s->at].kernel->name, again[0] ? again : seen);
 }

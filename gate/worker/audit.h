@@ -44,4 +44,13 @@ enum gate_status audit_outputs(const struct audit *a, struct gate_error *err);
  * session can take no samples afterwards. */
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err);
 
+/*
+ * A kernel may keep to its outputs as long as its results are checked. Right after the timing the
+ * inputs and the gaps behind all tensors must be what they were before the first launch. All arms
+ * worked there, so each is tried again by itself to find which one writes there; if none does it
+ * again, the candidate is blamed, since it alone is on trial. To be called before the sets are
+ * loaded anew. GATE_WRONG: the session's `at` is the guilty one.
+ */
+enum gate_status audit_memory(struct session *s, struct gate_error *err);
+
 #endif

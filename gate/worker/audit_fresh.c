@@ -43,7 +43,7 @@ static enum gate_status time_sets(struct session *s, const struct fresh_side *x,
  * are looked at once. */
 static bool is_looked_at(const struct arm *arm, unsigned round)
 {
-    return arm->role == ARM_CANDIDATE &&
+    return arm->role == ROLE_CANDIDATE &&
            (round == 0 || !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC));
 }
 
@@ -63,11 +63,9 @@ static enum gate_status time_repeated(const struct audit *a, const struct fresh_
 {
     struct session *s = a->session;
     struct device_time unused;
-    enum gate_status status =
-        device_replay_run(s->device, s->series[x->arm].replay[x->copy], &unused, err);
-    if (!status)
-        status = session_load(s, s->rotation, false, err);
-    return status ? status : time_sets(s, x, ns, err);
+    TRY(device_replay_run(s->device, s->series[x->arm].replay[x->copy], &unused, err));
+    TRY(session_load(s, s->rotation, false, err));
+    return time_sets(s, x, ns, err);
 }
 
 /* What a side took, round by round. */
@@ -82,12 +80,8 @@ static enum gate_status time_pair(const struct audit *a, const struct fresh_side
     bool fresh_first = round / 2 % 2 == 0;
     double *fresh = &t->fresh[round], *repeated = &t->repeated[round];
     a->session->at = x->arm;
-    enum gate_status status =
-        fresh_first ? time_fresh(a, x, round, fresh, err) : time_repeated(a, x, repeated, err);
-    if (!status)
-        status =
-            fresh_first ? time_repeated(a, x, repeated, err) : time_fresh(a, x, round, fresh, err);
-    return status;
+    TRY(fresh_first ? time_fresh(a, x, round, fresh, err) : time_repeated(a, x, repeated, err));
+    return fresh_first ? time_repeated(a, x, repeated, err) : time_fresh(a, x, round, fresh, err);
 }
 
 static double least(const double *x, unsigned n)
@@ -131,7 +125,7 @@ static enum gate_status time_rounds(const struct audit *a, const struct fresh_si
 
 static bool was_faster(const struct session *s)
 {
-    const struct estimate *ratio = &s->arms[1].measurement.ratio;
+    const struct estimate *ratio = &s->arms[1].timing.ratio_to_candidate;
     return ratio->value > 0 && ratio->hi < 1;
 }
 
@@ -150,7 +144,7 @@ enum gate_status audit_fresh(const struct audit *a, struct gate_error *err)
     if (!status)
         status = time_rounds(a, sides, &log_ratio, err);
     if (!status)
-        s->arms[1].measurement.ratio_fresh = exp(log_ratio);
+        s->arms[1].timing.ratio_fresh = exp(log_ratio);
     for (unsigned i = 0; i < SIDES; i++)
         device_replay_free(s->device, sides[i].own);
     return status;

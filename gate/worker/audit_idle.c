@@ -83,7 +83,7 @@ static enum gate_status replay_often(const struct audit *a, const struct idle_si
                                      struct replays n, double *least, struct gate_error *err)
 {
     struct session *s = a->session;
-    bool on_trial = s->arms[x->arm].role == ARM_CANDIDATE;
+    bool on_trial = s->arms[x->arm].role == ROLE_CANDIDATE;
     double ns = 0, spent = 0;
     enum gate_status status = GATE_OK;
     *least = INFINITY;
@@ -134,14 +134,10 @@ static enum gate_status replay_as_timed(const struct idle_side *x, double *least
 static enum gate_status look_at_side(const struct audit *a, const struct idle_side *x,
                                      struct idle_check *look, struct gate_error *err)
 {
-    enum gate_status status = session_load(a->session, 0, true, err);
-    if (!status)
-        status = replay_as_timed(x, &look->timed, err);
-    if (!status)
-        status = replay_often(a, x, false, several, &look->stale, err);
-    if (!status)
-        status = replay_often(a, x, true, several, &look->fresh, err);
-    return status;
+    TRY(session_load(a->session, 0, true, err));
+    TRY(replay_as_timed(x, &look->timed, err));
+    TRY(replay_often(a, x, false, several, &look->stale, err));
+    return replay_often(a, x, true, several, &look->fresh, err);
 }
 
 static enum gate_status describe_idle(const struct audit *a, const struct idle_check *look,

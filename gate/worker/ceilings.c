@@ -35,11 +35,11 @@ static double datasheet(const struct device_peaks *peaks, enum device_ceiling wh
 static enum gate_status run(struct device *d, enum device_ceiling which, unsigned rounds,
                             struct device_ceiling_run *out, struct gate_error *err)
 {
-    enum gate_status status = device_ceiling_run(d, which, rounds, out, err);
-    if (!status && !clock_can_be(out->device_ns))
-        status = gate_fail(err, GATE_ENVIRONMENT, "the ceiling's %s kernel took %g ns",
-                           names[which], out->device_ns);
-    return status;
+    TRY(device_ceiling_run(d, which, rounds, out, err));
+    if (!clock_can_be(out->device_ns))
+        return gate_fail(err, GATE_ENVIRONMENT, "the ceiling's %s kernel took %g ns", names[which],
+                         out->device_ns);
+    return GATE_OK;
 }
 
 /* Returns with as many rounds as a sample has. */
@@ -88,11 +88,8 @@ enum gate_status ceilings_measure(struct device *d, struct document_ceilings *ou
                                   struct gate_error *err)
 {
     double rates[CEILINGS];
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < CEILINGS && !status; i++)
-        status = measure(d, (enum device_ceiling)i, &rates[i], err);
-    if (status)
-        return status;
+    for (int i = 0; i < CEILINGS; i++)
+        TRY(measure(d, (enum device_ceiling)i, &rates[i], err));
     *out = (struct document_ceilings){.read_gbps = rates[CEILING_READ] / 1e9,
                                       .copy_gbps = rates[CEILING_COPY] / 1e9,
                                       .fp16_tflops = rates[CEILING_FP16] / 1e12,

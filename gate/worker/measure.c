@@ -7,9 +7,7 @@
 
 #include "gate/base/utf8.h"
 #include "gate/worker/audit_fresh.h"
-#include "gate/worker/audit_memory.h"
-#include "gate/worker/measure_calls.h"
-#include "gate/worker/protocol.h"
+#include "gate/worker/message.h"
 #include "gate/launch/pairs.h"
 #include "gate/launch/session.h"
 #include "gate/base/clock.h"
@@ -65,7 +63,7 @@ static enum gate_status is_sharp(const struct session *s, double times, bool *sh
             i ? session_ratio(s, i, &q.p50, err) : session_quantiles(s, 0, &q, err);
         if (status)
             return status;
-        double wanted = s->arms[i].role == ARM_PROVIDER ? PROVIDER_HALF_WIDTH : MEASURE_HALF_WIDTH;
+        double wanted = s->arms[i].role == ROLE_PROVIDER ? PROVIDER_HALF_WIDTH : MEASURE_HALF_WIDTH;
         *sharp = stats_half_width(q.p50) < times * wanted;
     }
     return GATE_OK;
@@ -120,9 +118,9 @@ static enum gate_status take_singles(struct session *s, const struct measure_pol
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = time_singles(s, policy, ns, &n, err);
     for (unsigned i = 0; i < s->n_arms && !status; i++) {
-        struct measurement *m = &s->arms[i].measurement;
+        struct document_timing *m = &s->arms[i].timing;
         stats_sort(ns[i], n);
-        m->n_single = n;
+        m->single_samples = (int64_t)n;
         m->single_p50_ns = stats_quantile(ns[i], n, 0.5);
         m->single_p90_ns = stats_quantile(ns[i], n, 0.9);
     }
@@ -137,7 +135,7 @@ static enum gate_status check_plausible(const struct session *s, unsigned i, str
     const struct device_peaks *peaks = &device_info(s->device)->peaks;
     const struct series *x = &s->series[i];
     const char *name = s->arms[i].kernel->name;
-    double p50 = s->arms[i].measurement.p50_ns.value;
+    double p50 = s->arms[i].timing.p50_ns;
     double flops_ns = peak_flops(p, peaks) > 0 ? problem_flops(p) / peak_flops(p, peaks) * 1e9 : 0;
     double bytes_ns = peaks->bytes_per_s > 0 && session_is_cold(s, i)
                           ? problem_bytes(p) / peaks->bytes_per_s * 1e9
@@ -170,24 +168,33 @@ static enum gate_status check_clock(const struct session *s, unsigned i, struct 
 static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
-    struct measurement *m = &s->arms[i].measurement;
+    const struct kg_problem *p = &s->c->problem;
+    struct document_timing *m = &s->arms[i].timing;
     struct session_quantiles own, candidate;
+    double floor_ns = measure_floor_ns(p, &device_info(s->device)->peaks), cycles = 0;
     enum gate_status status = check_clock(s, i, err);
     if (!status)
         status = session_quantiles(s, i, &own, err);
     if (!status && i > 0)
         status = session_quantiles(s, 0, &candidate, err);
     if (!status && i > 0)
-        status = session_ratio(s, i, &m->ratio, err);
+        status = session_ratio(s, i, &m->ratio_to_candidate, err);
     if (!status && i > 0)
-        status = session_ratio_cycles(s, i, &m->ratio_cycles, err);
+        status = session_ratio_cycles(s, i, &cycles, err);
     if (status)
         return status;
-    m->p50_ns = own.p50;
+    m->p50_ns = own.p50.value;
+    m->p50_lo_ns = own.p50.lo;
+    m->p50_hi_ns = own.p50.hi;
     m->p10_ns = own.p10;
     m->p90_ns = own.p90;
-    m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : 0;
-    m->n_samples = x->n;
+    m->has_ratio_to_candidate = i > 0;
+    m->ratio_cycles = cycles > 0 ? cycles : NAN;
+    m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : NAN;
+    m->tflops = problem_flops(p) / m->p50_ns * 1e-3;
+    m->gbps = problem_bytes(p) / m->p50_ns;
+    m->ceiling = floor_ns > 0 ? floor_ns / m->p50_ns : NAN;
+    m->samples = (int64_t)x->n;
     m->launches_per_sample = x->n_launches;
     m->input_sets = session_sets(s, i);
     m->cold = session_is_cold(s, i);
@@ -203,12 +210,10 @@ static void keep_samples(struct session *s, unsigned i)
 {
     size_t n = s->series[i].n;
     double *copy = malloc((n ? n : 1) * sizeof *copy);
-    free(s->arms[i].measurement.samples_ns);
+    free(s->arms[i].samples_ns);
     for (size_t j = 0; copy && j < n; j++)
         copy[j] = s->series[i].ns[j];
-    s->arms[i].measurement.samples_ns = copy;
-    if (!copy)
-        s->arms[i].measurement.n_samples = 0;
+    s->arms[i].samples_ns = copy;
 }
 
 /* Rounds of these arms, and what they say of all but the first `known` of them. */
@@ -259,20 +264,23 @@ static enum gate_status note_throttle(struct session *s, const struct device_thr
 {
     struct device_throttle after;
     enum gate_status status = device_throttle_read(s->device, &after, err);
-    for (unsigned i = 0; i < s->n_arms && !status; i++)
-        s->arms[i].measurement.throttle =
-            (struct device_throttle){.power_ns = after.power_ns - before->power_ns,
-                                     .thermal_ns = after.thermal_ns - before->thermal_ns};
+    for (unsigned i = 0; i < s->n_arms && !status; i++) {
+        struct document_timing *m = &s->arms[i].timing;
+        m->throttled_power_ns = fmax(0, (double)(after.power_ns - before->power_ns));
+        m->throttled_thermal_ns = fmax(0, (double)(after.thermal_ns - before->thermal_ns));
+    }
     return status;
 }
 
 /* The sensors around the rounds, for the candidate: they are the device's, and tell it once. */
 static void note_sensors(struct session *s, struct device_sensors before)
 {
-    struct measurement *m = &s->arms[0].measurement;
-    m->has_sensors = true;
-    m->before = before;
-    m->after = device_sensors_read(s->device);
+    struct document_timing *m = &s->arms[0].timing;
+    struct device_sensors after = device_sensors_read(s->device);
+    m->power_w = (struct document_sensor){before.power_w, after.power_w};
+    m->has_power_w = !isnan(before.power_w) || !isnan(after.power_w);
+    m->temperature_c = (struct document_sensor){before.temperature_c, after.temperature_c};
+    m->has_temperature_c = !isnan(before.temperature_c) || !isnan(after.temperature_c);
 }
 
 static void note_code(struct session *s)
@@ -280,14 +288,103 @@ static void note_code(struct session *s)
     const struct kg_device *where = &device_info(s->device)->kg;
     unsigned architecture = (unsigned)(10 * where->cc_major + where->cc_minor);
     for (unsigned i = 0; i < s->n_arms; i++) {
-        struct measurement *m = &s->arms[i].measurement;
+        struct arm *arm = &s->arms[i];
         const struct device_kernels kernels =
             device_replay_kernels(s->device, s->series[i].replay[0]);
-        m->code =
-            code_of(&kernels, s->series[i].n_launches, s->arms[i].library->code, architecture);
-        m->same_code = i > 0 && code_is_same(&s->arms[0].measurement.code, &m->code);
+        struct code *code = &arm->code;
+        *code = code_of(&kernels, s->series[i].n_launches, arm->library->code, architecture);
+        if (code->has_resources) {
+            arm->timing.registers = code->registers;
+            arm->timing.shared_bytes = code->shared_bytes;
+            arm->timing.spill_bytes = code->spill_bytes;
+        }
+        if (i > 0 && code->sha256[0])
+            arm->timing.same_code = code_is_same(&s->arms[0].code, code) ? YES : NO;
     }
 }
+
+/* ---- what a caller pays on the host for a launch ----
+ *
+ * The samples are the device's time, of launches that were recorded once and replayed: what
+ * launch() itself does on the host is not in them. Here the calls are timed, some in a row, then
+ * the device is waited for. The candidate and the baseline take turns as in session.h, with both
+ * copies of their libraries. On the host device a call does the work, and its time is the work's.
+ */
+
+#define CALLS_MAX 16
+#define CALLS_NS 100e3 /* of the device's work in a sample */
+#define CALLS_ROUNDS_MAX (4 * PAIRS_KINDS)
+#define CALLS_BUDGET_NS 10e6
+#define CALLS_SIDES 2
+
+/* Of each side, per call. */
+struct calls {
+    unsigned n_sides, n_calls;
+    double ns[CALLS_SIDES][2 * CALLS_ROUNDS_MAX];
+    size_t n[CALLS_SIDES];
+};
+
+static unsigned calls_of_a_sample(const struct session *s, unsigned n_sides)
+{
+    double longest = 1;
+    for (unsigned i = 0; i < n_sides; i++)
+        longest = fmax(longest, s->arms[i].timing.p50_ns);
+    return (unsigned)fmin(fmax(floor(CALLS_NS / longest), 1), CALLS_MAX);
+}
+
+static enum gate_status take_call(struct session *s, struct calls *c, unsigned side,
+                                  struct gate_error *err)
+{
+    struct series *x = &s->series[side];
+    size_t j = c->n[side];
+    const struct device_calls calls = {(unsigned)j * c->n_calls, c->n_calls};
+    double ns = 0;
+    s->at = side;
+    enum gate_status status = device_calls_run(
+        s->device, arm_launch, &x->launch[pairs_copy(j) % x->n_copies], calls, &ns, err);
+    if (!status && !clock_can_be(ns))
+        status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a call of launch()", ns);
+    c->ns[side][j] = ns / c->n_calls;
+    c->n[side] += !status;
+    return status;
+}
+
+/* A B B A, then B A A B, as pairs_kind() has it. */
+static enum gate_status take_calls(struct session *s, struct calls *c, bool other_first,
+                                   struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < 2 * c->n_sides && !status; i++) {
+        unsigned slot = i < c->n_sides ? i : 2 * c->n_sides - 1 - i;
+        status = take_call(s, c, other_first && c->n_sides == CALLS_SIDES ? 1 - slot : slot, err);
+    }
+    return status;
+}
+
+/* Fills call_ns of the candidate and of the baseline, and the latter's ratio_calls; `swap`: the
+ * baseline comes first. The arms' p50 must be known: it says how many calls a sample has. */
+static enum gate_status measure_calls(struct session *s, bool swap, struct gate_error *err)
+{
+    struct estimate ratio = {0};
+    struct calls c = {.n_sides = session_is_paired(s) ? CALLS_SIDES : 1};
+    double start = clock_ns();
+    enum gate_status status = GATE_OK;
+    c.n_calls = calls_of_a_sample(s, c.n_sides);
+    for (unsigned round = 0; round < CALLS_ROUNDS_MAX && !status; round++) {
+        if (round && round % PAIRS_KINDS == 0 && clock_ns() - start > CALLS_BUDGET_NS)
+            break;
+        status = take_calls(s, &c, swap != (round % 2 == 1), err);
+    }
+    if (!status && c.n_sides == CALLS_SIDES)
+        status = pairs_ratio(c.ns[0], c.ns[1], c.n[0], &ratio, err);
+    if (!status && ratio.value > 0)
+        s->arms[1].timing.ratio_calls = ratio.value;
+    for (unsigned i = 0; i < c.n_sides && !status; i++)
+        s->arms[i].timing.call_ns = stats_middle(c.ns[i], c.n[i]);
+    return status;
+}
+
+/* ---- all of a case ---- */
 
 static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
                                         struct gate_error *err)
@@ -322,6 +419,10 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
                         .swap = policy->swap,
                         .sets_kept = policy->input_sets};
     const struct audit audit = {&s, policy->single_budget_ns > 0, check, context};
+    for (unsigned i = 0; i < n; i++) {
+        fields_clear(&document_timing_shape, &arms[i].timing);
+        arms[i].timing.single_samples = 0;
+    }
     enum gate_status status = session_start(&s, seed, err);
     if (!status)
         status = measure_session(&s, policy, err);
@@ -340,10 +441,9 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
 static enum gate_status delay_candidate(struct session *s, double ns, struct gate_error *err)
 {
     struct series *x = &s->series[0];
-    enum gate_status status = GATE_OK;
-    for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
-        status = device_replay_delay(s->device, x->replay[copy], ns, err);
-    return status;
+    for (unsigned copy = 0; copy < x->n_copies; copy++)
+        TRY(device_replay_delay(s->device, x->replay[copy], ns, err));
+    return GATE_OK;
 }
 
 /* d of one share: the delay is a share of the other side's replay, measured just now. */

@@ -5,13 +5,13 @@
 #include <stdio.h>
 
 #include "gate/document/fields_table.h"
-#include "gate/worker/protocol.h"
 
 #define MESSAGE_MAX 4000 /* characters: what is longer than its reader's room is cut there */
 
-static const char *const refusals[] = {"environment", "usage", "io", "wrong", NULL};
+static const char *const refusals[] = {"environment", "busy", "usage", "io", "wrong", NULL};
 static const char *const protocols[] = {MESSAGE_HELLO, NULL};
-static const char *const tasks[] = {"case", NULL};
+const char *const message_tasks[] = {"serve",   "verify",     "measure", "calibrate",
+                                     "profile", "transplant", NULL};
 
 #define OF message_refusal
 static const struct field refusal_fields[] = {
@@ -42,7 +42,7 @@ const struct shape message_ceilings_shape = SHAPE_OF(told);
 
 #define OF message_task
 static const struct field task_fields[] = {
-    CHOICE(task, REQUIRED, tasks),
+    WORD(task, REQUIRED, message_tasks),
     {.key = "case",
      .kind = FIELD_OBJECT,
      .flags = REQUIRED,
@@ -57,11 +57,8 @@ static const struct field task_fields[] = {
     TEXT(baseline, 0, TEXT_MAX),
     YES_NO(verify),
     TEXT(tier, 0, TEXT_MAX),
-    YES_NO(measure),
     YES_NO(providers),
     YES_NO(swap),
-    YES_NO(profile),
-    YES_NO(transplant),
     TEXTS(fingerprints, 0, VERIFY_SEEDS, 16),
     NUMBERS(shares, 0, PROTOCOL_SHARES_MAX),
 };
@@ -107,4 +104,24 @@ struct fingerprints message_fingerprints(const char *const *texts, size_t n)
     for (unsigned i = 0; i < VERIFY_SEEDS && f.known; i++)
         f.known = sscanf(texts[i], "%16" SCNx64, &f.of[i]) == 1;
     return f;
+}
+
+void send_message(FILE *out, const struct shape *shape, const void *message)
+{
+    struct buf line;
+    buf_init(&line, PROTOCOL_LINE_MAX);
+    fields_write(shape, message, &line);
+    buf_putc(&line, '\n');
+    if (!line.failed) {
+        fwrite(line.data, 1, line.len, out);
+        fflush(out);
+    }
+    buf_release(&line);
+}
+
+void send_phase(FILE *out, const char *phase, const char *provider, const char *on)
+{
+    send_message(
+        out, &message_phase_shape,
+        &(struct message_phase){.phase = phase, .provider = provider, .on = *on ? on : NULL});
 }

@@ -9,15 +9,24 @@
 #ifndef GATE_WORKER_MESSAGE_H
 #define GATE_WORKER_MESSAGE_H
 
+#include <stdio.h>
+
+#include "gate/base/process.h"
 #include "gate/cases/suite_file.h"
 #include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
 
-#define MESSAGE_HELLO "gate-worker/1"
+/* Limits that both sides keep. */
+#define PROTOCOL_LINE_MAX PROCESS_LINE_MAX
+#define PROTOCOL_BASELINES_MAX 6
+#define PROTOCOL_SHARES_MAX 16
+#define PROTOCOL_SAMPLES_MIN 8 /* of an arm that is timed: four rounds */
+
+#define MESSAGE_HELLO "gate-worker/2"
 
 /* The worker's first message: one of the two. */
 struct message_refusal {
-    const char *refuse, *message; /* refuse: "environment", "usage" or "wrong" */
+    const char *refuse, *message; /* refuse: "environment", "busy", "usage", "io" or "wrong" */
 };
 
 struct message_greeting {
@@ -37,9 +46,21 @@ struct message_ceilings {
     struct document_ceilings ceilings;
 };
 
+/* What a worker is to do with a case. */
+enum task_kind {
+    TASK_SERVE,      /* say whether the library has a kernel for it; nothing is launched */
+    TASK_VERIFY,     /* verify all arms */
+    TASK_MEASURE,    /* time the arms that are right */
+    TASK_CALIBRATE,  /* time two copies of the candidate, one of them made slower */
+    TASK_PROFILE,    /* launch the candidate once, for the profiler around the worker */
+    TASK_TRANSPLANT, /* find the node of the launch that is slower than the baseline's */
+};
+
+extern const char *const message_tasks[]; /* the names of the kinds */
+
 /* To the worker. */
 struct message_task {
-    const char *task;
+    int task;              /* enum task_kind */
     struct case_file file; /* key "case" */
     const char *seed, *nonce;
     const char **skip; /* arms that take no part */
@@ -47,8 +68,8 @@ struct message_task {
     double budget_ms;
     int64_t input_sets; /* missing: -1, the worker decides */
     const char *baseline, *tier;
-    enum yes_no verify, measure, providers, swap; /* missing: yes, yes, yes, no */
-    enum yes_no profile, transplant;              /* missing: no */
+    enum yes_no verify;          /* before the arms are timed; missing: yes */
+    enum yes_no providers, swap; /* missing: yes, no */
     const char **fingerprints;
     size_t n_fingerprints;
     double *shares;
@@ -86,5 +107,12 @@ struct message_fingerprints {
 /* Returns their number: 0 where they are not known. */
 size_t message_put_fingerprints(const struct fingerprints *f, struct message_fingerprints *out);
 struct fingerprints message_fingerprints(const char *const *texts, size_t n);
+
+/* Writes a line to the supervisor; one that is longer than PROTOCOL_LINE_MAX is not written. */
+void send_message(FILE *out, const struct shape *shape, const void *message);
+
+/* What begins, with which provider's kernel ("": no provider's), and on what ("": the problem
+ * itself). */
+void send_phase(FILE *out, const char *phase, const char *provider, const char *on);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/pattern.h"
-#include "gate/worker/measure.h"
 
 struct document_device record_device(const struct device_info *info)
 {
@@ -29,16 +28,9 @@ struct document_device record_device(const struct device_info *info)
     };
 }
 
-static enum document_role role_of(enum arm_role role)
+struct document_library record_library(const struct library *lib, enum document_role role)
 {
-    return role == ARM_CANDIDATE  ? ROLE_CANDIDATE
-           : role == ARM_BASELINE ? ROLE_BASELINE
-                                  : ROLE_PROVIDER;
-}
-
-struct document_library record_library(const struct library *lib, enum arm_role role)
-{
-    return (struct document_library){.role = role_of(role),
+    return (struct document_library){.role = (int)role,
                                      .provider = lib->table->provider,
                                      .version = lib->table->version,
                                      .file = lib->file,
@@ -189,14 +181,14 @@ static void put_base64(const unsigned char *bytes, size_t n, char *out)
 
 /* Little-endian float32, as the schema says: every platform of the gate is little-endian. NULL: out
  * of memory. */
-static char *record_samples(const struct measurement *m)
+static char *record_samples(const double *samples_ns, size_t n)
 {
-    size_t bytes = m->n_samples * sizeof(float);
+    size_t bytes = n * sizeof(float);
     float *values = malloc(bytes + 1);
     char *text = malloc(bytes / 3 * 4 + 8);
     if (values && text) {
-        for (size_t i = 0; i < m->n_samples; i++)
-            values[i] = (float)m->samples_ns[i];
+        for (size_t i = 0; i < n; i++)
+            values[i] = (float)samples_ns[i];
         put_base64((const unsigned char *)values, bytes, text);
     } else {
         free(text);
@@ -204,26 +196,6 @@ static char *record_samples(const struct measurement *m)
     }
     free(values);
     return text;
-}
-
-static bool record_sensor(double before, double after, bool read, struct document_sensor *out)
-{
-    *out = (struct document_sensor){before, after};
-    return read && !(isnan(before) && isnan(after));
-}
-
-static void record_code(const struct measurement *m, bool is_candidate, struct document_timing *out)
-{
-    if (m->code.has_resources) {
-        out->registers = m->code.registers;
-        out->shared_bytes = m->code.shared_bytes;
-        out->spill_bytes = m->code.spill_bytes;
-    }
-    if (!m->code.sha256[0])
-        return;
-    out->code_sha256 = m->code.sha256;
-    if (!is_candidate)
-        out->same_code = m->same_code ? YES : NO;
 }
 
 struct record_kernels {
@@ -272,63 +244,29 @@ static struct record_kernels *record_kernels(const struct code *code, struct doc
     return kernels;
 }
 
-static void record_measurement(const struct measurement *m, bool is_candidate,
-                               const struct kg_problem *p, const struct device_info *info,
-                               struct document_timing *out)
-{
-    double p50 = m->p50_ns.value, floor_ns = measure_floor_ns(p, &info->peaks);
-    out->p50_ns = p50;
-    out->p50_lo_ns = m->p50_ns.lo;
-    out->p50_hi_ns = m->p50_ns.hi;
-    out->p10_ns = m->p10_ns;
-    out->p90_ns = m->p90_ns;
-    out->samples = (int64_t)m->n_samples;
-    out->launches_per_sample = m->launches_per_sample;
-    out->input_sets = m->input_sets;
-    out->cold = m->cold;
-    out->tflops = problem_flops(p) / p50 * 1e-3;
-    out->gbps = problem_bytes(p) / p50;
-    out->ceiling = known_or_nan(floor_ns / p50, floor_ns > 0);
-    out->measured_ceiling = NAN;
-    out->sm_clock_mhz = m->sm_clock_mhz;
-    out->throttled_power_ns = fmax(0, (double)m->throttle.power_ns);
-    out->throttled_thermal_ns = fmax(0, (double)m->throttle.thermal_ns);
-    out->has_power_w =
-        record_sensor(m->before.power_w, m->after.power_w, m->has_sensors, &out->power_w);
-    out->has_temperature_c = record_sensor(m->before.temperature_c, m->after.temperature_c,
-                                           m->has_sensors, &out->temperature_c);
-    out->single_p50_ns = known_or_nan(m->single_p50_ns, m->n_single > 0);
-    out->single_p90_ns = known_or_nan(m->single_p90_ns, m->n_single > 0);
-    out->single_samples = (int64_t)m->n_single;
-    out->has_ratio_to_candidate = !is_candidate;
-    out->ratio_to_candidate = m->ratio;
-    out->ratio_cycles = known_or_nan(m->ratio_cycles, m->ratio_cycles > 0);
-    out->ratio_p90 = known_or_nan(m->ratio_p90, m->ratio_p90 > 0);
-    out->call_ns = known_or_nan(m->call_ns, m->call_ns > 0);
-    out->ratio_fresh = known_or_nan(m->ratio_fresh, m->ratio_fresh > 0);
-    out->ratio_calls = known_or_nan(m->ratio_calls.value, m->ratio_calls.value > 0);
-    record_code(m, is_candidate, out);
-}
-
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
-                               const struct device_info *info, struct record_memory *memory)
+                               struct record_memory *memory)
 {
     struct document_arm out;
     fields_clear(&document_arm_shape, &out);
     out.provider = arm->library->table->provider;
-    out.role = role_of(arm->role);
+    out.role = (int)arm->role;
     out.kernel = arm->kernel->name;
     out.has_verify = true;
     record_verification(&arm->verification, p, &out.verify);
-    out.verify.has_covered &= arm->role == ARM_CANDIDATE;
+    out.verify.has_covered &= arm->role == ROLE_CANDIDATE;
     out.has_timing = arm->timed;
     *memory = (struct record_memory){0};
     if (!arm->timed)
         return out;
-    record_measurement(&arm->measurement, arm->role == ARM_CANDIDATE, p, info, &out.timing);
-    out.timing.samples_ns = memory->samples = record_samples(&arm->measurement);
-    if (arm->role != ARM_PROVIDER)
-        memory->kernels = record_kernels(&arm->measurement.code, &out.timing);
+    out.timing = arm->timing;
+    if (arm->code.sha256[0])
+        out.timing.code_sha256 = arm->code.sha256;
+    if (arm->samples_ns)
+        memory->samples = record_samples(arm->samples_ns, (size_t)arm->timing.samples);
+    out.timing.samples_ns = memory->samples;
+    if (arm->role != ROLE_PROVIDER)
+        memory->kernels = record_kernels(&arm->code, &out.timing);
     return out;
 }
 

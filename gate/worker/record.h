@@ -9,7 +9,7 @@
 #include "gate/launch/arm.h"
 
 struct document_device record_device(const struct device_info *info);
-struct document_library record_library(const struct library *lib, enum arm_role role);
+struct document_library record_library(const struct library *lib, enum document_role role);
 
 /* What a recorded arm points to. */
 struct record_memory {
@@ -19,7 +19,7 @@ struct record_memory {
 
 /* *memory is the caller's (record_free), and holds what is recorded. */
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
-                               const struct device_info *info, struct record_memory *memory);
+                               struct record_memory *memory);
 void record_free(struct record_memory *memory);
 
 #endif

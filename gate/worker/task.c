@@ -9,11 +9,10 @@
 
 #include "gate/base/utf8.h"
 #include "gate/worker/measure.h"
-#include "gate/worker/profile_launch.h"
 #include "gate/worker/record.h"
-#include "gate/worker/send.h"
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_timed.h"
+#include "gate/launch/operands.h"
 
 #define BUDGET_MS 150.0         /* where the task sets none */
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
@@ -41,14 +40,14 @@ static bool is_skipped(const struct task *t, const char *label)
 static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
 {
     const struct library *lib = &w->libraries[i];
-    if (w->roles[i] == ARM_BASELINE)
+    if (w->roles[i] == ROLE_BASELINE)
         return !strcmp(lib->sha256, t->baseline) && !is_skipped(t, "baseline");
-    return w->roles[i] == ARM_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
+    return w->roles[i] == ROLE_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
 }
 
 static bool is_paired(const struct task *t)
 {
-    return t->n_arms > 1 && t->arms[1].role == ARM_BASELINE;
+    return t->n_arms > 1 && t->arms[1].role == ROLE_BASELINE;
 }
 
 static void choose_second_copy(const struct worker *w, const struct task *t, struct arm *arm)
@@ -66,7 +65,7 @@ static void choose_arms(struct worker *w, struct task *t)
         const struct library *lib = &w->libraries[i];
         const struct kg_kernel *k =
             takes_part(w, t, i) ? library_choose(lib, &t->c.problem, where, NULL) : NULL;
-        if (!k && w->roles[i] == ARM_CANDIDATE)
+        if (!k && w->roles[i] == ROLE_CANDIDATE)
             return;
         if (k)
             t->arms[t->n_arms++] = (struct arm){.library = lib,
@@ -99,10 +98,10 @@ static enum gate_status prepare_copy(struct worker *w, struct task *t, struct ar
     if (!kernel)
         return gate_fail(err, GATE_WRONG, "a second copy of the library offers no kernel '%s'",
                          arm->kernel->name);
-    enum gate_status status = arm_prepare(w->device, &t->c.problem, arm, kernel, err);
-    if (!status && arm->role == ARM_CANDIDATE)
-        status = load_effects_compare(w->device, &t->before, "before its first launch", err);
-    return status;
+    TRY(arm_prepare(w->device, &t->c.problem, arm, kernel, err));
+    if (arm->role == ROLE_CANDIDATE)
+        TRY(load_effects_compare(w->device, &t->before, "before its first launch", err));
+    return GATE_OK;
 }
 
 /* What a baseline does to the process is not put down to the candidate, and neither is it the other
@@ -113,7 +112,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
     struct arm *arm = &t->arms[i];
     enum gate_status status = GATE_OK;
     send_phase(w->out, "prepare", arm_label(arm), "");
-    if (arm->role == ARM_BASELINE)
+    if (arm->role == ROLE_BASELINE)
         status =
             load_effects_compare(w->device, &t->before, "before the baseline was prepared", err);
     if (status)
@@ -124,7 +123,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
         utf8_print(arm->verification.message, sizeof arm->verification.message, "%.500s",
                    err->message);
     }
-    if (!status && arm->role == ARM_BASELINE)
+    if (!status && arm->role == ROLE_BASELINE)
         status = load_effects_read(w->device, &t->before, err);
     return status;
 }
@@ -154,12 +153,9 @@ static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
     for (unsigned i = 0; i < t->n_arms; i++)
         if (t->arms[i].workspace_bytes > workspace)
             workspace = t->arms[i].workspace_bytes;
-    enum gate_status status = device_alloc(w->device, operands_bytes_in_zones(p), &t->memory, err);
-    if (!status && workspace)
-        status =
-            device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err);
-    if (status)
-        return status;
+    TRY(device_alloc(w->device, operands_bytes_in_zones(p), &t->memory, err));
+    if (workspace)
+        TRY(device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err));
     t->operands = operands_in_zones(w->device, p, t->memory.data);
     return reference_alloc(w->device, &t->operands, &t->reference, err);
 }
@@ -193,7 +189,7 @@ static enum gate_status verify_task(struct worker *w, struct task *t, struct gat
 static enum gate_status calibrate_task(struct worker *w, struct task *t,
                                        const struct measure_policy *policy, struct gate_error *err)
 {
-    if (keep_right_arms(t) < 2 || t->arms[1].role != ARM_BASELINE)
+    if (keep_right_arms(t) < 2 || t->arms[1].role != ROLE_BASELINE)
         return gate_fail(err, GATE_ENVIRONMENT, "calibration needs a second copy of the library");
     return measure_injected(w->device, &t->c, t->seed, policy, t->arms, t->shares, t->n_shares,
                             t->d, err);
@@ -209,7 +205,7 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
                                     .sensors = t->verify};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
-    if (t->n_shares)
+    if (t->kind == TASK_CALIBRATE)
         return calibrate_task(w, t, &policy, err);
     return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
                         timed_check, &look, err);
@@ -242,7 +238,7 @@ static enum gate_status transplant_task(struct worker *w, struct task *t, struct
     if (!t->found)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     t->arms[2] = t->arms[0];
-    t->arms[2].role = ARM_PROVIDER;
+    t->arms[2].role = ROLE_PROVIDER;
     return transplant_run(&(struct transplant_job){.device = w->device,
                                                    .c = &t->c,
                                                    .seed = t->seed,
@@ -261,9 +257,75 @@ struct outcome {
     bool spoiled;
 };
 
+#define PROFILE_WARM_UPS 3
+
+static enum gate_status launch_watched(struct device *d, struct arm_launch *launch,
+                                       struct gate_error *err)
+{
+    for (unsigned i = 0; i < PROFILE_WARM_UPS; i++)
+        TRY(device_launch_checked(d, arm_launch, launch, i, err));
+    TRY(device_profiler_switch(d, true, err));
+    TRY(device_launch_checked(d, arm_launch, launch, PROFILE_WARM_UPS, err));
+    return device_profiler_switch(d, false, err);
+}
+
+/* Between the profiler's marks. */
+static enum gate_status profile_launch(struct device *d, const struct suite_case *c, uint64_t seed,
+                                       struct arm *arm, struct gate_error *err)
+{
+    struct device_memory memory = {0}, workspace = {0};
+    enum gate_status status = device_alloc(d, operands_bytes(&c->problem), &memory, err);
+    if (!status && arm->workspace_bytes)
+        status = device_alloc(d, (size_t)arm->workspace_bytes, &workspace, err);
+    if (!status) {
+        struct operands set = operands_at(d, &c->problem, memory.data);
+        struct arm_launch launch = {arm, arm->kernel, &c->problem, &set, 1, workspace};
+        status = operands_fill(d, c, &set, seed, err);
+        if (!status)
+            status = launch_watched(d, &launch, err);
+    }
+    device_free(d, &memory);
+    device_free(d, &workspace);
+    return status;
+}
+
+/* After the verification. */
+static enum gate_status run_kind(struct worker *w, struct task *t, struct gate_error *err)
+{
+    switch (t->kind) {
+    case TASK_MEASURE:
+    case TASK_CALIBRATE:
+        return measure_task(w, t, err);
+    case TASK_PROFILE:
+        send_phase(w->out, "profile", arm_label(&t->arms[0]), "");
+        return profile_launch(w->device, &t->c, t->seed, &t->arms[0], err);
+    case TASK_TRANSPLANT:
+        return transplant_task(w, t, err);
+    default:
+        return GATE_OK;
+    }
+}
+
+static struct outcome failed(const struct task *t, const struct gate_error *err)
+{
+    struct outcome o = {.name = "environment", .spoiled = true};
+    const struct arm *arm = guilty_arm(t);
+    /* A calibration has but one library, twice. */
+    bool candidate = arm->role == ROLE_CANDIDATE || t->kind == TASK_CALIBRATE;
+    if (err->status != GATE_WRONG) {
+        utf8_print(o.message, sizeof o.message, "%.690s", err->message);
+        return o;
+    }
+    o.name = candidate ? "wrong" : "provider";
+    utf8_print(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
+               candidate ? "" : ": ", what_was_wrong(arm, err));
+    return o;
+}
+
 static struct outcome run(struct worker *w, struct task *t)
 {
-    struct outcome o = {.name = "measured"};
+    bool times = t->kind == TASK_MEASURE || t->kind == TASK_CALIBRATE;
+    struct outcome o = {.name = times ? "measured" : "verified"};
     struct gate_error err = {0};
     enum gate_status status = load_effects_read(w->device, &t->before, &err);
     choose_arms(w, t);
@@ -273,46 +335,19 @@ static struct outcome run(struct worker *w, struct task *t)
                  w->libraries[0].table->provider);
         return o;
     }
-    bool only_asks = !t->verify && !t->measure && !t->profile && !t->transplant;
-    if (!status && only_asks) { /* is it served? */
-        o.name = "verified";
+    if (!status && t->kind == TASK_SERVE)
         return o;
-    }
     if (!status)
         status = verify_task(w, t, &err);
     if (!status && !t->arms[0].verification.ok) {
         o.name = "wrong";
-        o.spoiled = true; /* who knows what else it did to the process */
+        o.spoiled = true; /* the kernel may have done anything to the process */
         snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
         return o;
     }
-    if (!status && t->profile) {
-        send_phase(w->out, "profile", arm_label(&t->arms[0]), "");
-        status = profile_launch(w->device, &t->c, t->seed, &t->arms[0], &err);
-    }
-    if (!status && t->transplant)
-        status = transplant_task(w, t, &err);
-    if (!status && !t->measure) {
-        o.name = "verified";
-        return o;
-    }
     if (!status)
-        status = measure_task(w, t, &err);
-    if (!status)
-        return o;
-    o.spoiled = true;
-    if (status == GATE_WRONG) {
-        const struct arm *arm = guilty_arm(t);
-        /* A calibration has but one library, twice. */
-        bool candidate = arm->role == ARM_CANDIDATE || t->n_shares;
-        o.name = candidate ? "wrong" : "provider";
-        utf8_print(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
-                   candidate ? "" : ": ", what_was_wrong(arm, &err));
-    } else {
-        o.name = "environment";
-        utf8_print(o.message, sizeof o.message, "%.690s", err.message);
-    }
-    return o;
+        status = run_kind(w, t, &err);
+    return status ? failed(t, &err) : o;
 }
 
 static void send_answer(const struct worker *w, const struct task *t, const struct outcome *outcome)
@@ -335,7 +370,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
             message_put_fingerprints(&t->arms[0].verification.fingerprints, &texts);
     if (!answer.n_fingerprints)
         answer.fingerprints = NULL;
-    if (t->n_shares && !strcmp(outcome->name, "measured")) {
+    if (t->kind == TASK_CALIBRATE && !strcmp(outcome->name, "measured")) {
         answer.log_ratio = (double *)(uintptr_t)t->d;
         answer.n_log_ratio = t->n_shares;
     }
@@ -344,7 +379,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
         answer.blame = t->found->document;
     }
     for (unsigned i = 0; i < t->n_arms; i++)
-        arms[i] = record_arm(&t->arms[i], &t->c.problem, device_info(w->device), &memory[i]);
+        arms[i] = record_arm(&t->arms[i], &t->c.problem, &memory[i]);
     send_message(w->out, &message_answer_shape, &answer);
     for (unsigned i = 0; i < t->n_arms; i++)
         record_free(&memory[i]);
@@ -361,16 +396,15 @@ static void release(const struct worker *w, struct task *t)
 enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
 {
     char pointer[256];
-    bool alone = m->profile == YES || m->transplant == YES;
+    enum task_kind kind = (enum task_kind)m->task;
+    bool times = kind == TASK_MEASURE || kind == TASK_CALIBRATE;
     *t = (struct task){.message = m,
                        .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
-                       .verify = m->verify != NO && !alone,
+                       .kind = kind,
+                       .verify = kind == TASK_VERIFY || (times && m->verify != NO),
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
                        .input_sets = m->input_sets > 0 ? (unsigned)m->input_sets : 0,
-                       .measure = m->measure != NO && !alone,
-                       .profile = m->profile == YES,
-                       .transplant = m->transplant == YES,
                        .baseline = m->baseline ? m->baseline : "",
                        .nonce = m->nonce ? m->nonce : "",
                        .shares = m->shares,

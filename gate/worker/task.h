@@ -13,7 +13,6 @@
 #include "gate/cases/suite.h"
 #include "gate/launch/arm.h"
 #include "gate/worker/message.h"
-#include "gate/worker/protocol.h"
 #include "gate/worker/transplant.h"
 #include "gate/verify/load_effects.h"
 #include "gate/verify/verify.h"
@@ -32,7 +31,7 @@ struct worker {
     struct library libraries[LIBRARIES_MAX]; /* the candidate first */
     struct library
         second_copies[LIBRARIES_MAX]; /* second copies of the candidate and the baselines */
-    enum arm_role roles[LIBRARIES_MAX];
+    enum document_role roles[LIBRARIES_MAX];
     unsigned n_libraries;
     double control_ns;
     struct absent_provider absent[LIBRARIES_MAX];
@@ -44,12 +43,10 @@ struct task {
     struct suite_case c;
     uint64_t seed;
     double budget_ns;
+    enum task_kind kind;
     bool verify, providers, swap;
     unsigned input_sets; /* that another process rotated over; 0: none did */
     enum verify_tier tier;
-    bool measure;         /* false: the task ends when everything is verified */
-    bool profile;         /* one launch of the candidate, and nothing else */
-    bool transplant;      /* which node of the launch is slower, and nothing else */
     const char *baseline; /* SHA-256 of the library of the baseline; "": none */
     const char *nonce;    /* of the task; the answer repeats it */
     const struct message_task *message;

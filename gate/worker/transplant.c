@@ -31,10 +31,9 @@ static enum gate_status look_once(void *context, struct arm *arm, const struct o
                                   unsigned content, struct gate_error *err)
 {
     const struct surgery *x = context;
-    enum gate_status status = x->job->check(x->job->look, arm, o, content, err);
-    return status ? status
-                  : operands_hash_outputs(x->job->device, o, 1,
-                                          &arm->verification.fingerprints.of[content], err);
+    TRY(x->job->check(x->job->look, arm, o, content, err));
+    return operands_hash_outputs(x->job->device, o, 1, &arm->verification.fingerprints.of[content],
+                                 err);
 }
 
 /* The inputs change with each look, so that nothing which is left of another launch is right. */
@@ -104,19 +103,18 @@ static enum gate_status make_hybrid(struct surgery *x, unsigned side, unsigned n
     struct session *s = &x->s;
     struct series *into = &s->series[side], *from = &s->series[!side], *h = &s->series[HYBRID];
     const struct device_memory shared[] = {s->memory, s->workspace};
-    enum gate_status status = GATE_OK;
     h->n_copies = into->n_copies < from->n_copies ? into->n_copies : from->n_copies;
     h->n_launches = into->n_launches;
-    for (unsigned copy = 0; copy < h->n_copies && !status; copy++)
-        status = device_replay_transplant(s->device,
-                                          &(struct device_transplant){.into = into->replay[copy],
-                                                                      .from = from->replay[copy],
-                                                                      .launches = into->n_launches,
-                                                                      .node = node,
-                                                                      .shared = shared,
-                                                                      .n_shared = 2},
-                                          &h->replay[copy], err);
-    return status;
+    for (unsigned copy = 0; copy < h->n_copies; copy++)
+        TRY(device_replay_transplant(s->device,
+                                     &(struct device_transplant){.into = into->replay[copy],
+                                                                 .from = from->replay[copy],
+                                                                 .launches = into->n_launches,
+                                                                 .node = node,
+                                                                 .shared = shared,
+                                                                 .n_shared = 2},
+                                     &h->replay[copy], err));
+    return GATE_OK;
 }
 
 /* How much slower the candidate's node makes the launches of a side. What is no fault of the device

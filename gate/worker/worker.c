@@ -19,9 +19,8 @@
 #include "gate/device/cuda_users.h"
 #include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
-#include "gate/worker/protocol.h"
+#include "gate/worker/message.h"
 #include "gate/worker/record.h"
-#include "gate/worker/send.h"
 #include "gate/worker/task.h"
 
 #define CONTROL_RUNS 12 /* the first ones warm up */
@@ -36,11 +35,11 @@ static FILE *take_standard_output(void)
     return fdopen(fd, "w");
 }
 
-static const char *refusal_name(enum gate_status status)
+static const char *refusal_name(const struct gate_error *err)
 {
-    switch (status) {
+    switch (err->status) {
     case GATE_ENVIRONMENT:
-        return "environment";
+        return err->busy ? "busy" : "environment";
     case GATE_USAGE:
         return "usage";
     case GATE_IO:
@@ -52,9 +51,8 @@ static const char *refusal_name(enum gate_status status)
 
 static int refuse(struct worker *w, const struct gate_error *err)
 {
-    send_message(
-        w->out, &message_refusal_shape,
-        &(struct message_refusal){.refuse = refusal_name(err->status), .message = err->message});
+    send_message(w->out, &message_refusal_shape,
+                 &(struct message_refusal){.refuse = refusal_name(err), .message = err->message});
     return err->status;
 }
 
@@ -103,20 +101,15 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[0];
     struct load_effects before;
-    enum gate_status status = load_effects_read(w->device, &before, err);
-    if (!status)
-        status = library_open(path, where->kind, false, lib, err);
-    if (status)
-        return status;
-    w->roles[0] = ARM_CANDIDATE;
+    TRY(load_effects_read(w->device, &before, err));
+    TRY(library_open(path, where->kind, false, lib, err));
+    w->roles[0] = ROLE_CANDIDATE;
     w->n_libraries = 1;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
         return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
                          library_status_name(started));
-    status = twice ? open_second_copy(w, 0, path, err) : GATE_OK;
-    if (status)
-        return status;
+    TRY(twice ? open_second_copy(w, 0, path, err) : GATE_OK);
     return load_effects_compare(w->device, &before, "while the kernel library was opened", err);
 }
 
@@ -128,7 +121,7 @@ static enum gate_status open_baseline(struct worker *w, const char *path, struct
     if (library_open(path, where->kind, true, lib, err))
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the library to compare with cannot be run here: %.900s", err->message);
-    w->roles[w->n_libraries++] = ARM_BASELINE;
+    w->roles[w->n_libraries++] = ROLE_BASELINE;
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK)
         return gate_fail(err, GATE_ENVIRONMENT,
@@ -145,7 +138,7 @@ static enum gate_status check_name(const struct worker *w, const struct library 
                                    struct gate_error *err)
 {
     for (unsigned i = 0; i < w->n_libraries; i++)
-        if (w->roles[i] != ARM_BASELINE &&
+        if (w->roles[i] != ROLE_BASELINE &&
             !strcmp(w->libraries[i].table->provider, lib->table->provider))
             return gate_fail(err, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
                              w->libraries[i].file, lib->file, lib->table->provider);
@@ -180,7 +173,7 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
         library_close(lib);
         return GATE_OK;
     }
-    w->roles[w->n_libraries++] = ARM_PROVIDER;
+    w->roles[w->n_libraries++] = ROLE_PROVIDER;
     return GATE_OK;
 }
 

@@ -7,7 +7,7 @@ standard output before the record, "act" is what to do instead of answering a ca
 die, silence, end, flood, phases. "starts" is a file that counts starts: after "starts_max" of them
 the GPU is busy. "only" restricts "act" and "record" to one case id; "marker" names a
 file: the act happens only while it does not exist, and creates it; "act_from" is the number of the
-first process that acts ("count"); with "act_when" it happens in a task that has that key alone.
+first process that acts ("count"); with "act_when" it happens in tasks of that kind alone.
 "p50" maps case ids to the
 candidate's time (1000 ns), "cycles" to its ratio to the baseline in cycles (that of the times),
 "ratio" to its ratio to the baseline and "widths" to the half-width of that; "budgets" is a file
@@ -99,7 +99,7 @@ def control_ns():
 def greeting():
     candidate = library(options("--library")[0], "candidate")
     return merge({
-        "hello": "gate-worker/1", "contract": "fake-v1", "absent": [], "control_ns": control_ns(),
+        "hello": "gate-worker/2", "contract": "fake-v1", "absent": [], "control_ns": control_ns(),
         "device": {"kind": "cuda", "model": "fake-gpu", "name": "Fake GPU",
                    "uuid": "GPU-" + options("--device")[0].rpartition(":")[2],
                    "sm_count": 1, "l2_bytes": 1, "memory_bytes": 1, "capability": "0.0",
@@ -238,7 +238,7 @@ def main():
         say({"phase": FAKE.get("phase", "verify"), "provider": FAKE.get("at_work", "fake")})
         skipped = set(FAKE.get("providers", [])) & set(task["skip"])
         if mine and FAKE.get("act") and process >= FAKE.get("act_from", 0) and not skipped \
-                and task.get(FAKE.get("act_when", "task")) and first_time():
+                and FAKE.get("act_when", task["task"]) == task["task"] and first_time():
             act(FAKE["act"])
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
@@ -255,9 +255,9 @@ def main():
                   "spoiled": False, "arms": arms}
         if "shares" in task:
             record["log_ratio"] = injected(name, task["shares"], process)
-        if task.get("profile") or task.get("transplant"):
+        if task["task"] in ("profile", "transplant"):
             record["outcome"], arms[0]["timing"] = "verified", None
-        if task.get("transplant") and "blame" in FAKE:
+        if task["task"] == "transplant" and "blame" in FAKE:
             record["blame"] = FAKE["blame"]
         if "by_file" in FAKE:
             by_file(record, process)

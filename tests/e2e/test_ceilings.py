@@ -50,7 +50,7 @@ class Ceilings(FakeRuns):
         self.accept()
         for answer, why in (({"refuse": "environment", "message": "the read kernel is wrong"},
                              "the read kernel is wrong"),
-                            ({"hello": "gate-worker/1"}, "the worker does not measure it"),
+                            ({"hello": "gate-worker/2"}, "the worker does not measure it"),
                             ({"ceilings": dict(RATES, read_gbps=-1)},
                              "the worker does not measure it"),
                             ({"ceilings": dict(RATES, read_gbps="fast")},

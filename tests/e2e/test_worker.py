@@ -28,7 +28,7 @@ class Task(unittest.TestCase):
 
     def said(self, **members):
         """What a worker answers to a task beside a baseline, line by line."""
-        task = {"task": "case", "case": CASE, "seed": "00000000000000aa", "skip": [],
+        task = {"task": "measure", "case": CASE, "seed": "00000000000000aa", "skip": [],
                 "budget_ms": 1, "baseline": self.sha256, "verify": False, "providers": False,
                 **members}
         done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, "--baseline",
@@ -48,7 +48,7 @@ class Task(unittest.TestCase):
         self.assertEqual(self.prepared(True), ["baseline", one, one, "baseline"])
 
     def test_which_node_of_a_launch_is_slower(self):
-        answer = self.said(measure=False, transplant=True)[-1]
+        answer = self.said(task="transplant")[-1]
         self.assertEqual(answer["outcome"], "verified", answer)
         self.assertIn("of no nodes", answer["blame"]["message"])
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gate/base/json.h"
-#include "gate/baseline/baseline_file.h"
+#include "gate/baseline/baseline.h"
 #include "gate/cases/suite_file.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"

@@ -10,7 +10,6 @@
 #include "gate/base/seed.h"
 #include "gate/worker/audit.h"
 #include "gate/worker/audit_fresh.h"
-#include "gate/worker/audit_memory.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
 #include "tests/unit/unit.h"
@@ -294,7 +293,7 @@ static enum gate_status audit(struct trial *t, void **state)
     t->baseline_k.launch = t->baseline_writes ? launch : launch_baseline;
     t->arm[0].kernel = &t->k;
     t->arm[1].kernel = &t->baseline_k;
-    t->arm[1].role = ARM_BASELINE;
+    t->arm[1].role = ROLE_BASELINE;
     t->c.problem = (struct kg_problem){
         .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
     fingerprint(t, seed);
@@ -311,7 +310,8 @@ static enum gate_status audit(struct trial *t, void **state)
     status = audit_memory(&s, &t->err);
     if (!status)
         status = audit_arms(&a, &t->err);
-    t->arm[1].measurement.ratio = (struct estimate){t->ratio, t->ratio * 0.99, t->ratio * 1.01};
+    t->arm[1].timing.ratio_to_candidate =
+        (struct estimate){t->ratio, t->ratio * 0.99, t->ratio * 1.01};
     if (!status && t->ratio > 0)
         status = audit_fresh(&a, &t->err);
     clock_stands = false;
@@ -401,7 +401,7 @@ TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
         kernel.deed = cases[i].deed;
         kernel.from = 40;
         assert_int_equal(audit(&t, state), GATE_OK);
-        double fresh = t.arm[1].measurement.ratio_fresh;
+        double fresh = t.arm[1].timing.ratio_fresh;
         assert_true(fresh >= cases[i].least && fresh <= cases[i].most);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stored baselines: what is kept, what is refused, and what the file looks like. */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "gate/base/file.h"
 #include "gate/baseline/baseline.h"
+#include "gate/document/fields_table.h"
 #include "tests/unit/unit.h"
 
 #define CONTRACT "graph-replay-v1"
@@ -31,12 +33,11 @@ static struct baseline_entry entry(double p50_ns)
         .run_uuid = UUID,
         .library_sha256 = SHA,
         .epoch = "580.159/13.0/700 W",
-        .error = {.known = true,
-                  .rel_fro = 2.9e-4,
-                  .outputs = {{"dx", 2.9e-4}, {"db", 1e-5}},
-                  .n_outputs = 2,
-                  .vendor_ratio = 1.04,
-                  .vendor = "cublas"},
+        .rel_fro = 2.9e-4,
+        .has_outputs = true,
+        .outputs = {.dx = 2.9e-4, .dw = NAN, .db = 1e-5},
+        .vendor_ratio = 1.04,
+        .vendor = "cublas",
     };
 }
 
@@ -76,7 +77,7 @@ TEST(round_trip)
 {
     struct baseline_entry e;
     struct baseline *b = load();
-    assert_string_equal(baseline_contract(b), "");
+    assert_string_equal(baseline_stored(b)->contract, "");
     assert_false(baseline_find(b, "gemm/a", CONTRACT, &e));
     set(b, "gemm/b", 2000, &first);
     set(b, "gemm/a", 1000.5, &first);
@@ -94,11 +95,9 @@ TEST(round_trip)
     assert_true(e.control_ns == 1000000);
     assert_true(e.spread == 0.0012);
     assert_string_equal(e.epoch, "580.159/13.0/700 W");
-    assert_true(e.error.known && e.error.rel_fro == 2.9e-4 && e.error.vendor_ratio == 1.04);
-    assert_int_equal(e.error.n_outputs, 2);
-    assert_string_equal(e.error.outputs[1].name, "db");
-    assert_true(e.error.outputs[1].rel_fro == 1e-5);
-    assert_string_equal(e.error.vendor, "cublas");
+    assert_true(e.rel_fro == 2.9e-4 && e.vendor_ratio == 1.04 && e.has_outputs);
+    assert_true(e.outputs.db == 1e-5 && isnan(e.outputs.dw));
+    assert_string_equal(e.vendor, "cublas");
     assert_false(baseline_find(b, "gemm/a", "other-v1", &e));
     assert_false(baseline_find(b, "gemm/d", CONTRACT, &e));
     baseline_free(b);
@@ -142,28 +141,32 @@ TEST(file_is_reviewable)
     buf_release(&text);
 }
 
-static void collect_case(void *context, const char *case_id, const struct baseline_entry *e)
+static void collect_cases(const struct baseline *b, struct buf *out)
 {
-    buf_printf(context, "%s=%.6g ", case_id, e->p50_ns);
+    const struct baseline_file *f = baseline_stored(b);
+    for (size_t i = 0; i < f->n_cases; i++)
+        buf_printf(out, "%s=%.6g ", f->cases[i].id, f->cases[i].entry.p50_ns);
 }
 
-static void collect_change(void *context, const struct baseline_change *c)
+static void collect_log(const struct baseline *b, struct buf *out)
 {
-    buf_printf(context, "%s:%s:%.6g>%.6g ", c->case_id, baseline_action_name(c->action), c->from_ns,
-               c->to_ns);
+    const struct baseline_file *f = baseline_stored(b);
+    for (size_t i = 0; i < f->n_log; i++)
+        buf_printf(out, "%s:%s:%.6g>%.6g ", f->log[i].case_id, field_actions[f->log[i].action],
+                   f->log[i].from_ns, f->log[i].to_ns);
 }
 
-TEST(each)
+TEST(what_is_stored)
 {
     struct buf seen;
     struct baseline *b = load();
     buf_init(&seen, 1000);
-    baseline_each(b, collect_case, &seen);
+    collect_cases(b, &seen);
     assert_string_equal(seen.data, "gemm/a=1100 gemm/b=2000 gemm/c=3000 ");
     buf_clear(&seen);
-    baseline_each_change(b, collect_change, &seen);
-    assert_string_equal(seen.data, "gemm/b:accept-new:0>2000 gemm/a:accept-new:0>1000.5 "
-                                   "gemm/c:accept-new:0>3000 gemm/a:accept:1000.5>1100 ");
+    collect_log(b, &seen);
+    assert_string_equal(seen.data, "gemm/b:accept-new:nan>2000 gemm/a:accept-new:nan>1000.5 "
+                                   "gemm/c:accept-new:nan>3000 gemm/a:accept:1000.5>1100 ");
     buf_release(&seen);
     baseline_free(b);
 }
@@ -178,15 +181,15 @@ static void assert_set_refused(const char *case_id, const char *contract,
     struct baseline *b = load();
     buf_init(&before, 10000);
     buf_init(&after, 10000);
-    baseline_each(b, collect_case, &before);
-    baseline_each_change(b, collect_change, &before);
+    collect_cases(b, &before);
+    collect_log(b, &before);
     assert_int_equal(baseline_set(b, case_id, contract, e, n, &err), status);
     if (!strstr(err.message, part))
         fail_msg("'%s' has no '%s'", err.message, part);
-    baseline_each(b, collect_case, &after);
-    baseline_each_change(b, collect_change, &after);
+    collect_cases(b, &after);
+    collect_log(b, &after);
     assert_string_equal(before.data, after.data);
-    assert_string_equal(baseline_contract(b), CONTRACT);
+    assert_string_equal(baseline_stored(b)->contract, CONTRACT);
     buf_release(&before);
     buf_release(&after);
     baseline_free(b);
@@ -246,31 +249,54 @@ TEST(ratchet)
     assert_true(baseline_find(b, "gemm/a", CONTRACT, &e));
     assert_true(e.p50_ns == 1050);
     buf_init(&seen, 1000);
-    baseline_each_change(b, collect_change, &seen);
+    collect_log(b, &seen);
     assert_non_null(strstr(seen.data, " gemm/a:ratchet:1100>1050 "));
     buf_release(&seen);
     baseline_free(b);
 }
 
-TEST(control)
+/* What processes of a candidate and a baseline of 100 ns measured. */
+static bool of_arm(struct baseline_entry *e, enum document_role role, const double *p50_ns,
+                   const double *control_ns, size_t n)
 {
-    struct baseline_entry e = {0};
+    struct document_process p[4];
+    struct document_arm arm = {.role = (int)role, .kernel = "k", .has_timing = true};
+    arm.timing.p50_ns = 100;
+    arm.timing.p90_ns = 110;
+    for (size_t i = 0; i < n; i++)
+        p[i] = (struct document_process){.stage = STAGE_FIRST,
+                                         .p50_ns = p50_ns[i],
+                                         .baseline_p50_ns = 100,
+                                         .half_width = i ? 0.01 : NAN,
+                                         .control_ns = control_ns[i]};
+    p[n] = (struct document_process){.stage = STAGE_CONFIRMATION}; /* is not looked at */
+    baseline_clear(e);
+    return baseline_of_arm(e, p, n + 1, STAGE_FIRST, &arm);
+}
+
+TEST(medians_of_the_processes)
+{
+    struct baseline_entry e;
     /* ln(p50 / control) is ln 2, 0 and -ln 2: a standard deviation of ln 2. */
     const double p50_ns[] = {200, 300, 200}, control_ns[] = {100, 300, 400};
     const double drifting[] = {100, 150, 200}; /* p50 and control together: no spread */
-    const double missing[] = {100, 0, 100};
-    assert_true(baseline_control(&e, p50_ns, control_ns, 3));
-    assert_true(e.control_ns == 300);
+    const double missing[] = {100, 0, 100}, flat[] = {100, 100, 100};
+    assert_true(of_arm(&e, ROLE_CANDIDATE, p50_ns, control_ns, 3));
+    assert_true(e.p50_ns == 200 && e.p50_lo_ns == 200 && e.p50_hi_ns == 300);
+    assert_true(e.control_ns == 300 && e.p90_ns > 219.9 && e.p90_ns < 220.1);
     assert_true(e.spread > 0.693147 && e.spread < 0.693148);
-    assert_true(baseline_control(&e, drifting, drifting, 3));
-    assert_true(e.spread == 0);
-    assert_true(baseline_control(&e, p50_ns, control_ns, 1));
+    assert_string_equal(e.kernel, "k");
+    /* What a process knows its p50 within is the least of a candidate's spread. */
+    assert_true(of_arm(&e, ROLE_CANDIDATE, drifting, drifting, 3));
+    assert_true(e.spread == 0.01);
+    assert_true(of_arm(&e, ROLE_BASELINE, p50_ns, flat, 3));
+    assert_true(e.p50_ns == 100 && e.spread == 0);
+    assert_true(of_arm(&e, ROLE_CANDIDATE, p50_ns, control_ns, 1));
     assert_true(e.control_ns == 100 && e.spread == 0);
-    e.control_ns = 7;
-    assert_false(baseline_control(&e, p50_ns, missing, 3));
-    assert_false(baseline_control(&e, missing, control_ns, 3));
-    assert_false(baseline_control(&e, p50_ns, control_ns, 0));
-    assert_true(e.control_ns == 7);
+    assert_false(of_arm(&e, ROLE_CANDIDATE, p50_ns, missing, 3));
+    assert_false(of_arm(&e, ROLE_CANDIDATE, missing, control_ns, 3));
+    assert_false(of_arm(&e, ROLE_CANDIDATE, p50_ns, control_ns, 0));
+    assert_true(isnan(e.control_ns));
 }
 
 TEST(empty_set_is_not_saved)
@@ -342,7 +368,7 @@ TEST(order_of_a_file_edited_by_hand)
     set(b, "zz", 4, &note);
     set(b, "a", 5, &note);
     buf_init(&seen, 1000);
-    baseline_each(b, collect_case, &seen);
+    collect_cases(b, &seen);
     assert_string_equal(seen.data, "a=5 m=3 z=1 zz=4 ");
     buf_release(&seen);
     baseline_free(b);

@@ -10,7 +10,7 @@
 
 #include "gate/worker/measure.h"
 #include "gate/cases/problem.h"
-#include "gate/worker/protocol.h"
+#include "gate/worker/message.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/unit.h"
 
@@ -40,7 +40,7 @@ static struct script {
 
 static unsigned arm_of(const struct arm_launch *l)
 {
-    return l->arm->role == ARM_PROVIDER ? 2 : l->arm->role == ARM_BASELINE;
+    return l->arm->role == ROLE_PROVIDER ? 2 : l->arm->role == ROLE_BASELINE;
 }
 
 static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
@@ -103,7 +103,7 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
                                unsigned index, double *ns, struct gate_error *err)
 {
     const struct arm_launch *l = context;
-    bool baseline = l->arm->role == ARM_BASELINE;
+    bool baseline = l->arm->role == ROLE_BASELINE;
     (void)d, (void)launch, (void)err;
     if (script.singles < 2 * MEASURE_SINGLES)
         script.by_baseline[script.singles++] = baseline;
@@ -115,7 +115,7 @@ static enum gate_status calls(struct device *d, device_launch_fn launch, void *c
                               struct device_calls calls, double *host_ns, struct gate_error *err)
 {
     const struct arm_launch *l = context;
-    unsigned arm = l->arm->role == ARM_BASELINE;
+    unsigned arm = l->arm->role == ROLE_BASELINE;
     (void)d, (void)launch, (void)err;
     script.calls[arm] += calls.n;
     *host_ns = script.call_ns[arm] * calls.n;
@@ -189,9 +189,9 @@ static enum gate_status measure_some(struct device *d, const struct measure_poli
                                     .m = 4,
                                     .n = 4,
                                     .k = 4};
-    *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
-                               {.library = &library, .kernel = &kernel, .role = ARM_BASELINE},
-                               {.library = &library, .kernel = &kernel, .role = ARM_PROVIDER}}};
+    *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
+                               {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE},
+                               {.library = &library, .kernel = &kernel, .role = ROLE_PROVIDER}}};
     return measure_arms(d, &c, 1, policy, p->arm, n_arms, look, NULL, &p->err);
 }
 
@@ -214,12 +214,12 @@ TEST_WITHIN(a_known_ratio_is_found, open_scripted, close_scripted)
     struct pair p;
     script.factor[0] = 1.03;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    const struct measurement *baseline = &p.arm[1].measurement;
+    const struct document_timing *baseline = &p.arm[1].timing;
     assert_true(p.arm[0].timed && p.arm[1].timed);
-    assert_true(fabs(baseline->ratio.value - 1.03) < 1e-9 &&
+    assert_true(fabs(baseline->ratio_to_candidate.value - 1.03) < 1e-9 &&
                 fabs(baseline->ratio_cycles - 1.03) < 1e-9);
-    assert_true(fabs(baseline->p50_ns.value - LAUNCH_NS) < 1e-6);
-    assert_int_equal(baseline->n_samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
+    assert_true(fabs(baseline->p50_ns - LAUNCH_NS) < 1e-6);
+    assert_int_equal(baseline->samples, PROTOCOL_SAMPLES_MIN); /* there is no doubt */
     release(&p);
 }
 
@@ -234,8 +234,8 @@ TEST_WITHIN(a_replay_holds_what_there_is_room_for, open_scripted, close_scripted
         script.room[1] = i ? UINT_MAX : 70;
         assert_int_equal(measure(*state, &policy, &p), GATE_OK);
         assert_int_equal(script.most, 70);
-        assert_int_equal(p.arm[0].measurement.launches_per_sample, 70);
-        assert_int_equal(p.arm[1].measurement.launches_per_sample, 70);
+        assert_int_equal(p.arm[0].timing.launches_per_sample, 70);
+        assert_int_equal(p.arm[1].timing.launches_per_sample, 70);
         release(&p);
     }
 }
@@ -251,9 +251,9 @@ TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted
     d->info.kg.l2_bytes = 1920;
     script.factor[2] = 1e3; /* a rotation of it takes 30 ms */
     assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
-    const struct measurement *ours = &p.arm[0].measurement, *other = &p.arm[2].measurement;
+    const struct document_timing *ours = &p.arm[0].timing, *other = &p.arm[2].timing;
     assert_int_equal(ours->input_sets, 30);
-    assert_true(ours->cold && p.arm[1].measurement.cold);
+    assert_true(ours->cold && p.arm[1].timing.cold);
     assert_in_range(other->launches_per_sample, 9, 10); /* part of a rotation, and said to be */
     assert_int_equal(other->input_sets, other->launches_per_sample);
     assert_false(other->cold);
@@ -261,8 +261,8 @@ TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted
     script.factor[2] = 1;
     script.factor[0] = script.factor[1] = 1e3; /* the two alone decide */
     assert_int_equal(measure_some(d, &policy, 3, &p), GATE_OK);
-    assert_int_equal(p.arm[0].measurement.input_sets, 1);
-    assert_false(p.arm[0].measurement.cold);
+    assert_int_equal(p.arm[0].timing.input_sets, 1);
+    assert_false(p.arm[0].timing.cold);
     release(&p);
     d->info.kg.l2_bytes = l2_bytes;
 }
@@ -277,12 +277,12 @@ TEST_WITHIN(the_regime_of_the_first_process_is_kept, open_scripted, close_script
     d->info.kg.l2_bytes = 1920;
     script.factor[0] = script.factor[1] = 1e3;
     assert_int_equal(measure(d, &policy, &p), GATE_OK);
-    assert_int_equal(p.arm[0].measurement.input_sets, 30);
+    assert_int_equal(p.arm[0].timing.input_sets, 30);
     release(&p);
     script.factor[0] = script.factor[1] = 1;
     policy.input_sets = 1;
     assert_int_equal(measure(d, &policy, &p), GATE_OK);
-    assert_int_equal(p.arm[0].measurement.input_sets, 1);
+    assert_int_equal(p.arm[0].timing.input_sets, 1);
     release(&p);
     policy.input_sets = 30;
     script.room[0] = 20;
@@ -300,7 +300,7 @@ TEST_WITHIN(noise_takes_more_rounds, open_scripted, close_scripted)
     struct pair p;
     script.noise = 0.003;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    assert_int_equal(p.arm[1].measurement.n_samples, 2 * MEASURE_ROUNDS);
+    assert_int_equal(p.arm[1].timing.samples, 2 * MEASURE_ROUNDS);
     release(&p);
 }
 
@@ -341,7 +341,7 @@ TEST_WITHIN(a_single_launch_of_no_time_is_told, open_scripted, close_scripted)
     struct pair p;
     script.single_ns = 2 * LAUNCH_NS;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    assert_true(p.arm[0].measurement.single_p50_ns == script.single_ns);
+    assert_true(p.arm[0].timing.single_p50_ns == script.single_ns);
     release(&p);
     script.single_ns = 0;
     assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
@@ -357,8 +357,8 @@ TEST_WITHIN(a_tail_shows_in_single_launches, open_scripted, close_scripted)
     script.single_ns = 2 * LAUNCH_NS;
     script.tenth = 0.3;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    const struct measurement *ours = &p.arm[0].measurement, *baseline = &p.arm[1].measurement;
-    assert_int_equal(baseline->n_single, MEASURE_SINGLES);
+    const struct document_timing *ours = &p.arm[0].timing, *baseline = &p.arm[1].timing;
+    assert_int_equal(baseline->single_samples, MEASURE_SINGLES);
     assert_true(baseline->single_p90_ns == script.single_ns);
     assert_true(ours->single_p90_ns > script.single_ns && ours->single_p50_ns == script.single_ns);
     assert_true(fabs(baseline->ratio_p90 - 1) < 1e-9);
@@ -375,10 +375,10 @@ TEST_WITHIN(what_a_call_takes_on_the_host_is_measured, open_scripted, close_scri
     struct pair p;
     script.call_ns[0] = 4500;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    assert_true(fabs(p.arm[0].measurement.call_ns - 4500) < 1e-9);
-    assert_true(fabs(p.arm[1].measurement.call_ns - 3000) < 1e-9);
-    assert_true(fabs(p.arm[1].measurement.ratio_calls.value - 1.5) < 1e-9);
-    assert_true(fabs(p.arm[1].measurement.ratio.value - 1) < 1e-9);
+    assert_true(fabs(p.arm[0].timing.call_ns - 4500) < 1e-9);
+    assert_true(fabs(p.arm[1].timing.call_ns - 3000) < 1e-9);
+    assert_true(fabs(p.arm[1].timing.ratio_calls - 1.5) < 1e-9);
+    assert_true(fabs(p.arm[1].timing.ratio_to_candidate.value - 1) < 1e-9);
     assert_true(script.calls[0] > 0);
     assert_int_equal(script.calls[0], script.calls[1]);
     release(&p);
@@ -396,8 +396,8 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
     const struct measure_policy policy = {.budget_ns = 0};
     static const double shares[] = {0};
     struct suite_case c = {.id = "x"};
-    struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ARM_CANDIDATE},
-                          {.library = &library, .kernel = &kernel, .role = ARM_BASELINE}};
+    struct arm arms[2] = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
+                          {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE}};
     struct gate_error err = {0};
     double d = 1;
     c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
@@ -449,7 +449,7 @@ TEST_WITHIN(without_the_counter_there_are_no_cycles, open_scripted, close_script
     struct pair p;
     script.sm_clock_mhz = 0;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    assert_true(p.arm[1].measurement.ratio_cycles == 0);
+    assert_true(isnan(p.arm[1].timing.ratio_cycles));
     release(&p);
 }
 
@@ -459,14 +459,14 @@ TEST_WITHIN(sensors_are_read_around_the_rounds_when_asked, open_scripted, close_
     struct pair p;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
     assert_int_equal(script.readings, 0);
-    assert_false(p.arm[0].measurement.has_sensors);
+    assert_false(p.arm[0].timing.has_power_w);
     release(&p);
     policy.sensors = true;
     assert_int_equal(measure(*state, &policy, &p), GATE_OK);
-    const struct measurement *m = &p.arm[0].measurement;
+    const struct document_timing *m = &p.arm[0].timing;
     assert_int_equal(script.readings, 2);
-    assert_true(m->has_sensors && isnan(m->before.temperature_c) && isnan(m->after.temperature_c));
-    assert_true(m->after.power_w - m->before.power_w == (double)(2 * m->n_samples));
-    assert_false(p.arm[1].measurement.has_sensors);
+    assert_true(m->has_power_w && !m->has_temperature_c);
+    assert_true(m->power_w.after - m->power_w.before == (double)(2 * m->samples));
+    assert_false(p.arm[1].timing.has_power_w);
     release(&p);
 }

@@ -54,7 +54,7 @@ static size_t read_arms(const cJSON *list, struct document_arm arms[2])
     return n;
 }
 
-static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *arms)
+static void begin(struct scene *s, enum document_mode mode, uint32_t m, const char *arms)
 {
     *s = (struct scene){.about.problem = {.op = KG_OP_GEMM, .dtype = KG_F16}};
     s->about.problem.m = m;
@@ -65,9 +65,8 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
     s->greeting = (struct message_greeting){.libraries = &s->library, .n_libraries = 1};
     s->run.greeting = &s->greeting;
     s->c = (struct run_case){.about = &s->about,
-                             .mode = mode,
-                             .baseline.library_sha256 = "old",
-                             .verdict = VERDICT_PASS,
+                             .record = {.mode = mode, .verdict = VERDICT_PASS},
+                             .baseline = {.library_sha256 = "old", .rel_fro = NAN},
                              .reason = "as fast"};
     cJSON *list = parse(arms);
     s->c.result = (struct case_result){
@@ -80,21 +79,21 @@ static void begin(struct scene *s, enum run_mode mode, uint32_t m, const char *a
 #define END "}}]"
 
 /* Holds a candidate of 512 x 512 outputs against a record. */
-static double by_record(const char *arms, struct baseline_error record)
+static double by_record(const char *arms, struct baseline_entry record)
 {
     struct scene s;
-    begin(&s, RUN_NUMBER, 512, arms);
-    s.c.baseline.error = record;
+    begin(&s, MODE_NUMBER, 512, arms);
+    s.c.baseline = record;
     double ratio = run_error_ratio(&s.run, &s.c);
     run_judge_error(&s.run, &s.c);
-    assert_int_equal(s.c.verdict, ratio > 2 ? VERDICT_REGRESSION : VERDICT_PASS);
+    assert_int_equal(s.c.record.verdict, ratio > 2 ? VERDICT_REGRESSION : VERDICT_PASS);
     assert_int_equal(strstr(s.c.reason, "what the baseline has by its record") != NULL, ratio > 2);
     return ratio;
 }
 
 TEST(a_jump_over_the_record_is_a_regression)
 {
-    const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
+    const struct baseline_entry record = {.rel_fro = 3e-4};
     double same = by_record(CANDIDATE "3e-4" END, record);
     assert_true(same > 0.98 && same < 1); /* what other inputs may do to a quarter million */
     assert_true(by_record(CANDIDATE "5.9e-4" END, record) < 2);
@@ -104,8 +103,7 @@ TEST(a_jump_over_the_record_is_a_regression)
 /* The inputs of this run made both twice as wrong, or half. */
 TEST(the_vendors_error_cancels_the_inputs)
 {
-    struct baseline_error record = {
-        .known = true, .rel_fro = 3e-4, .vendor_ratio = 1, .vendor = "cublas"};
+    struct baseline_entry record = {.rel_fro = 3e-4, .vendor_ratio = 1, .vendor = "cublas"};
     double same = by_record(CANDIDATE "9e-4" OF_CUBLAS "1" END, record);
     assert_true(same > 0.98 && same < 1);
     assert_true(by_record(CANDIDATE "5e-4" OF_CUBLAS "2.2" END, record) > 2);
@@ -118,7 +116,7 @@ TEST(the_vendors_error_cancels_the_inputs)
 
 TEST(rounding_alone_is_no_jump)
 {
-    const struct baseline_error exact = {.known = true};
+    const struct baseline_entry exact = {.rel_fro = 0};
     assert_true(by_record(CANDIDATE "2e-4" END, exact) < 1.1);
     assert_true(by_record(CANDIDATE "0" END, exact) == 0);
     assert_true(by_record(CANDIDATE "5e-4" END, exact) > 2);
@@ -127,16 +125,16 @@ TEST(rounding_alone_is_no_jump)
 /* Nothing is said where there is nothing to say it by. */
 TEST(what_is_not_known_is_no_jump)
 {
-    const struct baseline_error record = {.known = true, .rel_fro = 3e-4};
-    assert_true(by_record(CANDIDATE "9e-4" END, (struct baseline_error){.known = false}) == 0);
+    const struct baseline_entry record = {.rel_fro = 3e-4};
+    assert_true(by_record(CANDIDATE "9e-4" END, (struct baseline_entry){.rel_fro = NAN}) == 0);
     assert_true(by_record(CANDIDATE "null" END, record) == 0);
     struct scene s;
-    begin(&s, RUN_NONE, 512, CANDIDATE "9e-4" END);
-    s.c.baseline.error = record;
+    begin(&s, MODE_NONE, 512, CANDIDATE "9e-4" END);
+    s.c.baseline = record;
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
-    s.c.mode = RUN_PAIRED; /* and the baseline's library was not verified */
+    s.c.record.mode = MODE_PAIRED; /* and the baseline's library was not verified */
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
-    s.c.mode = RUN_NUMBER;
+    s.c.record.mode = MODE_NUMBER;
     s.c.result.outcome = CASE_WRONG;
     assert_true(run_error_ratio(&s.run, &s.c) == 0);
 }
@@ -145,20 +143,20 @@ TEST(what_is_not_known_is_no_jump)
 TEST(few_outputs_are_luck)
 {
     struct scene s;
-    begin(&s, RUN_NUMBER, 4, CANDIDATE "2e-3" END);
-    s.c.baseline.error = (struct baseline_error){.known = true, .rel_fro = 3e-4};
+    begin(&s, MODE_NUMBER, 4, CANDIDATE "2e-3" END);
+    s.c.baseline = (struct baseline_entry){.rel_fro = 3e-4};
     assert_false(run_error_jumped(&s.run, &s.c));
-    s.c.baseline.error.rel_fro = 1e-4;
+    s.c.baseline.rel_fro = 1e-4;
     assert_true(run_error_jumped(&s.run, &s.c));
 }
 
 TEST(beside_the_library_its_own_error_counts)
 {
     struct scene s;
-    begin(&s, RUN_PAIRED, 4,
+    begin(&s, MODE_PAIRED, 4,
           "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 3e-3}},"
           " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 1e-3}}]");
-    s.c.baseline.error = (struct baseline_error){.known = true, .rel_fro = 3e-3};
+    s.c.baseline = (struct baseline_entry){.rel_fro = 3e-3};
     double ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 2.99 && ratio < 3.01);
     run_judge_error(&s.run, &s.c);
@@ -177,7 +175,7 @@ TEST(beside_the_library_its_own_error_counts)
     "\"seeds\": 3, \"rel_fro\": " dx ", \"outputs\": {\"dx\": " dx ", \"dw\": " dw ", \"db\": " db \
     "}"
 
-static void begin_backward(struct scene *s, enum run_mode mode, uint32_t n, const char *arms)
+static void begin_backward(struct scene *s, enum document_mode mode, uint32_t n, const char *arms)
 {
     begin(s, mode, 4096, arms);
     s->about.problem.op = KG_OP_LINEAR_RELU_BWD;
@@ -194,19 +192,20 @@ static const char small_jump[] = "[{\"role\": \"candidate\", \"verify\": {" OUTP
 TEST(one_of_several_outputs_is_held_against_itself)
 {
     struct scene s;
-    begin_backward(&s, RUN_PAIRED, 4096, small_jump);
+    begin_backward(&s, MODE_PAIRED, 4096, small_jump);
     assert_true(run_error_jumped(&s.run, &s.c));
     run_judge_error(&s.run, &s.c);
-    assert_int_equal(s.c.verdict, VERDICT_REGRESSION);
+    assert_int_equal(s.c.record.verdict, VERDICT_REGRESSION);
     assert_non_null(strstr(s.c.reason, "the relative error of output 'db' is 1e-05, 4.5"));
-    begin_backward(&s, RUN_PAIRED, 8, small_jump); /* eight elements: luck */
+    begin_backward(&s, MODE_PAIRED, 8, small_jump); /* eight elements: luck */
     double ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 0.99 && ratio < 1.01);
-    begin_backward(&s, RUN_NUMBER, 4096, small_jump);
-    s.c.baseline.error = baseline_error_of_document(&s.arms[1].verify);
-    assert_int_equal(s.c.baseline.error.n_outputs, 3);
+    begin_backward(&s, MODE_NUMBER, 4096, small_jump);
+    s.c.baseline.rel_fro = s.arms[1].verify.rel_fro;
+    s.c.baseline.has_outputs = true;
+    s.c.baseline.outputs = s.arms[1].verify.outputs;
     assert_true(run_error_jumped(&s.run, &s.c));
-    s.c.baseline.error.n_outputs = 0; /* a record from before they were kept */
+    s.c.baseline.has_outputs = false; /* a record from before they were kept */
     ratio = run_error_ratio(&s.run, &s.c);
     assert_true(ratio > 0.9 && ratio < 1.01);
 }
@@ -215,7 +214,7 @@ TEST(the_worst_of_all_counts_where_one_side_has_no_outputs)
 {
     struct scene s;
     begin_backward(
-        &s, RUN_PAIRED, 4096,
+        &s, MODE_PAIRED, 4096,
         "[{\"role\": \"candidate\", \"verify\": {" OUTPUTS(
             "6e-5", "2e-5",
             "1e-5") "}},"
@@ -226,25 +225,25 @@ TEST(the_worst_of_all_counts_where_one_side_has_no_outputs)
     assert_non_null(strstr(s.c.reason, "the relative error is 6e-05, 3 times"));
 }
 
-static void judge_and_note(enum run_mode mode, const char *arms, const char *note)
+static void judge_and_note(enum document_mode mode, const char *arms, const char *note)
 {
     struct scene s;
     begin(&s, mode, 512, arms);
     run_judge_error(&s.run, &s.c);
-    assert_int_equal(s.c.verdict, VERDICT_PASS);
+    assert_int_equal(s.c.record.verdict, VERDICT_PASS);
     assert_string_equal(s.c.note, note);
 }
 
 TEST(what_is_not_compared_is_said)
 {
-    judge_and_note(RUN_NUMBER, CANDIDATE "9e-4" END,
+    judge_and_note(MODE_NUMBER, CANDIDATE "9e-4" END,
                    "accuracy is not compared: the baseline has no error on record");
-    judge_and_note(RUN_PAIRED, CANDIDATE "9e-4" END,
+    judge_and_note(MODE_PAIRED, CANDIDATE "9e-4" END,
                    "accuracy is not compared: the baseline was not verified");
-    judge_and_note(RUN_PAIRED, CANDIDATE "null" END,
+    judge_and_note(MODE_PAIRED, CANDIDATE "null" END,
                    "accuracy is not compared: the candidate was not verified");
-    judge_and_note(RUN_NONE, CANDIDATE "9e-4" END, "");
-    judge_and_note(RUN_PAIRED,
+    judge_and_note(MODE_NONE, CANDIDATE "9e-4" END, "");
+    judge_and_note(MODE_PAIRED,
                    "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}},"
                    " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 0}}]",
                    "");

@@ -255,13 +255,13 @@ static enum gate_status operate(void **state, struct transplant *out, struct gat
         {.kernel = &candidate, .second_copy = &candidate, .workspace_bytes = 64},
         {.kernel = &baseline,
          .second_copy = &baseline,
-         .role = ARM_BASELINE,
+         .role = ROLE_BASELINE,
          .workspace_bytes = 64}};
     struct suite_case c = {
         .problem = {
             .struct_bytes = sizeof c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1}};
     arms[2] = arms[0];
-    arms[2].role = ARM_PROVIDER;
+    arms[2].role = ROLE_PROVIDER;
     memset(out, 0, sizeof *out);
     return transplant_run(
         &(struct transplant_job){

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* git.h: what git says of the repository that this program is called in. */
+#ifndef GATE_BASE_GIT_H
+#define GATE_BASE_GIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Runs git with these words, the last of which is NULL, and copies line n of its output (0: the
+ * first). False: there is no such line, or no git. */
+bool git_line(unsigned n, char *out, size_t size, ...) __attribute__((sentinel));
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_evidence.c: what is known of a case beside its reason: the results of its processes, and
+ * for a regression what may cause it: its kernels, the node of its launch, counters, instructions.
+ */
+#include "gate/report/report_run.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "gate/base/term.h"
+#include "gate/counters/counters.h"
+#include "gate/library/opcode.h"
+#include "gate/report/report_units.h"
+
+void report_safe_name(const char *text, struct buf *out)
+{
+    for (; *text; text++)
+        buf_putc(out, isalnum((unsigned char)*text) || strchr(" _$.", *text) ? *text : '?');
+}
+
+/* ---- processes ---- */
+
+static bool has_evidence(const struct document_case *c, enum document_stage stage)
+{
+    for (size_t i = 0; i < c->n_processes; i++)
+        if (c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio))
+            return true;
+    return false;
+}
+
+static bool stage_evidence(const struct document_case *c, enum document_stage stage,
+                           struct buf *out)
+{
+    char text[UNITS_MAX];
+    if (!has_evidence(c, stage))
+        return false;
+    for (size_t i = 0; i < c->n_processes; i++) {
+        double d = c->processes[i].log_ratio;
+        if (c->processes[i].stage != (int)stage)
+            continue;
+        buf_puts(out, isnan(d) ? "-" : units_signed_percent(expm1(d), text));
+        buf_putc(out, ' ');
+    }
+    buf_putc(out, '%');
+    return true;
+}
+
+static void put_ratio(struct estimate ratio, struct buf *out)
+{
+    char value[UNITS_MAX], lo[UNITS_MAX], hi[UNITS_MAX];
+    buf_printf(out, "%s (%s to %s)", units_change(ratio.value, value),
+               units_signed_percent(ratio.lo - 1, lo), units_change(ratio.hi, hi));
+}
+
+static bool first_evidence(const struct document_case *c, struct buf *out)
+{
+    return stage_evidence(c, STAGE_FIRST, out);
+}
+
+static bool confirmation_evidence(const struct document_case *c, struct buf *out)
+{
+    return stage_evidence(c, STAGE_CONFIRMATION, out);
+}
+
+static bool p90_evidence(const struct document_case *c, struct buf *out)
+{
+    if (c->has_ratio_p90)
+        put_ratio(c->ratio_p90, out);
+    return c->has_ratio_p90;
+}
+
+static bool calls_evidence(const struct document_case *c, struct buf *out)
+{
+    char text[UNITS_MAX];
+    const struct document_timing *timing = report_timing(document_candidate(c));
+    if (!c->has_ratio_calls)
+        return false;
+    put_ratio(c->ratio_calls, out);
+    if (timing && timing->call_ns > 0)
+        buf_printf(out, ", %s a call", units_duration(timing->call_ns, text));
+    return true;
+}
+
+static bool same_evidence(const struct document_case *c, struct buf *out)
+{
+    if (c->same_library == YES)
+        buf_puts(out, "candidate and baseline are the same file");
+    else if (c->same_code == YES)
+        buf_puts(out, "candidate and baseline run the same machine code");
+    return out->len > 0;
+}
+
+/* ---- kernels ---- */
+
+struct kernel_line {
+    struct buf *out;
+    bool any; /* figures */
+};
+
+static void begin_figure(struct kernel_line *l, const char *name)
+{
+    buf_printf(l->out, "%s%s ", l->any ? ", " : "", name);
+    l->any = true;
+}
+
+static void put_figure(struct kernel_line *l, const char *name, int64_t old, int64_t new)
+{
+    if (old == new || old < 0 || new < 0)
+        return;
+    begin_figure(l, name);
+    buf_printf(l->out, "%" PRId64 " -> %" PRId64, old, new);
+}
+
+static void put_sizes(struct kernel_line *l, const char *name, const char *old, const char *new)
+{
+    if (!strcmp(old, new))
+        return;
+    begin_figure(l, name);
+    report_safe_name(old, l->out);
+    buf_puts(l->out, " -> ");
+    report_safe_name(new, l->out);
+}
+
+static void put_figures(struct kernel_line *l, const struct document_kernel *old,
+                        const struct document_kernel *new)
+{
+    put_figure(l, "launches", old->launches, new->launches);
+    put_sizes(l, "grid", old->grid, new->grid);
+    put_sizes(l, "block", old->block, new->block);
+    put_figure(l, "registers", old->registers, new->registers);
+    put_figure(l, "stack bytes", old->stack, new->stack);
+    put_figure(l, "bytes of local stores", old->local_stores, new->local_stores);
+    put_figure(l, "bytes of local loads", old->local_loads, new->local_loads);
+    put_figure(l, "shared bytes", old->shared_bytes, new->shared_bytes);
+    put_figure(l, "barriers", old->barriers, new->barriers);
+    put_figure(l, "code bytes", old->code, new->code);
+    if (!l->any)
+        buf_puts(l->out, "other machine code, the same figures");
+}
+
+static bool is_same_kernel(const struct document_kernel *old, const struct document_kernel *new)
+{
+    return old->code_sha256 && new->code_sha256 && !strcmp(old->code_sha256, new->code_sha256) &&
+           old->launches == new->launches && !strcmp(old->grid, new->grid) &&
+           !strcmp(old->block, new->block) && old->shared_bytes == new->shared_bytes;
+}
+
+static void put_kernel_alone(const struct document_kernel *k, const char *what, struct buf *out)
+{
+    report_safe_name(k->name, out);
+    buf_printf(out, ": %s\n", what);
+}
+
+static void put_changed_kernel(const struct document_kernel *old, const struct document_kernel *new,
+                               struct buf *out)
+{
+    struct kernel_line l = {.out = out};
+    report_safe_name(new->name, out);
+    buf_puts(out, ": ");
+    put_figures(&l, old, new);
+    buf_putc(out, '\n');
+}
+
+static const struct document_timing *timing_of(const struct document_case *c,
+                                               enum document_role role)
+{
+    const struct document_arm *arm = document_find_arm(c->arms, c->n_arms, role);
+    return arm && arm->has_timing && arm->timing.n_kernels ? &arm->timing : NULL;
+}
+
+static bool kernels_evidence(const struct document_case *c, struct buf *out)
+{
+    const struct document_timing *new = timing_of(c, ROLE_CANDIDATE);
+    const struct document_timing *old = timing_of(c, ROLE_BASELINE);
+    const size_t before = out->len;
+    if (c->verdict != VERDICT_REGRESSION || !new || !old)
+        return false;
+    for (size_t i = 0; i < new->n_kernels; i++) {
+        const struct document_kernel *k = &new->kernels[i], *was = document_kernel_of(old, new, i);
+        if (!was)
+            put_kernel_alone(k, "the baseline does not launch it", out);
+        else if (!is_same_kernel(was, k))
+            put_changed_kernel(was, k, out);
+    }
+    for (size_t i = 0; i < old->n_kernels; i++)
+        if (!document_kernel_of(new, old, i))
+            put_kernel_alone(&old->kernels[i], "the baseline's, not launched any more", out);
+    return out->len > before;
+}
+
+/* ---- the node of a launch ---- */
+
+#define BLAME_LINES_MAX 6
+#define MOST_OF_IT 0.5 /* of the slowdown: who carries less does not carry it alone */
+
+static double share_of(const struct estimate *e)
+{
+    return e->value - 1;
+}
+
+/* No figure is "-0.00". */
+static void put_share(const struct estimate *e, struct buf *out)
+{
+    double percent = fabs(share_of(e)) < 5e-5 ? 0 : 100 * share_of(e);
+    buf_printf(out, "%.2f %% \xc2\xb1 %.2f %%", percent, 50 * (e->hi - e->lo));
+}
+
+static void put_node(const struct document_blame *b, size_t i, struct buf *out)
+{
+    buf_printf(out, "node %zu of %zu, ", i + 1, b->n_nodes);
+    report_safe_name(b->nodes[i].name, out);
+}
+
+/* The number of the node that carries most of the slowdown; n_nodes: none is known to. */
+static size_t blamed_of(const struct document_blame *b)
+{
+    size_t most = b->n_nodes;
+    for (size_t i = 0; i < b->n_nodes; i++)
+        if (b->nodes[i].has_carries &&
+            (most == b->n_nodes || b->nodes[i].carries.value > b->nodes[most].carries.value))
+            most = i;
+    if (most == b->n_nodes || !b->has_slowdown || b->slowdown.lo <= 1)
+        return b->n_nodes;
+    const struct estimate *e = &b->nodes[most].carries;
+    return e->lo > 1 && share_of(e) >= MOST_OF_IT * share_of(&b->slowdown) ? most : b->n_nodes;
+}
+
+static void put_names(const struct document_blame *b, struct buf *out)
+{
+    if (!b->n_baseline)
+        return;
+    buf_puts(out, "; the candidate's are");
+    for (size_t i = 0; i < b->n_nodes; i++) {
+        buf_puts(out, i ? ", " : " ");
+        report_safe_name(b->nodes[i].name, out);
+    }
+    buf_puts(out, "; the baseline's are");
+    for (size_t i = 0; i < b->n_baseline; i++) {
+        buf_puts(out, i ? ", " : " ");
+        report_safe_name(b->baseline[i], out);
+    }
+}
+
+static void put_blamed(const struct document_blame *b, size_t blamed, struct buf *out)
+{
+    if (blamed < b->n_nodes) {
+        put_node(b, blamed, out);
+        buf_puts(out, " carries ");
+        put_share(&b->nodes[blamed].carries, out);
+        buf_printf(out, " of %.2f %%", 100 * share_of(&b->slowdown));
+    } else {
+        buf_puts(out, b->has_slowdown && b->slowdown.lo > 1
+                          ? "no node is known to carry most of it"
+                          : "none: it was not slower in the process that looked for the node");
+        if (b->has_slowdown) {
+            buf_puts(out, ": ");
+            put_share(&b->slowdown, out);
+        }
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_other_node(const struct document_blame *b, size_t i, struct buf *out)
+{
+    const struct document_node *n = &b->nodes[i];
+    put_node(b, i, out);
+    buf_puts(out, ": ");
+    if (n->has_carries) {
+        put_share(&n->carries, out);
+    } else {
+        buf_puts(out, "not known: ");
+        term_puts(n->message ? n->message : "", out);
+    }
+    buf_putc(out, '\n');
+}
+
+static bool blame_evidence(const struct document_case *c, struct buf *out)
+{
+    const struct document_blame *b = &c->blame;
+    size_t blamed = blamed_of(b), lines = 1;
+    if (!c->has_blame)
+        return false;
+    if (b->message) {
+        buf_puts(out, "none: ");
+        term_puts(b->message, out);
+        put_names(b, out);
+        buf_putc(out, '\n');
+        return true;
+    }
+    put_blamed(b, blamed, out);
+    for (size_t i = 0; i < b->n_nodes && lines < BLAME_LINES_MAX; i++)
+        if (i != blamed) {
+            put_other_node(b, i, out);
+            lines++;
+        }
+    return true;
+}
+
+/* ---- counters ---- */
+
+#define COUNTERS_LINES_MAX 5
+#define MOVED_MIN 0.05 /* less is what two readings of one kernel differ by */
+
+static void put_scaled(double value, const char *const *units, double step, struct buf *out)
+{
+    while (value >= 999.5 && units[1]) {
+        value /= step;
+        units++;
+    }
+    buf_printf(out, "%.3g%s", value, *units);
+}
+
+static void put_counter_value(enum counter_unit unit, double value, struct buf *out)
+{
+    static const char *const bytes[] = {" B", " kB", " MB", " GB", " TB", NULL};
+    static const char *const counts[] = {"", " thousand", " million", " billion", NULL};
+    switch (unit) {
+    case COUNTER_PERCENT:
+        buf_printf(out, "%.3g %%", value);
+        break;
+    case COUNTER_BYTES:
+        put_scaled(value, bytes, 1e3, out);
+        break;
+    case COUNTER_COUNT:
+        put_scaled(value, counts, 1e3, out);
+        break;
+    default:
+        buf_printf(out, "%.3g", value);
+    }
+}
+
+static void put_counter(const struct document_counters *all, const struct document_counter *moved,
+                        struct buf *out)
+{
+    const struct counter *c = &counters[moved->counter];
+    buf_printf(out, "%s ", c->label);
+    put_counter_value(c->unit, moved->baseline, out);
+    buf_puts(out, " -> ");
+    put_counter_value(c->unit, moved->candidate, out);
+    if (all->n_kernels > 1) {
+        buf_puts(out, " in ");
+        report_safe_name(all->kernels[moved->kernel], out);
+    }
+    buf_printf(out, ": %s\n", c->meaning);
+}
+
+static bool counters_evidence(const struct document_case *c, struct buf *out)
+{
+    const struct document_counters *all = &c->counters;
+    size_t lines = 0;
+    if (!c->has_counters)
+        return false;
+    if (all->message) {
+        buf_puts(out, "none: ");
+        term_puts(all->message, out);
+        buf_putc(out, '\n');
+        return true;
+    }
+    for (size_t i = 0; i < all->n_moved && lines < COUNTERS_LINES_MAX; i++)
+        if (all->moved[i].moved >= MOVED_MIN) {
+            put_counter(all, &all->moved[i], out);
+            lines++;
+        }
+    if (!lines)
+        buf_puts(out, all->n_moved ? "none moved by more than 5 %\n"
+                                   : "none: no kernel is launched on both sides\n");
+    return true;
+}
+
+/* ---- instructions ---- */
+
+#define INSTRUCTIONS_LINES_MAX 8
+#define OPCODES_MAX 8 /* in a line */
+
+/* The changes of one kernel; how many. */
+static size_t put_instructions(const struct document_instructions *all, size_t at, struct buf *out)
+{
+    const struct document_instruction *first = &all->changed[at];
+    size_t n = 0;
+    report_safe_name(all->kernels[first->kernel], out);
+    for (; at + n < all->n_changed && first[n].kernel == first->kernel; n++) {
+        const struct document_instruction *i = first + n;
+        const char *meaning = opcode_meaning(i->opcode);
+        if (n >= OPCODES_MAX)
+            continue;
+        buf_puts(out, n ? ", " : ": ");
+        report_safe_name(i->opcode, out);
+        buf_printf(out, " %" PRId64 " -> %" PRId64, i->baseline, i->candidate);
+        if (meaning)
+            buf_printf(out, " (%s)", meaning);
+    }
+    buf_puts(out, n > OPCODES_MAX ? " and others\n" : "\n");
+    return n;
+}
+
+static bool instructions_evidence(const struct document_case *c, struct buf *out)
+{
+    const struct document_instructions *all = &c->instructions;
+    size_t lines = 0;
+    if (!c->has_instructions)
+        return false;
+    for (size_t at = 0; at < all->n_changed && lines < INSTRUCTIONS_LINES_MAX; lines++)
+        at += put_instructions(all, at, out);
+    if (all->message) {
+        buf_puts(out, "not known: ");
+        term_puts(all->message, out);
+        buf_putc(out, '\n');
+    } else if (!lines) {
+        buf_puts(out, "as many of each\n");
+    }
+    return true;
+}
+
+/* ---- all ---- */
+
+void report_each_evidence(const struct document_case *c, report_evidence_fn put, void *context)
+{
+    static const struct {
+        const char *name;
+        bool figures;
+        bool (*write)(const struct document_case *c, struct buf *out);
+    } parts[] = {
+        {"first", true, first_evidence},       {"confirmation", true, confirmation_evidence},
+        {"p90", true, p90_evidence},           {"launch()", true, calls_evidence},
+        {"kernel", false, kernels_evidence},   {"blame", false, blame_evidence},
+        {"counter", false, counters_evidence}, {"instructions", false, instructions_evidence},
+        {"code", true, same_evidence},
+    };
+    struct buf text;
+    buf_init(&text, 64 * 1024);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        buf_clear(&text);
+        if (!parts[i].write(c, &text))
+            continue;
+        for (char *line = text.data, *end; *line; line = end) {
+            end = line + strcspn(line, "\n");
+            if (*end)
+                *end++ = '\0';
+            put(context, parts[i].name, parts[i].figures, line);
+        }
+    }
+    buf_release(&text);
+}
