@@ -18,7 +18,9 @@ extern const struct kg_kernel kg_attention_fwd_decode_sm90;
 extern const struct kg_kernel kg_attention_fwd_splitkv;
 extern const struct kg_kernel kg_attention_fwd_latency_sm90;
 extern const struct kg_kernel kg_attention_fwd_resident_sm90;
+extern const struct kg_kernel kg_attention_fwd_short_sm90;
 extern const struct kg_kernel kg_attention_fwd_long_sm90;
+extern const struct kg_kernel kg_attention_fwd_split_sm90;
 extern const struct kg_kernel kg_attention_fwd_mma;
 
 #ifdef __cplusplus

@@ -118,11 +118,7 @@ __device__ __forceinline__ void attend(const struct attention_sm90 &a, uint32_t 
         issue_output<T>(o, p, v_low + t * STEP, t > 0);
         ptx::wgmma_commit();
     }
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        rows.sum[half] += __shfl_xor_sync(0xffffffffu, rows.sum[half], 1);
-        rows.sum[half] += __shfl_xor_sync(0xffffffffu, rows.sum[half], 2);
-    }
+    add_up_lanes(rows);
     ptx::wgmma_wait<0>();
     ptx::keep(o);
 }

@@ -49,7 +49,7 @@ static inline int attention_computes(const struct kg_problem *p)
         return 0;
     if ((p->dtype != KG_F16 && p->dtype != KG_BF16) || (p->flags & ~(uint32_t)KG_FLAG_CAUSAL) != 0)
         return 0;
-    if (p->head_dim != 64 && p->head_dim != 128)
+    if (p->head_dim < 8 || p->head_dim > 256 || p->head_dim % 8 != 0)
         return 0;
     if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0)
         return 0;
@@ -63,7 +63,8 @@ static inline int attention_supports(const struct kg_problem *p, const struct kg
 {
     /* They take the running maximum before scaling, so the factor must keep the order. */
     return device->kind == KG_DEVICE_CUDA && device->cc_major >= 8 && attention_computes(p) &&
-           p->scale * LOG2_E >= (double)FLT_MIN && p->scale * LOG2_E <= (double)FLT_MAX;
+           (p->head_dim == 64 || p->head_dim == 128) && p->scale * LOG2_E >= (double)FLT_MIN &&
+           p->scale * LOG2_E <= (double)FLT_MAX;
 }
 
 static inline enum kg_status view_tensor(const struct kg_tensor *t, uint32_t dtype, int64_t batch,

@@ -46,19 +46,25 @@ __device__ __forceinline__ float finite_reference(float reference)
     return reference == -INFINITY ? 0.0f : reference;
 }
 
-/* Hides the keys that the rows of the warpgroup, `row` and on, do not see. `key` is the tile's
- * first. */
+/* Hides the keys from limit[half] on of the thread's two rows. `key` is the tile's first. */
+template <int R>
+__device__ __forceinline__ void mask_tile(float (&s)[R], const int (&limit)[2], int key)
+{
+    key += threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        if (i / 4 * 8 + i % 2 >= limit[i % 4 / 2] - key)
+            s[i] = -INFINITY;
+}
+
+/* Hides the keys that the rows of the warpgroup, `row` and on, do not see. */
 template <int R>
 __device__ __forceinline__ void mask_tile(float (&s)[R], const struct attention_sm90 &a, int row,
                                           int key)
 {
     row += threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-    key += threadIdx.x % 4 * 2;
-    const int limit[2] = {visible_keys(a, row) - key, visible_keys(a, row + 8) - key};
-#pragma unroll
-    for (int i = 0; i < R; i++)
-        if (i / 4 * 8 + i % 2 >= limit[i % 4 / 2])
-            s[i] = -INFINITY;
+    const int limit[2] = {visible_keys(a, row), visible_keys(a, row + 8)};
+    mask_tile(s, limit, key);
 }
 
 /*
@@ -257,16 +263,28 @@ template <int R> __device__ __forceinline__ void scale_rows(float (&o)[R], const
         o[i] *= by[i % 4 / 2];
 }
 
-/* 1 / sum of the whole rows. A row that saw no key has sum 0 and gets 0; a NaN stays one. */
-__device__ __forceinline__ void finish_sums(const struct softmax_rows &rows, float (&inverse)[2])
+/* Sums of the whole rows, from those of the lanes. */
+__device__ __forceinline__ void add_up_lanes(struct softmax_rows &rows)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = rows.sum[half];
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-        inverse[half] = sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
+        rows.sum[half] += __shfl_xor_sync(0xffffffffu, rows.sum[half], 1);
+        rows.sum[half] += __shfl_xor_sync(0xffffffffu, rows.sum[half], 2);
     }
+}
+
+/* 1 / sum of whole rows. A row that saw no key has sum 0 and gets 0; a NaN stays one. */
+__device__ __forceinline__ void invert_sums(const struct softmax_rows &rows, float (&inverse)[2])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        inverse[half] = rows.sum[half] == 0.0f ? 0.0f : __fdividef(1.0f, rows.sum[half]);
+}
+
+__device__ __forceinline__ void finish_sums(struct softmax_rows &rows, float (&inverse)[2])
+{
+    add_up_lanes(rows);
+    invert_sums(rows, inverse);
 }
 
 /* S = Q K^T. The low words of the descriptors of Q and K, in panels of Q_ROWS and K_ROWS rows. */

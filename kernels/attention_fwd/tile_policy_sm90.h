@@ -7,6 +7,7 @@
 #define KG_ATTENTION_FWD_TILE_POLICY_SM90_H
 
 #include "kernels/attention_fwd/problem_sm90.cuh"
+#include "kernels/attention_fwd/split_policy_sm90.h"
 
 /*
  * Short: D = 64 and all keys of a head, 128 KB of K and V, in shared memory. Two kernels, by the
@@ -30,62 +31,53 @@ template <typename T_, int TILES_, bool TURNS_> struct resident_tile {
     static constexpr int Q_BYTES = 64 * 64 * 2, KEY_BYTES = KEYS * 64 * 2;
 };
 
-static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
-{
-    return p->batch * p->heads * ((p->seqlen_q + 511) / 512) * 10 >= 9 * (int64_t)sm_count;
-}
-
-/*
- * Long: K and V pass through rings. Consumers as registers allow: at D = 64 four of 112, where S of
- * 64 keys, P and O take 80; 480 us for three of 160 with twice the keys in work and 534, at
- * (8, 32, 2048, 64) full. Two of 240 at D = 128. No polynomial. The next Q comes while one is
- * worked on: -1.8 to -6.5 % at D = 64, +0.3 to -1.1 % at D = 128. At D = 128 two stages of K, where
- * three take 1.5 to 3.6 % longer, and three of V change nothing; at D = 64 three to eight are the
- * same.
- */
-template <typename T_, int D_> struct long_tile {
+/* One warpgroup, up to 256 keys. */
+constexpr int SHORT_LEAST_KEYS = 256;
+template <typename T_> struct short_tile {
     using T = T_;
-    static constexpr int D = D_;
-    static constexpr int CONSUMERS = D == 64 ? 4 : 2;
-    static constexpr int KEYS = D == 64 ? 64 : 128;
-    static constexpr int Q_STAGES = 2, K_STAGES = D == 64 ? 8 : 2, V_STAGES = D == 64 ? 8 : 2;
-    static constexpr int PRODUCER_REGISTERS = D == 64 ? 32 : 24;
-    static constexpr int CONSUMER_REGISTERS = D == 64 ? 112 : 240;
+    static constexpr int D = 64, PANELS = 1, ROWS = 64, KEYS = 64;
+    static constexpr int K_STAGES = SHORT_LEAST_KEYS / KEYS, V_STAGES = K_STAGES;
     static constexpr int POLYNOMIAL = 0;
-    static constexpr int ROWS = 64 * CONSUMERS, THREADS = 128 * (CONSUMERS + 1);
-    /* Consumers take what the producer gives back of the registers that the block was launched
-     * with, in eights a thread. A request for more waits for ever. */
-    static constexpr int LAUNCH_REGISTERS = 65536 / THREADS / 8 * 8;
-    static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
-                      (CONSUMERS + 1) * LAUNCH_REGISTERS,
-                  "more registers than the block has");
-    static constexpr int Q_BYTES = ROWS * D * 2, KV_BYTES = KEYS * D * 2;
+    static constexpr int Q_BYTES = ROWS * 128, KV_BYTES = KEYS * 128;
 };
 
-enum sm90_kernel { SM90_NONE, SM90_LATENCY, SM90_RESIDENT, SM90_LONG };
+static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
+{
+    const int64_t heads = p->batch * p->heads;
+    const int64_t twos = heads * ((p->seqlen_q + 511) / 512);
+    const int64_t ones = heads * ((p->seqlen_q + 255) / 256);
+    return twos * 10 >= 9 * (int64_t)sm_count &&
+           (twos + sm_count - 1) / sm_count * 2 <= (ones + sm_count - 1) / sm_count;
+}
+
+enum sm90_kernel { SM90_NONE, SM90_LATENCY, SM90_RESIDENT, SM90_SHORT, SM90_LONG, SM90_SPLIT };
 
 /*
- * Few rows go to attention_fwd_splitkv, which packs the query heads of a KV head into one tile and
- * splits the keys; so do long keys with too few rows to give half of the multiprocessors three
- * warpgroups of 64 at D = 64, or two. What no other kernel takes, a scale that is negative or next
- * to zero, is taken here whatever the shape.
+ * Up to 16 packed rows go to attention_fwd_decode at D = 64 and 128. Short keys at D = 64 have
+ * kernels of their own, unless the rows of a KV head, packed, make half as many tiles. All else
+ * goes to what costs less, the long kernel or the split one.
  */
 static inline enum sm90_kernel choose_sm90(const struct kg_problem *p,
                                            const struct kg_device *device)
 {
     if (!attention_sm90_supports(p, device))
         return SM90_NONE;
-    const bool any = !attention_supports(p, device);
-    if (p->seqlen_q * (p->heads / p->kv_heads) <= 16 && !any)
+    const int64_t rows = p->seqlen_q * (p->heads / p->kv_heads);
+    const int64_t short_tiles = p->heads * ((p->seqlen_q + 63) / 64);
+    if (rows <= 16 && attention_supports(p, device) && device->sm_count >= 132)
         return SM90_NONE;
-    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS)
-        return p->batch * p->heads * ((p->seqlen_q + 63) / 64) <= device->sm_count ? SM90_LATENCY
-                                                                                   : SM90_RESIDENT;
-    const int64_t rows = p->head_dim == 64 ? 192 : 128;
-    const int64_t items = p->batch * p->heads * ((p->seqlen_q + rows - 1) / rows);
-    if (items > INT32_MAX / 4 || (items * 2 < device->sm_count && !any))
-        return SM90_NONE;
-    return SM90_LONG;
+    if (p->head_dim == 64 && p->seqlen_kv <= SHORT_MOST_KEYS &&
+        short_tiles < 2 * p->kv_heads * ((rows + 63) / 64) && p->batch * short_tiles <= INT32_MAX)
+        return p->batch * short_tiles <= device->sm_count ? SM90_LATENCY
+               : p->seqlen_kv <= SHORT_LEAST_KEYS         ? SM90_SHORT
+                                                          : SM90_RESIDENT;
+    const struct split_plan plan = plan_split(p, device->sm_count);
+    const int64_t long_rows = 64 * sizes_of_tile<long_tile>(p->head_dim).consumers;
+    const int64_t items = p->batch * p->heads * ((p->seqlen_q + long_rows - 1) / long_rows);
+    if (plan.blocks > 0 &&
+        (items > INT32_MAX / 4 || cost_of_split(p, &plan) < cost_of_long(p, device->sm_count)))
+        return SM90_SPLIT;
+    return items > INT32_MAX / 4 ? SM90_NONE : SM90_LONG;
 }
 
 #endif

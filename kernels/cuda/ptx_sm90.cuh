@@ -313,6 +313,24 @@ __device__ __forceinline__ uint32_t movmatrix(uint32_t x)
     return r;
 }
 
+/* 16 bytes to and from shared memory, aligned. */
+__device__ __forceinline__ void store_shared_16(uint32_t shared, uint4 x)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};\n" ::"r"(shared), "r"(x.x), "r"(x.y),
+                 "r"(x.z), "r"(x.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ uint4 load_shared_16(uint32_t shared)
+{
+    uint4 x;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(shared)
+                 : "memory");
+    return x;
+}
+
 /* Two floats to shared memory, aligned to 8 bytes. */
 __device__ __forceinline__ void store_shared_8(uint32_t shared, float x, float y)
 {

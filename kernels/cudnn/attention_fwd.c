@@ -10,6 +10,7 @@
 enum {
     STEP = 8,          /* elements of 16 bytes */
     HEADS_MAX = 65535, /* of all batches */
+    HEAD_DIM_MAX = 256,
 };
 
 /* Rows that the mask leaves no key. Their softmax is left to cuDNN's engines, and they must be
@@ -28,8 +29,8 @@ static int supports(const struct kg_problem *p, const struct kg_device *d)
            (p->dtype == KG_F16 || p->dtype == KG_BF16) && !(p->flags & ~(uint32_t)KG_FLAG_CAUSAL) &&
            p->batch >= 1 && p->kv_heads >= 1 && p->heads >= 1 && p->heads % p->kv_heads == 0 &&
            p->batch <= HEADS_MAX / p->heads && p->seqlen_q >= 1 && p->seqlen_kv >= 1 &&
-           p->seqlen_q <= INT32_MAX && p->seqlen_kv <= INT32_MAX &&
-           (p->head_dim == 64 || p->head_dim == 128) && p->scale > 0 && !has_blind_rows(p);
+           p->seqlen_q <= INT32_MAX && p->seqlen_kv <= INT32_MAX && p->head_dim % STEP == 0 &&
+           p->head_dim >= STEP && p->head_dim <= HEAD_DIM_MAX && p->scale > 0 && !has_blind_rows(p);
 }
 
 static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_t columns)

@@ -137,9 +137,34 @@ struct shape {
 /* One or more for each kernel; query rows that end within a tile, and rows without keys where a
  * mask leaves them none. */
 static const struct shape shapes[] = {
-    {1, 4, 4, 512, 512, 64},   {3, 16, 16, 500, 512, 64}, {9, 16, 4, 65, 500, 64},
-    {9, 16, 16, 300, 512, 64}, {9, 16, 16, 700, 400, 64}, {2, 8, 8, 640, 600, 64},
-    {2, 8, 8, 640, 600, 128},  {3, 16, 2, 1, 900, 128},   {1, 8, 2, 5, 900, 64},
+    {1, 4, 4, 512, 512, 64},
+    {3, 16, 16, 500, 512, 64},
+    {9, 16, 4, 65, 500, 64},
+    {9, 16, 16, 300, 512, 64},
+    {9, 16, 16, 700, 400, 64},
+    {2, 8, 8, 640, 600, 64},
+    {2, 8, 8, 640, 600, 128},
+    {3, 16, 2, 1, 900, 128},
+    {1, 8, 2, 5, 900, 64},
+    /* attention_fwd_short; _long with other head_dims, whose rows fill a tile in part; then _split:
+     * parts of many blocks, whole row tiles, heads of several row tiles, rows without keys in a
+     * part or at all. */
+    {12, 16, 8, 130, 200, 64},
+    {9, 16, 16, 200, 300, 80},
+    {9, 16, 16, 200, 300, 96},
+    {9, 16, 8, 200, 150, 192},
+    {9, 16, 16, 200, 300, 256},
+    {3, 48, 48, 140, 140, 24},
+    {1, 64, 1, 3, 5000, 128},
+    {150, 4, 1, 9, 300, 72},
+    {1, 6, 2, 301, 2000, 128},
+    {2, 6, 2, 301, 100, 192},
+    {1, 7, 1, 40, 3000, 256},
+    {1, 40, 5, 33, 4096, 64},
+    {3, 4, 4, 1, 1111, 96},
+    /* A warpgroup without rows beside one with more key tiles than there are stages. */
+    {1, 6, 1, 200, 9000, 128},
+    {1, 16, 1, 300, 9000, 64},
 };
 
 static struct kg_problem problem(const struct shape *s, uint32_t dtype, uint32_t flags,
