@@ -12,8 +12,9 @@
 #define TOLERANCE 1e-9 /* both sides are fp64; only the order of summation differs */
 #define BAND 4         /* places in an axis of the output that are looked at together */
 #define PLACES 3       /* where they lie: first, last, one between */
-#define ELEMENTS 3 /* that are looked at where an axis is brought whole: first, last, one between  \
-                    */
+#define ELEMENTS                                                                                   \
+    3 /* that are looked at where an axis is brought whole: first, last, one between               \
+       */
 
 /* A problem that is part of another one: its inputs are few enough to bring to the host. */
 struct spot_part {

@@ -85,8 +85,8 @@ static void read_all(const char *uuid, const struct buf *text)
     fuzz_expect(store_document(store, uuid, same_bytes, (void *)text, &err) == GATE_OK,
                 "the run that was stored", err.message);
     while (more) {
-        fuzz_expect(alerts_look(store, "main", 100, &more, &err) == GATE_OK,
-                    "a look at what came", err.message);
+        fuzz_expect(alerts_look(store, "main", 100, &more, &err) == GATE_OK, "a look at what came",
+                    err.message);
     }
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
         ask(targets[i]);
