@@ -321,7 +321,7 @@ class Build(unittest.TestCase):
         self.assertEqual(version.returncode, 0, version.stdout)
         self.assertIn("0.2.0", version.stdout)
         # A missing GPU is found out, not stumbled over.
-        refused = inside("run", "--device", "cuda:0", "--db", "/tmp/gate.db")
+        refused = inside("run", "--suite", "smoke", "--device", "cuda:0", "--db", "/tmp/gate.db")
         self.assertEqual(refused.returncode, 4, refused.stdout)
 
 

@@ -13,7 +13,7 @@ import threading
 import unittest
 import zlib
 
-from harness import (BUILD, PATIENCE, SERVER, Server, documents, renamed, seed, token, watched,
+from harness import (PATIENCE, SERVER, Server, documents, renamed, seed, token, watched,
                      write_file)
 
 
@@ -45,13 +45,6 @@ class Check(CareCase):
         self.assertTrue(done.stdout.endswith("0 artifacts read\n0 faults, 0 warnings\n"),
                         done.stdout)
         self.assertFalse(os.path.exists(self.db + "-artifacts"))
-
-    def test_the_history_of_load_tests(self):
-        subprocess.run([os.path.join(BUILD, "tests", "tools", "history"), "--db", self.db,
-                        "--series", "40", "--points", "400"], check=True, timeout=PATIENCE,
-                       stdout=subprocess.DEVNULL)
-        done = self.check()
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_settings(self):
         seed(self.db, 1)

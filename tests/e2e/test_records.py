@@ -101,7 +101,7 @@ class Import(Records):
 
     def test_a_fault_names_its_line_and_leaves_nothing_of_the_document(self):
         bad = document(17)
-        bad["cases"][3]["op"] = "softmax"
+        bad["cases"][3]["op"] = "soft max"
         lines = ndjson(*(document(n) for n in range(1, 17)), bad, document(18))
         self.write("runs.ndjson", lines)
         message = self.gate("import", "runs.ndjson", expect=74)

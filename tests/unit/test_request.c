@@ -86,7 +86,7 @@ TEST(tags)
     assert_true(etag_matches(&a, "W/\"x\", W/\"ba7816bf8f01cfea\""));
     assert_false(etag_matches(&a, "ba7816bf8f01cfea"));
     assert_false(etag_matches(&a, b.text));
-    assert_false(etag_matches(&a, "*"));
+    assert_true(etag_matches(&a, "*"));
     assert_false(etag_matches(&a, NULL));
     assert_false(etag_matches(&none, ""));
 }
