@@ -106,7 +106,7 @@ class Import(Records):
         self.write("runs.ndjson", lines)
         message = self.gate("import", "runs.ndjson", expect=74)
         self.assertIn("runs.ndjson:17:", message)
-        self.assertIn("/cases/3/op: must be one of", message)
+        self.assertIn("/cases/3/op: must be a name of", message)
         self.assertIn("(16 new)", message)
         self.assertEqual(self.count(), 16)
         bad["cases"][3]["op"] = "gemm"
