@@ -23,8 +23,9 @@ static void set_message(struct gate_error *err, const char *from)
     memcpy(err->message + len, dots, sizeof(dots));
 }
 
-static void set_error(struct gate_error *err, enum gate_status status, bool busy,
-                      const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void set_error(struct gate_error *err,
+                                                            enum gate_status status, bool busy,
+                                                            const char *format, va_list args)
 {
     /* A separate buffer, since the old message may be among the arguments. */
     char text[2 * sizeof(err->message)];

@@ -100,6 +100,7 @@ static enum gate_status check_file(const char *path, off_t size, struct gate_err
     int fd = open(path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     bool known = self >= 0 && pread(self, &own, sizeof own, 0) == sizeof own;
     ssize_t n = fd >= 0 ? pread(fd, &h, sizeof h, 0) : -1;
+    const uint64_t end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize; /* of its headers */
     enum gate_status status = GATE_OK;
     if (n < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
         status = gate_fail(err, GATE_WRONG, "it cannot be loaded: it does not begin as ELF");
@@ -110,11 +111,11 @@ static enum gate_status check_file(const char *path, off_t size, struct gate_err
                            "machine %u; this gate is "
                            "of %u)",
                            h.e_machine, own.e_machine);
-    else if (h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize > (uint64_t)size)
-        status = gate_fail(
-            err, GATE_WRONG,
-            "it cannot be loaded: it is cut off: it has %lld bytes, and its headers speak of %llu",
-            (long long)size, (unsigned long long)(h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize));
+    else if (end < h.e_shoff || end > (uint64_t)size)
+        status = gate_fail(err, GATE_WRONG,
+                           "it cannot be loaded: it is cut off: it has %jd bytes, and its headers "
+                           "speak of %ju",
+                           (intmax_t)size, (uintmax_t)end);
     if (fd >= 0)
         close(fd);
     if (self >= 0)

@@ -93,40 +93,33 @@ static void read_all(const char *uuid, const struct buf *text)
 }
 
 /* Whatever was let in by the checks must not look like a failure of the database. */
-static void put(struct api_write *w, const char *uuid, const struct buf *text)
-{
-    struct gate_error err = {0};
-    fuzz_expect(store_batch_begin(store, &err) == GATE_OK, "a batch", err.message);
-    fuzz_expect(api_ingest_run.run(w, store, &err) == GATE_OK, "an answer of the document's own",
-                err.message);
-    expect_json(w->reply);
-    if (w->reply->status == 201)
-        read_all(uuid, text);
-    store_batch_rollback(store);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf text;
     struct reply reply;
+    struct gate_error err = {0};
     buf_init(&text, STORE_MAX_DOCUMENT);
     edits_text(good, data, size, &text);
     reply_init(&reply);
-    struct api_write w = {
-        .who = &somebody, .body = text.data ? text.data : "", .len = text.len, .reply = &reply};
-    if (api_ingest_run.prepare(&w)) {
+    struct api_write w = {.store = store,
+                          .who = &somebody,
+                          .body = text.data ? text.data : "",
+                          .len = text.len,
+                          .reply = &reply};
+    fuzz_expect(store_batch_begin(store, &err) == GATE_OK, "a batch", err.message);
+    fuzz_expect(api_ingest_run.write(&w) == GATE_OK, "an answer of the document's own",
+                w.err.message);
+    expect_json(&reply);
+    if (reply.status == 201) {
         cJSON *document = NULL;
-        struct gate_error err = {0};
         json_parse("document", text.data, text.len, GATE_IO, &document, &err);
-        put(&w, json_string(document, "uuid", ""), &text);
+        read_all(json_string(document, "uuid", ""), &text);
         cJSON_Delete(document);
     } else {
         fuzz_expect(reply.status == 400 || reply.status == 413, "a refusal",
                     reply.body.data ? reply.body.data : "no answer");
-        expect_json(&reply);
     }
-    api_ingest_run.release(&w);
-    log_drop(&w.log);
+    store_batch_rollback(store);
     reply_release(&reply);
     buf_release(&text);
     return 0;
