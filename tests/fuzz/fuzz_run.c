@@ -13,6 +13,7 @@
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
 #include "server/http/routes.h"
+#include "server/ops/log.h"
 #include "server/watch/alerts.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -27,6 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
+    log_setup(LOG_LEVEL_ERROR, false);
     store = fuzz_history(&plan, plan.n_runs - 1);
     good = sample_run(&plan, plan.n_runs - 1);
     return 0;
@@ -55,6 +57,7 @@ static void ask(const char *target)
     emit_init(&c.emit, &reply.body, EMIT_JSON);
     buf_init(&c.rows, REPLY_MAX_BODY);
     const struct route *route = route_find("GET", request.path, &c.rest);
+    c.query = route ? route->query : NULL;
     fuzz_expect(route && route->get && route->get(&c) == GATE_OK, target, c.err.message);
     fuzz_expect(!reply.body.failed, target, "an answer that is too long");
     fuzz_expect(reply.status == 200, target, reply.body.data ? reply.body.data : "no answer");
