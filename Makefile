@@ -201,7 +201,7 @@ DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
     share/doc/kernel-gate/CHANGELOG.md \
     lib/pkgconfig/kernel-gate.pc lib/cmake/kernel-gate/kernel-gate-config.cmake \
     lib/cmake/kernel-gate/kernel-gate-config-version.cmake share/man/man1/gate.1 \
-    share/man/man1/gate-server.1 share/bash-completion/completions/gate \
+    share/man/man1/gate-search.1 share/man/man1/gate-server.1 share/bash-completion/completions/gate \
     share/bash-completion/completions/gate-server)
 INSTALLED := $(patsubst $(B)/%,%,$(PROGRAMS) $(LIBRARIES) $(DATA))
 # With TESTS, of the unit tests those alone.
@@ -460,6 +460,10 @@ $(eval $(call copied,lib/cmake/kernel-gate/%,ci/%))
 # Made by the programs themselves, of the tables of their options.
 $(B)/share/man/man1/gate.1: $(B)/bin/gate
 	$(Q)mkdir -p $(@D) && $< generate man > $@
+
+# `gate search` starts it, and is in gate's own page.
+$(B)/share/man/man1/gate-search.1:
+	$(Q)mkdir -p $(@D) && echo '.so man1/gate.1' > $@
 
 $(B)/share/bash-completion/completions/gate: $(B)/bin/gate
 	$(Q)mkdir -p $(@D) && $< generate bash > $@

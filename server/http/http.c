@@ -18,7 +18,7 @@
 
 /* Of the request line, the headers and those of the answer; libmicrohttpd clears it each time. */
 #define CONNECTION_BYTES ((size_t)16 << 10)
-#define STACK_BYTES ((size_t)512 << 10)
+#define STACK_BYTES ((size_t)2 << 20) /* a trend with its steps takes 350 KiB of it */
 #define PAGE_BYTES ((size_t)20 << 20) /* of the database, for all stores that are read from */
 #define MAX_PEM ((size_t)1 << 20)
 #define MIN_STORES 4u
