@@ -201,7 +201,8 @@ DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
     share/doc/kernel-gate/CHANGELOG.md \
     lib/pkgconfig/kernel-gate.pc lib/cmake/kernel-gate/kernel-gate-config.cmake \
     lib/cmake/kernel-gate/kernel-gate-config-version.cmake share/man/man1/gate.1 \
-    share/man/man1/gate-search.1 share/man/man1/gate-server.1 share/bash-completion/completions/gate \
+    share/man/man1/gate-search.1 share/man/man1/gate-server.1 \
+    share/bash-completion/completions/gate \
     share/bash-completion/completions/gate-server)
 INSTALLED := $(patsubst $(B)/%,%,$(PROGRAMS) $(LIBRARIES) $(DATA))
 # With TESTS, of the unit tests those alone.
