@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate/base/file.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/run_request.h"
 
@@ -117,10 +118,11 @@ static int compare(struct comparison_call *c, const char *new, const char *old, 
 static enum gate_status look_at_ends(struct comparison_call *c, const struct bisect_request *r,
                                      double *threshold, const char **wrong, struct gate_error *err)
 {
-    char report[] = "/tmp/gate-bisect-XXXXXX", option[64];
+    char report[PATHS_MAX], option[PATHS_MAX + 8];
     struct document d = {0};
     enum gate_status status = GATE_OK;
     size_t n = c->n;
+    snprintf(report, sizeof report, "%.4000s/gate-bisect.XXXXXX", file_temporary_folder());
     int file = mkstemp(report);
     if (file < 0)
         return gate_fail(err, GATE_IO, "cannot make the temporary file '%s'", report);
