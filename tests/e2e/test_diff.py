@@ -130,7 +130,8 @@ class Diff(Gate):
         suite = {"schema": "gate-suite/1", "name": "three", "description": "x", "cases": [
             {"op": "gemm", "dtype": "fp32", "m": 4, "n": n, "k": 4} for n in (1, 2, 3)]}
         write_file(self.path("three.json"), json.dumps(suite))
-        ran = self.gate("run", "--suite", "three.json", "--accept-new", "--allow-dirty", "--json")
+        ran = self.gate("run", "--suite", "three.json", "--library", HOST, "--accept-new",
+                        "--allow-dirty", "--json")
         document = json.loads(ran.stdout)
         for case, name in zip(document["cases"], sorted(names)):
             case["arms"][0]["timing"]["kernels"] = [

@@ -35,17 +35,19 @@ async function regressions(load) {
     return { red, all: rows.every((row) => row.n === 1) };
 }
 
-/** Those of these runs that came, each with its counters, and those that did not, with why. */
+/** Those of these runs that came, each with its counters, and those that did not, with why. One
+ *  after the other: of one reader the server makes few long answers at once, and refuses more. */
 async function documents(id, runs, signal) {
-    const all = await Promise.all(runs.map(async (row) => {
+    const all = [];
+    for (const row of runs) {
         try {
             const { cases } = await get(`runs/${row.run}`, { case: id }, signal);
-            return { ...row, counters: cases[0]?.counters };
+            all.push({ ...row, counters: cases[0]?.counters });
         } catch (error) {
             if (signal.aborted) throw error;
-            return { ...row, error };
+            all.push({ ...row, error });
         }
-    }));
+    }
     return { came: all.filter((row) => !row.error), failed: all.filter((row) => row.error) };
 }
 
