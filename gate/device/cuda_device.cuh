@@ -43,7 +43,7 @@ struct cuda_device {
     struct nvml_throttle throttle_at_open;
     struct cuda_shared *shared; /* page-locked, the same address on the device */
     uint64_t sequence;          /* of the last hold or measurement */
-    void *compare_scratch;      /* of cuda_compare.cu, cuda_parts.cu and cuda_hash.cu */
+    void *compare_scratch;      /* of cuda_compare.cu and cuda_hash.cu */
     uint64_t *sweep;            /* at least twice the L2; NULL until first needed */
     size_t sweep_words;
     uint64_t sweep_salt;
@@ -139,13 +139,9 @@ enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtyp
 enum gate_status cuda_fill_integers(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     int largest, uint64_t seed, struct gate_error *err);
 enum gate_status cuda_compare(struct device *d, const struct kg_tensor *out,
-                              const double *reference, struct device_comparison *result,
-                              struct gate_error *err);
+                              const double *reference, const struct device_part_rule *rule,
+                              struct device_comparison *result, struct gate_error *err);
 size_t cuda_compare_scratch_bytes(void);
-enum gate_status cuda_compare_parts(struct device *d, const struct kg_tensor *out,
-                                    const double *reference, const struct device_part_rule *rule,
-                                    struct device_parts *result, struct gate_error *err);
-size_t cuda_parts_scratch_bytes(void);
 /* Also how many elements it has. */
 bool cuda_is_dense(const struct kg_tensor *t, int64_t *count);
 enum gate_status cuda_guard_alloc(struct device *d, size_t bytes, const char *name,

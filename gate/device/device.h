@@ -50,21 +50,6 @@ struct device_memory {
     size_t bytes;
 };
 
-/* How far an output is from its reference, over all elements. */
-struct device_comparison {
-    int64_t elements;
-    int64_t nonfinite;   /* NaN or Inf where the reference is finite */
-    double reference_sq; /* sum of squares of the reference */
-    double error_sq;     /* sum of squared differences over the finite elements */
-    double max_abs;      /* largest difference over the finite elements */
-    int64_t
-        first_bad; /* lowest index that is not finite or differs by over 1e-2 + 1e-2 |ref|; -1 */
-    double first_bad_value;     /* what is there ... */
-    double first_bad_reference; /* ... and what should be */
-    int64_t over_1e2;           /* elements not within 1e-2 + 1e-2 |ref| (not finite counts) */
-    int64_t over_1e3;           /* elements not within 1e-3 + 1e-3 |ref| */
-};
-
 #define DEVICE_TILE 128
 #define DEVICE_BIAS_MAX 2.0
 
@@ -84,18 +69,20 @@ struct device_element {
 };
 
 /*
- * How far the parts of an output are from its reference: a matrix whose last dimension are the
+ * How far an output is from its reference: a matrix whose last dimension are the
  * columns and all others together the rows (a vector is one row), in tiles of DEVICE_TILE squared.
  * Where the rounded reference is not finite, the element must be the same infinity, or a NaN; where
  * the fp64 reference is an infinity, which then came from an input, a NaN will do (kernel.h).
  */
-struct device_parts {
+struct device_comparison {
     int64_t elements;
     int64_t bad;       /* elements, those that follow too */
     int64_t nonfinite; /* NaN or Inf where a number must be */
     int64_t swallowed; /* anything else where NaN or Inf must be */
     struct device_element first_bad, first_nonfinite, first_swallowed;
     double reference_sq, error_sq; /* over elements that are finite, both; 0 of an exact rule */
+    double max_abs;                /* largest difference between finite numbers, of any rule */
+    int64_t over_1e2, over_1e3;    /* elements not within so much + so much times |reference| */
     double
         bias; /* errors away from zero in units of the last place, at most DEVICE_BIAS_MAX each */
     int64_t biased; /* elements that it is the sum of: of 16 bits, and normal numbers */
@@ -238,11 +225,8 @@ struct device_backend {
                                   const struct kg_tensor *in, double *const *out,
                                   struct gate_error *err);
     enum gate_status (*compare)(struct device *d, const struct kg_tensor *out,
-                                const double *reference, struct device_comparison *result,
-                                struct gate_error *err);
-    enum gate_status (*compare_parts)(struct device *d, const struct kg_tensor *out,
-                                      const double *reference, const struct device_part_rule *rule,
-                                      struct device_parts *result, struct gate_error *err);
+                                const double *reference, const struct device_part_rule *rule,
+                                struct device_comparison *result, struct gate_error *err);
     enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
                              uint64_t *hashes, struct gate_error *err);
     enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
@@ -390,23 +374,14 @@ static inline enum gate_status device_reference(struct device *d, const struct k
     return d->backend->reference(d, p, in, out, err);
 }
 
-/* Compares a dense output with its reference. */
+/* Compares a dense output with its reference by elements, rows and tiles. */
 static inline enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
                                               const double *reference,
+                                              const struct device_part_rule *rule,
                                               struct device_comparison *result,
                                               struct gate_error *err)
 {
-    return d->backend->compare(d, out, reference, result, err);
-}
-
-/* Compares a dense output with its reference by elements, rows and tiles. */
-static inline enum gate_status device_compare_parts(struct device *d, const struct kg_tensor *out,
-                                                    const double *reference,
-                                                    const struct device_part_rule *rule,
-                                                    struct device_parts *result,
-                                                    struct gate_error *err)
-{
-    return d->backend->compare_parts(d, out, reference, rule, result, err);
+    return d->backend->compare(d, out, reference, rule, result, err);
 }
 
 /* A hash of each of n spans, with one wait for all of them: bytes that differ, or lie elsewhere,

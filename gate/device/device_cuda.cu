@@ -2,7 +2,7 @@
 /*
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
- * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_parts, cuda_hash, cuda_guard,
+ * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard,
  * cuda_replay, cuda_capture, cuda_nodes and cuda_serial (launches and graphs), cuda_time, cuda_hold
  * and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_ceiling,
  * cuda_state, cuda_peaks, cuda_users and nvml.
@@ -197,7 +197,6 @@ static const struct device_backend cuda_backend = {
     .fill_integers = cuda_fill_integers,
     .reference = cuda_reference,
     .compare = cuda_compare,
-    .compare_parts = cuda_compare_parts,
     .hash = cuda_hash,
     .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
@@ -348,8 +347,7 @@ static enum gate_status make_context(struct cuda_device *d, int ordinal, struct 
     CUDA_TRY(cudaEventCreate(&d->stop), err);
     CUDA_TRY(cudaHostAlloc((void **)&d->shared, sizeof(*d->shared), cudaHostAllocMapped), err);
     memset(d->shared, 0, sizeof(*d->shared));
-    const size_t compare = cuda_compare_scratch_bytes(), parts = cuda_parts_scratch_bytes();
-    CUDA_TRY(cudaMalloc(&d->compare_scratch, compare > parts ? compare : parts), err);
+    CUDA_TRY(cudaMalloc(&d->compare_scratch, cuda_compare_scratch_bytes()), err);
     return GATE_OK;
 }
 

@@ -168,67 +168,9 @@ static enum gate_status host_reference(struct device *d, const struct kg_problem
     return GATE_OK;
 }
 
-static int64_t elements_of(const struct kg_tensor *t)
-{
-    int64_t n = 1;
-    for (uint32_t r = 0; r < t->rank; r++)
-        n *= t->shape[r];
-    return n;
-}
-
-/* Where the reference itself is not finite there is no distance: the element is right when it is
- * the same infinity, or a NaN where a NaN is due, and enters no sum. Returns whether it is right.
- */
-static bool add_without_distance(struct device_comparison *c, double got, double ref)
-{
-    bool right = got == ref || (isnan(got) && isnan(ref));
-    c->over_1e2 += !right;
-    c->over_1e3 += !right;
-    return right;
-}
-
-/* Returns whether the element is within 1e-2 + 1e-2 |ref|. */
-static bool add_with_distance(struct device_comparison *c, double got, double ref)
-{
-    double error = fabs(got - ref);
-    bool within_1e2 = error <= 1e-2 + 1e-2 * fabs(ref); /* false for NaN */
-    c->reference_sq += ref * ref;
-    c->over_1e2 += !within_1e2;
-    c->over_1e3 += !(error <= 1e-3 + 1e-3 * fabs(ref));
-    if (isfinite(got)) {
-        c->error_sq += error * error;
-        c->max_abs = fmax(c->max_abs, error);
-    } else {
-        c->nonfinite++;
-    }
-    return within_1e2;
-}
-
 static enum gate_status host_compare(struct device *d, const struct kg_tensor *out,
-                                     const double *reference, struct device_comparison *result,
-                                     struct gate_error *err)
-{
-    (void)d;
-    (void)err;
-    struct device_comparison c = {.elements = elements_of(out), .first_bad = -1};
-    for (int64_t i = 0; i < c.elements; i++) {
-        double got = (double)kg_load_float(out->data, out->dtype, i), ref = reference[i];
-        bool good =
-            isfinite(ref) ? add_with_distance(&c, got, ref) : add_without_distance(&c, got, ref);
-        if (!good && c.first_bad < 0) {
-            c.first_bad = i;
-            c.first_bad_value = got;
-            c.first_bad_reference = ref;
-        }
-    }
-    *result = c;
-    return GATE_OK;
-}
-
-static enum gate_status host_compare_parts(struct device *d, const struct kg_tensor *out,
-                                           const double *reference,
-                                           const struct device_part_rule *rule,
-                                           struct device_parts *result, struct gate_error *err)
+                                     const double *reference, const struct device_part_rule *rule,
+                                     struct device_comparison *result, struct gate_error *err)
 {
     (void)d;
     return host_parts(out, reference, rule, result, err);
@@ -479,7 +421,6 @@ static const struct device_backend host_backend = {
     .fill_integers = host_fill_integers,
     .reference = host_reference,
     .compare = host_compare,
-    .compare_parts = host_compare_parts,
     .hash = host_hash,
     .synchronize = host_synchronize,
     .launch_checked = host_launch_watched,

@@ -18,7 +18,7 @@ struct part_sum {
 struct part_walk {
     const struct kg_tensor *out;
     const struct device_part_rule *rule;
-    struct device_parts found;
+    struct device_comparison found;
     struct part_sum *tiles; /* of the tiles that the row in hand crosses */
     int64_t rows, columns, n_tiles;
 };
@@ -40,7 +40,7 @@ static void note_first(struct device_element *first, int64_t index, double value
 
 /* Those that are not finite, or must not be, are counted apart: one that is far off before them
  * would hide them. */
-static void note_bad(struct device_parts *found, int64_t index, double value, double expected)
+static void note_bad(struct device_comparison *found, int64_t index, double value, double expected)
 {
     found->bad++;
     note_first(&found->first_bad, index, value, expected);
@@ -66,13 +66,27 @@ static double unit_of(const struct dtype *dtype, double reference)
     return unit;
 }
 
-static void note_bias(struct device_parts *found, double error, double reference, double unit)
+static void note_bias(struct device_comparison *found, double error, double reference, double unit)
 {
     if (unit == 0 || reference == 0)
         return;
     double units = (reference < 0 ? -error : error) / unit;
     found->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
     found->biased++;
+}
+
+/* How far off it is whatever the rule. What is not finite is `right` or has no distance. */
+static void note_distance(struct device_comparison *found, double value, double reference,
+                          bool right)
+{
+    double difference = fabs(value - reference);
+    const double size = isfinite(reference) ? fabs(reference) : 0;
+    if (isfinite(difference))
+        found->max_abs = fmax(found->max_abs, difference);
+    else
+        difference = right ? 0 : INFINITY;
+    found->over_1e2 += !(difference <= 1e-2 + 1e-2 * size);
+    found->over_1e3 += !(difference <= 1e-3 + 1e-3 * size);
 }
 
 /* What an element adds to the sums of its row and tile. */
@@ -82,11 +96,14 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
     double expected = rounded(w->out->dtype, reference);
     if (!isfinite(expected) || rule->exact) {
         /* fp64 does not overflow: an infinite reference has an input that is not finite. */
-        if (!(value == expected || (isnan(value) && !isfinite(reference))))
+        bool right = value == expected || (isnan(value) && !isfinite(reference));
+        if (!right)
             note_bad(&w->found, index, value, expected);
+        note_distance(&w->found, value, expected, right);
         return (struct part_sum){0, 0, 1};
     }
     double error = value - reference;
+    note_distance(&w->found, value, reference, false);
     if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
         note_bad(&w->found, index, value, reference);
     if (!isfinite(value))
@@ -146,7 +163,7 @@ static void walk_row(struct part_walk *w, const double *reference, int64_t row)
 }
 
 enum gate_status host_parts(const struct kg_tensor *out, const double *reference,
-                            const struct device_part_rule *rule, struct device_parts *result,
+                            const struct device_part_rule *rule, struct device_comparison *result,
                             struct gate_error *err)
 {
     struct part_walk w = {.out = out,

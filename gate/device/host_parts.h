@@ -7,9 +7,9 @@
 
 #include "gate/device/device.h"
 
-/* device_compare_parts() of memory of the host, whatever the device. */
+/* device_compare() of memory of the host, whatever the device. */
 enum gate_status host_parts(const struct kg_tensor *out, const double *reference,
-                            const struct device_part_rule *rule, struct device_parts *result,
+                            const struct device_part_rule *rule, struct device_comparison *result,
                             struct gate_error *err);
 
 #endif

@@ -80,12 +80,14 @@ enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err)
 {
-    return device_compare_parts(d, got, reference, &look->rule, &look->found, err);
+    return device_compare(d, got, reference, &look->rule, &look->found, err);
 }
 
-static double whole_error(const struct look *look)
+double compare_whole_error(const struct look *look)
 {
-    const struct device_parts *f = &look->found;
+    const struct device_comparison *f = &look->found;
+    if (f->nonfinite)
+        return NAN;
     double least_sq = look->rule.least_rms * look->rule.least_rms * (double)f->elements;
     double norm_sq = fmax(f->reference_sq, least_sq);
     return norm_sq > 0 ? sqrt(f->error_sq / norm_sq) : sqrt(f->error_sq);
@@ -111,7 +113,7 @@ static void describe_first(const struct look *look, const struct device_element 
 /* What is wrong with rows, tiles and elements; false when nothing is. */
 static bool describe_part(const struct look *look, char *text, size_t size)
 {
-    const struct device_parts *f = &look->found;
+    const struct device_comparison *f = &look->found;
     double part = PART_FACTOR * look->limit;
     if (!(f->worst_row <= part))
         snprintf(text, size, "relative error %.3g of row %lld is over the limit of %.3g for a row",
@@ -133,17 +135,17 @@ static bool describe_part(const struct look *look, char *text, size_t size)
 
 static double bias_of(const struct look *look)
 {
-    const struct device_parts *f = &look->found;
+    const struct device_comparison *f = &look->found;
     return look->unbiased && f->biased >= BIAS_LEAST ? f->bias / (double)f->biased : 0;
 }
 
 bool compare_is_right(const struct look *look, char *text, size_t size)
 {
     char first[256] = "", part[160];
-    const struct device_parts *f = &look->found;
+    const struct device_comparison *f = &look->found;
     const char *name = look->about->name;
     long long bad = (long long)f->bad, all = (long long)f->elements;
-    double whole = whole_error(look);
+    double whole = compare_whole_error(look);
     describe_first(look,
                    f->nonfinite   ? &f->first_nonfinite
                    : f->swallowed ? &f->first_swallowed
@@ -165,6 +167,8 @@ bool compare_is_right(const struct look *look, char *text, size_t size)
                  "output '%s': relative error %.3g is over the limit of %.3g; %lld of %lld "
                  "elements are far off%s",
                  name, whole, look->limit, bad, all, first);
+    else if (look->whole)
+        return true;
     else if (describe_part(look, part, sizeof part))
         snprintf(text, size, "output '%s': %s; %lld of %lld elements are far off%s", name, part,
                  bad, all, first);

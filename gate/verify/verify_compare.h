@@ -28,9 +28,10 @@ struct look {
     double limit;
     double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */
+    bool whole; /* rows, tiles and elements by themselves are not asked */
     bool unbiased; /* random inputs: errors of the rounding have no sign in common */
     struct device_part_rule rule;
-    struct device_parts found;
+    struct device_comparison found;
 };
 
 /* What the elements of an output come to as a root mean square where the inputs are random: sums of
@@ -46,6 +47,9 @@ enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
                                  const double *reference, struct gate_error *err);
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err);
+
+/* The relative Frobenius error of the whole; NaN where an element is not finite. */
+double compare_whole_error(const struct look *look);
 
 /* Is all of it right? `text` says what is wrong; untouched when it is right. */
 bool compare_is_right(const struct look *look, char *text, size_t size);

@@ -86,10 +86,12 @@ static void check_result(const struct kg_problem *p, const struct kg_kernel *ker
                          struct operands *o)
 {
     double *reference[KG_MAX_TENSORS] = {o->reference.data};
+    const struct device_part_rule rule = {0};
     struct device_comparison c;
     struct gate_error err;
     if (!CHECK(is_ok(device_reference(device, p, o->args.in, reference, &err), &err)) ||
-        !CHECK(is_ok(device_compare(device, &o->args.out[0], o->reference.data, &c, &err), &err)))
+        !CHECK(is_ok(device_compare(device, &o->args.out[0], o->reference.data, &rule, &c, &err),
+                     &err)))
         return;
     const double error = sqrt(c.error_sq / c.reference_sq);
     if (!CHECK(c.nonfinite == 0) || !CHECK(error <= limit_of(p)))

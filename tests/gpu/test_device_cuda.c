@@ -296,80 +296,6 @@ static void test_fill_rounds_to_the_dtype(void)
     free(brain);
 }
 
-/* ---- comparison ---- */
-
-enum { COMPARED = 300007 };
-
-static struct device_comparison compared(const float *values, const double *reference,
-                                         enum kg_dtype dtype)
-{
-    struct device_comparison result = {0};
-    struct gate_error err;
-    const size_t bytes = COMPARED * kg_dtype_bytes(dtype);
-    char *raw = malloc(bytes);
-    for (int64_t i = 0; i < COMPARED; i++)
-        kg_store_float(raw, dtype, i, values[i]);
-    struct device_memory value = new_memory(bytes);
-    struct device_memory expected = new_memory(COMPARED * sizeof(*reference));
-    const struct kg_tensor t = {value.data, dtype, 1, {COMPARED}, {1}};
-    CHECK(is_ok(device_upload(device, value.data, raw, bytes, &err), &err));
-    CHECK(is_ok(device_upload(device, expected.data, reference, expected.bytes, &err), &err));
-    CHECK(is_ok(device_compare(device, &t, expected.data, &result, &err), &err));
-    device_free(device, &value);
-    device_free(device, &expected);
-    free(raw);
-    return result;
-}
-
-static void test_compare(void)
-{
-    float *value = malloc(COMPARED * sizeof(*value));
-    double *reference = malloc(COMPARED * sizeof(*reference));
-    double squares = 0.0;
-    for (int i = 0; i < COMPARED; i++) {
-        value[i] = (float)(i % 17 - 8);
-        reference[i] = value[i];
-        squares += reference[i] * reference[i];
-    }
-    for (int dtype = KG_F16; dtype <= KG_F32; dtype++) {
-        struct device_comparison r = compared(value, reference, (enum kg_dtype)dtype);
-        CHECK(r.elements == COMPARED && r.nonfinite == 0 && r.first_bad == -1);
-        CHECK(r.reference_sq == squares && r.error_sq == 0.0 && r.max_abs == 0.0);
-        CHECK(r.over_1e2 == 0 && r.over_1e3 == 0);
-    }
-
-    /* One element off by 0.5 from 2, one by 0.005 from 0. */
-    const int far = 34 * 5000 + 10, near = 17 * 3 + 8;
-    value[far] = 2.5f;
-    value[near] = 0.005f;
-    struct device_comparison r = compared(value, reference, KG_F32);
-    CHECK(r.first_bad == far && r.first_bad_value == 2.5 && r.first_bad_reference == 2.0);
-    CHECK(r.over_1e2 == 1 && r.over_1e3 == 2 && r.nonfinite == 0 && r.max_abs == 0.5);
-    CHECK(fabs(r.error_sq - 0.250025) < 1e-8);
-
-    /* What is not finite counts everywhere but in the distances. */
-    value[COMPARED - 1] = NAN;
-    value[1000] = INFINITY;
-    value[900] = -INFINITY;
-    r = compared(value, reference, KG_F16);
-    CHECK(r.nonfinite == 3 && r.first_bad == 900 && isinf(r.first_bad_value));
-    CHECK(r.over_1e2 == 4 && r.over_1e3 == 5 && r.max_abs == 0.5);
-    CHECK(r.reference_sq == squares && isfinite(r.error_sq));
-
-    /* Where the reference is not finite, only its like will do. */
-    reference[COMPARED - 1] = NAN;
-    reference[1000] = INFINITY;
-    reference[900] = INFINITY;
-    r = compared(value, reference, KG_F32);
-    CHECK(r.nonfinite == 0 && r.first_bad == 900 && r.over_1e2 == 2 && r.over_1e3 == 3);
-    CHECK(isfinite(r.reference_sq) && isfinite(r.error_sq));
-
-    struct device_comparison again = compared(value, reference, KG_F32);
-    CHECK(memcmp(&r, &again, offsetof(struct device_comparison, first_bad_value)) == 0);
-    free(value);
-    free(reference);
-}
-
 /* ---- hashes ---- */
 
 enum { HASHED = (8 << 20) + 5 };
@@ -519,7 +445,6 @@ int main(int argc, char **argv)
         {"fill has the moments of a normal", test_fill_has_the_moments_of_a_normal},
         {"fill depends on seed and index alone", test_fill_depends_on_seed_and_index_alone},
         {"fill rounds to the dtype", test_fill_rounds_to_the_dtype},
-        {"compare", test_compare},
         {"hash", test_hash},
         {"hash_of_odd_spans", test_hash_of_odd_spans},
         {"copy", test_copy},

@@ -28,11 +28,13 @@ static bool same_element(const struct device_element *x, const struct device_ele
                                             same_number(x->reference, y->reference)));
 }
 
-static bool same_parts(const struct device_parts *x, const struct device_parts *y)
+static bool same_parts(const struct device_comparison *x, const struct device_comparison *y)
 {
     bool same = CHECK(x->elements == y->elements);
     same &= CHECK(x->bad == y->bad && x->nonfinite == y->nonfinite);
     same &= CHECK(x->swallowed == y->swallowed);
+    same &= CHECK(x->over_1e2 == y->over_1e2 && x->over_1e3 == y->over_1e3);
+    same &= CHECK(same_number(x->max_abs, y->max_abs));
     same &= CHECK(same_element(&x->first_bad, &y->first_bad));
     same &= CHECK(same_element(&x->first_nonfinite, &y->first_nonfinite));
     same &= CHECK(same_element(&x->first_swallowed, &y->first_swallowed));
@@ -71,9 +73,10 @@ static void free_output(struct output *o)
     free(o->reference);
 }
 
-static struct device_parts on_device(const struct output *o, const struct device_part_rule *rule)
+static struct device_comparison on_device(const struct output *o,
+                                          const struct device_part_rule *rule)
 {
-    struct device_parts found = {0}, again = {0};
+    struct device_comparison found = {0}, again = {0};
     struct gate_error err;
     const size_t bytes = (size_t)o->elements * kg_dtype_bytes((enum kg_dtype)o->tensor.dtype);
     struct device_memory value = new_memory(bytes);
@@ -82,8 +85,8 @@ static struct device_parts on_device(const struct output *o, const struct device
     t.data = value.data;
     CHECK(is_ok(device_upload(device, value.data, o->tensor.data, bytes, &err), &err));
     CHECK(is_ok(device_upload(device, reference.data, o->reference, reference.bytes, &err), &err));
-    CHECK(is_ok(device_compare_parts(device, &t, reference.data, rule, &found, &err), &err));
-    CHECK(is_ok(device_compare_parts(device, &t, reference.data, rule, &again, &err), &err));
+    CHECK(is_ok(device_compare(device, &t, reference.data, rule, &found, &err), &err));
+    CHECK(is_ok(device_compare(device, &t, reference.data, rule, &again, &err), &err));
     CHECK(memcmp(&found, &again, sizeof found) == 0);
     device_free(device, &value);
     device_free(device, &reference);
@@ -92,9 +95,9 @@ static struct device_parts on_device(const struct output *o, const struct device
 
 static void check(const struct output *o, const struct device_part_rule *rule)
 {
-    struct device_parts expected = {0};
+    struct device_comparison expected = {0};
     struct gate_error err;
-    const struct device_parts found = on_device(o, rule);
+    const struct device_comparison found = on_device(o, rule);
     CHECK(is_ok(host_parts(&o->tensor, o->reference, rule, &expected, &err), &err));
     if (!same_parts(&found, &expected))
         printf("# dtype %u, %lld x %lld, exact %d\n", o->tensor.dtype,
@@ -150,7 +153,7 @@ static void test_one_element_is_found(void)
     }
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         kg_store_float(o.tensor.data, KG_F32, places[i], 3);
-        const struct device_parts found = on_device(&o, &rules[0]);
+        const struct device_comparison found = on_device(&o, &rules[0]);
         CHECK(found.bad == 1 && found.first_bad.at == places[i]);
         CHECK(found.first_bad.value == 3 && found.first_bad.reference == 1 && found.error_sq == 4);
         CHECK(found.worst_row_at == places[i] / COLUMNS);
