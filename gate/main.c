@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,9 +72,11 @@ static int dispatch(int argc, char **argv)
     return GATE_USAGE;
 }
 
-/* What was printed into a full disk or a closed pipe was not printed. */
+/* What was printed into a full disk or a closed pipe was not printed. A file that may not grow
+ * (ulimit -f) is an error with a name, like a full disk, and not a death without a word. */
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN);
     int code = dispatch(argc, argv);
     bool lost = fflush(stdout) || ferror(stdout);
     return lost && !code ? GATE_IO : code;

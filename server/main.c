@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the gate-server command. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,10 +31,12 @@ static enum gate_status dispatch(int argc, char **argv, struct gate_error *err)
 }
 
 /* What was printed into a full disk or a closed pipe was not printed. A database holds hashes of
- * tokens and what a team measured: files are made for their owner and its group. */
+ * tokens and what a team measured: files are made for their owner and its group. A file that may
+ * not grow (ulimit -f) is an error like a full disk. */
 int main(int argc, char **argv)
 {
     struct gate_error err = {0};
+    signal(SIGXFSZ, SIG_IGN);
     umask(umask(0) | S_IRWXO);
     enum gate_status status = dispatch(argc, argv, &err);
     if (status)

@@ -36,9 +36,10 @@ const struct environment_variable environment_variables[] = {
     {"HOME", "the home folder, ~ in this table", false},
     {"XDG_CACHE_HOME", "replaces ~/.cache", false},
     {"XDG_STATE_HOME", "replaces ~/.local/state", false},
-    {"TMPDIR",
-     "folder of temporary files, and of the locks that allow one run at a time on a device; "
-     "default: /tmp",
+    {"TMPDIR", "folder of temporary files; default: /tmp", false},
+    {"GATE_LOCKS",
+     "folder of the locks that allow one run at a time on a device; default: /run/lock, else "
+     "/dev/shm",
      false},
     {"NO_COLOR", "any value turns colours off", false},
     {"CI", "any value but false: `gate run --filter` needs --partial", false},

@@ -39,6 +39,7 @@ static void become(char *const *argv, bool trusted, int in, int out, int errors,
     if (getppid() != parent)
         _exit(EXEC_FAILED); /* the parent died before the line above */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
         dup2(errors, STDERR_FILENO) < 0)
         _exit(EXEC_FAILED);

@@ -22,6 +22,7 @@
 #include "gate/base/environment.h"
 #include "gate/base/git.h"
 #include "gate/base/process.h"
+#include "gate/base/progress.h"
 #include "gate/base/utf8.h"
 
 #define TIMEOUT_MAX_S 86400
@@ -317,6 +318,8 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
                              "(it holds '%s')",
                              r->commit, r->timeout_s, path);
         if (!told)
+            progress_show("waiting for another build");
+        if (!told)
             fprintf(stderr, "gate: waiting for another build of commit %.12s\n", r->commit);
         told = true;
     }
@@ -355,9 +358,12 @@ static enum gate_status read_timeout(long *out, struct gate_error *err)
 
 static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *err)
 {
+    char text[128];
     enum gate_status status = open_log(r, err);
     if (status)
         return status;
+    snprintf(text, sizeof text, "building commit %.12s", r->commit);
+    progress_show(text);
     fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->recipe->library, r->commit,
             r->log_path);
     r->deadline = clock_s() + (double)r->timeout_s;
@@ -367,6 +373,7 @@ static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *
         status = build(r, err);
     if (r->worktree[0])
         remove_worktree(r, r->worktree);
+    progress_show("");
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
+#include "gate/base/progress.h"
 #include "gate/run/calibrate.h"
 #include "gate/base/interrupt.h"
 #include "gate/cli/run_reports.h"
@@ -175,7 +176,7 @@ static void calibrate(struct calibrate_run *c)
         for (size_t i = 0; i < n && goes_on; i++) {
             snprintf(text, sizeof text, "calibrating, process %zu of %zu [%zu/%zu] %s",
                      c->run.n_processes + 1, c->wanted, i + 1, n, c->setup.suite.cases[i].id);
-            run_progress(text);
+            progress_show(text);
             goes_on = calibrate_case(c, i, c->run.n_processes);
             if (!goes_on)
                 stop_at(c, i);
@@ -184,10 +185,10 @@ static void calibrate(struct calibrate_run *c)
     c->run.end_ms = clock_wall_ms();
     if (!interrupt_signal() && goes_on) {
         supervisor_retire_worker(c->setup.supervisor);
-        run_progress("measuring the highest rates of the device");
+        progress_show("measuring the highest rates of the device");
         run_ceilings_measure(&c->setup.target.options, &c->run.greeting->device, &c->run.ceilings);
     }
-    run_progress("");
+    progress_show("");
 }
 
 /* Without the figures of any case there is nothing to keep. */

@@ -98,8 +98,9 @@ static void print_files(const struct doctor_arguments *a, const char *model)
     if (status)
         printf("  %-14s %s\n", "baselines", err.message);
     else
-        printf("  %-14s %s, %zu cases of this device\n", "baselines", path,
-               baseline_stored(baseline)->n_cases);
+        printf("  %-14s %s, %zu case%s of this device\n", "baselines", path,
+               baseline_stored(baseline)->n_cases,
+               baseline_stored(baseline)->n_cases == 1 ? "" : "s");
     printf("  %-14s %s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
     baseline_free(baseline);
     free(path);

@@ -260,6 +260,9 @@ static enum gate_status write_ignored(const struct init *i)
         snprintf(line, sizeof line, "%.*s", (int)n, at);
         if (!strcmp(line, DEFAULT_DB "*"))
             snprintf(line, sizeof line, "%s*", i->database);
+        if (!strcmp(line, "build/") && strncmp(i->library, "build/", 6) != 0 &&
+            !strchr("./", i->library[0]))
+            snprintf(line, sizeof line, "/%s", i->library);
         if (!has_line(&text, line, strlen(line))) {
             buf_printf(&text, "%s\n", line);
             n_added++;

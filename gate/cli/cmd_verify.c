@@ -12,6 +12,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/json.h"
+#include "gate/base/progress.h"
 #include "gate/base/seed.h"
 #include "gate/document/covered.h"
 #include "gate/document/fields_table.h"
@@ -114,11 +115,11 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
                                        .tier = v->tier,
                                        .providers = true};
         snprintf(text, sizeof text, "verifying [%zu/%zu] %s", v->n + 1, suite->n_cases, c->id);
-        run_progress(text);
+        progress_show(text);
         status = supervisor_run_case(v->setup.supervisor, &task, &v->results[v->n], err);
         v->n_done += !interrupt_signal();
     }
-    run_progress("");
+    progress_show("");
     v->seconds = clock_s() - start;
     return interrupt_signal() ? fail_interrupted(v, err) : status;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gate/base/interrupt.h"
+#include "gate/base/progress.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/run_reports.h"
 #include "gate/run/blame.h"
@@ -248,7 +249,7 @@ static void show_case(void *context, const struct run *run, const struct suite_c
     snprintf(text, sizeof text, "%s process %zu [%zu/%zu] %s",
              stage == STAGE_FIRST ? "measuring," : "confirming,", run->n_processes, done + 1, n,
              c->id);
-    run_progress(text);
+    progress_show(text);
 }
 
 /* Parts of a suite that run beside each other change the baselines of their own cases: each reads
@@ -324,10 +325,10 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
 {
     retire_workers(s);
     const struct supervisor_options *how = &s->setup.target.options;
-    bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, run_progress);
-    looked |= instructions_run(&s->run, how->timeout_s, run_progress);
+    bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, progress_show);
+    looked |= instructions_run(&s->run, how->timeout_s, progress_show);
     if (r->counters)
-        profile_run(&s->run, how, run_progress);
+        profile_run(&s->run, how, progress_show);
     return (looked || r->counters) && interrupt_signal()
                ? gate_fail(err, interrupt_status(),
                            "interrupted during the search for causes: nothing is stored, and no "
@@ -350,7 +351,7 @@ static enum gate_status measure_ceilings(struct run_session *s, struct gate_erro
     if (!any_timed(&s->run) || s->run.greeting->device.kind != DEVICE_CUDA)
         return GATE_OK;
     retire_workers(s);
-    run_progress("measuring the highest rates of the device");
+    progress_show("measuring the highest rates of the device");
     run_ceilings_measure(&s->setup.target.options, &s->run.greeting->device, &s->run.ceilings);
     return interrupt_signal() ? gate_fail(err, interrupt_status(),
                                           "interrupted while the ceilings were measured: nothing "
@@ -374,7 +375,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
         status = diagnose(r, s, err);
     if (!status && !r->no_ceilings)
         status = measure_ceilings(s, err);
-    run_progress("");
+    progress_show("");
     if (status)
         return status;
     if (keeps_baselines(r))

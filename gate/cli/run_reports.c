@@ -8,25 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gate/base/clock.h"
 #include "gate/cli/config.h"
-
-/* CI systems end jobs that are silent for minutes. */
-#define PROGRESS_LINE_S 20
-
-void run_progress(const char *text)
-{
-    static double last_s; /* when the first text came, then when the last line was written */
-    double now = clock_s();
-    if (!last_s)
-        last_s = now;
-    if (isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\r\033[K%s", text);
-    } else if (*text && now - last_s >= PROGRESS_LINE_S) {
-        fprintf(stderr, "gate: %s\n", text);
-        last_s = now;
-    }
-}
 
 static enum gate_status write_report(const struct document *document,
                                      const struct report_request *r, const char *link,

@@ -36,8 +36,4 @@ enum gate_status run_reports_write(const struct run_request *r, const struct doc
 enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
                                     enum gate_status stored, struct gate_error *err);
 
-/* What is done now. On a terminal it replaces the text before; elsewhere a text becomes a line when
- * there was none for PROGRESS_LINE_S. */
-void run_progress(const char *text);
-
 #endif

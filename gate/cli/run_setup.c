@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/progress.h"
 
 enum gate_status run_setup_suite(const struct run_request *r, const char *device,
                                  struct run_setup *out, struct gate_error *err)
@@ -47,6 +48,7 @@ static void warn_busy(const struct gate_error *err, bool *said)
 {
     if (!*said)
         fprintf(stderr, "gate: waiting: %s\n", err->message);
+    progress_show("waiting for the device");
     *said = true;
 }
 
@@ -76,6 +78,7 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
         return status;
     const struct document_device *device = &supervisor_greeting(s->supervisor)->device;
     snprintf(name, sizeof name, "%s", device->uuid[0] ? device->uuid : device->model);
+    progress_show("");
     status = device_lock_take(name, &s->lock, err);
     if (!(status && err->busy) || r->wait_s <= 0)
         return status;
@@ -84,6 +87,7 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     s->supervisor = NULL;
     while (status && err->busy && wait_on(deadline, LOCK_POLL_S))
         status = device_lock_take(name, &s->lock, err);
+    progress_show("");
     return status ? status : start_worker(s, deadline, &said, err);
 }
 

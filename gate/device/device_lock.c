@@ -12,16 +12,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gate/base/file.h"
+#include "gate/base/environment.h"
 
-static void write_path(const char *uuid, char out[PATH_MAX])
+/* The first of these where anybody may make files that nobody else can take away. It is asked what
+ * all may do, not what we may: root and a user must come to the same one. */
+static const char *shared_folder(void)
 {
+    static const char *const folders[] = {"/run/lock", "/dev/shm"};
+    struct stat s;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (!stat(folders[i], &s) && S_ISDIR(s.st_mode) && (s.st_mode & 01777) == 01777)
+            return folders[i];
+    return NULL;
+}
+
+static enum gate_status write_path(const char *uuid, char out[PATH_MAX], struct gate_error *err)
+{
+    const char *chosen = environment_get("GATE_LOCKS");
+    const char *folder = chosen ? chosen : shared_folder();
     char name[80];
+    if (!folder)
+        return gate_fail(err, GATE_IO,
+                         "no folder for the lock of the device: all users may write neither to "
+                         "/run/lock nor to /dev/shm; set GATE_LOCKS to a folder that all share");
     size_t n = 0;
     for (; uuid[n] && n + 1 < sizeof name; n++)
         name[n] = isalnum((unsigned char)uuid[n]) ? uuid[n] : '-';
     name[n] = '\0';
-    snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", file_temporary_folder(), name);
+    snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", folder, name);
+    return GATE_OK;
 }
 
 /* One of another user's may be there: it can be locked though it cannot be written. Made without
@@ -69,8 +88,9 @@ static void write_holder(int fd)
 enum gate_status device_lock_take(const char *uuid, struct device_lock *out, struct gate_error *err)
 {
     char path[PATH_MAX];
-    enum gate_status status = GATE_OK;
-    write_path(uuid, path);
+    enum gate_status status = write_path(uuid, path, err);
+    if (status)
+        return status;
     int fd = open_file(path);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", path, strerror(errno));

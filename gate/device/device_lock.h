@@ -2,10 +2,11 @@
 /*
  * device_lock.h: one gate at a time on a device.
  *
- * Two that measure beside each other both measure noise. The lock is a file in $TMPDIR (else /tmp)
- * that is named after the device and locked by flock(), so it ends with its holder however that
- * ends. It is a matter between gates that share the folder: what a process of another container
- * does is reported by the driver (cuda_users.h).
+ * Two that measure beside each other both measure noise. The lock is a file named after the device,
+ * locked by flock(), so it ends with its holder however that ends. It lies in /run/lock, else in
+ * /dev/shm, whatever TMPDIR is: batch systems give each job a TMPDIR of its own. GATE_LOCKS names
+ * another folder. What a process of another container does is reported by the driver
+ * (cuda_users.h).
  */
 #ifndef GATE_DEVICE_DEVICE_LOCK_H
 #define GATE_DEVICE_DEVICE_LOCK_H

@@ -146,8 +146,7 @@ static enum gate_status check_file(struct store *s, enum store_mode mode, bool *
             return GATE_OK;
         if (errno == ENOENT)
             return gate_fail(err, GATE_IO,
-                             "no database '%s': `gate run` creates it; --db, $GATE_DB or a "
-                             "gate.json names another",
+                             "no database '%s': `gate run` creates it, and --db names another",
                              s->path);
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", s->path, strerror(errno));
     }

@@ -129,10 +129,18 @@ static enum gate_status check(const struct token_arguments *a, struct gate_error
         return gate_fail(err, GATE_USAGE, "'token %s' is nothing to do; see --help", verb);
     if (!a->db)
         return gate_fail(err, GATE_USAGE, "--db FILE is missing; see --help");
-    if (creates != (a->name && a->scopes) || (!creates && (a->name || a->scopes || a->valid_ms)))
-        return gate_fail(err, GATE_USAGE, "'create', and only it, takes --name and --scope");
-    if (revokes != (a->operands[1] != NULL))
-        return gate_fail(err, GATE_USAGE, "'revoke', and only it, takes the ID of a token");
+    if (creates && !(a->name && a->scopes))
+        return gate_fail(err, GATE_USAGE, "'token create' needs --%s; see --help",
+                         a->name ? "scope" : "name");
+    if (!creates && (a->name || a->scopes || a->valid_ms))
+        return gate_fail(err, GATE_USAGE, "--%s belongs to 'token create', not to 'token %s'",
+                         a->name ? "name" : a->scopes ? "scope" : "expires", verb);
+    if (revokes && !a->operands[1])
+        return gate_fail(err, GATE_USAGE, "'token revoke' needs the ID of a token; see "
+                                          "'gate-server token list'");
+    if (!revokes && a->operands[1])
+        return gate_fail(err, GATE_USAGE, "'token %s' takes nothing more, and got '%.100s'", verb,
+                         a->operands[1]);
     return GATE_OK;
 }
 

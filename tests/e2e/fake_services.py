@@ -24,7 +24,8 @@ class InJob(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        self.env = {name: os.environ[name] for name in ("PATH", "HOME", "GATE_LOCKS")
+                    if name in os.environ}
 
     def path(self, name):
         return os.path.join(self.folder, name)

@@ -27,6 +27,7 @@ SEED = os.path.join(BUILD, "tests", "tools", "seed_store")
 HOST = os.path.join(BUILD, "lib", "kernel-gate", "libhost.so")
 WORKER = os.path.join(HERE, "fake_worker.py")
 SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
+os.environ.setdefault("GATE_LOCKS", tempfile.gettempdir())
 os.environ.pop("CI", None)  # in which a run is more strict: a test that is of this sets it
 PATIENCE = 120  # seconds that nothing should ever take
 

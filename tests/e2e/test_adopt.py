@@ -55,7 +55,8 @@ class Repository(Gate):
         env = {k: v for k, v in os.environ.items() if not k.startswith("GATE_")}
         done = subprocess.run([GATE, *arguments], cwd=self.file(folder), capture_output=True,
                               text=True, check=False,
-                              env=dict(env, GATE_CACHE=self.path("cache"), TMPDIR=self.folder))
+                              env=dict(env, GATE_CACHE=self.path("cache"), TMPDIR=self.folder,
+                                       GATE_LOCKS=self.folder))
         if expect is not None:
             self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
@@ -185,7 +186,7 @@ class Init(Repository):
         self.assertNotIn("guessed", said)
         self.assertEqual(json.loads(self.read("gpu/ours.json"))["schema"], "gate-suite/1")
         self.assertFalse(os.path.exists(self.file("kernels.json")))
-        self.assertEqual(self.read(".gitignore"), "build/\nruns/h.db*\n")
+        self.assertEqual(self.read(".gitignore"), "/out/l.so\nruns/h.db*\n")
 
     def test_options_that_a_kept_gate_json_contradicts_are_refused(self):
         self.write("gate.json", '{"schema": "gate-config/1", "library": "out/l.so"}')
@@ -202,6 +203,11 @@ class Init(Repository):
         self.gate("init", "--library", "x.so", "--suite", "smoke")
         self.assertEqual(json.loads(self.read("gate.json"))["library"], "x.so")
         self.assertFalse(os.path.exists(self.file("smoke")))
+
+    def test_what_is_built_is_ignored(self):
+        self.write("libk.so", "as built")
+        self.gate("init", "--library", "libk.so", "--ci", "none")
+        self.git("check-ignore", "libk.so")
 
     def test_a_gitignore_keeps_its_lines(self):
         self.write(".gitignore", "*.o\nbuild/")

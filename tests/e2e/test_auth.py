@@ -177,15 +177,16 @@ class Command(unittest.TestCase):
         create = ("create", "--db", self.db)
         for words, arguments in (
                 ("an action is missing", ()), ("nothing to do", ("make", "--db", self.db)),
-                ("--db FILE is missing", ("list",)), ("takes --name and --scope", create),
-                ("takes --name and --scope", (*create, "--name", "a")),
-                ("takes --name and --scope", ("list", "--db", self.db, "--name", "a")),
+                ("--db FILE is missing", ("list",)), ("'token create' needs --name", create),
+                ("'token create' needs --scope", (*create, "--name", "a")),
+                ("--name belongs to 'token create', not to 'token list'",
+                 ("list", "--db", self.db, "--name", "a")),
                 ("not a list of scopes", (*create, "--name", "a", "--scope", "write")),
                 ("not a valid name for a token", (*create, "--name", "a b", "--scope", "read")),
                 ("not a valid name for a token", (*create, "--name", "a" * 65, "--scope", "read")),
                 ("expected a time", (*create, "--name", "a", "--scope", "read", "--expires", "9")),
-                ("takes the ID", ("revoke", "--db", self.db)),
-                ("takes the ID", ("list", "--db", self.db, "x")),
+                ("'token revoke' needs the ID", ("revoke", "--db", self.db)),
+                ("takes nothing more, and got 'x'", ("list", "--db", self.db, "x")),
                 ("not expected", ("revoke", "--db", self.db, "x", "y"))):
             with self.subTest(arguments):
                 done = run(*arguments)

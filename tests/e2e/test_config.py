@@ -24,7 +24,8 @@ class Config(Gate):
         write_file(self.path(name), text or json.dumps({"schema": "gate-config/1", **keys}))
 
     def shown(self, *arguments, folder="", **env):
-        env = {**{k: v for k, v in os.environ.items() if not k.startswith("GATE_")}, **env}
+        env = {**{k: v for k, v in os.environ.items()
+                  if k == "GATE_LOCKS" or not k.startswith("GATE_")}, **env}
         done = subprocess.run([GATE, "run", "--print-config", *arguments], env=env,
                               cwd=self.path(folder), capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -49,7 +49,8 @@ class Sides(FakeRuns):
         return self.git("rev-parse", "HEAD")
 
     def run_here(self, *args, status=0, **fake):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("GATE_")}
+        env = {k: v for k, v in os.environ.items()
+               if k == "GATE_LOCKS" or not k.startswith("GATE_")}
         env.update(GATE_CACHE=self.path("cache"), FAKE=json.dumps(
             {"by_file": 0.0005, "count": self.path("count"), **fake}))
         done = subprocess.run(

@@ -253,19 +253,20 @@ class Wait(FakeRuns):
     """The lock of the device is held by somebody else."""
 
     def hold(self):
-        self.run_gate(TMPDIR=None)
+        self.run_gate()
         name = next(n for n in os.listdir(self.folder) if n.endswith(".lock"))
         file = open(self.path(name), encoding="ascii")  # pylint: disable=consider-using-with
         self.addCleanup(file.close)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
-    def run_gate(self, *args, TMPDIR=None, **fake):
-        os.environ["TMPDIR"] = self.folder
+    def run_gate(self, *args, **fake):
+        before = os.environ["GATE_LOCKS"]
+        os.environ["GATE_LOCKS"] = self.folder
         try:
             return super().run_gate(*args, **fake)
         finally:
-            del os.environ["TMPDIR"]
+            os.environ["GATE_LOCKS"] = before
 
     def test_without_waiting_it_is_refused(self):
         self.hold()
@@ -277,7 +278,7 @@ class Wait(FakeRuns):
     def test_it_goes_on_when_the_other_has_ended(self):
         file = self.hold()
         suite = self.suite
-        env = dict(os.environ, TMPDIR=self.folder, GATE_CACHE=self.path("cache"), FAKE="{}")
+        env = dict(os.environ, GATE_LOCKS=self.folder, GATE_CACHE=self.path("cache"), FAKE="{}")
         with subprocess.Popen(
                 [GATE, "run", "--suite", suite, "--device", "cuda:0", "--worker", WORKER,
                  "--library", self.path("new.so"), "--provider", "x.so", "--pause", "0",

@@ -139,7 +139,7 @@ class BadWorkers(FakeRuns):
 class Neighbours(FakeRuns):
     def test_two_gates_do_not_measure_beside_each_other(self):
         self.accept()
-        with open(os.path.join(tempfile.gettempdir(), "kernel-gate-GPU-0.lock"), "a+",
+        with open(os.path.join(os.environ["GATE_LOCKS"], "kernel-gate-GPU-0.lock"), "a+",
                   encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.truncate(0)

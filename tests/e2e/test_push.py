@@ -70,6 +70,7 @@ class PushCase(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items()
                     if not k.lower().endswith("_proxy") and not k.startswith("GATE_")}
         self.env.update(GATE_TOKEN=TOKEN, GATE_SPOOL=self.spool, GATE_DB=self.db,
+                        GATE_LOCKS=self.folder.name,
                         GATE_CACHE=os.path.join(self.folder.name, "cache"),
                         GATE_BASELINES=os.path.join(self.folder.name, "baselines"))
 

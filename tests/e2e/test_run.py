@@ -381,7 +381,7 @@ class Together(Smoke):
                      "--budget", "50", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
         runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
                                  env=dict(os.environ, GATE_CACHE=self.path("cache"),
-                                          TMPDIR=tempfile.mkdtemp()),
+                                          GATE_LOCKS=tempfile.mkdtemp()),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for command in commands]
         for run in runs:

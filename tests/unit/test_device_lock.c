@@ -17,7 +17,7 @@
 
 static int enter_folder(void **state)
 {
-    return unit_enter_folder(state) || setenv("TMPDIR", unit_folder, 1);
+    return unit_enter_folder(state) || setenv("GATE_LOCKS", unit_folder, 1);
 }
 
 TEST(second_is_refused_and_told_who)
@@ -38,6 +38,27 @@ TEST(second_is_refused_and_told_who)
     device_lock_release(&one);
     assert_int_equal(device_lock_take(DEVICE, &two, &err), GATE_OK);
     device_lock_release(&two);
+}
+
+/* It lies where all jobs of the machine look, whatever temporary folder each of them has. */
+TEST(a_temporary_folder_of_ones_own_is_no_lock_of_ones_own)
+{
+    struct device_lock one = {0}, two = {0};
+    struct gate_error err = {0};
+    char name[64], path[128];
+    snprintf(name, sizeof name, "GPU-test-%ld", (long)getpid());
+    unsetenv("GATE_LOCKS");
+    setenv("TMPDIR", unit_folder, 1);
+    assert_int_equal(device_lock_take(name, &one, &err), GATE_OK);
+    setenv("TMPDIR", "/nowhere", 1);
+    assert_int_equal(device_lock_take(name, &two, &err), GATE_ENVIRONMENT);
+    device_lock_release(&one);
+    snprintf(path, sizeof path, "/run/lock/kernel-gate-%s.lock", name);
+    if (unlink(path)) {
+        snprintf(path, sizeof path, "/dev/shm/kernel-gate-%s.lock", name);
+        assert_int_equal(unlink(path), 0);
+    }
+    setenv("GATE_LOCKS", unit_folder, 1);
 }
 
 /* It is not held by what a holder leaves behind. */
