@@ -6,18 +6,26 @@
 #include <string.h>
 
 /*
- * Dense rates in TFLOP/s and GB/s, from NVIDIA's datasheets "A100 Tensor Core GPU", "L4 Tensor Core
- * GPU", "L40S", "H100 Tensor Core GPU" and "H200 Tensor Core GPU". Where a datasheet prints the
- * rate with sparsity alone, half of it. They hold at the datasheet's boost clock; a chip that is
- * not limited by power may run its tensor cores a few per cent above that clock.
+ * Dense rates in TFLOP/s and GB/s, with sums in fp32, from NVIDIA's datasheets of these chips; the
+ * Blackwell ones from "HGX" (B200, B300) and "GB200 NVL72" and "GB300 NVL72", the RTX ones from
+ * the whitepapers of their architecture. Where a datasheet prints the rate with sparsity alone,
+ * half of it. They hold at the datasheet's boost clock; a chip that is not limited by power may run
+ * its tensor cores a few per cent above that clock. A rate of 0 is not known, or there is none.
  *
  * A row matches when the device's name contains all its words; the first row that matches wins, so
- * the more particular ones come first.
+ * the more particular ones come first. A row of zeros keeps a chip that is slower than its name
+ * says from the row below.
  */
 static const struct {
     const char *words[3];
     double fp16_tflops, tf32_tflops, fp32_tflops, gb_per_s;
 } chips[] = {
+    {{"GB300"}, 2500, 1250, 80, 8000},
+    {{"GB200"}, 2500, 1250, 80, 8000},
+    {{"B300"}, 2250, 1125, 75, 8000},
+    {{"B200"}, 2250, 1125, 75, 7700},
+    {{"GH200", "HBM3e"}, 989.5, 494.5, 67.0, 4900},
+    {{"GH200", "480GB"}, 989.5, 494.5, 67.0, 4000},
     {{"H200", "NVL"}, 835.5, 417.5, 60.0, 4800},
     {{"H200"}, 989.5, 494.5, 67.0, 4800},
     {{"H100", "NVL"}, 835.5, 417.5, 60.0, 3900},
@@ -29,6 +37,13 @@ static const struct {
     {{"A100", "80GB", "PCIe"}, 312.0, 156.0, 19.5, 1935},
     {{"L40S"}, 362.0, 183.0, 91.6, 864},
     {{"NVIDIA L4"}, 121.0, 60.0, 30.3, 300},
+    {{"A10"}, 125.0, 62.5, 31.2, 600},
+    {{"T4"}, 65.0, 0, 8.1, 320},
+    {{"RTX 5090", "D"}, 0, 0, 0, 0},
+    {{"RTX 5090", "Laptop"}, 0, 0, 0, 0},
+    {{"RTX 5090"}, 209.5, 104.8, 104.8, 1792},
+    {{"RTX PRO 6000", "Max-Q"}, 0, 0, 0, 0},
+    {{"RTX PRO 6000", "Workstation"}, 503.8, 251.9, 126.0, 1792},
 };
 
 static bool ends_word(char c)
@@ -36,7 +51,7 @@ static bool ends_word(char c)
     return c == '\0' || c == ' ' || c == '-';
 }
 
-/* Whole words only: neither "NVIDIA L40" nor "NVIDIA GH200" is one of ours. */
+/* Whole words only: "NVIDIA L40" is no L4, and "NVIDIA GH200" no H200. */
 static bool has_word(const char *name, const char *word)
 {
     const size_t len = strlen(word);
