@@ -11,7 +11,6 @@
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
 #include "gate/verify/verify_soak.h"
-#include "gate/verify/verify_large.h"
 #include "gate/verify/verify_compare.h"
 #include "kernels/ops/pattern.h"
 #include "gate/verify/verify_spot.h"
@@ -101,8 +100,6 @@ static void note_look(struct verification *v, const struct look *look)
         snprintf(v->message, sizeof v->message, "%s", text);
 }
 
-/* Output i as a whole; then, since they are measured by what the whole comes to, its elements,
- * tiles and rows. */
 static enum gate_status verify_output(struct device *d, const struct suite_case *c,
                                       const struct operands *o, const struct reference *r,
                                       uint32_t i, bool closely, struct verification *v,
@@ -110,26 +107,16 @@ static enum gate_status verify_output(struct device *d, const struct suite_case 
 {
     const struct case_values *expected = suite_case_expected(c, o->out[i].name);
     const struct kg_tensor *got = &o->args.out[i];
-    const double least = least_rms(c, &o->out[i]);
     struct look look;
-    compare_start(&look, &c->problem, &o->out[i], false, least);
-    look.whole = true;
+    compare_start(&look, &c->problem, &o->out[i], false, least_rms(c, &o->out[i]));
+    look.whole = !closely;
+    look.unbiased = !has_own_inputs(c);
     enum gate_status status = compare_on_device(d, &look, got, r->out[i].data, err);
     if (status)
         return status;
     add_comparison(v, i, &look);
     note_look(v, &look);
-    if (expected)
-        status = compare_expected(d, got, &o->out[i], expected, v, err);
-    if (status || !v->ok || !closely)
-        return status;
-    const double rms = sqrt(look.found.reference_sq / (double)look.found.elements);
-    compare_start(&look, &c->problem, &o->out[i], false, fmax(least, rms));
-    look.unbiased = !has_own_inputs(c);
-    status = compare_on_device(d, &look, got, r->out[i].data, err);
-    if (!status)
-        note_look(v, &look);
-    return status;
+    return expected ? compare_expected(d, got, &o->out[i], expected, v, err) : GATE_OK;
 }
 
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
@@ -170,8 +157,9 @@ static struct arm_launch verifying_launch(const struct verify_job *job, const st
     return (struct arm_launch){arm, arm->kernel, &job->c->problem, job->operands, 1, inner};
 }
 
-enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
-                               struct gate_error *err)
+/* One launch on the job's operands, waited for. GATE_WRONG stands in arm->verification too. */
+static enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
+                                      struct gate_error *err)
 {
     struct arm_launch launch = verifying_launch(job, arm);
     enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
@@ -392,6 +380,19 @@ static void note_vendor(const struct verify_job *job)
     }
 }
 
+/* Many launches of the candidate on the problem itself. */
+static enum gate_status endure(const struct verify_job *job, struct arm *arm,
+                               struct gate_error *err)
+{
+    struct arm_launch launch = verifying_launch(job, arm);
+    job->notice(job->context, arm, "many launches of the case itself");
+    enum gate_status status =
+        endure_own(job->device, &launch, &tier_endures[job->tier], &arm->verification, err);
+    if (status == GATE_WRONG)
+        note_fault(&arm->verification, err->message);
+    return status;
+}
+
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
@@ -400,14 +401,12 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
     for (unsigned i = 0; i < job->n_arms && !status && job->tier != VERIFY_SMALL; i++)
         job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
     note_vendor(job);
-    if (!status && job->arms[0].verification.ok && job->tier != VERIFY_SMALL &&
-        !tier_probes_itself(job->tier, &job->c->problem))
-        status = verify_large(job, err);
     if (status || !job->arms[0].verification.ok)
         return status;
-    status = tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0],
+    const struct trial_given given = {job->operands, job->reference};
+    status = tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0], &given,
                          job->notice, job->context, err);
     if (status || !job->arms[0].verification.ok || job->tier == VERIFY_SMALL)
         return status;
-    return endure_own(job, &job->arms[0], err);
+    return endure(job, &job->arms[0], err);
 }

@@ -9,7 +9,7 @@
  * allclose() with the usual tolerances it sees a skipped tail, a wrong scale or an fp16
  * accumulator. The allclose() figures are reported beside it. Nor may an element of a product be
  * far off. The candidate must also leave its inputs alone, give the same bits again, be right on
- * exact integers where it is large (verify_large.h), and pass the checks of a tier (verify_tier.h).
+ * exact integers where it is large, and pass the checks of a tier (verify_tier.h).
  */
 #ifndef GATE_VERIFY_VERIFY_H
 #define GATE_VERIFY_VERIFY_H
@@ -47,10 +47,6 @@ struct verify_job {
  * GATE_INTERNAL when the device's reference disagrees with the CPU's.
  */
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err);
-
-/* One launch on the job's operands, waited for. GATE_WRONG stands in arm->verification too. */
-enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
-                               struct gate_error *err);
 
 /* Compares the outputs in `o` with `r` once more, `closely` by tile and row too, and adds what it
  * finds to `v`. */

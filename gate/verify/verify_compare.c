@@ -57,18 +57,23 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
     return 0;
 }
 
+static void set_rule(struct look *look, bool exact, double rms)
+{
+    look->rms = rms;
+    look->rule = (struct device_part_rule){.exact = exact,
+                                           .least_rms = least_rms(look->problem, look->limit, rms),
+                                           .bad_share = BAD_FACTOR * look->limit,
+                                           .bad_rms = rms};
+}
+
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms)
 {
-    double limit = problem_error_limit(p);
-    *look = (struct look){.about = about,
+    *look = (struct look){.problem = p,
+                          .about = about,
                           .alike = op_of(p)->multilinear,
-                          .limit = limit,
-                          .rms = rms,
-                          .rule = {.exact = exact,
-                                   .least_rms = least_rms(p, limit, rms),
-                                   .bad_share = BAD_FACTOR * limit,
-                                   .bad_rms = rms}};
+                          .limit = problem_error_limit(p)};
+    set_rule(look, exact, rms);
 }
 
 enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
@@ -80,6 +85,11 @@ enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err)
 {
+    enum gate_status status = device_compare(d, got, reference, &look->rule, &look->found, err);
+    const double rms = sqrt(look->found.reference_sq / (double)look->found.elements);
+    if (status || look->whole || look->rule.exact || !(rms > look->rms))
+        return status;
+    set_rule(look, false, rms);
     return device_compare(d, got, reference, &look->rule, &look->found, err);
 }
 

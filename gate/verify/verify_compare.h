@@ -23,6 +23,7 @@
 #include "gate/device/device.h"
 
 struct look {
+    const struct kg_problem *problem;
     const struct problem_tensor *about;
     bool alike; /* rows and elements: of a product of random inputs */
     double limit;
@@ -41,10 +42,12 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms);
 
-/* Looks at all of `got`, which is dense: memory of the host, or of the device with its reference.
- * GATE_INTERNAL when memory is short. */
+/* Looks at all of `got`, which is dense: memory of the host. GATE_INTERNAL when memory is short. */
 enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
                                  const double *reference, struct gate_error *err);
+
+/* The same of memory of the device. Where the reference comes to more than the look's rms, which a
+ * first pass finds, elements, rows and tiles are measured by that. */
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err);
 

@@ -6,15 +6,8 @@
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/verify/verify.h"
 #include "gate/verify/verify_compare.h"
 
-/* Launches of the problem itself: what fits into `ns`, but no more than `most`; and no fewer than
- * FEW where so many fit into `few_ns`, or else FEWEST, for those that take milliseconds. */
-static const struct {
-    double ns, few_ns;
-    unsigned most;
-} bounds[VERIFY_TIERS] = {{2.5e6, 10e6, 60}, {100e6, 200e6, 1000}, {0, 0, 0}};
 #define FEW 16
 #define MANY 500
 #define FEWEST 6
@@ -62,13 +55,9 @@ static void compare_means(struct device *d, const struct means *m, unsigned laun
 #define STEADY_AFTER 2  /* rounds over all slots, which may still fill a pool */
 #define ROUNDS_LEAST 70 /* so that one wrong launch in 1,000 is among them */
 
-static const struct {
-    unsigned launches;
-    double ns;
-} soaks[VERIFY_TIERS] = {{2000, 10e6}, {100000, 2e9}, {0, 0}};
-
 struct soak {
     struct bench *b;
+    const struct soak_budget *budget;
     uint64_t seed;
     struct image image[VARIANTS];
     size_t stride; /* from one slot's image to the next */
@@ -144,17 +133,8 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
     const struct image *image = &x->image[slot % VARIANTS];
     struct kg_args args = args_of(x, slot);
     double *out[KG_MAX_TENSORS] = {0};
-    size_t total = 0;
-    for (uint32_t i = 0; i < image->n_out; i++)
-        total += (size_t)problem_tensor_elements(&image->about[image->n_in + i]);
-    enum gate_status status = bench_reserve(b, &b->reference, total * sizeof(double), err);
-    double *at = b->reference.data;
-    for (uint32_t i = 0; i < image->n_out; i++) {
-        out[i] = at;
-        at += problem_tensor_elements(&image->about[image->n_in + i]);
-    }
-    if (!status)
-        status = device_reference(b->device, &image->problem, args.in, out, err);
+    enum gate_status status =
+        bench_reference(b, &image->problem, &image->about[image->n_in], &args, out, err);
     for (uint32_t i = 0; i < image->n_out && !status; i++) {
         struct look look;
         char text[500];
@@ -228,17 +208,17 @@ static enum gate_status launch_first(struct soak *x, struct gate_error *err)
 }
 
 /* Rounds that there is time for, and what they lose. */
-static enum gate_status launch_rounds(struct soak *x, enum verify_tier tier, struct gate_error *err)
+static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
 {
     struct device *d = x->b->device;
     struct means means = {0};
-    unsigned n = soaks[tier].launches / SLOTS, done = 0, middle = n;
+    unsigned n = x->budget->launches / SLOTS, done = 0, middle = n;
     double begin_ns = clock_ns();
     enum gate_status status = GATE_OK;
     for (; done < n && x->b->found->ok && !status; done++) {
         if (done == STEADY_AFTER) { /* as many as there is time for */
             double each = (clock_ns() - begin_ns) / STEADY_AFTER;
-            double fit = each > 0 ? soaks[tier].ns / each : n;
+            double fit = each > 0 ? x->budget->ns / each : n;
             n = fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit < n ? (unsigned)fit : n;
             middle = STEADY_AFTER + (n - STEADY_AFTER) / 2;
             status = count_means(d, &means, 0, err);
@@ -257,18 +237,18 @@ static enum gate_status launch_rounds(struct soak *x, enum verify_tier tier, str
     return status;
 }
 
-enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum verify_tier tier,
-                            uint64_t seed, struct gate_error *err)
+enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
+                            const struct soak_budget *budget, uint64_t seed, struct gate_error *err)
 {
-    struct soak x = {.b = b, .seed = seed};
+    struct soak x = {.b = b, .budget = budget, .seed = seed};
     enum gate_status status = GATE_OK;
-    if (!soaks[tier].launches || !bench_choose(b, p, &status, err))
+    if (!budget->launches || !bench_choose(b, p, false, &status, err))
         return status;
     status = make_variants(&x, p, err);
     if (!status)
         status = launch_first(&x, err);
     if (!status && b->found->ok)
-        status = launch_rounds(&x, tier, err);
+        status = launch_rounds(&x, err);
     b->found->checks++;
     b->found->coverage.launches += x.launches;
     b->found->coverage.in_a_row += x.launches;
@@ -281,55 +261,42 @@ enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum ve
 
 /* ---- the problem itself ---- */
 
-unsigned endure_launches(enum verify_tier tier, double ns)
+unsigned endure_launches(const struct endure_budget *budget, double ns)
 {
-    double least = bounds[tier].most ? (FEW * ns <= bounds[tier].few_ns ? FEW : FEWEST) : 0;
-    double n = ns > 0 ? bounds[tier].ns / ns : bounds[tier].most;
-    n = n < least ? least : n > bounds[tier].most ? bounds[tier].most : n;
+    double least = budget->most ? (FEW * ns <= budget->few_ns ? FEW : FEWEST) : 0;
+    double n = ns > 0 ? budget->ns / ns : budget->most;
+    n = n < least ? least : n > budget->most ? budget->most : n;
     return (unsigned)n / 2 * 2;
 }
 
-/* The first launch, and how long it took. */
-static enum gate_status launch_timed(const struct verify_job *job, struct arm *arm, double *ns,
-                                     uint64_t *hash, struct gate_error *err)
+enum gate_status endure_own(struct device *d, struct arm_launch *launch,
+                            const struct endure_budget *budget, struct verification *v,
+                            struct gate_error *err)
 {
-    double begin_ns = clock_ns();
-    enum gate_status status = verify_launch(job, arm, err);
-    *ns = clock_ns() - begin_ns;
-    return status ? status : operands_hash_outputs(job->device, job->operands, 1, hash, err);
-}
-
-static enum gate_status launch_counted(const struct verify_job *job, struct arm *arm, unsigned n,
-                                       struct means *means, struct gate_error *err)
-{
-    enum gate_status status = count_means(job->device, means, 0, err);
-    for (unsigned i = 0; i < n && !status; i++) {
-        status = verify_launch(job, arm, err);
-        if (!status && i + 1 == n / 2)
-            status = count_means(job->device, means, 1, err);
-    }
-    return status ? status : count_means(job->device, means, 2, err);
-}
-
-enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struct gate_error *err)
-{
-    struct verification *v = &arm->verification;
     struct means means = {0};
     uint64_t first = 0, last = 0;
-    double ns = 0;
-    job->notice(job->context, arm, "many launches of the case itself");
-    enum gate_status status = launch_timed(job, arm, &ns, &first, err);
-    unsigned n = endure_launches(job->tier, ns);
+    const double begin_ns = clock_ns();
+    enum gate_status status = device_launch_checked(d, arm_launch, launch, 0, err);
+    const unsigned n = endure_launches(budget, clock_ns() - begin_ns);
     if (!status)
-        status = launch_counted(job, arm, n, &means, err);
+        status = operands_hash_outputs(d, launch->sets, 1, &first, err);
     if (!status)
-        status = operands_hash_outputs(job->device, job->operands, 1, &last, err);
+        status = count_means(d, &means, 0, err);
+    for (unsigned i = 0; i < n && !status; i++) {
+        status = device_launch_checked(d, arm_launch, launch, 0, err);
+        if (!status && i + 1 == n / 2)
+            status = count_means(d, &means, 1, err);
+    }
+    if (!status)
+        status = count_means(d, &means, 2, err);
+    if (!status)
+        status = operands_hash_outputs(d, launch->sets, 1, &last, err);
     if (status)
         return status;
     v->checks++;
     v->coverage.on_the_case += n + 1;
-    compare_means(job->device, &means, n, v);
-    if (last == first || (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
+    compare_means(d, &means, n, v);
+    if (last == first || (launch->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
         return GATE_OK;
     v->ok = false;
     if (!v->message[0])

@@ -8,30 +8,41 @@
 #ifndef GATE_VERIFY_VERIFY_SOAK_H
 #define GATE_VERIFY_VERIFY_SOAK_H
 
-#include "gate/verify/verify_check.h"
+#include "gate/verify/trial.h"
 #include "gate/verify/verify_state.h"
-#include "gate/verify/verify_tier.h"
 
-struct verify_job;
-
-/*
- * Many launches on a small problem: 2,000 in the commit tier and 100,000 in the nightly one, if
- * there is time, on inputs that differ in single elements, in an order that the seed deals out,
- * into poisoned outputs whose hashes are taken on the device. The results are those of the first
- * launches on the same inputs, which are compared with a reference, and nothing is lost on the way.
- * What is wrong stands in b->found.
- */
-enum gate_status soak_small(struct bench *b, const struct kg_problem *p, enum verify_tier tier,
-                            uint64_t seed, struct gate_error *err);
-
-/* How many launches of `ns` each there is time for; an even number. */
-unsigned endure_launches(enum verify_tier tier, double ns);
+/* As many launches as fit into `ns`, but no more; 0: none. */
+struct soak_budget {
+    unsigned launches;
+    double ns;
+};
 
 /*
- * Many launches of the arm on the problem itself, whose inputs are those of input set 0: nothing is
- * lost, and the results stay the same bits. What is wrong stands in arm->verification; status as
- * that of bench_check().
+ * Many launches on a small problem, on inputs that differ in single elements, in an order that the
+ * seed deals out, into poisoned outputs whose hashes are taken on the device. The results are those
+ * of the first launches on the same inputs, which are compared with a reference, and nothing is
+ * lost on the way. What is wrong stands in b->found.
  */
-enum gate_status endure_own(const struct verify_job *job, struct arm *arm, struct gate_error *err);
+enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
+                            const struct soak_budget *budget, uint64_t seed,
+                            struct gate_error *err);
+
+/* Launches of the problem itself: what fits into `ns`, but no more than `most`; and no fewer than
+ * 16 where so many fit into `few_ns`, or else 6, for those that take milliseconds. */
+struct endure_budget {
+    double ns, few_ns;
+    unsigned most;
+};
+
+/* How many launches of `ns` each; an even number. */
+unsigned endure_launches(const struct endure_budget *budget, double ns);
+
+/*
+ * Many launches on the problem itself, whose inputs are those of input set 0: nothing is lost, and
+ * the results stay the same bits. What is wrong stands in v; GATE_WRONG: a launch failed.
+ */
+enum gate_status endure_own(struct device *d, struct arm_launch *launch,
+                            const struct endure_budget *budget, struct verification *v,
+                            struct gate_error *err);
 
 #endif

@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
-
-#include "gate/verify/verify_neighbours.h"
-#include "gate/verify/verify_check.h"
 #include "gate/verify/verify_shapes.h"
-#include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_state.h"
 
-/* The problem itself is probed where an image of it is not larger; see verify_large.h else. */
+/* The problem itself is probed where an image of it is not larger. */
 static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 << 20, 0};
 static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
+
+static const struct soak_budget soaks[VERIFY_TIERS] = {{2000, 10e6}, {100000, 2e9}, {0, 0}};
+const struct endure_budget tier_endures[VERIFY_TIERS] = {
+    {2.5e6, 10e6, 60}, {100e6, 200e6, 1000}, {0, 0, 0}};
 
 #define SOAK_FLOPS 2e4
 #define VALUE_SEED 0x64696d
@@ -41,7 +41,8 @@ bool verify_tier_parse(const char *name, enum verify_tier *out)
     return false;
 }
 
-bool tier_probes_itself(enum verify_tier tier, const struct kg_problem *p)
+/* Does the tier ask the probes of the problem itself, since an image of it is not too large? */
+static bool probes_itself(enum verify_tier tier, const struct kg_problem *p)
 {
     return image_size(p) <= own_image_max[tier];
 }
@@ -52,6 +53,7 @@ struct round {
     enum verify_tier tier;
     uint64_t seed;
     struct arm *arm;
+    const struct trial_given *given; /* of the problem itself */
     tier_notice_fn notice;
     void *context;
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
@@ -61,29 +63,33 @@ struct round {
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
-static void describe_check(const struct round *r, const struct check *check)
+static enum gate_status run_trial(struct round *r, const struct trial *t, struct gate_error *err)
 {
-    char text[CHECK_TEXT_MAX], said[CHECK_TEXT_MAX + 1];
-    bool guarded = image_layout_is_dense(&check->problem, &check->layout);
-    check_text(check, guarded ? check->guard : GUARD_NONE, text);
+    char text[TRIAL_TEXT_MAX], said[TRIAL_TEXT_MAX + 1];
+    if (!r->arm->verification.ok || !probe_applies(t->probe, &t->problem))
+        return GATE_OK;
+    bool guarded = image_layout_is_dense(&t->problem, &t->layout);
+    trial_text(t, guarded ? t->guard : GUARD_NONE, text);
     snprintf(said, sizeof said, "%s)", text);
     r->notice(r->context, r->arm, said);
+    return bench_try(&r->bench, t, err);
 }
 
+/* Launched again and on changed inputs, or one of them, by the seed. */
 static enum gate_status check(struct round *r, const struct kg_problem *p, enum probe probe,
                               struct image_layout layout, enum guard_side guard,
                               struct gate_error *err)
 {
-    const struct check one = {.problem = *p,
+    const uint64_t seed = seed_at(r->seed, r->n_checks++);
+    const bool again = r->thorough || seed & 1;
+    const struct trial one = {.problem = *p,
                               .probe = probe,
                               .layout = layout,
                               .guard = guard,
-                              .seed = seed_at(r->seed, r->n_checks++),
-                              .thorough = r->thorough};
-    if (!r->arm->verification.ok || !probe_applies(probe, p))
-        return GATE_OK;
-    describe_check(r, &one);
-    return bench_check(&r->bench, &one, err);
+                              .seed = seed,
+                              .repeats = again ? repeats[r->tier] : 0,
+                              .changed = r->thorough || !again};
+    return run_trial(r, &one, err);
 }
 
 static enum gate_status check_dense(struct round *r, const struct kg_problem *p, enum probe probe,
@@ -134,12 +140,51 @@ static enum gate_status check_guarded(struct round *r, const struct kg_problem *
     return status ? status : check_dense(r, p, sharpest(p), GUARD_BEFORE, err);
 }
 
+/* Of the reference: a product of 8192 cubed is within it, and takes 0.11 s at 10 TFLOP/s. Beyond it
+ * the sums are cut short, never the output. */
+#define OWN_FLOPS 1.2e12
+#define LEAST_K 64
+#define EVEN_K 64 /* what a shortened sum is a multiple of */
+
+static void shorten_sums(struct kg_problem *p)
+{
+    const struct op_size *sum = op_axis(op_of(p), op_of(p)->cut);
+    while (problem_flops(p) > OWN_FLOPS && op_size(p, sum) > 2 * LEAST_K)
+        op_set_size(p, sum, op_size(p, sum) / 2 / EVEN_K * EVEN_K);
+}
+
+/* Too large for an image, and with nothing mapped behind its tensors. The inputs of a product are
+ * integers, whose sums no order of summation in fp32 rounds; an op without such answers gets those
+ * that it was given once more. */
+static enum gate_status check_own_large(struct round *r, const struct kg_problem *p,
+                                        struct gate_error *err)
+{
+    const bool exact = probe_applies(PROBE_INTEGERS, p);
+    struct trial t = {.problem = *p,
+                      .probe = exact ? PROBE_INTEGERS : PROBE_NORMAL,
+                      .layout = image_layout_of(TENSOR_DENSE),
+                      .guard = GUARD_BEHIND,
+                      .seed = seed_at(r->seed, r->n_checks++),
+                      .on_device = true,
+                      .given = exact ? NULL : r->given};
+    if (exact)
+        shorten_sums(&t.problem);
+    const bool served = bench_kernel(&r->bench, &t.problem);
+    r->arm->verification.left_out.not_served += !served;
+    if (!served)
+        return GATE_OK;
+    bench_prepare(&r->bench, &t.problem);
+    enum gate_status status = run_trial(r, &t, err);
+    bench_release(&r->bench);
+    return status;
+}
+
 static enum gate_status check_own(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
-    if (!tier_probes_itself(r->tier, p)) {
+    if (!probes_itself(r->tier, p)) {
         r->arm->verification.left_out.too_large++;
-        return GATE_OK;
+        return r->tier == VERIFY_SMALL ? GATE_OK : check_own_large(r, p, err);
     }
     bench_prepare(&r->bench, p);
     r->thorough = true;
@@ -158,7 +203,7 @@ static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
     unsigned others = 0;
     for (unsigned i = 0; i < DTYPES; i++) {
         const struct kg_problem other = problem_in_dtype(p, i);
-        if (i != problem_dtype_index(p) && bench_serves(&r->bench, &other))
+        if (i != problem_dtype_index(p) && bench_kernel(&r->bench, &other))
             others |= 1u << i;
     }
     return others;
@@ -185,7 +230,7 @@ static void add_values(struct round *r, const struct kg_problem *p)
         return;
     for (unsigned i = 0; i < values; i++) {
         const struct kg_problem other = shapes_value(p, i, r->seed);
-        if (!shapes_have_values_of(p, &other) && bench_serves(&r->bench, &other))
+        if (!shapes_have_values_of(p, &other) && bench_kernel(&r->bench, &other))
             served[n++] = i;
     }
     if (n > 0)
@@ -283,7 +328,7 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
     const struct kg_problem small = far_problem(p);
-    bool serves = bench_serves(&r->bench, &small);
+    bool serves = bench_kernel(&r->bench, &small);
     r->arm->verification.left_out.not_served += !serves;
     if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
         return GATE_OK;
@@ -313,7 +358,105 @@ static enum gate_status soak(struct round *r, const struct kg_problem *p, struct
     problem_id(found, id);
     snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
     r->notice(r->context, r->arm, said);
-    return soak_small(&r->bench, found, r->tier, r->seed, err);
+    return soak_small(&r->bench, found, &soaks[r->tier], r->seed, err);
+}
+
+/* ---- as large as the problem, or larger ---- */
+
+/* What a reference may take of a neighbour: a tier's and a kind of device's, by VERIFY_TIERS. On an
+ * H200 8e10 are some milliseconds, on two cores of a CPU 1e8 are a twentieth of a second. */
+static const double flops_max[2][VERIFY_TIERS] = {{1e8, 1e9, 0}, {8e10, 2e11, 8e10}};
+
+/* Of giants in the commit tier: a host takes too long for any, and a GPU for all of them beside
+ * each large problem. */
+#define GIANTS_OF_SMALL 3
+#define GIANTS_OF_LARGE 1
+
+static unsigned giants_of(const struct round *r, const struct kg_problem *p, bool host)
+{
+    if (r->tier == VERIFY_NIGHTLY)
+        return SHAPES_GIANT_MAX;
+    if (r->tier == VERIFY_SMALL || host)
+        return 0;
+    return probes_itself(r->tier, p) ? GIANTS_OF_SMALL : GIANTS_OF_LARGE;
+}
+
+/* Layouts of the inputs, since rows that are padded keep the alignment that an odd length would
+ * lose, and with it a kernel's path. In the commit tier neighbour n has that of number n; another
+ * tensor than the first has the next one. */
+static struct image_layout layout_of_large(const struct round *r, unsigned n)
+{
+    static const enum tensor_layout layouts[] = {TENSOR_PADDED, TENSOR_DENSE, TENSOR_ODD};
+    struct image_layout layout = image_layout_of(TENSOR_PADDED);
+    if (r->tier == VERIFY_SMALL)
+        return image_layout_of(TENSOR_DENSE);
+    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
+        layout.of[i] = (unsigned char)layouts[(n + (i && n)) % 3];
+    return layout;
+}
+
+/* On random inputs, in `n` layouts from number `first` on; counted where no kernel serves it. */
+static enum gate_status check_large(struct round *r, const struct kg_problem *p, unsigned first,
+                                    unsigned n, unsigned *counted, struct gate_error *err)
+{
+    const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
+    enum gate_status status = GATE_OK;
+    if (!probe_applies(PROBE_NORMAL, p) || !r->arm->verification.ok)
+        return GATE_OK;
+    r->arm->verification.left_out.not_served += !kernel;
+    r->served_elsewhere |= kernel == r->arm->kernel;
+    if (kernel)
+        bench_prepare(&r->bench, p);
+    for (unsigned i = first; i < first + n && kernel && !status; i++) {
+        const struct trial t = {.problem = *p,
+                                .probe = PROBE_NORMAL,
+                                .layout = layout_of_large(r, i),
+                                .seed = seed_at(r->seed, r->n_checks++),
+                                .repeats = 1,
+                                .on_device = true,
+                                .launches_only = r->tier == VERIFY_SMALL,
+                                .counted = counted};
+        status = run_trial(r, &t, err);
+    }
+    return status;
+}
+
+/* The first neighbour that the problem's own kernel takes, as small as it takes one: smaller shapes
+ * may all be another's, and a sanitizer that looks for races takes tenths of a second for 1e9. */
+static unsigned choose_one(const struct round *r, const struct kg_problem *p, double most,
+                           struct kg_problem around[SHAPES_OWN_SIZE_MAX])
+{
+    for (double flops = 1e9; flops <= most; flops *= 4) {
+        unsigned n = shapes_of_own_size(p, flops, around);
+        for (unsigned i = 0; i < n; i++)
+            if (bench_kernel(&r->bench, &around[i]) == r->arm->kernel) {
+                around[0] = around[i];
+                return 1;
+            }
+    }
+    return 0;
+}
+
+static enum gate_status check_large_ones(struct round *r, const struct kg_problem *p,
+                                         struct gate_error *err)
+{
+    struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX];
+    struct coverage *coverage = &r->arm->verification.coverage;
+    const bool host = device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST;
+    const bool nightly = r->tier == VERIFY_NIGHTLY;
+    const double flops = flops_max[!host][r->tier];
+    unsigned n = r->tier == VERIFY_SMALL ? choose_one(r, p, flops, around)
+                                         : shapes_of_own_size(p, flops, around);
+    n = r->tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
+    const unsigned n_giant = shapes_giant(p, nightly && !host, giant);
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < n && !status; i++)
+        status =
+            check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err);
+    for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host) && !status; i++)
+        status = check_large(r, &giant[(r->seed + i) % n_giant], 1, 1, &coverage->giant, err);
+    bench_release(&r->bench);
+    return status;
 }
 
 static enum gate_status check_elsewhere(struct round *r, const struct kg_problem *p,
@@ -322,16 +465,16 @@ static enum gate_status check_elsewhere(struct round *r, const struct kg_problem
     enum gate_status status =
         r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err);
     if (!status && r->arm->verification.ok)
-        status = around_checks(&r->bench, p, r->tier, r->seed, r->notice, r->context,
-                               &r->served_elsewhere, err);
+        status = check_large_ones(r, p, err);
     if (!status)
         status = check_far(r, p, err);
     return status ? status : soak(r, p, err);
 }
 
 enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,
-                             enum verify_tier tier, struct arm *arm, tier_notice_fn notice,
-                             void *context, struct gate_error *err)
+                             enum verify_tier tier, struct arm *arm,
+                             const struct trial_given *given, tier_notice_fn notice, void *context,
+                             struct gate_error *err)
 {
     struct state before, now;
     struct device_state device_before, device_now;
@@ -339,8 +482,8 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
     struct round *r = calloc(1, sizeof *r);
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    r->bench = (struct bench){
-        .device = d, .arm = arm, .repeats = repeats[tier], .found = &arm->verification};
+    r->bench = (struct bench){.device = d, .arm = arm, .found = &arm->verification};
+    r->given = given;
     r->tier = tier;
     r->seed = seed;
     r->arm = arm;

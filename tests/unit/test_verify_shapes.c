@@ -11,7 +11,7 @@
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
-#define FLOPS 8e10 /* as verify_neighbours.c lets the commit tier have on a GPU */
+#define FLOPS 8e10 /* as verify_tier.c lets the commit tier have on a GPU */
 
 /* What the reference of the GPU computes: tiles of 64 queries, and of 128 columns. */
 static double reference_flops(const struct kg_problem *p)

@@ -2,7 +2,7 @@
 /* test_verify_soak.c: what many launches lose, and what only looks like it. */
 #include <string.h>
 
-#include "gate/verify/verify_soak.h"
+#include "gate/verify/verify_tier.h"
 #include "tests/unit/unit.h"
 
 /* So many threads, files or children more after each half of so many launches. */
@@ -71,11 +71,11 @@ TEST(memory_is_lost_in_both_halves)
 
 TEST(long_launches_are_fewer)
 {
-    assert_int_equal(endure_launches(VERIFY_COMMIT, 1e3), 60);
-    assert_int_equal(endure_launches(VERIFY_COMMIT, 100e3), 24);
-    assert_int_equal(endure_launches(VERIFY_COMMIT, 600e3), 16);
-    assert_int_equal(endure_launches(VERIFY_COMMIT, 14e6), 6);
-    assert_int_equal(endure_launches(VERIFY_NIGHTLY, 1e3), 1000);
-    assert_int_equal(endure_launches(VERIFY_NIGHTLY, 1e9), 6);
-    assert_int_equal(endure_launches(VERIFY_SMALL, 1e3), 0);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_COMMIT], 1e3), 60);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_COMMIT], 100e3), 24);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_COMMIT], 600e3), 16);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_COMMIT], 14e6), 6);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_NIGHTLY], 1e3), 1000);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_NIGHTLY], 1e9), 6);
+    assert_int_equal(endure_launches(&tier_endures[VERIFY_SMALL], 1e3), 0);
 }

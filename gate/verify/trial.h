@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trial.h: one kernel on one problem, one kind of inputs and one layout: launched and looked at.
+ *
+ * A trial on the host builds an image (verify_layout.h), uploads it, launches, downloads all of it
+ * and looks: at every element of the outputs, and at every byte that no kernel may touch. A problem
+ * that is too large for that is tried on the device: filled, computed and compared there. Its
+ * outputs are dense; red zones and hashes show what else was written. Either launches again on what
+ * the first launch left behind: the outputs must be the same bits, or, for a kernel that declares
+ * itself non-deterministic, right each time. Last, on the host, one element of one input changes,
+ * and all other bytes: what the kernel remembers of the inputs is of no use there.
+ */
+#ifndef GATE_VERIFY_TRIAL_H
+#define GATE_VERIFY_TRIAL_H
+
+#include "gate/launch/arm.h"
+#include "gate/verify/verify_large_strides.h"
+#include "gate/verify/verify_guard.h"
+#include "gate/verify/verify_layout.h"
+#include "gate/verify/verify_reference.h"
+#include "kernels/ops/pattern.h"
+
+struct bench {
+    struct device *device;
+    const struct arm *arm; /* its kernel is preferred; else its library chooses */
+
+    struct verification *found; /* what trials add to: checks, what is left out, the first fault */
+    struct device_memory slab, reference, workspace;
+    struct guard guard;
+    struct far far;
+    const struct kg_kernel *kernel; /* of the problem in hand, which is prepared */
+    uint64_t workspace_bytes;
+};
+
+/* Inputs and their fp64 outputs that a trial on the device copies. */
+struct trial_given {
+    const struct operands *inputs;
+    const struct reference *reference;
+};
+
+struct trial {
+    struct kg_problem problem;
+    enum probe probe; /* on the device: random normal or exact integers */
+    struct image_layout layout;
+    enum guard_side guard; /* of a dense layout */
+    uint64_t seed;
+    unsigned repeats; /* launches on what the one before left behind */
+    bool changed;     /* launched on changed inputs too; on the host alone */
+    bool on_device;
+    bool launches_only;              /* a sanitizer looks at them: nothing is compared */
+    const struct trial_given *given; /* NULL: inputs are made */
+    unsigned *counted;               /* of a class of shapes; NULL: none */
+};
+
+#define TRIAL_TEXT_MAX (PROBLEM_ID_MAX + LAYOUT_TEXT_MAX + 120)
+
+/* "probe 'exact integers' on gemm/fp16/m131-n136-k72 (dense, unmapped memory behind" */
+void trial_text(const struct trial *t, enum guard_side guard, char text[TRIAL_TEXT_MAX]);
+
+/* The kernel, or another of its library, that serves the problem; NULL: none. */
+const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_problem *p);
+
+/* Calls prepare() of the problem's kernel, if there is one: of all that are to be tried before the
+ * first one is launched, since a plan may be used for another problem than its own. */
+void bench_prepare(struct bench *b, const struct kg_problem *p);
+
+/*
+ * Runs one trial. What is wrong is an answer: found->ok and found->message. GATE_WRONG: a launch
+ * failed, and the device may be spoiled; found says so too. A problem that no kernel serves is not
+ * counted; a layout that the kernel refuses is counted as left out, and gives way to one without
+ * odd rows, then to dense tensors; a guard that the device does not give is counted as left out,
+ * though the trial is made without it; and so is a trial on the device for which memory is short.
+ */
+enum gate_status bench_try(struct bench *b, const struct trial *t, struct gate_error *err);
+
+/* The problem's kernel and workspace become the bench's; false: no kernel, or something is wrong.
+ * `large`: a workspace may take what the device has; where it has not enough, that is counted. */
+bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum gate_status *status,
+                  struct gate_error *err);
+
+/* Memory that only grows: equal problems get equal addresses. */
+enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t bytes,
+                               struct gate_error *err);
+
+/* The fp64 outputs of `args` in the bench's memory, on the device. */
+enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
+                                 const struct problem_tensor *outputs, const struct kg_args *args,
+                                 double *out[KG_MAX_TENSORS], struct gate_error *err);
+
+void bench_release(struct bench *b);
+
+#endif
