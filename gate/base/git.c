@@ -9,27 +9,53 @@
 #define GIT_TIMEOUT_S 20.0
 #define GIT_WORDS_MAX 15
 
-bool git_line(unsigned n, char *out, size_t size, ...)
+static void ask(git_line_fn fn, void *context, va_list words)
 {
     char *argv[GIT_WORDS_MAX + 1] = {(char *)"git"};
     struct process p = {0};
     struct buf line;
-    va_list words;
-    va_start(words, size);
     for (size_t i = 1; i < GIT_WORDS_MAX && (argv[i] = va_arg(words, char *)); i++)
         continue;
-    va_end(words);
     if (process_start(&p, argv, NULL))
-        return false;
+        return;
     buf_init(&line, 65536);
-    bool found = true;
-    for (unsigned i = 0; i <= n && found; i++) {
+    while (process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE &&
+           fn(context, line.len ? line.data : ""))
         buf_clear(&line);
-        found = process_read_line(&p, GIT_TIMEOUT_S, &line) == PROCESS_LINE;
-    }
-    if (found)
-        snprintf(out, size, "%s", line.len ? line.data : "");
     process_finish(&p, GIT_TIMEOUT_S);
     buf_release(&line);
-    return found;
+}
+
+void git_lines(git_line_fn fn, void *context, ...)
+{
+    va_list words;
+    va_start(words, context);
+    ask(fn, context, words);
+    va_end(words);
+}
+
+struct wanted_line {
+    unsigned left;
+    char *out;
+    size_t size;
+    bool found;
+};
+
+static bool take_line(void *context, const char *line)
+{
+    struct wanted_line *w = context;
+    w->found = w->left-- == 0;
+    if (w->found)
+        snprintf(w->out, w->size, "%s", line);
+    return !w->found;
+}
+
+bool git_line(unsigned n, char *out, size_t size, ...)
+{
+    struct wanted_line wanted = {n, out, size, false};
+    va_list words;
+    va_start(words, size);
+    ask(take_line, &wanted, words);
+    va_end(words);
+    return wanted.found;
 }

@@ -10,4 +10,9 @@
  * first). False: there is no such line, or no git. */
 bool git_line(unsigned n, char *out, size_t size, ...) __attribute__((sentinel));
 
+/* Receives one line; false ends the reading. */
+typedef bool (*git_line_fn)(void *context, const char *line);
+/* The same for each line of the output. Nothing comes where there is no git. */
+void git_lines(git_line_fn fn, void *context, ...) __attribute__((sentinel));
+
 #endif

@@ -109,6 +109,43 @@ static void set_choice(const struct origin_choice *choice, struct origin *o)
         snprintf(o->job, sizeof o->job, "%s", choice->job);
 }
 
+/* A line is "HASH SECONDS". */
+static bool add_first_parent(void *context, const char *line)
+{
+    struct origin *o = context;
+    struct origin_commit *c = &o->first_parents[o->n_first_parents];
+    long long seconds = 0;
+    if (sscanf(line, "%40[0-9a-f] %lld", c->commit, &seconds) != 2 || !hex_is(c->commit, 40) ||
+        seconds < 0 || seconds > 1LL << 40)
+        return false;
+    c->time_ms = seconds * 1000;
+    return ++o->n_first_parents < ORIGIN_FIRST_PARENTS_MAX;
+}
+
+/* As the branch is fetched, else as it is here. */
+static void read_merge_base(struct origin *o)
+{
+    static const char *const places[] = {"refs/remotes/origin/", "refs/heads/"};
+    char name[240], commit[64];
+    for (size_t i = 0; i < 2 && o->base[0] && !o->merge_base[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", places[i], o->base);
+        if (git_line(0, commit, sizeof commit, "merge-base", o->commit, name, NULL) &&
+            hex_is(commit, 40))
+            memcpy(o->merge_base, commit, sizeof o->merge_base);
+    }
+}
+
+static void read_history(struct origin *o)
+{
+    static const char most[] = "--max-count=256";
+    _Static_assert(ORIGIN_FIRST_PARENTS_MAX == 256, "as git is asked for");
+    if (!o->commit[0])
+        return;
+    git_lines(add_first_parent, o, "log", "--first-parent", most, "--format=%H %ct", o->commit,
+              NULL);
+    read_merge_base(o);
+}
+
 static void read_who(struct origin *o)
 {
     char host[80] = "unknown";
@@ -167,6 +204,7 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
         set_job(&job, out);
     }
     set_choice(choice, out);
+    read_history(out);
     read_who(out);
     make_uuid(out->uuid);
 }

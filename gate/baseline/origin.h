@@ -7,6 +7,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#define ORIGIN_FIRST_PARENTS_MAX 256
+
+struct origin_commit {
+    char commit[41];
+    int64_t time_ms; /* of its committer */
+};
 
 struct origin {
     char commit[41], parent[41]; /* 40 hex digits, or empty */
@@ -18,6 +26,11 @@ struct origin {
     bool dirty;       /* tracked files other than the baselines differ from the commit */
     char who[200];    /* user@host */
     char uuid[37];    /* fresh, random (RFC 4122, version 4) */
+    /* What git knows of the commit's history: the commit that it shares with `base`, or empty; the
+     * commit itself, its first parent and so on. */
+    char merge_base[41];
+    struct origin_commit first_parents[ORIGIN_FIRST_PARENTS_MAX];
+    size_t n_first_parents;
 };
 
 /* What the command line says; NULL: not said. The commit has 40 digits. */

@@ -20,6 +20,14 @@ const char *const document_modes[] = {"paired", "number", "none", NULL};
 const char *const document_stages[] = {"first", "confirmation", NULL};
 static const char *const schemas[] = {"gate-run/1", NULL};
 
+#define OF document_commit
+static const struct field commit_fields[] = {
+    FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX),
+    SIZE(time_ms, REQUIRED),
+};
+SHAPE(commit);
+#undef OF
+
 #define OF document_git
 static const struct field git_fields[] = {
     FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX),
@@ -31,6 +39,8 @@ static const struct field git_fields[] = {
     TEXT(base, 0, TEXT_MAX),
     TEXT(change, 0, TEXT_MAX),
     TEXT(job, 0, TEXT_MAX),
+    FORMED(merge_base, 0, FORM_COMMIT, TEXT_MAX),
+    LIST(first_parents, 0, 0, DOCUMENT_FIRST_PARENTS_MAX, commit),
 };
 SHAPE(git);
 #undef OF

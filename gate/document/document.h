@@ -28,10 +28,20 @@ enum document_stage { STAGE_FIRST, STAGE_CONFIRMATION, DOCUMENT_STAGES };
 
 extern const char *const document_roles[], *const document_modes[], *const document_stages[];
 
+#define DOCUMENT_FIRST_PARENTS_MAX 256
+
+struct document_commit {
+    const char *commit;
+    int64_t time_ms; /* of its committer, since 1970 UTC */
+};
+
 struct document_git {
     const char *commit, *branch, *parent, *subject, *author; /* author: of the commit, a name */
     bool dirty;
     const char *base, *change, *job;
+    const char *merge_base;                /* with `base` */
+    struct document_commit *first_parents; /* the commit, its first parent, that one's, ... */
+    size_t n_first_parents;
 };
 
 struct document_device {

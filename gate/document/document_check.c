@@ -173,10 +173,17 @@ static void count_verdicts(const struct document *d, size_t counts[VERDICT_COUNT
         counts[k->incomplete[i].verdict]++;
 }
 
+static bool check_first_parents(const struct document *d, struct field_fault *fault)
+{
+    const struct document_git *git = &d->git;
+    return git->n_first_parents == 0 || !strcmp(git->first_parents[0].commit, git->commit) ||
+           fail(fault, "/git/first_parents", -1, "does not begin with the commit");
+}
+
 bool document_check(const struct document *d, int64_t now_ms, struct field_fault *fault)
 {
     size_t counts[VERDICT_COUNT] = {0};
-    if (!check_times(d, now_ms, fault) || !check_cases(d, fault))
+    if (!check_times(d, now_ms, fault) || !check_first_parents(d, fault) || !check_cases(d, fault))
         return false;
     count_verdicts(d, counts);
     enum verdict verdict = verdict_of_run(counts);

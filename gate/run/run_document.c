@@ -25,6 +25,11 @@ static const char *text_or_null(const char *text)
 
 static struct document_git git_of(const struct origin *o)
 {
+    struct document_commit *commits =
+        o->n_first_parents > 0 ? xcalloc(o->n_first_parents, sizeof *commits) : NULL;
+    for (size_t i = 0; i < o->n_first_parents; i++)
+        commits[i] =
+            (struct document_commit){o->first_parents[i].commit, o->first_parents[i].time_ms};
     return (struct document_git){.commit = o->commit,
                                  .branch = o->branch,
                                  .parent = o->parent,
@@ -33,7 +38,10 @@ static struct document_git git_of(const struct origin *o)
                                  .dirty = o->dirty,
                                  .base = text_or_null(o->base),
                                  .change = text_or_null(o->change),
-                                 .job = text_or_null(o->job)};
+                                 .job = text_or_null(o->job),
+                                 .merge_base = text_or_null(o->merge_base),
+                                 .first_parents = commits,
+                                 .n_first_parents = o->n_first_parents};
 }
 
 static double positive_or_nan(double x)
@@ -231,6 +239,7 @@ void run_document_release(struct document *d)
     for (size_t i = 0; i < d->n_cases; i++)
         free(d->cases[i].processes);
     free(d->cases);
+    free(d->git.first_parents);
     free(d->not_served);
     free(d->filtered);
     free(d->shard.positions);

@@ -1,4 +1,4 @@
--- schema.sql: the tables of a history, version 2. views.sql has views for people.
+-- schema.sql: the tables of a history, version 3. views.sql has views for people.
 --
 -- *_ms are milliseconds since 1970 UTC, *_ns nanoseconds. A ratio is candidate over other. NULL is
 -- "not known", and so is '' of a text. The CHECKs are a second line of defence: a document that
@@ -12,19 +12,26 @@ CREATE TABLE meta (
   value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A commit. first_ms, of its first run, is its place in the order of commits.
+-- A commit that was measured, or that is a first parent of one. place_ms orders commits: it is the
+-- commit's time, or else that of its first run, and above its parent's place (places.sql).
 CREATE TABLE revision (
   id INTEGER PRIMARY KEY,
   commit_id TEXT NOT NULL UNIQUE CHECK (length(commit_id) = 40),
-  parent TEXT NOT NULL,
-  first_ms INTEGER NOT NULL CHECK (first_ms BETWEEN 0 AND 9007199254740991)
+  parent TEXT NOT NULL, -- the first one
+  merge_base TEXT NOT NULL, -- with the branch that it is to be merged into
+  time_ms INTEGER CHECK (time_ms BETWEEN 0 AND 9007199254740991), -- when it was committed
+  first_ms INTEGER CHECK (first_ms BETWEEN 0 AND 9007199254740991), -- of its first run
+  place_ms INTEGER NOT NULL -- -1: not known yet
 ) STRICT;
+CREATE INDEX revision_by_parent ON revision (parent) WHERE parent <> '';
+CREATE INDEX revision_without_place ON revision (id) WHERE place_ms = -1;
 
 -- One row a run, in the order in which they came. The figures at the end are of its cases together.
 CREATE TABLE run (
   id INTEGER PRIMARY KEY,
   uuid TEXT NOT NULL UNIQUE CHECK (length(uuid) = 36),
   time_ms INTEGER NOT NULL CHECK (time_ms BETWEEN 0 AND 9007199254740991),
+  place_ms INTEGER NOT NULL DEFAULT 0, -- of its commit; outside of a repository time_ms
   revision_id INTEGER REFERENCES revision (id), -- NULL: outside of a repository
   branch TEXT NOT NULL,
   subject TEXT NOT NULL,
@@ -60,6 +67,8 @@ CREATE INDEX run_by_device ON run (device, time_ms, uuid);
 CREATE INDEX run_by_device_branch ON run (device, branch, time_ms, uuid);
 CREATE INDEX run_by_device_epoch ON run (device, epoch, time_ms);
 CREATE INDEX run_by_branch ON run (branch, time_ms, uuid);
+CREATE INDEX run_newest ON run (device, branch, place_ms, time_ms, uuid);
+CREATE INDEX run_newest_of_branch ON run (branch, place_ms, time_ms, uuid);
 CREATE INDEX run_by_verdict ON run (verdict, time_ms, uuid);
 CREATE INDEX run_by_revision ON run (revision_id, time_ms, uuid);
 CREATE INDEX run_by_machine ON run (machine, time_ms, uuid);
@@ -99,6 +108,7 @@ CREATE TABLE result (
   track_id INTEGER NOT NULL REFERENCES track (id),
   time_ms INTEGER NOT NULL CHECK (time_ms BETWEEN 0 AND 9007199254740991),
   run_id INTEGER NOT NULL REFERENCES run (id),
+  place_ms INTEGER NOT NULL DEFAULT 0, -- the run's
   arm INTEGER NOT NULL,
   branch TEXT NOT NULL,
   contract TEXT NOT NULL,
@@ -141,12 +151,14 @@ CREATE TABLE result (
   PRIMARY KEY (track_id, time_ms, run_id, arm)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX result_by_run ON result (run_id, track_id, arm);
-CREATE INDEX result_by_branch ON result (track_id, branch, time_ms, run_id) WHERE arm = 0;
+CREATE INDEX result_by_branch ON result (track_id, branch, place_ms, time_ms, run_id)
+  WHERE arm = 0;
 CREATE INDEX result_lowest ON result (track_id, contract, provider, p50_ns, time_ms)
   WHERE p50_ns IS NOT NULL;
 CREATE INDEX result_lowest_of_branch ON result (track_id, contract, branch, provider, p50_ns,
   time_ms) WHERE p50_ns IS NOT NULL;
-CREATE INDEX result_wrong ON result (track_id, time_ms, run_id) WHERE verdict = 'wrong' AND arm = 0;
+CREATE INDEX result_wrong ON result (track_id, place_ms, time_ms, run_id)
+  WHERE verdict = 'wrong' AND arm = 0;
 CREATE INDEX result_baseline ON result (run_id, track_id) WHERE baseline_change IS NOT NULL;
 CREATE INDEX result_baseline_of_track ON result (track_id, run_id)
   WHERE baseline_change IS NOT NULL;

@@ -352,6 +352,7 @@ static bool server_row(struct query *q, void *call)
         .own_epoch = !strcmp(column_text(q, 11), c->epoch),
         .by_server = !strcmp(column_text(q, 12), ALERT_SERVER),
         .reopened_ms = column_int(q, 13),
+        .place_ms = column_int(q, 14),
     };
     return true;
 }
@@ -368,7 +369,8 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
         "a.before_value, "
         " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who, "
         " coalesce((SELECT max(v.time_ms) FROM alert_event v WHERE v.alert_id = a.id "
-        "  AND v.to_state = 'new' AND v.from_state <> 'new' AND v.who <> '" ALERT_SERVER "'), 0) "
+        "  AND v.to_state = 'new' AND v.from_state <> 'new' AND v.who <> '" ALERT_SERVER "'), 0), "
+        " r.place_ms "
         "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
         "WHERE a.track_id = ?1 AND ((a.provider = ?2 AND a.contract = ?4) OR a.kind = 'wrong') "
         "ORDER BY a.id DESC LIMIT ?3");

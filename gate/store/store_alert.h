@@ -169,8 +169,8 @@ struct alert_row {
     bool own_epoch; /* its run's is that of the item */
     bool by_server; /* its last step was the server's own */
     bool by_vendor;
-    int64_t reopened_ms; /* when a person last opened it again; 0: nobody did */
-    int64_t time_ms, run_id;
+    int64_t reopened_ms;               /* when a person last opened it again; 0: nobody did */
+    int64_t place_ms, time_ms, run_id; /* the place of its run's commit */
     int64_t before_run_id, end_run_id; /* 0: none */
     double before, after;
 };

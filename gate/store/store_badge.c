@@ -40,7 +40,7 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
 {
     *out = (struct badge_facts){.p50_ns = 0.0};
     struct query q = query_begin(s, "SELECT verdict FROM run WHERE device = ?1 AND branch = ?2 "
-                                    "ORDER BY time_ms DESC, uuid DESC LIMIT 1");
+                                    "ORDER BY place_ms DESC, time_ms DESC, uuid DESC LIMIT 1");
     bind_text(&q, device_model);
     bind_text(&q, branch);
     enum gate_status status = store_each_row(s, &q, device_row, out, err);
@@ -69,7 +69,8 @@ enum gate_status store_badge_of_case(struct store *s, const char *branch, const 
     struct query q = query_begin(
         s, "SELECT e.verdict, e.p50_ns FROM track t CROSS JOIN result e ON e.track_id = t.id "
            " AND e.branch = ?2 AND e.arm = 0 "
-           "WHERE t.device = ?1 AND t.case_id = ?3 ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1");
+           "WHERE t.device = ?1 AND t.case_id = ?3 ORDER BY e.place_ms DESC,"
+           " e.time_ms DESC, e.run_id DESC LIMIT 1");
     bind_text(&q, device_model);
     bind_text(&q, branch);
     bind_text(&q, case_id);

@@ -90,7 +90,7 @@ enum gate_status store_wrong_results(struct store *s, int64_t track, int64_t lim
                        "FROM result w INDEXED BY result_wrong CROSS JOIN run r ON r.id = w.run_id "
                        "LEFT JOIN revision v ON v.id = r.revision_id "
                        "WHERE w.track_id = ?1 AND w.verdict = 'wrong' AND w.arm = 0 "
-                       "ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?2");
+                       "ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT ?2");
     bind_int(&q, track);
     bind_int(&q, limit);
     return store_each_row(s, &q, wrong_row, &call, err);

@@ -51,6 +51,8 @@ int store_pragma(sqlite3 *db, const char *pragma, int64_t *value);
 /* Runs a script of constants. */
 enum gate_status store_execute(struct store *s, const char *sql, const char *doing,
                                struct gate_error *err);
+/* The text of a script of this folder; what is no name of one is returned as it is. */
+const char *store_script(const char *name);
 /* Is the file that is open a history, of a schema version that this program knows? */
 enum gate_status store_identify(struct store *s, int64_t *version, struct gate_error *err);
 /* Does it have the tables of this program? Others may be there beside them. */

@@ -6,6 +6,7 @@
 #include "gate/base/json.h"
 #include "gate/store/store_figures.h"
 #include "gate/store/store_pack.h"
+#include "gate/store/store_place.h"
 #include "gate/store/store_private.h"
 
 /* One run on its way in. */
@@ -14,7 +15,7 @@ struct put {
     const struct document *document;
     const struct store_packed *packed;
     enum store_put_outcome *outcome;
-    int64_t run_id;
+    int64_t run_id, place_ms;
     struct gate_error *err;
 };
 
@@ -48,24 +49,6 @@ static void bind_known_count(struct query *q, int64_t count)
 }
 
 /* ---- the run ---- */
-
-/* The commit's id, 0 outside of a repository. */
-static enum gate_status put_revision(const struct put *p, int64_t *id)
-{
-    const struct document_git *git = &p->document->git;
-    *id = 0;
-    if (git->commit[0] == '\0')
-        return GATE_OK;
-    struct query q =
-        query_begin(p->store, "INSERT INTO revision (commit_id, parent, first_ms) "
-                              "VALUES (?1, ?2, ?3) ON CONFLICT (commit_id) DO UPDATE SET"
-                              " parent = iif(parent = '', excluded.parent, parent),"
-                              " first_ms = min(first_ms, excluded.first_ms) RETURNING id");
-    bind_text(&q, git->commit);
-    bind_text(&q, git->parent);
-    bind_int(&q, p->document->time_ms);
-    return store_finish_id(p->store, &q, id, p->err);
-}
 
 /* `who` is user@host. */
 static const char *host_of(const struct document *d)
@@ -248,7 +231,8 @@ static enum gate_status put_run_row(struct put *p)
 {
     int64_t revision_id = 0;
     struct buf covered, calibration;
-    enum gate_status status = put_revision(p, &revision_id);
+    enum gate_status status =
+        store_place(p->store, p->document, &revision_id, &p->place_ms, p->err);
     if (status)
         return status;
     buf_init(&covered, STORE_MAX_DOCUMENT);
@@ -260,12 +244,13 @@ static enum gate_status put_run_row(struct put *p)
                   " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
                   " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
                   " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
-                  " n_vendor, covered, calibration) "
+                  " n_vendor, covered, calibration, place_ms) "
                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)");
+                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)");
     bind_run(p, &q, revision_id);
     bind_json(&q, &covered);
     bind_json(&q, &calibration);
+    bind_int(&q, p->place_ms);
     if (covered.failed || calibration.failed)
         status = gate_fail(p->err, GATE_INTERNAL, "out of memory");
     else
@@ -428,15 +413,15 @@ static enum gate_status find_change(const struct put *p, const struct document_c
 /* ---- results ---- */
 
 #define PUT_RESULT                                                                                 \
-    "INSERT INTO result (track_id, time_ms, run_id, branch, contract, verdict, control_ns, arm,"   \
-    " role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns, tflops, gbps,"         \
-    " ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err, vendor_error,"         \
-    " threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio, baseline_p50_ns,"       \
-    " baseline_ms, baseline_commit, baseline_stored_ns, baseline_change, baseline_from_ns,"        \
-    " reason) "                                                                                    \
+    "INSERT INTO result (track_id, time_ms, run_id, place_ms, branch, contract, verdict,"          \
+    " control_ns, arm, role, provider, kernel, p50_ns, p50_lo_ns, p50_hi_ns, p10_ns, p90_ns,"      \
+    " tflops, gbps, ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err,"         \
+    " vendor_error, threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio,"          \
+    " baseline_p50_ns, baseline_ms, baseline_commit, baseline_stored_ns, baseline_change,"         \
+    " baseline_from_ns, reason) "                                                                  \
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"     \
-    " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, coalesce(?30, 0), ?31,"               \
-    " coalesce(?32, ''), ?33, ?34, ?35, coalesce(?36, ''), ?37, ?38, ?39, coalesce(?40, ''))"
+    " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, coalesce(?31, 0), ?32,"          \
+    " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''))"
 
 /* What a case and one arm of it say; NULL: there is none that counts. */
 static struct query begin_result(const struct put *p, const struct document_case *c,
@@ -452,6 +437,7 @@ static struct query begin_result(const struct put *p, const struct document_case
     bind_int(&q, track_id);
     bind_int(&q, d->time_ms);
     bind_int(&q, p->run_id);
+    bind_int(&q, p->place_ms);
     bind_text(&q, d->git.branch);
     bind_text(&q, d->contract);
     bind_text(&q, verdict_name((enum verdict)c->verdict));

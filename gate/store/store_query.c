@@ -30,7 +30,7 @@ static const char runs_of_machine[] = RUNS("(r.machine = ?8 OR r.host = ?8) AND"
 /* ?7: the whole commit, or how it begins */
 static const char runs_of_commit[] =
     RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
-         "WHERE commit_id >= ?7 AND commit_id < ?7 || '~') AND");
+         "WHERE commit_id >= ?7 AND commit_id < ?7 || '~' AND first_ms IS NOT NULL) AND");
 
 static int count(struct query *q, int column)
 {
@@ -181,7 +181,8 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
     struct query q = query_begin(
         s, "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id "
            "AND (?2 IS NULL OR r.device = ?2) ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
-           "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~' LIMIT 2");
+           "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~'"
+           " AND v.first_ms IS NOT NULL LIMIT 2");
     bind_text(&q, commit);
     bind_text_or_null(&q, device_model);
     enum gate_status status = store_each_row(s, &q, found_row, &found, err);
@@ -402,7 +403,8 @@ static const char leaderboard[] =
     " iif(?7 IS NULL, (SELECT w.run_id FROM result w WHERE w.track_id = l.track_id AND w.arm = 0 "
     "   ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1), "
     "  (SELECT w.run_id FROM result w INDEXED BY result_by_branch WHERE w.track_id = l.track_id "
-    "   AND w.branch = ?7 AND w.arm = 0 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest "
+    "   AND w.branch = ?7 AND w.arm = 0 "
+    "   ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest "
     " FROM library l WHERE l.provider IS NOT NULL) "
     "SELECT l.case_id, l.device, l.provider, e.kernel, coalesce(v.commit_id, ''), r.uuid, "
     " e.time_ms, e.p50_ns, e.tflops, e.gbps, l.contract, e.role, r.branch, r.dirty, r.subject, "
@@ -553,7 +555,7 @@ enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn 
            "  WHERE n.branch IS NOT NULL) "
            "SELECT n.branch, r.time_ms, r.uuid FROM name n "
            "CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.branch = n.branch"
-           "  ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1) "
+           "  ORDER BY o.place_ms DESC, o.time_ms DESC, o.uuid DESC LIMIT 1) "
            "ORDER BY r.time_ms DESC, n.branch LIMIT ?1");
     bind_int(&q, limit);
     return store_each_row(s, &q, branch_row, &call, err);

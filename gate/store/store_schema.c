@@ -15,10 +15,10 @@
 
 #include "gate/base/embed.h"
 
-#define MAX_SCRIPTS 5
+#define MAX_SCRIPTS 7
 #define MAX_PATH 4096
 
-_Static_assert(STORE_APPLICATION_ID == 0x4b474831 && STORE_SCHEMA_VERSION == 2,
+_Static_assert(STORE_APPLICATION_ID == 0x4b474831 && STORE_SCHEMA_VERSION == 3,
                "new_file stamps a file with both");
 
 /* A script, or a statement where it has a space. */
@@ -27,14 +27,15 @@ static const char *const new_file[] = {
     "views.sql",
     "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))), ('copy', ''),"
     " ('n_writes', 0), ('watch_run', 0), ('watch_track', 0)",
-    "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 2",
+    "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 3",
     NULL,
 };
 
-/* What makes the next version of each, from version 1 on. */
+/* What brings a file of each version on. Version 1 gets the tables of today at once. */
 static const char *const upgrades[STORE_SCHEMA_VERSION][MAX_SCRIPTS + 1] = {
-    [1] = {"upgrade_2_before.sql", "schema.sql", "upgrade_2.sql", "views.sql",
-           "PRAGMA user_version = 2"},
+    [1] = {"upgrade_2_before.sql", "schema.sql", "upgrade_2.sql", "places.sql", "placed.sql",
+           "views.sql", "PRAGMA user_version = 3"},
+    [2] = {"upgrade_3.sql", "places.sql", "placed.sql", "views.sql", "PRAGMA user_version = 3"},
 };
 
 static const char *const tables[] = {"meta",   "revision", "run",   "document",    "track",
@@ -97,7 +98,7 @@ enum gate_status store_check_tables(struct store *s, struct gate_error *err)
     return !status && rc != SQLITE_OK ? store_fail(s, rc, "open", err) : status;
 }
 
-static const char *script_of(const char *name)
+const char *store_script(const char *name)
 {
     for (size_t i = 0; i < embedded_store_count; i++) {
         if (!strcmp(embedded_store[i].name, name))
@@ -111,7 +112,7 @@ static enum gate_status run_scripts(struct store *s, const char *const *names, c
 {
     enum gate_status status = GATE_OK;
     for (; *names && !status; names++)
-        status = store_execute(s, script_of(*names), doing, err);
+        status = store_execute(s, store_script(*names), doing, err);
     return status;
 }
 
@@ -141,8 +142,11 @@ static enum gate_status bring_up(struct store *s, struct gate_error *err)
     if (version == 0 && application == 0)
         return run_scripts(s, new_file, "create the tables of", err);
     enum gate_status status = store_identify(s, &version, err);
-    for (; version < STORE_SCHEMA_VERSION && !status; version++)
+    while (version < STORE_SCHEMA_VERSION && !status) {
         status = run_scripts(s, upgrades[version], "bring up to date", err);
+        if (!status && store_pragma(s->db, "PRAGMA user_version", &version) != SQLITE_OK)
+            status = store_fail(s, sqlite3_errcode(s->db), "bring up to date", err);
+    }
     return !status ? check_references(s, err) : status;
 }
 

@@ -109,7 +109,7 @@ enum {
     ARM,
     RATIO,
     BASELINE_TIME,
-    FIRST_MS,
+    PLACE_MS,
     REVISION,
     IS_MAIN,
 };
@@ -159,7 +159,7 @@ static bool level_row(struct query *q, void *call)
         .arm = column_int(q, ARM),
         .ratio = column_real(q, RATIO),
         .baseline_ms = column_int(q, BASELINE_TIME),
-        .commit = {column_int(q, FIRST_MS), column_int(q, REVISION)},
+        .commit = {column_int(q, PLACE_MS), column_int(q, REVISION)},
         .is_main = column_int(q, IS_MAIN),
         .chain_part = -1,
     };
@@ -276,7 +276,7 @@ static int compare_series(const void *a, const void *b)
 }
 
 /* The place of a run in the order of commits; those outside of a repository come first. */
-#define COMMIT_PLACE "coalesce(v.first_ms, -1), coalesce(v.id, 0)"
+#define COMMIT_PLACE "coalesce(v.place_ms, -1), coalesce(v.id, 0)"
 /* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
  * ?7: main branch or NULL, ?8 to ?11: first and last commit */
 #define LEVELS(place, tables, range, order)                                                        \
@@ -307,9 +307,9 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
     bind_text_or_null(&q, query->branch);
     bind_text_or_null(&q, query->main_branch);
     if (query->by_commit) {
-        bind_int(&q, from.id != 0 ? from.first_ms : INT64_MIN);
+        bind_int(&q, from.id != 0 ? from.place_ms : INT64_MIN);
         bind_int(&q, from.id);
-        bind_int(&q, to.id != 0 ? to.first_ms : INT64_MAX);
+        bind_int(&q, to.id != 0 ? to.place_ms : INT64_MAX);
         bind_int(&q, to.id);
     }
     enum gate_status status = store_each_row(s, &q, level_row, &call, err);
@@ -561,7 +561,7 @@ struct commit_call {
 static bool commit_row(struct query *q, void *call)
 {
     struct commit_call *c = call;
-    c->commit = (struct store_commit){.id = column_int(q, 0), .first_ms = column_int(q, 1)};
+    c->commit = (struct store_commit){.id = column_int(q, 0), .place_ms = column_int(q, 1)};
     c->n++;
     return true;
 }
@@ -570,8 +570,9 @@ enum gate_status store_commit(struct store *s, const char *digits, struct store_
                               struct gate_error *err)
 {
     struct commit_call call = {.n = 0};
-    struct query q = query_begin(s, "SELECT id, first_ms FROM revision "
-                                    "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' LIMIT 2");
+    struct query q = query_begin(s, "SELECT id, place_ms FROM revision "
+                                    "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
+                                    "AND first_ms IS NOT NULL LIMIT 2");
     bind_text(&q, digits);
     enum gate_status status = store_each_row(s, &q, commit_row, &call, err);
     *out = call.n == 1 ? call.commit : (struct store_commit){0};

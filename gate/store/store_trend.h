@@ -7,9 +7,9 @@
 
 #include "gate/store/store.h"
 
-/* A commit, by its place in the order of commits, which is that of their first runs. */
+/* A commit, by its place in the history (places.sql). */
 struct store_commit {
-    int64_t first_ms;
+    int64_t place_ms;
     int64_t id; /* 0: there is none */
 };
 

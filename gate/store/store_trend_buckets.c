@@ -28,8 +28,8 @@ struct axis {
 static int compare_commits(const void *a, const void *b)
 {
     const struct store_commit *x = a, *y = b;
-    if (x->first_ms != y->first_ms)
-        return x->first_ms < y->first_ms ? -1 : 1;
+    if (x->place_ms != y->place_ms)
+        return x->place_ms < y->place_ms ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
 }
 

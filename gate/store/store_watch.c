@@ -58,8 +58,8 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
         "LEFT JOIN result s ON s.track_id = e.track_id AND s.arm = 0 "
         " AND s.run_id = iif(e.p50_ns IS NOT NULL, e.run_id, (SELECT n.run_id "
         "  FROM result n INDEXED BY result_by_branch WHERE n.track_id = e.track_id AND n.branch = "
-        "e.branch "
-        "  AND n.arm = 0 AND n.p50_ns IS NOT NULL ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1))"
+        "  e.branch AND n.arm = 0 AND n.p50_ns IS NOT NULL "
+        "  ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1)) "
         "WHERE (e.run_id, e.track_id) > (?1, ?2) AND e.arm = 0 ORDER BY e.run_id, e.track_id LIMIT "
         "1");
     bind_int(&q, item->run_id);
@@ -84,12 +84,13 @@ static bool begin_point(const struct watch_point_call *c, struct query *q,
                         struct watch_point *point)
 {
     *point = (struct watch_point){
-        .key = {column_int(q, 0), column_int(q, 1)},
-        .own_epoch = !strcmp(column_text(q, 2), c->item->epoch),
+        .key = {column_int(q, 0), column_int(q, 1), column_int(q, 2)},
+        .own_epoch = !strcmp(column_text(q, 3), c->item->epoch),
+        .revision = column_int(q, 5),
         .rel_err = -1,
         .vendor_ratio = -1,
     };
-    return !strcmp(c->item->main_branch, column_text(q, 3));
+    return !strcmp(c->item->main_branch, column_text(q, 4));
 }
 
 static enum watch_verdict verdict_of(const char *verdict)
@@ -107,19 +108,19 @@ static bool point_row(struct query *q, void *call)
     struct watch_point point;
     if (!begin_point(c, q, &point))
         return true;
-    point.revision = column_int(q, 4);
-    point.verdict = verdict_of(column_text(q, 5));
-    point.p50_ns = column_real(q, 6);
-    point.control_ns = column_real(q, 7);
-    point.baseline_ns = column_real(q, 8);
-    point.ratio = column_real(q, 9);
-    point.baseline_ms = column_int(q, 10);
-    point.baseline_revision = column_int(q, 11);
-    if (sqlite3_column_type(q->stmt, 12) != SQLITE_NULL)
-        point.rel_err = column_real(q, 12);
-    if (sqlite3_column_type(q->stmt, 13) != SQLITE_NULL)
-        point.vendor_ratio = column_real(q, 13);
-    point.judged = column_real(q, 14);
+    point.verdict = verdict_of(column_text(q, 6));
+    point.p50_ns = column_real(q, 7);
+    point.control_ns = column_real(q, 8);
+    point.baseline_ns = column_real(q, 9);
+    point.ratio = column_real(q, 10);
+    point.baseline_ms = column_int(q, 11);
+    point.baseline_revision = column_int(q, 12);
+    point.baseline_place_ms = column_int(q, 13);
+    if (sqlite3_column_type(q->stmt, 14) != SQLITE_NULL)
+        point.rel_err = column_real(q, 14);
+    if (sqlite3_column_type(q->stmt, 15) != SQLITE_NULL)
+        point.vendor_ratio = column_real(q, 15);
+    point.judged = column_real(q, 16);
     return c->fn(c->context, &point);
 }
 
@@ -128,15 +129,15 @@ enum gate_status store_watch_points(struct store *s, const struct watch_item *it
 {
     struct watch_point_call call = {item, fn, context};
     struct query q = query_begin(
-        s, "SELECT e.time_ms, e.run_id, r.epoch, e.branch, r.revision_id, e.verdict, e.p50_ns, "
-           " e.control_ns, e.baseline_p50_ns, iif(e.paired, e.ratio, NULL), e.baseline_ms, b.id, "
-           "e.rel_err, "
-           " e.vendor_error, iif(e.verdict = 'regression', e.ratio, NULL) "
+        s, "SELECT e.place_ms, e.time_ms, e.run_id, r.epoch, e.branch, r.revision_id, e.verdict, "
+           " e.p50_ns, e.control_ns, e.baseline_p50_ns, iif(e.paired, e.ratio, NULL), "
+           " e.baseline_ms, b.id, b.place_ms, e.rel_err, e.vendor_error, iif(e.verdict = "
+           "'regression', e.ratio, NULL) "
            "FROM result e INDEXED BY result_by_branch CROSS JOIN run r ON r.id = e.run_id "
            "LEFT JOIN revision b ON b.commit_id = e.baseline_commit "
            "WHERE e.track_id = ?1 AND e.branch = ?2 AND e.arm = 0 AND e.p50_ns IS NOT NULL "
            " AND e.provider = ?3 AND e.contract = ?4 AND e.run_id <= ?5 "
-           "ORDER BY e.time_ms DESC, e.run_id DESC LIMIT ?6");
+           "ORDER BY e.place_ms DESC, e.time_ms DESC, e.run_id DESC LIMIT ?6");
     bind_int(&q, item->track_id);
     bind_text(&q, item->main_branch);
     bind_text(&q, item->series.provider);
@@ -162,13 +163,15 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
 {
     struct watch_point_call call = {item, fn, context};
     struct query q = query_begin(
-        s,
-        "SELECT w.time_ms, w.run_id, r.epoch, w.branch FROM result w INDEXED BY result_wrong "
-        "CROSS JOIN run r ON r.id = w.run_id "
-        "WHERE w.track_id = ?1 AND w.verdict = 'wrong' AND w.arm = 0 AND w.run_id <= ?2 "
-        " AND (w.time_ms, w.run_id) >= (?3, ?4) ORDER BY w.time_ms DESC, w.run_id DESC LIMIT ?5");
+        s, "SELECT w.place_ms, w.time_ms, w.run_id, r.epoch, w.branch, r.revision_id "
+           "FROM result w INDEXED BY result_wrong "
+           "CROSS JOIN run r ON r.id = w.run_id "
+           "WHERE w.track_id = ?1 AND w.verdict = 'wrong' AND w.arm = 0 AND w.run_id <= ?2 "
+           " AND (w.place_ms, w.time_ms, w.run_id) >= (?3, ?4, ?5) "
+           "ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT ?6");
     bind_int(&q, item->track_id);
     bind_int(&q, item->run_id);
+    bind_int(&q, from.place_ms);
     bind_int(&q, from.time_ms);
     bind_int(&q, from.run_id);
     bind_int(&q, limit);

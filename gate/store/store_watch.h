@@ -9,14 +9,17 @@
 
 #include "gate/store/store.h"
 
-/* The place of a run in time. */
+/* The place of a run: that of its commit, and its own time among the runs of that. */
 struct watch_key {
+    int64_t place_ms;
     int64_t time_ms;
     int64_t run_id;
 };
 
 static inline int watch_compare(struct watch_key a, struct watch_key b)
 {
+    if (a.place_ms != b.place_ms)
+        return a.place_ms < b.place_ms ? -1 : 1;
     if (a.time_ms != b.time_ms)
         return a.time_ms < b.time_ms ? -1 : 1;
     return a.run_id < b.run_id ? -1 : a.run_id > b.run_id;
@@ -51,9 +54,11 @@ struct watch_point {
     double judged;             /* of a regression: the ratio that its verdict names; the same */
     int64_t baseline_ms;       /* when that became the baseline; 0: not known */
     int64_t baseline_revision; /* of what commit; 0: not known */
+    int64_t baseline_place_ms; /* of that commit; the same */
     int64_t revision;          /* the run's own; 0: none */
     double rel_err;            /* below 0: not known */
     double vendor_ratio;       /* its error over the vendor's; the same */
+    bool is_repeat; /* of a commit that was measured before, when a later one had been too */
 };
 
 /* The next track that was not watched, behind the item; *found: there is one. */

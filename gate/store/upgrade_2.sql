@@ -12,8 +12,8 @@ UNION ALL SELECT 'watch_run', run_id FROM watch
 UNION ALL SELECT 'watch_track', track_id FROM watch
 UNION ALL SELECT 'webhook ' || target, event_id FROM webhook;
 
-INSERT INTO revision (id, commit_id, parent, first_ms)
-SELECT id, commit_id, parent, first_ms FROM old_revision;
+INSERT INTO revision (id, commit_id, parent, merge_base, first_ms, place_ms)
+SELECT id, commit_id, parent, '', first_ms, -1 FROM old_revision;
 
 INSERT INTO run (id, uuid, time_ms, revision_id, branch, subject, author, dirty, suite, device,
   device_name, host, gpu, machine, contract, epoch, verdict, exit_code, n_cases, n_pass,

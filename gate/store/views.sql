@@ -11,17 +11,19 @@ FROM result e JOIN track t ON t.id = e.track_id JOIN run r ON r.id = e.run_id
   LEFT JOIN revision v ON v.id = r.revision_id
 WHERE e.p50_ns IS NOT NULL;
 
--- The newest result of each case on each device model and branch.
+-- The newest result of each case on each device model and branch: of the latest commit, by its place
+-- in the history, and of that the last run. Of a commit that is not linked to others, its time is
+-- its place.
 CREATE VIEW newest AS
 SELECT t.case_id, t.op, t.dtype, t.device, t.kind, e.branch,
   datetime(e.time_ms / 1000, 'unixepoch') AS time, e.time_ms, v.commit_id, r.subject, r.author,
   r.uuid AS run, e.verdict, e.reason, e.provider, e.contract, e.p50_ns, e.baseline_p50_ns, e.ratio,
   e.ratio_lo, e.ratio_hi, e.mde, e.threshold, e.peer, e.peer_ratio, e.tflops, e.gbps, e.ceiling,
   e.rel_err, e.control_ns
-FROM (SELECT track_id, branch, max(time_ms) AS time_ms, run_id FROM result WHERE arm = 0
-    GROUP BY track_id, branch) n
-  JOIN result e ON e.track_id = n.track_id AND e.time_ms = n.time_ms AND e.run_id = n.run_id
-    AND e.arm = 0
+FROM (SELECT DISTINCT track_id, branch FROM result WHERE arm = 0) n
+  JOIN result e ON e.track_id = n.track_id AND e.arm = 0 AND e.run_id =
+    (SELECT o.run_id FROM result o WHERE o.track_id = n.track_id AND o.branch = n.branch
+       AND o.arm = 0 ORDER BY o.place_ms DESC, o.time_ms DESC, o.run_id DESC LIMIT 1)
   JOIN track t ON t.id = e.track_id JOIN run r ON r.id = e.run_id
   LEFT JOIN revision v ON v.id = r.revision_id;
 

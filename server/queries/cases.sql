@@ -9,7 +9,8 @@ WITH newest AS MATERIALIZED (
       (SELECT n.run_id FROM result n WHERE n.track_id = t.id
        ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1),
       (SELECT n.run_id FROM result n INDEXED BY result_by_branch WHERE n.track_id = t.id
-         AND n.branch = :branch AND n.arm = 0 ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1))
+         AND n.branch = :branch AND n.arm = 0
+       ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1))
   WHERE (:device IS NULL OR t.device = :device) AND (:op IS NULL OR t.op = :op)
     AND (:dtype IS NULL OR t.dtype = :dtype) AND (:case IS NULL OR t.case_id = :case)
     AND NOT EXISTS (SELECT 1 FROM json_each(:q) w
@@ -72,21 +73,23 @@ SELECT p.class, -- integer key1 hidden: of the order
   ) AS alert, -- integer null: the newest open alert of the case
   iif(:spark = '0', '[]',
     (SELECT json_group_array(CAST(printf('%.9g', c.p50_ns) AS REAL)) FROM (SELECT * FROM (
-      SELECT * FROM (SELECT b.p50_ns, b.time_ms, b.run_id FROM result b WHERE :branch IS NULL
+      SELECT * FROM (SELECT b.p50_ns, 0 AS place_ms, b.time_ms, b.run_id FROM result b
+        WHERE :branch IS NULL
         AND b.track_id = p.track_id AND b.arm = 0 AND b.p50_ns IS NOT NULL
         AND (b.provider, b.contract) = (SELECT n.provider, n.contract FROM result n
           WHERE n.track_id = p.track_id AND n.arm = 0 AND n.p50_ns IS NOT NULL
           ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1)
         ORDER BY b.time_ms DESC, b.run_id DESC LIMIT 24)
       UNION ALL
-      SELECT * FROM (SELECT b.p50_ns, b.time_ms, b.run_id
+      SELECT * FROM (SELECT b.p50_ns, b.place_ms, b.time_ms, b.run_id
         FROM result b INDEXED BY result_by_branch WHERE :branch IS NOT NULL
         AND b.track_id = p.track_id AND b.branch = :branch AND b.arm = 0 AND b.p50_ns IS NOT NULL
         AND (b.provider, b.contract) = (SELECT n.provider, n.contract
           FROM result n INDEXED BY result_by_branch WHERE n.track_id = p.track_id
             AND n.branch = :branch AND n.arm = 0 AND n.p50_ns IS NOT NULL
-          ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1)
-        ORDER BY b.time_ms DESC, b.run_id DESC LIMIT 24)) ORDER BY time_ms, run_id) c)
+          ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1)
+        ORDER BY b.place_ms DESC, b.time_ms DESC, b.run_id DESC LIMIT 24))
+      ORDER BY place_ms, time_ms, run_id) c)
   ) AS spark -- json Spark: the newest 24 p50 of the candidate, oldest first
 FROM page p CROSS JOIN result e ON e.run_id = p.run_id AND e.track_id = p.track_id AND e.arm = 0
   CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
@@ -110,7 +113,8 @@ FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id
     (SELECT n.run_id FROM result n WHERE n.track_id = t.id
      ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1),
     (SELECT n.run_id FROM result n INDEXED BY result_by_branch WHERE n.track_id = t.id
-       AND n.branch = :branch AND n.arm = 0 ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1))
+       AND n.branch = :branch AND n.arm = 0
+       ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1))
 WHERE (:device IS NULL OR t.device = :device) AND (:op IS NULL OR t.op = :op)
   AND (:dtype IS NULL OR t.dtype = :dtype) AND (:case IS NULL OR t.case_id = :case)
   AND NOT EXISTS (SELECT 1 FROM json_each(:q) w

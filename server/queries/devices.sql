@@ -45,6 +45,6 @@ SELECT m.name AS model, -- text: the device model
 FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,
   (SELECT n.id FROM run n WHERE n.device = m.name ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),
   (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch
-   ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1))
+   ORDER BY n.place_ms DESC, n.time_ms DESC, n.uuid DESC LIMIT 1))
   LEFT JOIN revision v ON v.id = r.revision_id
 ORDER BY r.time_ms DESC, m.name

@@ -29,7 +29,8 @@ lowest AS MATERIALIZED (SELECT *, iif(:branch IS NULL, (SELECT min(b.p50_ns) FRO
  iif(:branch IS NULL, (SELECT w.run_id FROM result w WHERE w.track_id = l.track_id AND w.arm = 0
    ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1),
   (SELECT w.run_id FROM result w INDEXED BY result_by_branch WHERE w.track_id = l.track_id
-   AND w.branch = :branch AND w.arm = 0 ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest
+   AND w.branch = :branch AND w.arm = 0
+   ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest
  FROM library l WHERE l.provider IS NOT NULL)
 SELECT l.case_id AS "case", -- text key1: the case
   l.device, -- text key2: the device model

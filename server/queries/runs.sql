@@ -33,7 +33,7 @@ FROM (
   -- runs to look at.
   SELECT * FROM run WHERE :commit IS NOT NULL AND revision_id =
     (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision
-     WHERE commit_id >= :commit AND commit_id < :commit || '~')
+     WHERE commit_id >= :commit AND commit_id < :commit || '~' AND first_ms IS NOT NULL)
   UNION ALL
   SELECT * FROM run WHERE :commit IS NULL AND :machine IS NOT NULL
     AND (machine = :machine OR host = :machine)

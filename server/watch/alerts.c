@@ -58,7 +58,9 @@ static bool is_open(const struct alert_row *alert)
 
 struct results_reader {
     struct results *results;
-    size_t n_timed, n_ratios, n_own;
+    size_t n_rows;
+    size_t n_timed, n_ratios, n_own; /* commits: the runs of one are one value */
+    int64_t revision, own_revision;  /* the last of them */
 };
 
 static void add_result(struct results *r, const struct watch_point *point)
@@ -73,6 +75,14 @@ static bool is_enough(const struct results_reader *r)
     return (by_ratio ? r->n_timed : r->n_own) >= EPISODES_WINDOW;
 }
 
+/* Is the point of another commit than the last one? */
+static bool is_other(const struct watch_point *point, int64_t *last)
+{
+    bool is_same = point->revision != 0 && point->revision == *last;
+    *last = point->revision;
+    return !is_same;
+}
+
 static bool timed_row(void *context, const struct watch_point *point)
 {
     struct results_reader *r = context;
@@ -80,9 +90,12 @@ static bool timed_row(void *context, const struct watch_point *point)
     if (r->n_timed >= EPISODES_WINDOW && !point->own_epoch)
         return true;
     add_result(r->results, point);
-    r->n_timed++;
-    r->n_ratios += point->ratio > 0;
-    r->n_own += point->own_epoch;
+    r->n_rows++;
+    if (is_other(point, &r->revision)) {
+        r->n_timed++;
+        r->n_ratios += point->ratio > 0;
+    }
+    r->n_own += point->own_epoch && is_other(point, &r->own_revision);
     return !is_enough(r);
 }
 
@@ -94,27 +107,22 @@ static bool wrong_row(void *context, const struct watch_point *point)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct watch_point *x = a, *y = b;
-    return watch_compare(x->key, y->key);
-}
-
 static enum gate_status read_results(struct look *l)
 {
     struct results_reader r = {.results = &l->results};
     struct results *results = r.results;
-    struct watch_key from = {-1, 0};
+    struct watch_key from = {-1, 0, 0};
     enum gate_status status = GATE_OK;
     results->n = 0;
     if (l->item->series.provider[0] != '\0')
         status = store_watch_points(l->store, l->item, MAX_READ, timed_row, &r, l->err);
-    if (is_enough(&r))
+    results->is_cut = r.n_rows == MAX_READ;
+    if (is_enough(&r) || results->is_cut)
         from = results->run[results->n - 1].key;
     if (!status)
         status =
             store_watch_wrong(l->store, l->item, from, EPISODES_WINDOW, wrong_row, results, l->err);
-    qsort(results->run, results->n, sizeof results->run[0], by_time);
+    results_arrange(results);
     return status;
 }
 
@@ -152,7 +160,7 @@ static bool is_in_scope(const struct look *l, const struct alert_row *alert)
 
 static struct watch_key key_of(const struct alert_row *alert)
 {
-    return (struct watch_key){alert->time_ms, alert->run_id};
+    return (struct watch_key){alert->place_ms, alert->time_ms, alert->run_id};
 }
 
 static bool is_read(const struct look *l, const struct alert_row *alert)
@@ -312,6 +320,7 @@ static enum gate_status raise(struct look *l, const struct episode *e)
         .by_server = true,
         .own_epoch = true,
         .confirmed = e->confirmed,
+        .place_ms = e->first.place_ms,
         .time_ms = to.time_ms,
         .run_id = to.run_id,
         .before_run_id = to.before_run_id,
@@ -410,7 +419,9 @@ static enum gate_status accept_alert(const struct look *l, struct alert_row *ale
 static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
 {
     double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
-    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || look_point(l)->baseline_ns < least_ns)
+    const struct watch_point *now = look_point(l);
+    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || now->is_repeat ||
+        now->baseline_ns < least_ns)
         return GATE_OK;
     enum gate_status status =
         store_raised_baseline(l->store, l->item, alert->before_run_id, alert->reopened_ms, least_ns,
@@ -547,6 +558,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
 {
     const struct watch_point *point = newest(l);
     double now = error_of(rule, point);
+    const struct watch_point *before = results_before(&l->results, l->results.n - 1);
     int64_t id;
     struct new_alert alert = {
         .track_id = l->item->track_id,
@@ -554,7 +566,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
         .kind = ALERT_ERROR,
         .time_ms = point->key.time_ms,
         .run_id = point->key.run_id,
-        .before_run_id = l->results.run[l->results.n - 2].key.run_id,
+        .before_run_id = before ? before->key.run_id : 0,
         .before = usual,
         .after = now,
         .change = fmin(now / usual - 1, DBL_MAX),

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "gate/decide/stats.h"
 #include "gate/store/baseline_chain.h"
@@ -14,12 +15,73 @@
 
 #define MAX_RUNS RESULTS_MAX
 
+#define NONE SIZE_MAX
+
+/* ---- the order of results ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct watch_point *x = a, *y = b;
+    return watch_compare(x->key, y->key);
+}
+
+static bool is_same_commit(const struct watch_point *a, const struct watch_point *b)
+{
+    return a->revision != 0 && a->revision == b->revision;
+}
+
+/* The runs from `from` to `to` have one place; `later_ms`: when a later one was first measured. */
+static void find_repeats(struct results *r, size_t from, size_t to, int64_t later_ms)
+{
+    for (size_t i = from; i < to; i++) {
+        struct watch_point *p = &r->run[i];
+        bool has_earlier = false;
+        for (size_t k = from; k < i && !has_earlier; k++)
+            has_earlier = is_same_commit(&r->run[k], p) && r->run[k].key.time_ms < p->key.time_ms;
+        p->is_repeat = has_earlier && later_ms < p->key.time_ms;
+        if (p->is_repeat || (p->verdict != WATCH_WRONG && p->baseline_place_ms > p->key.place_ms))
+            p->verdict = WATCH_NONE;
+    }
+}
+
+void results_arrange(struct results *r)
+{
+    int64_t later_ms = INT64_MAX;
+    qsort(r->run, r->n, sizeof r->run[0], by_place);
+    for (size_t to = r->n, from; to > 0; to = from) {
+        for (from = to - 1; from > 0; from--) {
+            if (r->run[from - 1].key.place_ms != r->run[to - 1].key.place_ms)
+                break;
+        }
+        find_repeats(r, from, to, later_ms);
+        if (r->run[from].key.time_ms < later_ms) /* the first of the place is the earliest */
+            later_ms = r->run[from].key.time_ms;
+    }
+}
+
+static size_t before_of(const struct results *r, size_t at)
+{
+    for (size_t i = at; i-- > 0;) {
+        if (!is_same_commit(&r->run[i], &r->run[at]))
+            return i;
+    }
+    return NONE;
+}
+
+const struct watch_point *results_before(const struct results *r, size_t at)
+{
+    size_t i = before_of(r, at);
+    return i == NONE ? NULL : &r->run[i];
+}
+
 /* ---- the series ---- */
 
-/* The newest values of one series, and of which results they are. */
+/* The newest values of one series: of a commit, the mean of its runs. */
 struct recent_values {
     double value[EPISODES_WINDOW]; /* logarithms, oldest first */
-    size_t run[EPISODES_WINDOW];   /* indices in results */
+    size_t run[EPISODES_WINDOW];   /* index of its first run in results */
+    size_t n_runs[EPISODES_WINDOW];
+    size_t of[RESULTS_MAX]; /* which value a result is part of; NONE: of none */
     size_t n;
     double least;
     bool by_ratio;
@@ -57,7 +119,28 @@ static void link_baselines(const struct results *r, struct baseline_chain *chain
     chain_end(chain);
 }
 
-static void reverse(struct recent_values *s)
+static struct recent_values begin_values(const struct results *r, double least)
+{
+    struct recent_values s = {.least = least};
+    for (size_t i = 0; i < r->n; i++)
+        s.of[i] = NONE;
+    return s;
+}
+
+/* Adds result i, which is older than those before; false: there is no room for its commit. */
+static bool add_value(const struct results *r, struct recent_values *s, size_t i, double value)
+{
+    bool is_same = s->n > 0 && is_same_commit(&r->run[s->run[s->n - 1]], &r->run[i]);
+    if (!is_same && s->n == EPISODES_WINDOW)
+        return false;
+    size_t at = is_same ? s->n - 1 : s->n++;
+    s->value[at] += (value - s->value[at]) / (double)++s->n_runs[at];
+    s->run[at] = i;
+    s->of[i] = at;
+    return true;
+}
+
+static void reverse(const struct results *r, struct recent_values *s)
 {
     for (size_t i = 0; i < s->n / 2; i++) {
         size_t k = s->n - 1 - i, run = s->run[i];
@@ -67,6 +150,10 @@ static void reverse(struct recent_values *s)
         s->value[k] = value;
         s->run[k] = run;
     }
+    for (size_t i = 0; i < r->n; i++) {
+        if (s->of[i] != NONE)
+            s->of[i] = s->n - 1 - s->of[i];
+    }
 }
 
 /* Ratios, back to a baseline that is not linked to the newer ones. */
@@ -75,8 +162,9 @@ static void read_ratios(const struct results *r, struct recent_values *s)
     struct baseline_chain chain;
     int64_t part = -1;
     link_baselines(r, &chain);
-    *s = (struct recent_values){.least = LEAST_RATIO, .by_ratio = true};
-    for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
+    *s = begin_values(r, LEAST_RATIO);
+    s->by_ratio = true;
+    for (size_t i = r->n; i-- > 0;) {
         const struct watch_point *p = &r->run[i];
         if (!has_ratio(p))
             continue;
@@ -85,10 +173,10 @@ static void read_ratios(const struct results *r, struct recent_values *s)
         if (s->is_cut)
             break;
         part = link->part;
-        s->value[s->n] = link->level + log(p->ratio);
-        s->run[s->n++] = i;
+        if (!add_value(r, s, i, link->level + log(p->ratio)))
+            break;
     }
-    reverse(s);
+    reverse(r, s);
 }
 
 static bool is_timed(const struct watch_point *p, bool by_control)
@@ -98,15 +186,15 @@ static bool is_timed(const struct watch_point *p, bool by_control)
 
 static void read_times(const struct results *r, bool by_control, struct recent_values *s)
 {
-    *s = (struct recent_values){.least = LEAST_TIME};
-    for (size_t i = r->n; i-- > 0 && s->n < EPISODES_WINDOW;) {
+    *s = begin_values(r, LEAST_TIME);
+    for (size_t i = r->n; i-- > 0;) {
         const struct watch_point *p = &r->run[i];
         if (!is_timed(p, by_control))
             continue;
-        s->value[s->n] = log(by_control ? p->p50_ns / p->control_ns : p->p50_ns);
-        s->run[s->n++] = i;
+        if (!add_value(r, s, i, log(by_control ? p->p50_ns / p->control_ns : p->p50_ns)))
+            break;
     }
-    reverse(s);
+    reverse(r, s);
 }
 
 static void read_series(const struct results *r, struct recent_values *s)
@@ -125,8 +213,6 @@ static void read_series(const struct results *r, struct recent_values *s)
 }
 
 /* ---- episodes ---- */
-
-#define NONE SIZE_MAX
 
 /* An episode by the places of its ends among the results. */
 struct stretch {
@@ -155,7 +241,8 @@ static bool counts(const struct episode_search *f, size_t i)
 static size_t last_good(const struct episode_search *f, size_t first)
 {
     for (size_t i = first; i-- > 0;) {
-        if (counts(f, i) && f->results->run[i].verdict == WATCH_GOOD)
+        if (counts(f, i) && f->results->run[i].verdict == WATCH_GOOD &&
+            !is_same_commit(&f->results->run[i], &f->results->run[first]))
             return i;
     }
     return NONE;
@@ -187,8 +274,8 @@ static void find_wrong(struct episode_search *f)
             continue;
         struct stretch s = begin(f, ALERT_WRONG, i);
         s.confirmed = true;
-        s.before = i > 0 ? i - 1 : NONE;
-        while (++i < r->n && r->run[i].p50_ns <= 0)
+        s.before = before_of(r, i);
+        while (++i < r->n && (r->run[i].p50_ns <= 0 || r->run[i].is_repeat))
             continue;
         s.end = i;
         f->found[f->n++] = s;
@@ -324,11 +411,12 @@ static int64_t run_at(const struct episode_search *f, size_t place)
 /* Where a full window starts to be judged, and where what it shows is new. */
 static void put_episodes(const struct episode_search *f, struct episodes *out)
 {
-    bool is_full = f->series.n == EPISODES_WINDOW;
-    size_t fresh = is_full ? f->series.run[EPISODES_WINDOW - CHANGEPOINT_FRESH] : 0;
+    size_t n = f->series.n;
+    bool is_full = n == EPISODES_WINDOW || (f->results->is_cut && n > CHANGEPOINT_FRESH);
+    size_t fresh = is_full ? f->series.run[n - CHANGEPOINT_FRESH] : 0;
     out->of_epoch = f->of_epoch;
-    out->start =
-        is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key : (struct watch_key){-1, 0};
+    out->start = is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key
+                         : (struct watch_key){-1, 0, 0};
     out->levels = f->series.is_cut ? f->results->run[f->series.run[0]].key : out->start;
     out->n = f->n;
     for (size_t i = 0; i < f->n; i++) {
@@ -353,9 +441,7 @@ void episodes_find(const struct results *results, struct episodes *out)
     read_series(results, &f.series);
     f.of_epoch = !f.series.by_ratio;
     for (size_t i = 0; i < results->n; i++)
-        f.level[i] = NAN;
-    for (size_t i = 0; i < f.series.n; i++)
-        f.level[f.series.run[i]] = f.series.value[i];
+        f.level[i] = f.series.of[i] == NONE ? NAN : f.series.value[f.series.of[i]];
     find_wrong(&f);
     find_regressions(&f);
     find_changes(&f);

@@ -3,6 +3,9 @@
  * episodes.h: what of the newest results of a case somebody has to know. Pure: results in, episodes
  * out, the same for the same results in whatever order they came.
  *
+ * Results are in the order of their commits, and those of one commit are one value of a series. So
+ * no episode begins or ends within a commit.
+ *
  * An episode is a stretch of results: from the first at which a verdict was a confirmed regression
  * or wrong, or from a change of level (changepoint.h), until the level returned. A change of level
  * where a verdict told already is no episode of its own, nor is the return of a level.
@@ -37,13 +40,23 @@ struct episode {
 struct results {
     struct watch_point run[RESULTS_MAX]; /* oldest first, timed and wrong ones */
     size_t n;
+    bool is_cut; /* there may be older ones in its stead */
 };
+
+/*
+ * Puts results in the order of their commits, and takes the verdict of those which say nothing of
+ * the history: a commit that was measured again when a later one had been, and what was compared
+ * with the baseline of a later commit.
+ */
+void results_arrange(struct results *r);
+/* The last one of another commit before the one at `at`; NULL: there is none. */
+const struct watch_point *results_before(const struct results *r, size_t at);
 
 struct episodes {
     struct episode found[EPISODES_MAX];
     size_t n;
     bool of_epoch;          /* of that of the newest result alone */
-    struct watch_key start; /* what began before it is not judged; {-1, 0}: all is */
+    struct watch_key start; /* what began before it is not judged; {-1}: all is */
     struct watch_key
         levels; /* the same of changes of level: those of the oldest values end there */
 };

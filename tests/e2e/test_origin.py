@@ -47,7 +47,16 @@ class Origin(FakeRuns):
             os.environ.clear()
             os.environ.update(with_variables)
         self.assertIsNotNone(document, errors)
-        return {k: v for k, v in document["git"].items() if k != "dirty"}
+        self.told = document["git"]
+        return {k: v for k, v in self.told.items()
+                if k not in ("dirty", "first_parents", "merge_base")}
+
+    def history(self, **variables):
+        """The subjects of the first parents, and of where the branch began."""
+        self.origin(**variables)
+        subject = lambda commit: self.git("log", "-1", "--format=%s", commit)
+        base = self.told.get("merge_base")
+        return [subject(c["commit"]) for c in self.told["first_parents"]], base and subject(base)
 
     def event(self, **change):
         path = self.path("change.json" if change else "push.json")
@@ -150,6 +159,22 @@ class Origin(FakeRuns):
                                BUILDKITE_BRANCH="main", **{name: value})
             self.assertEqual(told["branch"], "main")
             self.assertNotIn("change", told)
+
+    # What came before.
+
+    def test_first_parents_and_merge_base(self):
+        self.assertEqual(self.history(**self.github()), (["work", "base"], "base"))
+        when = int(self.git("log", "-1", "--format=%ct", self.head))
+        self.assertEqual(self.told["first_parents"][0],
+                         {"commit": self.head, "time_ms": 1000 * when})
+        self.git("checkout", "-q", "--detach", self.merge)
+        self.assertEqual(self.history(), (["Merge work into base", "base"], None))
+        for i in range(300):
+            self.git("commit", "-q", "--allow-empty", "-m", str(i))
+        subjects, _ = self.history()
+        self.assertEqual((len(subjects), subjects[0], subjects[-1]), (256, "299", "44"))
+        self.origin(GIT_DIR="none")
+        self.assertNotIn("first_parents", self.told)
 
     def test_what_is_not_known_is_no_branch(self):
         for variables in (

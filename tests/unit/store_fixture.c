@@ -132,6 +132,7 @@ cJSON *run_at(int index, int64_t time_ms)
         .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
     cJSON *run = sample_run(&flat, index);
     set_number(run, "time_ms", (double)time_ms);
+    set_string(cJSON_GetObjectItem(run, "git"), "parent", "");
     return run;
 }
 

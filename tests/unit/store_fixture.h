@@ -32,7 +32,8 @@ enum gate_status put(struct store_fixture *f, struct store *s, cJSON *document, 
 void must_put(struct store_fixture *f, struct store *s, cJSON *document);
 void fill(struct store_fixture *f, struct store *s, const struct sample_plan *p);
 
-/* A run of one case at a time: the number `index` of a history of its own. */
+/* A run of one case at a time: the number `index` of a history of its own, in which no commit is
+ * linked to another. */
 cJSON *run_at(int index, int64_t time_ms);
 
 /* How many the list of runs has. */

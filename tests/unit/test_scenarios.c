@@ -84,10 +84,15 @@ static const char *keep(struct play *p, const char *text)
     return p->names[p->n_names++];
 }
 
-/* Forty hex digits that stand for a name. */
+/* Forty hex digits that stand for a name; "#60": the commit of run 60. */
 static void commit_of(const char *name, char out[41])
 {
     size_t n = 0;
+    char parent[41];
+    if (name[0] == '#') {
+        history_commit((int)strtol(name + 1, NULL, 10), out, parent);
+        return;
+    }
     for (; *name && n < 40; n += 2, name++)
         snprintf(out + n, 3, "%02x", (unsigned char)*name);
     memset(out + n, '0', 40 - n);
@@ -177,6 +182,8 @@ static void set(struct play *p)
         spec->contract = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "commit"))
         spec->commit = reset ? NULL : keep_commit(p, value);
+    else if (!strcmp(p->word, "again"))
+        spec->again = reset ? 0 : 1 + (int)strtol(value, NULL, 10);
     else if (!strcmp(p->word, "parent"))
         spec->parent = reset ? NULL : keep_commit(p, value);
     else if (!strcmp(p->word, "baseline-of"))

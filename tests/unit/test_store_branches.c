@@ -18,6 +18,7 @@ static void put_run(struct store_fixture *f, struct store *s, int index, int64_t
     snprintf(reason, sizeof(reason), "run %d", index);
     set_number(run, "time_ms", (double)time_ms);
     set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
+    set_string(cJSON_GetObjectItem(run, "git"), "parent", "");
     set_string(item_of(run, 0), "verdict", verdict);
     set_string(item_of(run, 0), "reason", reason);
     if (put(f, s, run, NULL) != GATE_OK)

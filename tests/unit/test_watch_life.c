@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_watch_life.c: the life of an alert does not depend on the order and the pace in which runs
- * come: random histories, replayed run by run, in batches, late and shuffled, end in the same
+ * come: random histories, some of whose runs are of an old commit once more, replayed run by run,
+ * in batches, late and shuffled, end in the same
  * alerts. An alert that later runs did not bear out counts as none.
  *
  * also runs long: four times as many histories
@@ -33,6 +34,7 @@ static void plan_run(struct plan *p, struct rng *rng, double level, bool paired,
     bool outlier = rng_below(rng, 40) == 0;
     double value = level * exp(0.002 * rng_normal(rng)) * (outlier ? 1.2 : 1);
     *s = (struct spec){.index = p->n, .p50_ns = 20000 * value, .control_ns = 1e6};
+    s->again = rng_below(rng, 12) == 0 ? 1 + (int)rng_below(rng, (size_t)p->n + 1) : 0;
     s->ratio = paired ? value : 0;
     s->verdict = wrong                    ? "wrong"
                  : outlier                ? "no-verdict"

@@ -17,6 +17,24 @@
 static const struct sample_plan long_plan = {
     .seed = 7, .n_runs = 100000, .n_cases = 1, .n_devices = 1};
 
+void history_commit(int index, char commit[41], char parent[41])
+{
+    cJSON *document = sample_run(&long_plan, index);
+    const cJSON *git = cJSON_GetObjectItem(document, "git");
+    snprintf(commit, 41, "%s", cJSON_GetObjectItem(git, "commit")->valuestring);
+    snprintf(parent, 41, "%s", cJSON_GetObjectItem(git, "parent")->valuestring);
+    cJSON_Delete(document);
+}
+
+static void measure_again(cJSON *document, int index)
+{
+    cJSON *git = cJSON_GetObjectItem(document, "git");
+    char commit[41], parent[41];
+    history_commit(index, commit, parent);
+    set_string(git, "commit", commit);
+    set_string(git, "parent", parent);
+}
+
 static void put_run(struct store_fixture *f, struct store *s, const struct spec *spec)
 {
     cJSON *document = sample_run(&long_plan, spec->index);
@@ -41,6 +59,8 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_number(baseline, "time_ms", (double)spec->baseline_ms);
     if (spec->baseline_commit)
         set_string(baseline, "commit", spec->baseline_commit);
+    if (spec->again > 0)
+        measure_again(document, spec->again - 1);
     if (spec->commit)
         set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "commit", spec->commit);
     if (spec->parent)

@@ -22,6 +22,7 @@ struct spec {
     bool by_number;      /* that ratio is to a stored time, not from pairs */
     const char *verdict; /* NULL: pass */
     const char *commit, *parent, *baseline_commit; /* NULL: those of the sample */
+    int again; /* above 0: the commit of run `again` - 1 once more */
     int64_t baseline_ms;
     const char *epoch, *contract, *branch; /* NULL: main */
 };
@@ -37,6 +38,8 @@ struct history {
 };
 
 struct history history_begin(void **state);
+/* The commit of a run, and that of the run before it. */
+void history_commit(int index, char commit[41], char parent[41]);
 /* n runs around a level. */
 void history_add(struct history *h, int n, double p50_ns);
 /* Looks at all that was not looked at. */
