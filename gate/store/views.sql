@@ -12,11 +12,12 @@ FROM result e JOIN track t ON t.id = e.track_id JOIN run r ON r.id = e.run_id
 WHERE e.p50_ns IS NOT NULL;
 
 -- The newest result of each case on each device model and branch: of the latest commit, by its place
--- in the history, and of that the last run. Of a commit that is not linked to others, its time is
+-- in the history, and of that the last run. linked: the commit's parent is known, else its time is
 -- its place.
 CREATE VIEW newest AS
 SELECT t.case_id, t.op, t.dtype, t.device, t.kind, e.branch,
-  datetime(e.time_ms / 1000, 'unixepoch') AS time, e.time_ms, v.commit_id, r.subject, r.author,
+  datetime(e.time_ms / 1000, 'unixepoch') AS time, e.time_ms, v.commit_id,
+  EXISTS (SELECT 1 FROM revision p WHERE p.commit_id = v.parent) AS linked, r.subject, r.author,
   r.uuid AS run, e.verdict, e.reason, e.provider, e.contract, e.p50_ns, e.baseline_p50_ns, e.ratio,
   e.ratio_lo, e.ratio_hi, e.mde, e.threshold, e.peer, e.peer_ratio, e.tflops, e.gbps, e.ceiling,
   e.rel_err, e.control_ns

@@ -28,16 +28,16 @@ def fill(build, path, runs, cases, branches=1000):
                " FROM n WHERE i < ?) SELECT i, 1600000000000 + i * 7200000 AS ms,"
                " iif(i % 2, 'main', 'merge-' || (i / 2 % ?)) AS branch,"
                " 0.97 + 0.06 * (i * 7919 % 1000) / 1000.0 AS factor FROM n", (runs, branches))
-    db.execute("INSERT INTO revision (id, commit_id, parent, first_ms)"
-               " SELECT i + 10, printf('%040x', i), printf('%040x', i - 1), ms FROM n")
+    db.execute("INSERT INTO revision (id, commit_id, parent, merge_base, first_ms, place_ms)"
+               " SELECT i + 10, printf('%040x', i), printf('%040x', i - 1), '', ms, ms FROM n")
     run = columns_of(db, "run", {
         "id": "n.i", "uuid": "printf('%08x-0000-4000-8000-%012x', n.i, n.i)", "time_ms": "n.ms",
-        "revision_id": "n.i + 10", "branch": "n.branch", "calibration": "NULL"})
+        "place_ms": "n.ms", "revision_id": "n.i + 10", "branch": "n.branch", "calibration": "NULL"})
     db.execute(f"INSERT INTO run SELECT {run} FROM n JOIN run o ON o.id = 1")
     document = columns_of(db, "document", {"run_id": "n.i", "packed": "zeroblob(10)"})
     db.execute(f"INSERT INTO document SELECT {document} FROM n JOIN document o ON o.run_id = 1")
     result = columns_of(db, "result", {
-        "time_ms": "n.ms", "run_id": "n.i", "branch": "n.branch", "baseline_change": "NULL",
+        "time_ms": "n.ms", "place_ms": "n.ms", "run_id": "n.i", "branch": "n.branch", "baseline_change": "NULL",
         "baseline_from_ns": "NULL", "p50_ns": "o.p50_ns * n.factor",
         "p50_lo_ns": "o.p50_lo_ns * n.factor", "p50_hi_ns": "o.p50_hi_ns * n.factor"})
     db.execute(f"INSERT INTO result SELECT {result} FROM result o JOIN n WHERE o.run_id = 1"
