@@ -3,8 +3,6 @@ SELECT r.uuid, -- text key2: the run's name
   r.time_ms, -- integer key1: when it began
   v.commit_id AS "commit", -- text null: that was measured
   nullif(v.parent, '') AS parent, -- text null: the first parent of the commit
-  EXISTS (SELECT 1 FROM revision p WHERE p.commit_id = v.parent)
-    AS linked, -- boolean: that parent is known, else the commit's time is its place in the history
   nullif(r.branch, '') AS branch, -- text null: that the run named
   nullif(r.subject, '') AS subject, -- text null: first line of the commit's message
   nullif(r.author, '') AS author, -- text null: of the commit, a name
