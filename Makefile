@@ -128,14 +128,7 @@ GATE_C := $(filter-out $(EMBED_C),$(wildcard gate/*.c gate/*/*.c)) \
 SERVER_C := $(wildcard server/*.c server/*/*.c)
 MAIN_C := gate/main.c gate/search/main.c server/main.c
 CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
-GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 HOST_C := $(wildcard kernels/host/*.c)
-OURS := kernels/ours.c $(wildcard kernels/attention_fwd/*.cu kernels/gemm/*.cu \
-    kernels/linear_relu/*.cu kernels/gemv/*.cu kernels/cuda/*.cu)
-# Each provider_X.c makes a library of its own with the rest of the folder.
-CUBLAS_PROVIDERS := $(wildcard kernels/cublas/provider_*.c)
-CUBLAS := $(filter-out $(CUBLAS_PROVIDERS),$(wildcard kernels/cublas/*.c kernels/cublas/*.cu))
-CUDNN := $(wildcard kernels/cudnn/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
 INIT_FILES := kernels/kernel.h $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
@@ -147,50 +140,14 @@ PAGE := $(wildcard $(addprefix web/,*.html *.css *.svg frame/*.js chart/*.js vie
 else
 PAGE := web/style.css # badges have its colours
 endif
-UNIT_C := $(wildcard tests/unit/test_*.c)
-# A source with a header of its own is shared by the tests; the others of tests/tools are programs.
-TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/tools/*.h)))
-TOOL_C := $(filter-out $(TEST_SHARED_C),$(wildcard tests/tools/*.c))
-BROWSER_MODULES := tests/browser/node_modules/.package-lock.json
-TEMPLATE_MODULES := tests/templates/node_modules/.package-lock.json
-GPU_C := $(wildcard tests/gpu/test_*.c)
-GPU_SHARED_CU := $(wildcard tests/gpu/*.cu) kernels/cuda/tensor_map.cu
-MUTANT_C := $(wildcard tests/mutants/*.c)
-MUTANT_CU := $(wildcard tests/mutants/*.cu)
-
 object = $(patsubst %,$(B)/obj/%.o,$(1))
-# CUDA objects and libraries are the same in every build folder: sanitizers watch host code.
-empty :=
-comma := ,
-CUDA_B := build/cuda/$(subst $(empty) $(empty),-,$(strip $(CUDA_ARCHS)))
-cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
-
 LIB := lib/kernel-gate
 SHARE := share/kernel-gate
 INCLUDE := include/kernel-gate
 
 CORE_O := $(call object,$(CORE_C)) \
     $(addprefix $(B)/gen/,init.c.o api.c.o queries.c.o store.c.o web.c.o)
-ifeq ($(CUDA),1)
-CORE_O += $(call cuda_object,$(GATE_CU))
-CUDA_IN_USE := build/cuda/archs
-# Where the toolkit lies only nvcc itself knows: the nvcc of the PATH may be a script that calls it.
-CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/.* TOP=//p'))
-# It says nothing before there is a g++, which the packages bring.
-CUDA_HOME := $(or $(CUDA_HOME),$(realpath $(patsubst %/bin/nvcc,%,$(filter /%,$(NVCC)))))
-ifeq ($(CUDA_HOME),)
-$(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give NVCC=FILE or CUDA=0)
-endif
-CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
-CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(B)/$(LIB)/libcudnn_provider.so \
-    $(if $(CUBLAS_H),$(CUBLAS_PROVIDERS:kernels/cublas/provider_%.c=$(B)/$(LIB)/lib%_provider.so))
-CUDA_MUTANTS := $(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,$(MUTANT_CU))
-GPU_TESTS := $(patsubst %.c,$(B)/%,$(GPU_C))
-CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
-    $(CUDA_HOME)/targets/$(ARCH)-linux/lib/libcudart_static.a \
-    /usr/lib/$(ARCH)-linux-gnu/libcudart_static.a))
-CUDA_LIBS := $(or $(CUDART),-lcudart_static) -lrt -ldl
-endif
+include kernels/cuda.mk
 LIBRARIES := $(B)/$(LIB)/libhost.so $(CUDA_LIBRARIES)
 PROGRAMS := $(B)/bin/gate $(B)/bin/gate-search $(B)/bin/gate-server
 # What is installed besides them, in the same places.
@@ -205,10 +162,7 @@ DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
     share/bash-completion/completions/gate \
     share/bash-completion/completions/gate-server)
 INSTALLED := $(patsubst $(B)/%,%,$(PROGRAMS) $(LIBRARIES) $(DATA))
-# With TESTS, of the unit tests those alone.
-TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
-    $(UNIT_C)) $(TOOL_C))
-MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) $(CUDA_MUTANTS)
+include tests/tests.mk
 
 # ---- what to make -----------------------------------------------------------------------------
 
@@ -238,49 +192,17 @@ serve: packages
 	@+$(MAKE) $(B)/bin/gate-server
 	@$(B)/bin/gate-server --db ./gate.db --listen $(LISTEN)
 
-## tests: builds the test programs and the broken kernels of the tests
-tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
-
 ## test: runs all tests that need no GPU; TESTS='tests/unit/*' runs a part
 test: packages
 	@+$(MAKE) tests $(BROWSER_MODULES) $(TEMPLATE_MODULES)
 	@tests/run --build $(B) $(TESTS)
 
-## test-long: runs the tests that take minutes: fuzzing, kills of the server, all broken kernels
-test-long: packages
-	@+$(MAKE) tests
-	@tests/run --build $(B) --long $(TESTS)
-
-## bench-server: measures gate-server beside nginx (needs wrk and nginx; HISTORY=FILE: a database)
-HISTORY ?=
-bench-server: $(B)/bin/gate-server $(filter %/tools/seed_store,$(TESTS_AND_TOOLS))
-	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
-
-## fuzz: fuzzes each target for SECONDS (5) with clang; KEEP=DIR keeps the inputs
-SECONDS := 5
-KEEP ?=
-FUZZ_CC ?= clang
-fuzz: fuzz-targets
-	@tests/fuzz/fuzz.py --seconds $(SECONDS) $(if $(KEEP),--keep '$(KEEP)') build/fuzz
-
-FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
-fuzz-targets:
-	@ci/deps.sh --check fuzz
-	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CFLAGS='-O1 -g' CUDA=0 \
-	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
-
-## mutants: runs the gate on all broken kernels and prints how many it found
-mutants: tests
-	@tests/mutants/suite.py --build $(B) $(MUTANT)
-
-## test-gpu: runs the tests that need a GPU
-ifeq ($(CUDA),1)
-test-gpu: all $(MUTANTS) $(GPU_TESTS)
-	@tests/run --build $(B) --gpu $(TESTS)
-else
-test-gpu:
-	@echo 'No GPU tests without the CUDA parts: $(NO_CUDA_REASON).' >&2; exit 1
-endif
+## install: installs below PREFIX (/usr/local)
+I = $(DESTDIR)$(PREFIX)
+install: all
+	$(Q)umask 022; for file in $(INSTALLED); do mode=644; [[ $$file != bin/* ]] || mode=755; \
+	    install -D -m $$mode $(B)/$$file $(I)/$$file; done
+	$(Q)sed -i 's|/usr/local|$(PREFIX)|g' $(I)/$(UNIT)
 
 ## lint: checks the sources: format, rules of the tree, clang-tidy, cppcheck, shellcheck
 lint: build/gen/version.h
@@ -295,19 +217,12 @@ format:
 
 ## dist: packs the tarball for a GPU runner without packages: dist/*.tar.gz
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
-dist: all $(MUTANTS) $(GPU_TESTS) $(B)/dist/gate $(B)/dist/gate-search
+dist: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS) $(B)/dist/gate $(B)/dist/gate-search
 	@ci/dist.sh $(B) $(DIST_NAME) $(notdir $(LIBRARIES))
 
 ## deb: packs the Debian packages of the gate and of the server: dist/*.deb
 deb: all
 	@+ci/deb.sh $(VERSION)
-
-## install: installs below PREFIX (/usr/local)
-I = $(DESTDIR)$(PREFIX)
-install: all
-	$(Q)umask 022; for file in $(INSTALLED); do mode=644; [[ $$file != bin/* ]] || mode=755; \
-	    install -D -m $$mode $(B)/$$file $(I)/$$file; done
-	$(Q)sed -i 's|/usr/local|$(PREFIX)|g' $(I)/$(UNIT)
 
 ## uninstall: removes what install put there, and folders that are then empty
 uninstall:
@@ -324,13 +239,8 @@ clean:
 	$(Q)rm -rf build dist
 
 ## help: shows this list
-FIRST := all run serve test install
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1\t/p' Makefile | awk -F'\t' -v first=' $(FIRST) ' \
-	    'index(first, " " $$1 " ") { print_row($$1, $$2); next } { rest[++n] = $$0 } \
-	    function print_row(name, what) { printf "  %-14s %s\n", name, what } \
-	    END { print "\nFor developers:"; \
-	        for (i = 1; i <= n; i++) { split(rest[i], row, "\t"); print_row(row[1], row[2]) } }'
+	@sed -n 's/^## \([a-z-]*\): /  \1\t/p' Makefile tests/tests.mk | expand -t 17
 	@echo; echo 'Settings, as in `make CUDA=0`:'
 	@echo "  CUDA=0|1  NVCC=FILE  CUDA_ARCHS='80 90a'  WEB=0|1  CC=..  CFLAGS=.."
 	@echo '  SANITIZE=address,undefined|thread  PREFIX=DIR  DESTDIR=DIR  V=1'
@@ -363,14 +273,6 @@ $(B)/gen/version.h: FORCE
 # Objects depend on the flags that they were made with.
 $(B)/gen/flags: FORCE
 	@printf '%s\n' '$(CC) $(C_FLAGS)' | { $(keep_if_same); }
-
-# What is linked of CUDA objects depends on which of their folders is in use.
-build/cuda/archs: FORCE
-	@printf '%s\n' '$(CUDA_ARCHS)' | { $(keep_if_same); }
-
-$(CUDA_B)/flags: FORCE
-	@printf '%s\n' '$(CC) $(NVCC) $(NVCC_FLAGS) $(GENCODE) $(GENCODE_SM90) $(CUDA_C_FLAGS)' | \
-	    { $(keep_if_same); }
 
 build/embed: $(EMBED_C) | packages
 	$(call say,CC)
@@ -458,108 +360,19 @@ $(eval $(call copied,lib/systemd/system/%,ci/%))
 $(eval $(call copied,lib/pkgconfig/%,ci/%))
 $(eval $(call copied,lib/cmake/kernel-gate/%,ci/%))
 
-# Made by the programs themselves, of the tables of their options.
-$(B)/share/man/man1/gate.1: $(B)/bin/gate
-	$(Q)mkdir -p $(@D) && $< generate man > $@
+# made FILE,PROGRAM,COMMAND: what a program says of its options.
+define made
+$(B)/share/$(1): $(B)/bin/$(2) $(filter ci/%,$(3))
+	$$(Q)mkdir -p $$(@D) && $(3) $$< $(4) > $$@
+endef
+$(eval $(call made,man/man1/gate.1,gate,env,generate man))
+$(eval $(call made,bash-completion/completions/gate,gate,env,generate bash))
+$(eval $(call made,man/man1/gate-server.1,gate-server,ci/server-man.sh))
+$(eval $(call made,bash-completion/completions/gate-server,gate-server,ci/server-completions.sh))
 
 # `gate search` starts it, and is in gate's own page.
 $(B)/share/man/man1/gate-search.1:
 	$(Q)mkdir -p $(@D) && echo '.so man1/gate.1' > $@
-
-$(B)/share/bash-completion/completions/gate: $(B)/bin/gate
-	$(Q)mkdir -p $(@D) && $< generate bash > $@
-
-$(B)/share/man/man1/gate-server.1: $(B)/bin/gate-server ci/server-man.sh
-	$(Q)mkdir -p $(@D) && ci/server-man.sh $< > $@
-
-$(B)/share/bash-completion/completions/gate-server: $(B)/bin/gate-server ci/server-completions.sh
-	$(Q)mkdir -p $(@D) && ci/server-completions.sh $< > $@
-
-# ---- CUDA -------------------------------------------------------------------------------------
-
-GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a:ptx%=%),code=$(if \
-    $(filter ptx%,$(a)),compute_$(a:ptx%=%),sm_$(a)))
-# The instructions of *_sm90.cu exist on no other architecture. No register of theirs may spill.
-GENCODE_SM90 := -gencode arch=compute_90a,code=sm_90a
-CEILING := $(wildcard gate/device/cuda_ceiling*.cu)
-gencode = $(if $(filter %_sm90.cu,$(1)),$(GENCODE_SM90),$(GENCODE))
-most_spilled = $(if $(filter %_sm90.cu,$(1)),0,32)
-# Nothing of the C++ library is needed at run time.
-NVCC_HOST_FLAGS := -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wall
-NVCC_FLAGS = -std=c++17 $(NVCCFLAGS) -I. -Werror all-warnings -Xptxas -v \
-    $(NVCC_HOST_FLAGS:%=-Xcompiler %)
-CUDA_C_FLAGS = $(PLAIN_C_FLAGS) $(LIBRARY_C_FLAGS) -isystem $(CUDA_HOME)/include
-
-$(CUDA_B)/%.cu.o: %.cu $(CUDA_B)/flags ci/nvcc.sh | packages
-	$(call say,NVCC,$<)
-	$(Q)mkdir -p $(@D) && \
-	    ci/nvcc.sh $(if $(filter $(OURS) $(CEILING),$<),--spills $(call most_spilled,$<)) \
-	    $(@:.o=.log) \
-	    $(NVCC) $(NVCC_FLAGS) $(call gencode,$<) -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
-
-$(CUDA_B)/%.c.o: %.c $(CUDA_B)/flags | packages
-	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(CUDA_C_FLAGS) -MMD -MP -c $< -o $@
-
-# Stripped, because nvcc names its temporary files in the symbol table: with it the same sources
-# would give another file, and another hash, each time. (What is in an anonymous namespace still has
-# a name made from the path of the tree.)
-define link_cuda_library
-$(call say,LD)
-$(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) \
-    $(CUDA_LIBS) -o $@
-endef
-
-build/$(LIB)/libours.so: $(call cuda_object,$(OURS)) ci/kernel-library.map \
-    build/cuda/archs
-	$(link_cuda_library)
-
-build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN)) ci/kernel-library.map \
-    build/cuda/archs
-	$(link_cuda_library)
-
-build/$(LIB)/lib%_provider.so: $(call cuda_object,kernels/cublas/provider_%.c) \
-    $(call cuda_object,$(CUBLAS)) ci/kernel-library.map \
-    build/cuda/archs
-	$(link_cuda_library)
-
-build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map \
-    build/cuda/archs
-	$(link_cuda_library)
-
-ifneq ($(B),build)
-$(CUDA_LIBRARIES) $(CUDA_MUTANTS): $(B)/%: build/%
-	$(Q)install -D $< $@
-endif
-
-# ---- tests ------------------------------------------------------------------------------------
-
-# What drives the browser, and the schemas of CI files. Without them, their tests are skipped and
-# say so.
-$(BROWSER_MODULES) $(TEMPLATE_MODULES): tests/%/node_modules/.package-lock.json: \
-    tests/%/package-lock.json | packages
-	$(call say,NPM,$<)
-	$(Q)! command -v npm > /dev/null || \
-	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
-
-# With the objects of the host library: its parts are tested one by one.
-$(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O) $(CUDA_IN_USE)
-	$(call say,AR)
-	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
-
-$(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
-	$(call link,$^ $(TEST_LIBS) $(CUDA_LIBS))
-
-FUZZ_SHARED_C := $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
-$(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
-	$(call say,AR)
-	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
-
-$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
-	$(call link,-fsanitize=fuzzer $^ $(SERVER_LIBS))
-
-$(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
-	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)
 
 # ---- the runner's tarball -----------------------------------------------------------------------
 
@@ -571,8 +384,5 @@ PORTABLE_LIBS = -static-libgcc -l:libsqlite3.a -l:libmd.a -l:libz.a -l:libzstd.a
 $(B)/dist/gate $(B)/dist/gate-search: $(B)/obj/core.a
 	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../$(LIB)' $(filter %.o,$^) $< \
 	    $(PORTABLE_LIBS))
-
-$(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
-	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../../$(LIB)' $^ $(PORTABLE_LIBS))
 
 -include $(shell find $(B)/obj $(B)/gen $(CUDA_B) -name '*.d' 2>/dev/null)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 CODE = (".c", ".h", ".cu", ".cuh")
-TEXT = CODE + (".py", ".sh", ".mjs", ".js", ".css", ".html", ".md", ".yml", ".service")
+TEXT = CODE + (".mk", ".py", ".sh", ".mjs", ".js", ".css", ".html", ".md", ".yml", ".service")
 MAX_COLUMNS = 100
 # Files whose lines cannot be cut: tables and links.
 LONG_LINES = (".md", ".yml", ".html", ".service")

@@ -349,12 +349,12 @@ class Story(Repository):
         self.assertIn("1 of 2 parts are missing: 1/2",
                       self.gate("merge", parts[1], expect=3).stderr)
 
-    def bisect(self, culprit=19, broken=(5, 11, 16, 24)):
-        """30 commits, of which one changes the code, and 4 do not build."""
+    def bisect(self, n=8, culprit=5, broken=(2, 4)):
+        """Commits of which one changes the code, and some do not build."""
         self.replace(self.SOURCE, '#include "kernel.h"',
                      '#include "kernel.h"\n#include "notes.h"')
         commits = []
-        for i in range(31):
+        for i in range(n + 1):
             if i == culprit:
                 self.replace(self.SOURCE, self.FAST, self.SLOW)
             self.write("notes.h", "#error broken\n" if i in broken else f"/* {i} */\n")

@@ -12,14 +12,17 @@ from harness import HOST, Gate, write_file
 PRODUCT = {"m": 24, "n": 20, "k": 40}
 SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
          "linear_relu_bwd": PRODUCT,
-         "attention_fwd": {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "s": 256, "d": 128}}
+         "attention_fwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 16, "s": 32, "d": 64}}
+# In which a right kernel was once called wrong.
+LARGER = {("attention_fwd", "fp32"): {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "s": 256, "d": 128}}
 DTYPES = ("fp16", "bf16", "fp32", "tf32")
 
 
 class Nightly(Gate):
     def verify(self, op):
         suite = os.path.join(self.folder, "nightly.json")
-        cases = [{"op": op, "dtype": dtype, **SIZES[op]} for dtype in DTYPES]
+        cases = [{"op": op, "dtype": dtype, **LARGER.get((op, dtype), SIZES[op])}
+                 for dtype in DTYPES]
         write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "nightly",
                                       "cases": cases}))
         done = self.gate("verify", "--device", "host", "--suite", suite, "--tier", "nightly",

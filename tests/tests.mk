@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk: what is built to test, and the commands that test. A part of ../Makefile.
+
+UNIT_C := $(wildcard tests/unit/test_*.c)
+# A source with a header of its own is shared by the tests; the others of tests/tools are programs.
+TEST_SHARED_C := $(wildcard $(patsubst %.h,%.c,$(wildcard tests/unit/*.h tests/tools/*.h)))
+TOOL_C := $(filter-out $(TEST_SHARED_C),$(wildcard tests/tools/*.c))
+BROWSER_MODULES := tests/browser/node_modules/.package-lock.json
+TEMPLATE_MODULES := tests/templates/node_modules/.package-lock.json
+GPU_C := $(wildcard tests/gpu/test_*.c)
+GPU_SHARED_CU := $(wildcard tests/gpu/*.cu) kernels/cuda/tensor_map.cu
+MUTANT_C := $(wildcard tests/mutants/*.c)
+MUTANT_CU := $(wildcard tests/mutants/*.cu)
+CUDA_MUTANTS := $(if $(filter 1,$(CUDA)),$(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,\
+    $(MUTANT_CU)))
+GPU_TESTS := $(if $(filter 1,$(CUDA)),$(GPU_C:%.c=$(B)/%))
+# With TESTS, of the unit tests those alone.
+TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
+    $(UNIT_C)) $(TOOL_C))
+MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C))
+
+## tests: builds the test programs and the broken kernels of the tests
+tests: all $(TESTS_AND_TOOLS) $(MUTANTS)
+
+## test-long: runs the tests that take minutes: fuzzing, kills of the server, all broken kernels
+test-long: packages
+	@+$(MAKE) tests
+	@tests/run --build $(B) --long $(TESTS)
+
+## bench-server: measures gate-server beside nginx (needs wrk and nginx; HISTORY=FILE: a database)
+HISTORY ?=
+bench-server: $(B)/bin/gate-server $(filter %/tools/seed_store,$(TESTS_AND_TOOLS))
+	@python3 tests/bench/bench_server.py $(B) $(HISTORY)
+
+## fuzz: fuzzes each target for SECONDS (5) with clang; KEEP=DIR keeps the inputs
+SECONDS := 5
+KEEP ?=
+FUZZ_CC ?= clang
+fuzz: fuzz-targets
+	@tests/fuzz/fuzz.py --seconds $(SECONDS) $(if $(KEEP),--keep '$(KEEP)') build/fuzz
+
+FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
+fuzz-targets:
+	@ci/deps.sh --check fuzz
+	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CFLAGS='-O1 -g' CUDA=0 \
+	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
+
+## mutants: runs the gate on all broken kernels and prints how many it found
+mutants: tests $(CUDA_MUTANTS)
+	@tests/mutants/suite.py --build $(B) $(MUTANT)
+
+## test-gpu: runs the tests that need a GPU
+ifeq ($(CUDA),1)
+test-gpu: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS)
+	@tests/run --build $(B) --gpu $(TESTS)
+else
+test-gpu:
+	@echo 'No GPU tests without the CUDA parts: $(NO_CUDA_REASON).' >&2; exit 1
+endif
+
+# What drives the browser, and the schemas of CI files. Without them, their tests are skipped and
+# say so.
+$(BROWSER_MODULES) $(TEMPLATE_MODULES): tests/%/node_modules/.package-lock.json: \
+    tests/%/package-lock.json | packages
+	$(call say,NPM,$<)
+	$(Q)! command -v npm > /dev/null || \
+	    npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent --prefix $(<D) || true
+
+# With the objects of the host library: its parts are tested one by one.
+$(B)/obj/tests.a: $(call object,$(TEST_SHARED_C) $(HOST_C)) $(CORE_O) $(CUDA_IN_USE)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $(filter %.o,$^)
+
+$(TESTS_AND_TOOLS): $(B)/%: $(B)/obj/%.c.o $(B)/obj/tests.a
+	$(call link,$^ $(TEST_LIBS) $(CUDA_LIBS))
+
+FUZZ_SHARED_C := $(wildcard tests/tools/sample_*.c) tests/fuzz/edits.c tests/fuzz/history.c
+$(B)/obj/fuzz.a: $(call object,$(FUZZ_SHARED_C)) $(CORE_O)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcsPT $@ $^
+
+$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
+	$(call link,-fsanitize=fuzzer $^ $(SERVER_LIBS))
+
+$(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
+	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)
+
+build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map \
+    build/cuda/archs
+	$(link_cuda_library)
+
+ifneq ($(B),build)
+$(CUDA_MUTANTS): $(B)/%: build/%
+	$(Q)install -D $< $@
+endif
+
+$(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
+	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../../$(LIB)' $^ $(PORTABLE_LIBS))
