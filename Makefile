@@ -30,7 +30,7 @@ SHELL := /bin/bash
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
+CFLAGS ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
 NVCCFLAGS ?= -O3
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local

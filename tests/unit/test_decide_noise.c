@@ -7,6 +7,8 @@
  * the libraries differ), so that the rates are those of the sequential rule alone. With
  * KERNEL_GATE_RATES in the environment the rates are printed.
  *
+ * not sanitized: it draws thousands of sequences
+ *
  * also runs long: ten times as many trials
  */
 #include <math.h>

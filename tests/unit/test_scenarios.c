@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_scenarios.c: plays tests/scenarios/watch.txt, which says what its words mean. */
+/*
+ * test_scenarios.c: plays tests/scenarios/watch.txt, which says what its words mean.
+ *
+ * not sanitized: it plays months of runs
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

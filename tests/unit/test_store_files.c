@@ -192,7 +192,7 @@ TEST_WITHIN(missing_and_empty, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = NULL;
     assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
-    assert_non_null(strstr(f->err.message, "`gate run` creates it; --db"));
+    assert_non_null(strstr(f->err.message, "`gate run` creates it, and --db"));
     assert_int_equal(access(f->path, F_OK), -1);
     write_file(f->path, "", 0);
     assert_int_equal(store_open(f->path, STORE_READ_ONLY, &s, &f->err), GATE_IO);
