@@ -81,7 +81,8 @@ $(CUDA_BUILT): ci/kernel-library.map build/cuda/archs
 
 build/$(LIB)/libours.so: $(call cuda_object,$(OURS))
 build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN))
-$(foreach c,$(CUBLAS_PROVIDERS),$(eval $(c:kernels/cublas/provider_%.c=build/$(LIB)/lib%_provider.so): \
+provider_of = $(patsubst kernels/cublas/provider_%.c,build/$(LIB)/lib%_provider.so,$(1))
+$(foreach c,$(CUBLAS_PROVIDERS),$(eval $(call provider_of,$(c)): \
     $(call cuda_object,$(c) $(CUBLAS))))
 
 ifneq ($(B),build)

@@ -134,10 +134,14 @@ static enum gate_status check(const struct token_arguments *a, struct gate_error
                          a->name ? "scope" : "name");
     if (!creates && (a->name || a->scopes || a->valid_ms))
         return gate_fail(err, GATE_USAGE, "--%s belongs to 'token create', not to 'token %s'",
-                         a->name ? "name" : a->scopes ? "scope" : "expires", verb);
+                         a->name     ? "name"
+                         : a->scopes ? "scope"
+                                     : "expires",
+                         verb);
     if (revokes && !a->operands[1])
-        return gate_fail(err, GATE_USAGE, "'token revoke' needs the ID of a token; see "
-                                          "'gate-server token list'");
+        return gate_fail(err, GATE_USAGE,
+                         "'token revoke' needs the ID of a token; see "
+                         "'gate-server token list'");
     if (!revokes && a->operands[1])
         return gate_fail(err, GATE_USAGE, "'token %s' takes nothing more, and got '%.100s'", verb,
                          a->operands[1]);

@@ -113,8 +113,8 @@ class Gate:
         longer."""
         env = dict(os.environ, CI="", GATE_MUTANT=row["name"], GATE_MUTANT_OF=self.original,
                    GATE_CACHE=os.path.join(self.folder, "cache"))
-        # Gates keep apart by a lock in GATE_LOCKS, and on a GPU by looking for processes that use it:
-        # these run beside each other all the same, each with process ids of its own.
+        # Gates keep apart by a lock, and on a GPU by looking for processes that use it: these run
+        # beside each other all the same, each with process ids of its own.
         env["TMPDIR"] = env["GATE_LOCKS"] = self.folder
         alone = ["unshare", "--pid", "--fork", "--mount-proc"] if self.beside else []
         options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
