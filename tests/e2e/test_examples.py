@@ -47,7 +47,7 @@ class Month(Gate):
 
     def test_gitlab(self):
         at, _ = self.make("gitlab")
-        self.assertIn("gate run", read_file(os.path.join(at, ".gitlab-ci.yml")))
+        self.assertIn("GATE run --wait", read_file(os.path.join(at, ".gitlab-ci.yml")))
         self.assertFalse(os.path.exists(os.path.join(at, ".github")))
 
 
