@@ -499,6 +499,10 @@ static void render(const struct report_run *run, const struct document_case *con
         buf_puts(out, " (elsewhere than on the runner: first `gate import gate-run.json`, an "
                       "artifact of the job)\n");
     }
+    if (report_was_disturbed(run))
+        buf_puts(out,
+                 "\nIf other programs disturbed it: `chrt -f 1 gate run` (as root) comes before "
+                 "them on a CPU.\n");
     details(run, cases, n_shown, out);
     covered(run, out);
     if (run->document->has_calibration)

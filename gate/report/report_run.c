@@ -277,6 +277,11 @@ bool report_accept(const struct report_run *run, char out[REPORT_ACCEPT_MAX])
     return true;
 }
 
+bool report_was_disturbed(const struct report_run *run)
+{
+    return run->document->device.kind == DEVICE_HOST && run->counts[VERDICT_ENVIRONMENT] > 0;
+}
+
 void report_commit(const struct report_run *run, struct buf *out)
 {
     const struct document_git *git = &run->document->git;

@@ -127,6 +127,9 @@ void report_counts(const struct report_run *run, struct buf *out);
  * run has no regression against a stored baseline, or is a part. */
 bool report_accept(const struct report_run *run, char out[REPORT_ACCEPT_MAX]);
 
+/* Did something disturb a run on a CPU, where it is mostly other programs? `chrt -f 1` helps. */
+bool report_was_disturbed(const struct report_run *run);
+
 /* "5c3f01a2b9d4, changed (main) subject, by author", "not known"; not escaped. */
 void report_commit(const struct report_run *run, struct buf *out);
 

@@ -446,6 +446,9 @@ void report_text(const struct report_run *run, const struct report_style *style,
     buf_putc(out, '\n');
     if (report_accept(run, accept))
         buf_printf(out, "if a slowdown is intended: %s\n", accept);
+    if (report_was_disturbed(run))
+        buf_puts(out, "if other programs disturbed it: `chrt -f 1 gate run` (as root) comes before "
+                      "them on a CPU\n");
     if (run->link) {
         report_link_run(run->link, run->document->uuid, out);
         buf_putc(out, '\n');

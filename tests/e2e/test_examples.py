@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import GATE, ROOT, SANITIZED, Gate, read_file
+from harness import GATE, ROOT, SANITIZED, Gate, read_file, write_file
 
 
 @unittest.skipIf(SANITIZED, "each of its commands has tests of its own")
@@ -49,6 +49,22 @@ class Month(Gate):
         at, _ = self.make("gitlab")
         self.assertIn("GATE run --wait", read_file(os.path.join(at, ".gitlab-ci.yml")))
         self.assertFalse(os.path.exists(os.path.join(at, ".github")))
+
+
+class Disturbed(Gate):
+    def test_environment_on_a_cpu_says_what_to_do(self):
+        run = json.loads(read_file(os.path.join(ROOT, "examples/recorded/slow.json")))
+        for verdict, exit_code in (("regression", 1), ("environment", 4)):
+            run.update(verdict=verdict, exit_code=exit_code)
+            for case in run["cases"]:
+                case["verdict"] = verdict
+            write_file(self.path("run.json"), json.dumps(run))
+            db = self.path(verdict + ".db")
+            done = self.gate("import", "--db", db, "run.json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for form in ("text", "markdown"):
+                said = self.gate("report", "--db", db, "--format", form).stdout
+                self.assertEqual("`chrt -f 1 gate run` (as root)" in said, exit_code == 4, said)
 
 
 if __name__ == "__main__":

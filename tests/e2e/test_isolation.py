@@ -33,6 +33,9 @@ class Rogue(unittest.TestCase):
 
     def assert_costs_one_case(self, deed, says, limit=""):
         code, cases = self.verify(deed, limit)
+        if cases[BAD]["message"].startswith("starved: "):  # rightly: it spins, and so do others
+            self.assertEqual((code, cases[BAD]["outcome"]), (4, "environment"))
+            self.skipTest("other programs took the processor")
         self.assertEqual((code, cases[BAD]["outcome"]), (2, "wrong"), cases[BAD]["message"])
         self.assertRegex(cases[BAD]["message"], says)
         self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
