@@ -37,8 +37,8 @@ def fill(build, path, runs, cases, branches=1000):
     document = columns_of(db, "document", {"run_id": "n.i", "packed": "zeroblob(10)"})
     db.execute(f"INSERT INTO document SELECT {document} FROM n JOIN document o ON o.run_id = 1")
     result = columns_of(db, "result", {
-        "time_ms": "n.ms", "place_ms": "n.ms", "run_id": "n.i", "branch": "n.branch", "baseline_change": "NULL",
-        "baseline_from_ns": "NULL", "p50_ns": "o.p50_ns * n.factor",
+        "time_ms": "n.ms", "place_ms": "n.ms", "run_id": "n.i", "branch": "n.branch",
+        "baseline_change": "NULL", "baseline_from_ns": "NULL", "p50_ns": "o.p50_ns * n.factor",
         "p50_lo_ns": "o.p50_lo_ns * n.factor", "p50_hi_ns": "o.p50_hi_ns * n.factor"})
     db.execute(f"INSERT INTO result SELECT {result} FROM result o JOIN n WHERE o.run_id = 1"
                " ORDER BY o.track_id, n.ms, o.arm")
