@@ -85,6 +85,7 @@ static void put_item(struct emit *e, const struct compare_side *s, const struct 
     emit_known_real(e, "p50_ns", i->p50_ns);
     emit_known_real(e, "p50_lo_ns", i->p50_lo_ns);
     emit_known_real(e, "p50_hi_ns", i->p50_hi_ns);
+    emit_known_real(e, "over_baseline", i->ratio);
     emit_known_string(e, "verdict", i->verdict);
     emit_key(e, "rel_err");
     if (i->rel_err < 0)

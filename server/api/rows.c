@@ -20,6 +20,8 @@ const struct rows_parameter rows_parameters[] = {
     {.name = "case", .more = "_./+-", .max = 160, .doc = "only this case"},
     {.name = "op", .more = "_", .max = 64, .doc = "only cases of this op"},
     {.name = "dtype", .more = "_", .max = 64, .doc = "only cases of this dtype"},
+    {.name = "run", .more = "-", .max = 36, .doc = "only this run, by its whole uuid"},
+    {.name = "change", .more = "_.-", .max = 32, .doc = "only runs of this merge request"},
     {.name = "sort",
      .words = "name worst p50 time change vendor ceiling -name -worst -p50 -time -change -vendor "
               "-ceiling",

@@ -3,7 +3,8 @@ WITH newest AS MATERIALIZED (
   SELECT t.id AS track_id, t.case_id, t.op, t.dtype, t.device, t.n_runs, e.run_id, e.verdict,
     e.ratio, e.p50_ns, e.time_ms, e.peer_ratio, e.ceiling,
     EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id
-      AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression') AS is_slower
+      AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'
+      AND coalesce(:branch, :main_branch) = :main_branch) AS is_slower
   FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id =
     iif(:branch IS NULL,
       (SELECT n.run_id FROM result n WHERE n.track_id = t.id
@@ -69,11 +70,19 @@ SELECT p.class, -- integer key1 hidden: of the order
   e.threshold, -- number null: of a regression
   e.ratio - 1 AS change, -- number null: 0.02 is 2 % slower than the baseline
   (SELECT a.id FROM alert a INDEXED BY alert_open WHERE a.track_id = p.track_id
-    AND a.state IN ('new', 'acknowledged') ORDER BY a.id DESC LIMIT 1
-  ) AS alert, -- integer null: the newest open alert of the case
+    AND a.state IN ('new', 'acknowledged') AND (r.branch = :main_branch OR EXISTS (
+      WITH RECURSIVE of_branch(id, parent, n) AS (
+        SELECT v.id, v.parent, 0 UNION ALL
+        SELECT w.id, w.parent, b.n + 1 FROM of_branch b JOIN revision w ON w.commit_id = b.parent
+        WHERE b.n < 1000)
+      SELECT 1 FROM run s JOIN of_branch b ON b.id = s.revision_id WHERE s.id = a.run_id))
+    ORDER BY a.id DESC LIMIT 1
+  ) AS alert, -- integer null: the newest open alert of the case whose commit the branch contains
   iif(:spark = '0', '[]',
-    (SELECT json_group_array(CAST(printf('%.9g', c.p50_ns) AS REAL)) FROM (SELECT * FROM (
-      SELECT * FROM (SELECT b.p50_ns, 0 AS place_ms, b.time_ms, b.run_id FROM result b
+    (SELECT json_group_array(CAST(printf('%.9g', coalesce(c.paired_ns, c.p50_ns)) AS REAL))
+      FROM (SELECT * FROM (
+      SELECT * FROM (SELECT iif(b.paired, b.ratio * b.baseline_stored_ns, NULL) AS paired_ns,
+        b.p50_ns, 0 AS place_ms, b.time_ms, b.run_id FROM result b
         WHERE :branch IS NULL
         AND b.track_id = p.track_id AND b.arm = 0 AND b.p50_ns IS NOT NULL
         AND (b.provider, b.contract) = (SELECT n.provider, n.contract FROM result n
@@ -81,7 +90,8 @@ SELECT p.class, -- integer key1 hidden: of the order
           ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1)
         ORDER BY b.time_ms DESC, b.run_id DESC LIMIT 24)
       UNION ALL
-      SELECT * FROM (SELECT b.p50_ns, b.place_ms, b.time_ms, b.run_id
+      SELECT * FROM (SELECT iif(b.paired, b.ratio * b.baseline_stored_ns, NULL), b.p50_ns,
+        b.place_ms, b.time_ms, b.run_id
         FROM result b INDEXED BY result_by_branch WHERE :branch IS NOT NULL
         AND b.track_id = p.track_id AND b.branch = :branch AND b.arm = 0 AND b.p50_ns IS NOT NULL
         AND (b.provider, b.contract) = (SELECT n.provider, n.contract
@@ -90,7 +100,7 @@ SELECT p.class, -- integer key1 hidden: of the order
           ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1)
         ORDER BY b.place_ms DESC, b.time_ms DESC, b.run_id DESC LIMIT 24))
       ORDER BY place_ms, time_ms, run_id) c)
-  ) AS spark -- json Spark: the newest 24 p50 of the candidate, oldest first
+  ) AS spark -- json Spark: the newest 24 times of the candidate by pairs, else p50; oldest first
 FROM page p CROSS JOIN result e ON e.run_id = p.run_id AND e.track_id = p.track_id AND e.arm = 0
   CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
 ORDER BY p.class = 6, p.way * p.class, p.way * p.value,
@@ -107,7 +117,9 @@ SELECT coalesce(sum(:verdict IS NULL OR e.verdict = :verdict), 0) AS total, -- i
   coalesce(sum(e.peer_ratio > 0 AND (:verdict IS NULL OR e.verdict = :verdict)), 0)
     AS vendor_cases, -- integer: cases with another library beside them
   exp(avg(iif(:verdict IS NULL OR e.verdict = :verdict, ln(e.peer_ratio), NULL)))
-    AS vendor_mean -- number null: geometric mean of peer_ratio
+    AS vendor_mean, -- number null: geometric mean of peer_ratio
+  (SELECT json_group_array(DISTINCT op) FROM track) AS ops, -- json Words: of all cases
+  (SELECT json_group_array(DISTINCT dtype) FROM track) AS dtypes -- json Words: the same
 FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id =
   iif(:branch IS NULL,
     (SELECT n.run_id FROM result n WHERE n.track_id = t.id

@@ -48,7 +48,10 @@ SELECT l.case_id AS "case", -- text key1: the case
   e.tflops, -- number null: at that time
   e.gbps, -- number null: the same
   m.uuid AS newest_run, -- text null: the newest run of the case, if it timed this provider
-  n.p50_ns AS newest_p50_ns -- number null: in that run
+  n.p50_ns AS newest_p50_ns, -- number null: in that run
+  e.role = 'candidate' AND coalesce((SELECT w.verdict = 'wrong' FROM result w
+    WHERE w.run_id = l.newest AND w.track_id = l.track_id AND w.arm = 0), 0)
+    AS wrong -- boolean: it is, in the newest run of the case; its times are of before
 FROM lowest l
 CROSS JOIN result e ON e.track_id = l.track_id AND e.contract = l.contract
  AND e.provider = l.provider AND e.p50_ns = l.p50_ns AND (:branch IS NULL OR e.branch = :branch)

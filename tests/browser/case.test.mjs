@@ -33,7 +33,7 @@ describe("case", { skip }, () => {
             await settled(page);
             assert.match(await page.title(), /attention_fwd.* · Kernel Gate/);
             assert.match((await page.locator(".legend").innerText()).replace(/\s+/g, " "),
-                /^ours ?\d\.\d+×.*%.*cudnn.*torch.*baseline ?1\.0+×.*threshold, \+2.%/);
+                /^ours ?\d\.\d+×.*%.*cuDNN.*PyTorch.*baseline ?1\.0+×.*threshold, \+2.%/);
             assert.match(await note(page), /40 runs\.$/);
             assert.match(await page.locator(".events").innerText(),
                 /New driver, toolkit or power limit: /);
@@ -193,9 +193,9 @@ describe("case", { skip }, () => {
             const has = (pattern) => until(page, (source) => globalThis.written.some((text) =>
                 new RegExp(source).test(text)), pattern);
             await openCase(page, "&y=raw");
-            await has("^↑ torch [\\d.]+.µs$"); // cudnn is near, and drawn
+            await has("^↑ PyTorch [\\d.]+.µs$"); // cudnn is near, and drawn
             assert.deepEqual(await page.evaluate(() => globalThis.written
-                .filter((text) => /^[↑↓] (cudnn|ours)/.test(text))), []);
+                .filter((text) => /^[↑↓] (cuDNN|ours)/.test(text))), []);
             // The keys go to it as well, and what it took is told.
             await page.locator(".plot").focus();
             for (const key of ["End", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
@@ -300,7 +300,7 @@ describe("case", { skip }, () => {
             const { arms } = run.cases.find((c) => c.id === REGRESSED);
             assert.equal(arms.find((a) => a.role === "candidate").verify.limit, 6e-4);
             assert.match(await page.locator(".case-tiles").innerText(),
-                /Error\s+2\.\de-4\s+relative; limit 6\.0e-4, 1\.0\d× cudnn's/);
+                /Error\s+2\.\de-4\s+relative; limit 6\.0e-4, 1\.0\d× cuDNN's/);
             assert.match(await page.locator(".case-tiles").innerText(),
                 /\d.% of the ceiling\s+reached here: \d+.%/);
             await page.evaluate(() => { globalThis.written = []; });
@@ -367,13 +367,32 @@ describe("case", { skip }, () => {
                 }, { times: 1 });
                 await page.goto("about:blank");
                 await openCase(page);
-                return page.locator(".event-list li", { hasText: "slower:" }).innerText();
+                return page.locator(".event-list li", { hasText: "% slower" }).innerText();
             };
             assert.match(await said({}), /, commit b{9} the tiles, Ana Bel, alert \d+$/);
             assert.match(await said({ parent: "c".repeat(40) }),
                 /, commits a{9}\.\.b{9}, the last: the tiles, alert \d+$/);
             assert.match(await said({ id: 0, before_commit: null }),
                 /, commit b{9} or one before it$/);
+        });
+    });
+
+    test("runs of a baseline that is not linked stay as hollow points, and it says so", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/trends?**", async (route) => {
+                const response = await route.fetch();
+                const json = await response.json();
+                for (const { columns } of json.series)
+                    columns.chain_part = columns.chain_part?.map((part, i) => (i < 5 ? 1 : part));
+                await route.fulfill({ response, json });
+            });
+            await openCase(page);
+            assert.match(await page.locator(".plot-label").first().innerText(),
+                /Before \d+ \w+ \d{4}, \d\d:\d\d: another baseline, not linked/);
+            assert.equal(await page.locator(".legend tr:visible th",
+                { hasText: "another baseline" }).count(), 1);
+            await page.click("label:has-text('p50')");
+            assert.doesNotMatch(await page.locator(".plot-label").first().innerText(), /Before/);
         });
     });
 

@@ -205,7 +205,7 @@ describe("the chart of a case", { skip }, () => {
             await page.locator(".plot").focus();
             for (const key of ["Home", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
             const shown = await readout.innerText();
-            assert.match(shown, /\(cudnn\)/);
+            assert.match(shown, /\(cuDNN\)/);
             assert.match(parameter(page, "point"), /^[0-9a-f-]{36},\d+,cudnn$/);
             await page.reload();
             await drawn(page);
@@ -217,7 +217,7 @@ describe("the chart of a case", { skip }, () => {
             await page.mouse.move(5, 5);
             assert.equal(await readout.innerText(), shown);
             await page.check("input[value=commit]");
-            assert.match(await readout.innerText(), /\(cudnn\)/);
+            assert.match(await readout.innerText(), /\(cuDNN\)/);
             await page.locator(".plot").focus();
             await page.keyboard.press("Escape");
             assert.equal(await picked.count(), 0);

@@ -257,7 +257,9 @@ export const views = (it) => [
     ["leaderboard", `#/leaderboard?device=${GPU}`],
     ["compare", `#/compare?device=${GPU}`],
     ["roofline", `#/roofline?device=${GPU}`],
-    ["calibration", `#/calibration?device=${GPU}`],
+    ["machines", `#/machines?device=${GPU}`],
+    ["explore", `#/explore?line=${encodeURIComponent(`${REGRESSED}|${GPU}`)}`],
+    ["vendor", `#/vendor?device=${GPU}`],
     ["alerts", "#/alerts?state=all"],
     ["alert", `#/alerts/${it.alert}`],
 ];

@@ -59,7 +59,7 @@ describe("shell", { skip }, () => {
     test("on a telephone names stay beside what scrolls, and the first case is near", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 }, hasTouch: true },
             async (page) => {
-                for (const hash of [`#/leaderboard?device=${GPU}`, `#/calibration?device=${GPU}`]) {
+                for (const hash of [`#/leaderboard?device=${GPU}`, `#/machines?device=${GPU}`]) {
                     await it.open(page, hash);
                     await settled(page);
                     const moved = await page.locator(".box:visible").evaluateAll((all) => all
@@ -102,7 +102,7 @@ describe("shell", { skip }, () => {
         await it.withPage({}, async (page) => {
             const told = /^[0-9a-f]{40} .+, (Ada Byrne|Grace Murray|Kurt Zuse)$/;
             for (const hash of ["#/", caseAddress(REGRESSED), `#/run/${it.uuids.at(-2)}`,
-                "#/calibration", "#/alerts", `#/alerts/${it.alert}`, "#/runs", "#/compare"]) {
+                "#/machines", "#/alerts", `#/alerts/${it.alert}`, "#/runs", "#/compare"]) {
                 await it.open(page, hash);
                 await settled(page);
                 const titles = await page.locator("main .mono").evaluateAll((all) => all
@@ -247,7 +247,7 @@ describe("shell", { skip }, () => {
             await settled(page);
             assert.equal(await focused(), "swap");
             for (const hash of [`#/compare?device=${GPU}`, "#/compare?by=devices",
-                `#/calibration?device=${GPU}`, "#/runs", `#/leaderboard?device=${GPU}`,
+                `#/machines?device=${GPU}`, "#/runs", `#/leaderboard?device=${GPU}`,
                 `#/roofline?device=${GPU}`]) {
                 await it.open(page, hash);
                 const nameless = await page.locator("main select:not([name])").count();

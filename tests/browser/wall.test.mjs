@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, dashboard, lowContrast, serve, settled, shoot, skip, stop, until,
+    GPU, HOST, REGRESSED, dashboard, foundAlert, lowContrast, makeToken, postRun, serve, settled,
+    shoot, skip, stop, until,
 } from "./harness.mjs";
 
 const rows = (page) => page.locator("tbody tr");
@@ -27,7 +28,7 @@ describe("wall", { skip }, () => {
             assert.equal(await page.title(), "Kernel Gate");
             assert.equal(await page.locator(".card").count(), 2);
             for (const card of await page.locator(".card").all()) {
-                assert.match(await card.innerText(), /(wrong|regression)[\s\S]*1 regression/);
+                assert.match(await card.innerText(), /(wrong|regression)[\s\S]*1\s+regression/);
                 await card.locator(".ticks .verdict").nth(27).waitFor();
                 assert.match(await card.locator(".ticks").getAttribute("aria-label"),
                     /the last 28: (1 wrong, )?\d+ regression, \d+ pass/);
@@ -62,8 +63,8 @@ describe("wall", { skip }, () => {
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Against the vendor\s+1\.0\d times slower than cuDNN/);
             assert.deepEqual((await page.locator(".legend tr:visible").allInnerTexts()).slice(0, 4)
-                .map((text) => /^[a-z]+/.exec(text.trim())[0]),
-            ["ours", "other", "cudnn", "torch"]);
+                .map((text) => /^\w+/.exec(text.trim())[0]),
+            ["ours", "other", "cuDNN", "PyTorch"]);
             await it.open(page, `#/run/${it.uuids.at(-2)}?case=${encodeURIComponent(REGRESSED)}`);
             await page.waitForSelector(".detail tr.provider");
             const arms = await page.locator(".detail tr.provider").allInnerTexts();
@@ -108,7 +109,7 @@ describe("wall", { skip }, () => {
             await it.open(page, `#/?device=${device}`);
             const since = page.locator("tbody tr", { hasText: REGRESSED }).locator(".alert");
             assert.match(await since.getAttribute("title"),
-                /% slower since or before [0-9a-f]{40}, the last: .+$/);
+                /% slower: .* since commit [0-9a-f]{12}, the last: .+$/);
             assert.match(await since.getAttribute("href"), /state=acknowledged/);
         });
     });
@@ -178,6 +179,39 @@ describe("wall", { skip }, () => {
         }, server.url);
         await stop(server);
     });
+
+    test("a branch has no alert of a commit that it does not contain, and a click keeps it",
+        async () => {
+            const { file, uuids } = it.seed("branched.db", 80);
+            const server = await serve(file);
+            try {
+                const alert = await foundAlert(server.url);
+                const ask = async (path) => (await fetch(`${server.url}api/v1/${path}`)).json();
+                const run = await ask(`runs/${uuids.at(-2)}`);
+                const branched = (branch, parent, start) => postRun(server.url, token, { ...run,
+                    uuid: run.uuid.replace(/^......../, start), time_ms: run.time_ms + 1000,
+                    git: { ...run.git, branch, parent, commit: start.repeat(5) } });
+                const token = makeToken(file, "ingest");
+                await branched("before", "d".repeat(40), "eeeeeeee"); // of which nothing is known
+                await branched("after", run.git.commit, "ffffffff");
+                const alertOf = async (scope) => (await ask(`cases?device=${GPU}&${scope}`)).cases
+                    .find((c) => c.id === REGRESSED).alert;
+                assert.deepEqual(await Promise.all(["main=1", "branch=before", "branch=after"]
+                    .map(alertOf)), [alert, null, alert]);
+                await it.withPage({}, async (page) => {
+                    await it.open(page, `#/?device=${GPU}&branch=before`, server.url);
+                    assert.equal(await page.locator("td a.alert").count(), 0);
+                    await page.locator("tbody a.case", { hasText: REGRESSED }).click();
+                    await page.waitForSelector(".plot canvas");
+                    assert.match(page.url(), /branch=before/);
+                    assert.match(await page.locator("main").innerText(), /run eeeeeeee on before/);
+                    await page.click(".crumbs a");
+                    await addressIs(page, `#/?device=${GPU}&branch=before`);
+                }, server.url);
+            } finally {
+                await stop(server);
+            }
+        });
 
     test("what the wall asks first is asked once", async () => {
         await it.withPage({}, async (page) => {
@@ -350,7 +384,7 @@ describe("wall", { skip }, () => {
             await it.open(page);
             const causes = page.locator(".cause");
             assert.match(await page.locator(".causes h2").innerText(),
-                /^1 change since yesterday, \d still open$/);
+                /^1 change since yesterday, \d still open( Show all \d)?$/);
             assert.equal(await page.locator(".cause .state.new").count(), 1);
             const mean = page.locator(".card", { hasText: "H200" }).locator(".vendor-mean");
             assert.match(await mean.innerText(), /^\d\.\d+ times \w+ than the best vendor/);
@@ -362,15 +396,15 @@ describe("wall", { skip }, () => {
             assert.match(await page.locator("td a.alert.regression").first().innerText(),
                 /^≤ [0-9a-f]{9}$/);
             await causes.filter({ hasText: "slower" }).first().locator("summary").click();
-            assert.match(await page.locator(".cause[open] li").innerText(),
-                /causal .*% slower, alert \d+/);
+            assert.match(await page.locator(".cause[open] li").last().innerText(),
+                /causal .*% slower: .* since commit .*, alert \d+/);
             await causes.filter({ hasText: "slower" }).first().locator("summary").click();
             const heights = await rows(page).evaluateAll((all) =>
                 all.map((row) => Math.round(row.getBoundingClientRect().height)));
             assert.ok(Math.max(...heights) <= 31, `rows of ${Math.max(...heights)} px`);
             await rows(page).nth(1).locator(".opener").click(); // one click
             assert.match(await page.locator(".detail").innerText(),
-                /against the stored baseline.*\d.% slower in .*can detect is/s);
+                /against the stored baseline.*Alert \d+: [\d.]+ % slower: .*can detect is/s);
             await page.mouse.wheel(0, 600);
             await until(page, () => scrollY > 300);
             assert.equal(await page.evaluate(() => Math.round(
@@ -382,7 +416,7 @@ describe("wall", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^Nothing is new since yesterday, \d still open$/);
+                /^Nothing is new since yesterday, \d still open( Show all \d)?$/);
         });
     });
 
@@ -394,14 +428,14 @@ describe("wall", { skip }, () => {
             });
             await it.open(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^1 change since your last visit 2 hours ago, \d still open$/);
+                /^1 change since your last visit 2 hours ago, \d still open( Show all \d)?$/);
             await page.addInitScript(() => { // as if all that is found had been found before
                 localStorage.setItem("kernel-gate-visit", `${Date.now() + 3600e3} ${2e12}`);
             });
             await page.reload();
             await settled(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^Nothing is new since your last visit .*, \d still open$/);
+                /^Nothing is new since your last visit .*, \d still open( Show all \d)?$/);
             assert.equal(await page.locator(".cause .state.new").count(), 0);
         });
     });

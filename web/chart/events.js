@@ -3,7 +3,7 @@
 // epochs.
 
 import { address, h, s } from "../frame/dom.js";
-import { change, duration, epochText, plural, time } from "../frame/format.js";
+import { change, epochText, plural, time } from "../frame/format.js";
 import {
     causeSubject, commitName, commitRange, isOneCommit, runLink, subjectText,
 } from "../frame/parts.js";
@@ -28,17 +28,14 @@ export function eventSwatch(kind) {
 
 function stepEvent(step) {
     const kind = lookOf(step.kind);
-    const size = step.change === null ? "" : change(1 + step.change);
-    return {
-        ...step, kind, alert: step.id, text: size || "error",
-        words: kind === "error" ? "The error against the reference changed"
-            : `${size} ${kind}: ${duration(step.before_ns)} to ${duration(step.after_ns)}`,
-    };
+    const size = kind === "error" ? "error grew" : `${change(1 + step.change)} ${kind}`;
+    return { ...step, kind, alert: step.id, words: size, text: size };
 }
 
 /** All events of a trend, oldest first. */
 export function eventsOf(trend) {
-    const epochs = (trend.epochs ?? []).map((e) => ({
+    // What a history began with is no event.
+    const epochs = (trend.epochs ?? []).slice(1).map((e) => ({
         kind: "epoch", time_ms: e.from_ms, text: epochText(e.epoch),
         words: `New driver, toolkit or power limit: ${epochText(e.epoch)}`,
     }));

@@ -5,7 +5,7 @@ import uPlot from "../uplot.js";
 
 import { colourOf } from "./specs.js";
 import { EVENT_SHAPES } from "./events.js";
-import { duration, number, unitOf } from "../frame/format.js";
+import { duration, number, providerName, unitOf } from "../frame/format.js";
 import { SHAPES } from "../frame/verdict.js";
 
 const DAY = 86400e3;
@@ -250,7 +250,7 @@ function paintBeyond(u, spec, colours) {
         if (value === undefined || (value >= min && value <= max)) continue;
         const arrow = value > max ? "↑" : "↓";
         const down = (lines[arrow]++ + 0.5) * 17 * devicePixelRatio;
-        write(u, colours, `${arrow} ${spec.lanes[si].provider} ` +
+        write(u, colours, `${arrow} ${providerName(spec.lanes[si].provider)} ` +
             `${spec.unit === "ns" ? duration(value) : `${number(value, 3)}×`}`,
         bbox.left + 8 * devicePixelRatio,
         arrow === "↑" ? bbox.top + down : bbox.top + bbox.height - down,

@@ -2,7 +2,9 @@
 // chart_point.js: one point of a trend in words, for the eye and for the ear.
 
 import { h } from "../frame/dom.js";
-import { change, dateText, duration, number, plural, shortCommit, time } from "../frame/format.js";
+import {
+    change, dateText, duration, number, plural, providerName, shortCommit, time,
+} from "../frame/format.js";
 import { RESOURCES, amountOf, amountOn } from "./specs.js";
 import { eventSwatch } from "./events.js";
 import { commitName, runLink, subjectText } from "../frame/parts.js";
@@ -47,9 +49,9 @@ export function pointWords(main, all, events, shown) {
         ...RESOURCES.filter((r) => shown.has(r)).map((r) =>
             [r.label, candidate.get(r.column), (v) => amountOf(r, v)])];
     return [
-        candidate.verdict && badge(candidate.verdict),
+        main.verdict && badge(main.verdict),
         changeOf(main, candidate) && [changeOf(main, candidate), " against the baseline",
-            main.lane !== candidate.lane && ` (${main.lane.provider})`],
+            main.lane !== candidate.lane && ` (${providerName(main.lane.provider)})`],
         time(main.time),
         [commitName(main), " ", h("span", { class: "subject", title: subjectText(main) },
             subjectText(main))], main.branch,

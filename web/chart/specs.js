@@ -8,7 +8,7 @@
 import uPlot from "../uplot.js";
 
 import { knows, values } from "./data.js";
-import { change, duration, number, percent } from "../frame/format.js";
+import { change, duration, number, percent, providerName } from "../frame/format.js";
 
 /** Plots of one column each below the times, for the candidate; what scatters has no steps. */
 export const RESOURCES = [
@@ -55,7 +55,7 @@ function outline(column, most) {
 }
 
 /** Collects the columns of a plot with their lines. */
-function plot(model, options) {
+export function plot(model, options) {
     const spec = { data: [model.x], series: [{ class: "unseen" }], bands: [], keys: [""],
         lanes: [null], aside: [], ...options };
     spec.add = (column, series, lane = null, key = lane?.provider ?? "") => {
@@ -65,7 +65,7 @@ function plot(model, options) {
         return spec.data.push(column) - 1;
     };
     spec.addLane = (lane, column, colours, series = {}) => spec.add(column, {
-        label: lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider,
+        label: `${providerName(lane.provider)}${lane.former ? `, ${lane.contract}` : ""}`,
         stroke: () => colourOf(colours, lane), width: isCandidate(lane) ? 2.2 : 1.4,
         dash: DASHES[Math.min(lane.index, 4)], alpha: lane.former ? 0.55 : 1,
         points: { size: 6, space: 10, fill: () => colourOf(colours, lane) }, ...series,
@@ -145,7 +145,9 @@ export function timesSpec(model, { state, threshold, colours }) {
         const low = spec.add(outline(lo, (a, b) => Math.min(a, b)),
             { ...none, class: "unseen" }, null, label);
         const high = spec.add(outline(hi, (a, b) => Math.max(a, b)), {
-            ...none, label, term, marker: () => colours.band,
+            ...none, label, term, marker: () => // twice as dark, as where both lie
+                `linear-gradient(${colours.band} 0 0)${term === "interval"
+                    ? `, linear-gradient(${colours.band} 0 0)` : ""}`,
             value: (u, v, si, i) => (told(hi, i) === null ? "–"
                 : `${show(told(lo, i))} to ${show(told(hi, i))}`),
         }, null, label);
@@ -187,14 +189,18 @@ export function timesSpec(model, { state, threshold, colours }) {
         const whole = timesOf(lane);
         const isMain = split && values(model, lane, "main");
         const times = split ? Array.from(whole, (v, i) => (isMain[i] ? v : undefined)) : whole;
+        const hollow = (label, term, column) => spec.add(column, {
+            label, term, class: "dots", stroke: () => colourOf(colours, lane), paths: () => null,
+            points: { show: true, size: 7, width: 1.3, fill: () => colours.paper },
+            value: (u, v) => show(v),
+        }, lane);
         if (split && isCandidate(lane) && isMain.includes(false))
-            spec.add(Array.from(whole, (v, i) => (isMain[i] === false ? v : null)), {
-                label: "other branches", term: "other_branches", class: "dots",
-                stroke: () => colourOf(colours, lane),
-                paths: () => null, points: { show: true, size: 7, width: 1.3,
-                    fill: () => colours.paper },
-                value: (u, v) => show(v),
-            }, lane);
+            hollow("other branches", "other_branches",
+                Array.from(whole, (v, i) => (isMain[i] === false ? v : null)));
+        const parts = y === "chain" && isCandidate(lane) ? values(model, lane, "chain_part") : [];
+        if (parts.some((part) => part > 0))
+            hollow("another baseline", "other_baseline", Array.from(values(model, lane, "chain"),
+                (v, i) => (parts[i] > 0 && (!split || isMain[i]) ? v : null)));
         const at = spec.addLane(lane, times, colours, {
             auto: !aside,
             value: (u, v, si, i) => {

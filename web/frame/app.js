@@ -13,17 +13,20 @@ import { token } from "./token.js";
 const VIEWS = {
     "": async () => (await import("../views/overview.js")).overviewView,
     alerts: async () => (await import("../views/alerts.js")).alertsView,
-    calibration: async () => (await import("../views/calibration.js")).calibrationView,
     compare: async () => (await import("../views/compare.js")).compareView,
     roofline: async () => (await import("../views/roofline.js")).rooflineView,
     case: async () => (await import("../views/case.js")).caseView,
+    machines: async () => (await import("../views/machine.js")).machineView,
+    explore: async () => (await import("../views/explore.js")).exploreView,
     leaderboard: async () => (await import("../views/leaderboard.js")).leaderboardView,
+    change: async () => (await import("../views/change.js")).changeView,
+    vendor: async () => (await import("../views/vendor.js")).vendorView,
     run: async () => (await import("../views/run.js")).runView,
     runs: async () => (await import("../views/runs.js")).runsView,
 };
 
 // A page that is not in the navigation belongs to the list that leads to it.
-const PARENT = { case: "", run: "runs" };
+const PARENT = { case: "", change: "", run: "runs", vendor: "leaderboard" };
 
 const main = document.getElementById("main");
 const announcer = document.getElementById("announcer");

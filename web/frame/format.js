@@ -7,6 +7,8 @@ const DASH = "–";
 const MINUS = "−";
 const NARROW_SPACE = "\u202f"; // does not break
 
+export const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
+
 const UNITS = [
     ["s", 1e9],
     ["ms", 1e6],
@@ -173,14 +175,19 @@ export function factor(ratio) {
     return `${ratio >= 9.995 ? digits(ratio, 3) : ratio.toFixed(2)}×`;
 }
 
-const LIBRARIES = { cublas: "cuBLAS", cudnn: "cuDNN", torch: "PyTorch" };
+const LIBRARIES = { cublas: "cuBLAS", cublaslt: "cuBLASLt", cudnn: "cuDNN", torch: "PyTorch" };
 
 /** "cuBLAS": a provider as it is written. */
 export const providerName = (name) => LIBRARIES[name] ?? name;
 
-/** "2.01 times slower than cuBLAS": a ratio of times, the one way in which all of them are told. */
-export function versus(ratio, other = "") {
+/** Whether nobody leads: the interval of the ratio contains 1. */
+export const isTie = (span) => Boolean(span?.lo && span.lo <= 1 && span.hi >= 1);
+
+/** "2.01 times slower than cuBLAS": a ratio of times, the one way in which all of them are told;
+ *  `span`: its interval { lo, hi }, where that is known. */
+export function versus(ratio, other = "", span = null) {
     if (!ratio) return DASH;
+    if (isTie(span)) return `a tie${other && ` with ${providerName(other)}`}`;
     const than = other && ` than ${providerName(other)}`;
     const times = Math.max(ratio, 1 / ratio);
     if (times < 1.005) return `as fast${other && ` as ${providerName(other)}`}`;

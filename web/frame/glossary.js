@@ -52,7 +52,7 @@ export function listen() {
     document.addEventListener("focusin", (event) => {
         const found = termAt(event);
         if (found?.matches(":focus-visible")) show(found);
-        else hide();
+        else if (!found || found !== owner) hide(); // a finger shows it and focuses it
     });
     document.addEventListener("focusout", hide);
     document.addEventListener("keydown", (event) => {

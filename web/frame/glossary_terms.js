@@ -39,6 +39,8 @@ export const TERMS = {
         "another branch, or of all.",
     other_branches: "Runs of merge requests and other branches, as single points. The line is " +
         "the main branch.",
+    other_baseline: "Runs that were compared with a baseline of before, which no run links to " +
+        "the newest one. Each point is the time ÷ that older baseline.",
     machine: "The GPU, or the host where there is none. Two GPUs of one model are two machines.",
     fit: "Every case resolves the threshold, at most 5 % of the newest results have no verdict, " +
         "and the control kernel is at the level of the model.",

@@ -11,8 +11,8 @@ const PAGE = 1000; // rows of an answer
 const MAX_PAGES = 20;
 const SHOWN = 100; // rows of a table, until more are asked for
 
-/* All rows of a device, a scope (scope.js) and other parameters: the server gives them in pages. */
-async function allRows(path, name, device, signal, scope) {
+/** All rows of a device, a scope (scope.js) and other parameters, which come in pages. */
+export async function allRows(path, name, device, signal, scope) {
     const all = [];
     let after = null;
     for (let page = 0; page < MAX_PAGES; page++) {
@@ -28,12 +28,12 @@ async function allRows(path, name, device, signal, scope) {
 export const allCases = (device, signal, scope, columns) =>
     allRows("cases", "cases", device, signal, { ...scope, spark: 0, columns });
 /** With the p50 and the run of the newest run of the case; of a provider that it did not time, of
- *  the lowest time. */
+ *  the lowest time. One that is wrong there has none. */
 export const allLeaders = async (device, signal, scope, columns) =>
     (await allRows("leaderboard", "leaders", device, signal,
-        { ...scope, columns: `${columns},run,p50_ns,newest_run,newest_p50_ns` }))
-        .map((l) => ({ ...l, lowest_ns: l.p50_ns, p50_ns: l.newest_p50_ns ?? l.p50_ns,
-            run: l.newest_run ?? l.run }));
+        { ...scope, columns: `${columns},run,p50_ns,newest_run,newest_p50_ns,wrong` }))
+        .map((l) => ({ ...l, lowest_ns: l.p50_ns, run: l.newest_run ?? l.run,
+            p50_ns: l.wrong ? null : l.newest_p50_ns ?? l.p50_ns }));
 
 /**
  * A table of `items`, whose rows beyond SHOWN come on request; the parameter `name` of the address
@@ -76,17 +76,19 @@ export const picker = (label, options, value, change) => h("label", { class: "pi
 export const distinct = (items, member) =>
     [...new Set(items.map((item) => item[member]))].sort();
 
+const byName = (devices) => [...devices].sort((a, b) => (a.model < b.model ? -1 : 1));
+
 /** Links to the devices, one of which is shown. */
 export function deviceTabs(devices, selected, link) {
     return devices.length > 1 && h("nav", { class: "tabs", "aria-label": "Devices" },
-        devices.map((d) => h("a", {
+        byName(devices).map((d) => h("a", {
             href: link(d.model), "aria-current": d === selected && "true",
         }, d.newest.device_name)));
 }
 
 /** The device that the address names; else a GPU, where there is one. */
 export const chosenDevice = (devices, model) => devices.find((d) => d.model === model) ??
-    devices.find((d) => !d.model.startsWith("host")) ?? devices[0];
+    byName(devices).find((d) => !d.model.startsWith("host")) ?? devices[0];
 
 const DRAWING = [300, 1440]; // pixels
 

@@ -56,10 +56,11 @@ export function watch(show, seen) {
         } catch {
             return; // a server that is not there was told of by then
         }
-        // The first runs of all are shown without being asked for.
-        const anew = back || (seen === "[]" && seen !== now);
+        // The first runs of all are shown without being asked for, and so is what the server was
+        // away for when it was first asked.
+        const anew = back || seen === null || (seen === "[]" && seen !== now);
         if (anew) show();
-        if (anew || seen === null) seen = now;
+        if (anew) seen = now;
         button.hidden = seen === now;
     }
 

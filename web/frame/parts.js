@@ -3,7 +3,7 @@
 
 import { fetchFile, get } from "./api.js";
 import { address, h } from "./dom.js";
-import { factor, shortCommit, versus } from "./format.js";
+import { factor, providerName, shortCommit, versus } from "./format.js";
 import { term } from "./glossary.js";
 import { token } from "./token.js";
 
@@ -13,8 +13,9 @@ export function caseName(id) {
     return [h("b", {}, op), rest.map((part) => ["/", h("wbr"), part])];
 }
 
-export function caseLink(id, device, text = null) {
-    return h("a", { class: text ? null : "case", href: address("case", { id, device }) },
+/** `branch`: of which the page tells then; "" is the main one. */
+export function caseLink(id, device, text = null, branch = "") {
+    return h("a", { class: text ? null : "case", href: address("case", { id, device, branch }) },
         text ?? caseName(id));
 }
 
@@ -43,6 +44,11 @@ export function commitName({ commit, subject, author }) {
     return h(href ? "a" : "span", { class: "mono", title, href }, shortCommit(commit));
 }
 
+/** What an alert says, as the server tells it everywhere, without the case that stands beside it:
+ *  "5.81 % slower: 24.95 us to 26.15 us since commit 0485d60a2". */
+export const alertText = ({ text, case: id, device }) =>
+    text.replace(`${id} on ${device} `, "").replace(/^is (a )?/, "");
+
 /** The commits of an alert, behind the one before it, as git writes them. */
 export const commitRange = (alert) => [alert.before_commit && [commitName({
     commit: alert.before_commit, subject: alert.before_subject, author: alert.before_author,
@@ -66,9 +72,9 @@ export const againstText = (against) =>
 export const commitText = (run) => [commitName(run),
     run.dirty && h("span", { class: "dirty", title: "The tree had uncommitted changes" }, "+")];
 
-/** ", 1.04× cublas's": the error of a `verify` over the vendor's; "" where no vendor was right. */
+/** ", 1.04× cuBLAS's": the error of a `verify` over the vendor's; "" where no vendor was right. */
 export function overVendor({ vendor, vendor_ratio: ratio }) {
-    return ratio === undefined ? "" : `, ${factor(ratio)} ${vendor}'s`;
+    return ratio === undefined ? "" : `, ${factor(ratio)} ${providerName(vendor)}'s`;
 }
 
 /** A table in a box of its own, which scrolls when it is wider than the page. */
@@ -162,15 +168,31 @@ export function command(label, text) {
         h("pre", { tabindex: "0" }, code), copy);
 }
 
+/** Saves what is made here as a file. */
+export function saveFile(blob, name) {
+    const href = URL.createObjectURL(blob);
+    h("a", { href, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60000);
+}
+
+/** A button that copies a text, and says so. */
+export function copyButton(label, text) {
+    const button = h("button", { type: "button", click: async () => {
+        try {
+            await navigator.clipboard.writeText(text());
+            button.textContent = "Copied";
+        } catch { // not a secure context
+            prompt("Copy this", text());
+        }
+    } }, label);
+    return button;
+}
+
 /** A file of the API: a link, or a button where reading needs a token, which a link cannot send. */
 export function download(label, url, name) {
     if (!token()) return h("a", { href: url, download: name }, label);
     return h("button", {
         type: "button",
-        click: async () => {
-            const object = URL.createObjectURL(await fetchFile(url));
-            h("a", { href: object, download: name }).click();
-            setTimeout(() => URL.revokeObjectURL(object), 60000);
-        },
+        click: async () => saveFile(await fetchFile(url), name),
     }, label);
 }

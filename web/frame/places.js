@@ -27,3 +27,7 @@ export function choose(hash) {
     scrolled.set(location.hash, window.scrollY);
     history.pushState(null, "", hash);
 }
+
+/** A line of the explorer, as its address has it. */
+export const lineText = ({ id, device, provider = "", branch = "" }) =>
+    [id, device, provider, branch].join("|").replace(/\|+$/, "");

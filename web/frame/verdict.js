@@ -40,6 +40,6 @@ export function badge(verdict, extra = "") {
 export function counts(verdicts, brief = false) {
     return h("span", { class: "counts" }, ORDER.filter((v) => verdicts[v] > 0).map((v) =>
         h("span", { class: `verdict ${v}`, title: brief && word(v) }, icon(v), brief
-            ? [String(verdicts[v]), h("span", { class: "hidden" }, word(v))]
+            ? [String(verdicts[v]), h("span", { class: "hidden" }, ` ${word(v)}`)]
             : `${verdicts[v]} ${word(v)}`)));
 }

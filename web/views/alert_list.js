@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // alert_list.js: alerts in groups of one range of commits, to select and to deal with together.
 
-import { alertKind, alertStep, stateBadge } from "./alert_parts.js";
+import { alertKind, stateBadge } from "./alert_parts.js";
 import { selectionBar } from "./alert_steps.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
-import { ago, change, duration, number, plural, time } from "../frame/format.js";
+import { ago, change, duration, number, plural, shortCommit, time } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
 import { distinct } from "../frame/lists.js";
 import {
@@ -64,7 +64,7 @@ function row(alert, box, signal) {
     return h("tr", {},
         box && h("td", { class: "check" }, box),
         h("td", {}, h("a", { href: address(`alerts/${alert.id}`) }, alertKind(alert)),
-            h("span", { class: "note" }, alertStep(alert))),
+            alert.evidence && h("span", { class: "note" }, alert.evidence)),
         picture(h("td", { class: "glyph minor" }), alert, undefined, signal),
         h("th", { scope: "row" }, caseLink(alert.case, alert.device),
             h("span", { class: "note" }, alert.device)),
@@ -86,12 +86,23 @@ function extent(alerts) {
         ends.size > 0 && `, ${[...ends].join(" to ")}`].filter(Boolean).join("");
 }
 
+/** What folds the rows of a group. */
+function folder(label) {
+    const button = h("button", { type: "button", class: "opener", "aria-expanded": "true",
+        click() {
+            const folds = button.getAttribute("aria-expanded") === "true";
+            button.setAttribute("aria-expanded", String(!folds));
+            for (const row of [...button.closest("tbody").rows].slice(1)) row.hidden = folds;
+        } }, label);
+    return button;
+}
+
 function groupHead([first], alerts, box, span) {
     const { commit, run } = first;
     const author = causeAuthor(first);
     return h("tr", { class: "group" }, box && h("td", { class: "check" }, box),
         h("th", { scope: "rowgroup", colspan: span },
-            h("b", {}, extent(alerts)), " from ",
+            folder(h("b", {}, extent(alerts))), " from ",
             commit ? commitRange(first) : ["run ", runLink(run)],
             causeSubject(first) && [", ", causeSubject(first)],
             h("span", { class: "quiet" }, author && `, ${author}`, ", ",
@@ -129,8 +140,8 @@ export function alertList(alerts, may, changed, signal) {
     }
 
     const rows = groupsOf(alerts).map((all) => {
-        const box = may === "yes" && check(`Select all ${all.length} of ${all[0].group} on ${
-            devicesOf(all)}`,
+        const box = may === "yes" && check(`Select all ${all.length} of ${
+            shortCommit(all[0].commit ?? all[0].run)} on ${devicesOf(all)}`,
             (on) => all.forEach((alert) => take(alert, on)));
         if (box) heads.push([box, all]);
         return h("tbody", {}, groupHead(all, all, box, 4), all.map((alert) => {
@@ -143,6 +154,10 @@ export function alertList(alerts, may, changed, signal) {
     if (may === "yes") draw();
     const { head } = columnsOf([["change_point", "What happened"],
         ["trend", "Trend", null, "minor"], ["case", "Case"], ["alert_state", "State"]]);
-    if (may === "yes") head.firstChild.prepend(h("td"));
+    if (may === "yes") {
+        const box = check("Select all alerts", (on) => alerts.forEach((alert) => take(alert, on)));
+        heads.push([box, alerts]);
+        head.firstChild.prepend(h("td", { class: "check" }, box));
+    }
     return [bar, tableBox("Alerts", head, rows)];
 }

@@ -5,13 +5,24 @@ import { get, post } from "../frame/api.js";
 import { NEXT, STEPS } from "./alert_parts.js";
 import { h } from "../frame/dom.js";
 import { plural } from "../frame/format.js";
+import { command } from "../frame/parts.js";
+import { accept } from "../frame/reproduce.js";
 import { token } from "../frame/token.js";
 import { tokenForm } from "../frame/token_form.js";
 
+const COMMANDS = 3; // to accept the times of alerts of several runs
 const ASSIGN = { label: "Assign", help: "Who works on it. Leave the name empty to assign nobody." };
 
+/** An accepted alert is silent; what runs are compared with is accepted apart. */
+const acceptCommands = (alerts) => [...Map.groupBy(
+    alerts.filter((a) => ["regression", "improvement"].includes(a.kind)),
+    (a) => `${a.run} ${a.device}`).values()].slice(0, COMMANDS).map((of, i) =>
+    command(i === 0 ? "This closes the alert only. The next run is red again until the new time " +
+        "is the baseline:" : "", accept(of[0].run, of[0].device, of.map((a) => a.case))));
+
 /** Asks for a reason and who looks into it: what to post, or null when the reader thinks better. */
-function askWhy({ label, help, reason: needed }, state, n) {
+function askWhy({ label, help, reason: needed }, state, alerts) {
+    const n = alerts.length;
     const text = h("textarea", {
         name: "reason", rows: "3", maxlength: "500", required: needed,
         "aria-describedby": "reason-help",
@@ -21,6 +32,7 @@ function askWhy({ label, help, reason: needed }, state, n) {
         h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
         h("p", { id: "reason-help", class: "quiet" }, help,
             needed ? " A reason is needed. It stays in the log." : ""),
+        state === "accepted" && acceptCommands(alerts),
         state && h("label", {}, needed ? "Reason" : "Reason (optional)", text),
         (!state || state === "acknowledged") && h("label", {}, "Assigned to", who),
         h("p", { class: "dialog-buttons" },
@@ -75,7 +87,7 @@ export function stepButtons(alerts, may, changed) {
     const row = h("p", { class: "steps" });
 
     async function step(words, state) {
-        const wanted = await askWhy(words, state, alerts.length);
+        const wanted = await askWhy(words, state, alerts);
         if (wanted === null) return;
         for (const button of row.children) button.disabled = true;
         try {

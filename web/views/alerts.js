@@ -2,7 +2,7 @@
 // view_alerts.js: steps that the server found in the trends, and what became of each.
 
 import { AROUND_MS, alertList, picture, whoWhen } from "./alert_list.js";
-import { STATES, alertKind, alertStep, stateBadge } from "./alert_parts.js";
+import { STATES, alertKind, stateBadge } from "./alert_parts.js";
 import { mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -116,11 +116,10 @@ function acceptance({ kind, state, case: id, device, run }) {
 }
 
 function detail(alert, may, changed, signal) {
-    const step = alertStep(alert) || "–";
     const caption = h("figcaption", { class: "note" });
     return [
         h("h1", {}, alertKind(alert)),
-        h("p", {}, caseLink(alert.case, alert.device)),
+        h("p", {}, caseLink(alert.case, alert.device), ` on ${alert.device}`),
         h("p", {}, stateBadge(alert.state), " ", alert.reason ?? "", alert.state !== "new" &&
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
         stepButtons([alert], may, changed),
@@ -129,9 +128,7 @@ function detail(alert, may, changed, signal) {
             "aria-label": "The trend from two weeks before the step to two weeks after it" }),
         alert, PICTURE, signal, caption), caption),
         h("dl", { class: "facts" },
-            alert.kind === "error" ? figure("level_error", "Error", step)
-                : alert.evidence ? figure("process", "Evidence", step)
-                    : figure("level", "p50", step),
+            alert.evidence && figure("process", "Evidence", alert.evidence),
             figure("since", "Since", time(alert.time_ms)),
             figure("first_run", "First run after the step", runLink(alert.run)),
             figure("first_commit", "Commits", commitRange(alert),

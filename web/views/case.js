@@ -11,8 +11,9 @@ import {
     change, duration, interval, number, percent, plural, share, time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
+import { controlsOf, machineLines } from "../frame/machine.js";
 import { caseName, commitName, crumbs, figure, overVendor, runLink } from "../frame/parts.js";
-import { choose, here, note } from "../frame/places.js";
+import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
 
@@ -77,8 +78,8 @@ function tiles(c, whole, error, candidate) {
             ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
-        tile("provider", "Against the vendor", c.peer_ratio, versus(c.peer_ratio, c.peer ?? ""),
-            "from pairs"));
+        tile("provider", "Against the vendor", c.peer_ratio,
+            h("span", { class: "said" }, versus(c.peer_ratio, c.peer ?? "")), "from pairs"));
 }
 
 /** What is there where no result was ever right, and so none was timed. */
@@ -153,7 +154,8 @@ export async function caseView({ query, signal }) {
 
     const candidate = candidateOf(found, signal); // late, as the document may be large
     const verified = candidate.then((arm) => arm?.verify);
-    const error = await errorOf(found, verified);
+    const [error, controls] = await Promise.all([
+        errorOf(found, verified), controlsOf([found.run], signal)]);
     const timed = whole.series.some((s) => ["candidate", "provider"].includes(s.role) &&
         s.columns.time_ms.length > 0);
     const trend = !timed ? untimed(whole, state.branch, ofBranch("")) : trendChart({
@@ -161,13 +163,14 @@ export async function caseView({ query, signal }) {
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
-    const counters = timed &&
+    const counters = timed && !device.startsWith("host") &&
         counterHistory({ id, signal, load: (span) => load("time", span, signal) });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,
         content: [
-            crumbs(h("a", { href: address("", { device }) }, device), found.op, found.dtype),
+            crumbs(h("a", { href: address("", { device, branch: state.branch }) }, device),
+                found.op, found.dtype),
             h("h1", { class: "case" }, caseName(id)),
             h("p", {}, badge(found.verdict, "large"), " ", found.reason,
                 h("span", { class: "note" }, "newest result: ", time(found.time_ms), ", run ",
@@ -178,9 +181,13 @@ export async function caseView({ query, signal }) {
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
                         "; the verdict and the numbers above are of another branch", ".")),
+            machineLines(controls),
             tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
-                h("section", {}, h("h2", {}, "Trend"), trend.chart, counters), trend.events),
+                h("section", {}, h("h2", {}, "Trend"), trend.chart, counters,
+                    h("p", {}, h("a", { href: address("explore",
+                        { line: lineText({ id, device, branch: state.branch }) }) },
+                    "Beside other cases, devices or providers in one chart"))), trend.events),
         ],
     };
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // case_table.js: the table of cases on the wall.
 
-import { found } from "./causes.js";
 import { address, h } from "../frame/dom.js";
 import {
     ago, change, durationCell, interval, number, percent, share, shortCommit,
@@ -9,9 +8,10 @@ import {
 import { term } from "../frame/glossary.js";
 import { changeGlyph, spark } from "../frame/glyphs.js";
 import {
-    caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, runLink, tableBox,
-    vendorRatio,
+    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, runLink,
+    tableBox, vendorRatio,
 } from "../frame/parts.js";
+import { ALL } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
 
 /**
@@ -20,12 +20,14 @@ import { badge, word } from "../frame/verdict.js";
  */
 const COLUMNS = [
     { key: "worst", term: "verdict", label: "Verdict", symbol: true, sort: "worst", cell: opener },
-    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending", cell: (c) =>
-        h("th", { scope: "row", title: c.id }, caseLink(c.id, c.device)) },
+    { key: "name", term: "case", label: "Case", sort: "name", way: "ascending",
+        cell: (c, { branch }) => h("th", { scope: "row", title: c.id },
+            caseLink(c.id, c.device, null, branch)) },
     { key: "device", term: "device", label: "Device", kind: "minor device",
-        only: ({ several }) => several, cell: (c) => c.device },
+        only: ({ several }) => several, cell: (c) =>
+            h("td", { class: "minor device", title: c.device }, c.device) },
     { key: "branch", term: "branch", label: "Branch", kind: "minor narrow-out branch",
-        only: ({ branches }) => branches, cell: (c) => c.branch },
+        only: ({ branch }) => branch === ALL, cell: (c) => c.branch },
     { key: "since", term: "since", label: "Since", kind: "minor narrow-out", cell: sinceLink },
     { key: "trend", term: "trend", label: "Trend", kind: "minor glyph narrow-out",
         cell: (c) => spark(c.spark, c.verdict) },
@@ -53,9 +55,8 @@ function sinceLink(c, { alerts }) {
     return c.alert && h("a", {
         class: `alert ${alert?.kind === "improvement" ? "improvement" : "regression"}`,
         href: address("alerts", { case: c.id, device: c.device, state: alert?.state ?? "all" }),
-        title: alert && [`${found(alert.kind, [alert])} since ${
-            isOneCommit(alert) ? "" : "or before "}${alert.commit ?? "this run"}`,
-        causeSubject(alert), causeAuthor(alert)].filter(Boolean).join(", "),
+        title: alert && [alertText(alert), causeSubject(alert), causeAuthor(alert)]
+            .filter(Boolean).join(", "),
     }, alert?.commit ? `${isOneCommit(alert) ? "" : "≤ "}${shortCommit(alert.commit)}`
         : "open alert");
 }
@@ -64,10 +65,10 @@ function sinceLink(c, { alerts }) {
 function sentence(c, newest, alerts) {
     const alert = alerts.get(c.alert);
     return h("p", {}, c.reason, ".",
-        alert && [` It became ${found(alert.kind, [alert])} in `,
-            commitRange(alert), causeSubject(alert) && [", ", causeSubject(alert)],
-            causeAuthor(alert) && ` (${causeAuthor(alert)})`, ", ",
-            h("a", { href: address(`alerts/${alert.id}`) }, `alert ${alert.id}`), "."],
+        alert && [" ", h("a", { href: address(`alerts/${alert.id}`) }, `Alert ${alert.id}`), ": ",
+            alertText(alert), ", ", commitRange(alert),
+            causeSubject(alert) && [", ", causeSubject(alert)],
+            causeAuthor(alert) && ` (${causeAuthor(alert)})`, "."],
         c.mde !== null && [
             ` The smallest change that this machine can detect is ${percent(c.mde)}; `,
             c.mde > (c.threshold ?? Infinity) ? h("b", {}, "the threshold is lower: ")
@@ -117,14 +118,15 @@ function fill(body, rows) {
 }
 
 /**
- * The cases of `devices`, with the open `alerts`, and each with its branch where `branches` is set.
+ * The cases of `devices`, with the open `alerts`. `branch`: of which they are; of all, each with
+ * its own.
  * draw(cases, state) shows them, which have the state's order; `actions.sort(name)` is called when
  * a head is pressed.
  */
-export function caseTable(devices, alerts, branches, actions) {
+export function caseTable(devices, alerts, branch, actions) {
     const newest = new Map(devices.map((d) => [d.model, d.newest.uuid]));
     const shows = {
-        several: devices.length > 1, branches, alerts: new Map(alerts.map((a) => [a.id, a])),
+        several: devices.length > 1, branch, alerts: new Map(alerts.map((a) => [a.id, a])),
         newest: (c) => newest.get(c.device) ?? c.run,
     };
     const columns = COLUMNS.filter((c) => !c.only || c.only(shows));

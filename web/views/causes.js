@@ -3,15 +3,15 @@
 // one line, and what is new comes first.
 
 import { address, h } from "../frame/dom.js";
-import { ago, percent, plural } from "../frame/format.js";
-import { caseLink, causeAuthor, causeSubject, commitRange } from "../frame/parts.js";
+import { ago, percent, plural, shortCommit } from "../frame/format.js";
+import { alertText, caseLink, causeAuthor, causeSubject, commitRange } from "../frame/parts.js";
 import { icon } from "../frame/verdict.js";
 
 const DAY = 86400e3;
 const LATE = 3 * DAY; // from the run that begins a step to the last one that shows it
 const APART = 1800e3; // without a look at the page, after which the next look is another visit
 const KEY = "kernel-gate-visit"; // in localStorage: the last look, and the end of the visit before
-const LINES = 5;
+const LINES = 3;
 const KINDS = ["wrong", "regression", "error", "improvement"]; // worst first
 
 /** Since when something is new, and in words: the last visit, or yesterday for the first one. */
@@ -62,15 +62,17 @@ function line({ kind, alerts, isNew, time_ms }) {
             h("span", { class: `verdict ${verdict}` }, icon(verdict),
                 `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
             h("span", { class: "quiet" }, first.before_commit ? "in" : "since"),
-            h("span", {}, commitRange(first)),
+            h("span", { class: "mono" }, [first.before_commit, first.commit].filter(Boolean)
+                .map(shortCommit).join("..")),
             h("span", { class: "subject", title: first.subject }, causeSubject(first)),
             causeAuthor(first) && h("span", { class: "quiet" }, causeAuthor(first)),
             h("span", { class: "quiet devices" }, devices.join(", ")),
             h("span", { class: "quiet" }, ago(time_ms)),
             isNew && h("b", { class: "state new" }, "new")),
-        h("ul", {}, sorted.reverse().map((a) => h("li", {}, caseLink(a.case, a.device), " ",
-            h("span", { class: "quiet" }, a.device, ", ", found(a.kind, [a]), ", ",
-                h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
+        h("ul", {}, h("li", { class: "quiet" }, "Commits ", commitRange(first)),
+            sorted.reverse().map((a) => h("li", {}, caseLink(a.case, a.device), " ",
+                h("span", { class: "quiet" }, a.device, ", ", alertText(a), ", ",
+                    h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
 }
 
 /** `alerts`: the open ones. */
@@ -82,8 +84,8 @@ export function causeList(alerts) {
     return h("section", { class: "causes", "aria-label": "What changed" },
         h("h2", {}, fresh.length === 0 ? `Nothing is new ${words}`
             : `${plural(fresh.length, "change")} ${words}`,
-        causes.length > fresh.length && `, ${causes.length - fresh.length} still open`),
-        shown.map(line),
-        causes.length > LINES && h("a", { href: "#/alerts" },
-            `${plural(causes.length - LINES, "more change")}`));
+        causes.length > fresh.length && `, ${causes.length - fresh.length} still open`,
+        causes.length > LINES && [" ", h("a", { href: "#/alerts" },
+            `Show all ${causes.length}`)]),
+        shown.map(line));
 }

@@ -5,11 +5,12 @@ import { get } from "../frame/api.js";
 import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h, s } from "../frame/dom.js";
 import {
-    change, dateText, duration, durationCell, interval, plural, providerName, shortCommit, time,
-    versus,
+    change, dateText, duration, durationCell, interval, number, plural, providerName, shortCommit,
+    time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { allLeaders, chosenDevice, longTable, picker } from "../frame/lists.js";
+import { controlsOf, machineLines } from "../frame/machine.js";
 import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
@@ -91,17 +92,22 @@ const SORTS = {
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
 };
 
-const timed = (one, note) => [durationCell(one?.p50_ns ?? null), note,
-    one?.verdict && one.verdict !== "pass" && h("span", { class: "note" }, badge(one.verdict))];
+/** What the change divides: of pairs the ratios to the baseline. Beside them the times may say the
+ *  contrary, where one machine was slow. */
+const timed = (one, note, byPairs) => [
+    byPairs && one?.over_baseline ? [`${number(one.over_baseline)}× baseline`,
+        h("span", { class: "note" }, duration(one.p50_ns))] : durationCell(one?.p50_ns ?? null),
+    note, one?.verdict && one.verdict !== "pass" &&
+        h("span", { class: "note" }, badge(one.verdict))];
 
 function table(rows, { names, isJudged, tell = changeText }) {
     const limit = barLimit(rows);
     return longTable("Comparison", [
         ["case", "Case", (r) => [caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
-        ["p50", names.a, (r) => timed(r.a), "number minor"],
+        ["p50", names.a, (r) => timed(r.a, null, r.by === "pairs"), "number minor"],
         ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
-            "A ", duration(r.a.p50_ns))), "number"],
+            "A ", duration(r.a.p50_ns)), r.by === "pairs"), "number"],
         ["compare_change", "B against A", (r) => [r.comparable ? tell(r.ratio) : "–",
             r.comparable && r.by && h("span", { class: "note" },
                 r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
@@ -173,20 +179,24 @@ function runForm(state, runs, devices, go) {
             "or ", relative("parent", state), " (the nearest commit before B that was measured)."));
 }
 
-/** The two newest runs, unless the address names others; the caller has made sure of a device. */
+/** The newest run of the main branch and the one before it, else the two newest runs, unless the
+ *  address names others; the caller has made sure of a device. */
 async function runsPart(state, devices, signal, go) {
     const { runs } = await get("runs", { device: state.device, limit: RUNS }, signal);
-    state.b ||= runs[0]?.uuid.slice(0, 8) ?? "";
-    state.a ||= (runs[1] ?? runs[0])?.uuid.slice(0, 8) ?? "";
+    const ofMain = runs.filter((run) => run.branch === site().main_branch);
+    const [newest, before = newest] = ofMain.length > 1 ? ofMain : runs;
+    state.b ||= newest?.uuid.slice(0, 8) ?? "";
+    state.a ||= before?.uuid.slice(0, 8) ?? "";
     const form = runForm(state, runs, devices, go);
     try {
         const { a, b, by_time: byTime, rows } = await compareRuns(state, signal);
+        const controls = await controlsOf([a.uuid, b.uuid], signal);
         const guessed = (name) => byTime && GUESSED[state[name]];
         return {
             form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
-            sides: h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
-                runCard("B", b, guessed("b"))),
+            sides: [h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
+                runCard("B", b, guessed("b"))), machineLines(controls)],
             caution: "If both runs have the same baseline, the change is B's ratio to the " +
                 "baseline divided by A's ratio. Otherwise each time is first divided by the time " +
                 "of the control kernel. The threshold of the runs decides the result. Times " +

@@ -7,15 +7,14 @@ import { selectBox } from "../frame/parts.js";
 import { ALL, scopeChoice } from "../frame/scope.js";
 import { ORDER, icon, word } from "../frame/verdict.js";
 
-// What a run document can name.
-const OPS = ["attention_fwd", "gemm", "gemv", "linear_relu", "linear_relu_bwd"];
-const DTYPES = ["fp16", "bf16", "fp32", "tf32"];
 const TYPING_MS = 120;
 
 const choice = (name, label, any, values, value, change) =>
     selectBox({ name, "aria-label": label }, [["", any], ...values], value, change);
 
-const same = (names) => names.map((name) => [name, name]);
+/** A choice that the address made stays one, also where no case is of it. */
+const same = (names, chosen) => [...new Set([...names, chosen])].filter(Boolean).sort()
+    .map((name) => [name, name]);
 
 /** What was chosen, for the paper, which has no controls. */
 function chosen({ q, op, dtype, device, branch, verdict }) {
@@ -25,11 +24,13 @@ function chosen({ q, op, dtype, device, branch, verdict }) {
 }
 
 /**
- * The filters with the state they start with. `changed(name, value)` is called for each change.
+ * The filters with the state they start with; `of`: the ops, dtypes and devices that there are, and
+ * what stands behind the verdicts. `changed(name, value)` is called for each change.
  * draw(counts, summary) shows what was found, fail(error) that the rows are still those of before,
  * and why; `again()` is called by who wants to try again.
  */
-export function filters(state, devices, signal, changed, again) {
+export function filters(state, of, signal, changed, again) {
+    const { ops, dtypes, devices, mean } = of;
     let timer = null;
     const search = h("input", {
         type: "search", name: "q", value: state.q, placeholder: "Search ( / )",
@@ -44,6 +45,11 @@ export function filters(state, devices, signal, changed, again) {
         event.preventDefault();
         search.focus();
     }, { signal });
+    search.addEventListener("keydown", (event) => {
+        if (!["Enter", "ArrowDown"].includes(event.key)) return;
+        event.preventDefault();
+        document.querySelector(".cases tbody a.case")?.focus();
+    });
     const status = h("p", { class: "hidden found", role: "status" });
     const reason = h("span");
     const failed = h("p", { class: "failed", role: "alert", hidden: true }, reason, " ",
@@ -62,14 +68,14 @@ export function filters(state, devices, signal, changed, again) {
 
     return {
         element: h("div", { class: "tools" }, search,
-            choice("op", "Op", "any op", same(OPS), state.op, (v) => changed("op", v)),
-            choice("dtype", "Type", "any type", same(DTYPES), state.dtype,
-                (v) => changed("dtype", v)),
+            choice("op", "Op", "any op", same(ops, state.op), state.op, (v) => changed("op", v)),
+            choice("dtype", "Type", "any type", same(dtypes, state.dtype),
+                state.dtype, (v) => changed("dtype", v)),
             devices.length > 1 && choice("device", "Device", "all devices",
                 devices.map((d) => [d.model, d.newest.device_name]), state.device,
                 (v) => changed("device", v)),
             scopeChoice(state.branch, signal, (v) => changed("branch", v)),
-            verdicts, status, failed),
+            verdicts, mean, status, failed),
         draw(counts, summary) {
             const sum = Object.values(counts).reduce((a, b) => a + b, 0);
             for (const [verdict, { button, number }] of buttons) {

@@ -13,8 +13,12 @@ import {
 import { caseLink, nothingYet, subjectText } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
+import { badge } from "../frame/verdict.js";
 
-/** [{ id, op, dtype, floor_ns, byProvider, fastest }]; floor: no launch can take less. */
+const WRONG = 100; // alerts
+
+/** [{ id, op, dtype, floor_ns, byProvider, fastest, wrong }]; floor: no launch can take less. One
+ *  whose newest result is wrong wins nothing, whatever it took when it was right. */
 function rowsOf(leaders, cases) {
     const known = new Map(cases.map((c) => [c.id, c]));
     const rows = new Map();
@@ -26,12 +30,16 @@ function rowsOf(leaders, cases) {
                 id: leader.case, op: c?.op ?? op, dtype: c?.dtype ?? dtype,
                 floor_ns: c?.ceiling && c.p50_ns ? c.ceiling * c.p50_ns : null,
                 peer: c?.peer ?? null, peer_ratio: c?.peer_ratio ?? null,
-                byProvider: new Map(), fastest: leader,
+                byProvider: new Map(), fastest: null, wrong: null,
             });
         }
         const row = rows.get(leader.case);
+        if (leader.wrong) {
+            row.wrong = { ...leader, alert: known.get(leader.case)?.alert };
+            continue;
+        }
         row.byProvider.set(leader.provider, leader);
-        if (leader.p50_ns < row.fastest.p50_ns) row.fastest = leader;
+        if (!(row.fastest?.p50_ns <= leader.p50_ns)) row.fastest = leader;
     }
     return [...rows.values()];
 }
@@ -86,27 +94,35 @@ function standings(all) {
         ])));
 }
 
-/** Ours and the fastest vendor are told by their pairs, the others by their times. */
-function ratioOf(row, leader) {
-    if (!row.peer_ratio) return over(leader, row.fastest);
-    if (leader.role === "candidate") return row.peer_ratio;
-    return leader.provider === row.peer ? 1 / row.peer_ratio : null;
-}
-
+/** How ours stands, once a row: by its pairs with the best vendor, else by the times. */
 function standingOf(row, leader) {
     if (alone(row)) return "alone";
-    const paired = ratioOf(row, leader);
-    if (row.peer_ratio && paired !== null)
-        return versus(paired, leader.role === "candidate" ? row.peer : "ours");
+    if (leader.role !== "candidate") return "";
+    if (row.peer_ratio) return versus(row.peer_ratio, row.peer);
     return leader === row.fastest ? "fastest" : versus(over(leader, row.fastest),
         row.fastest.provider);
 }
 
-const isFirst = (row, leader) => !alone(row) && (row.peer_ratio
-    ? (ratioOf(row, leader) ?? 2) < 1 : leader === row.fastest);
+/** Ours and the fastest vendor are told by their pairs, the others by their times. */
+function isFirst(row, leader) {
+    if (alone(row)) return false;
+    if (!row.peer_ratio) return leader === row.fastest;
+    return leader.role === "candidate" ? row.peer_ratio < 1
+        : row.peer_ratio > 1 && leader.provider === row.peer;
+}
 
-function cell(row, provider) {
+/** Since when, where an alert of it is open. */
+function wrongCell({ run, alert }) {
+    return h("td", { class: "number" }, h("a", { href: address(`run/${run}`) }, badge("wrong")),
+        alert && h("span", { class: "reached" }, "since ",
+            h("a", { href: address(`alerts/${alert.id}`) },
+                alert.commit ? shortCommit(alert.commit) : `alert ${alert.id}`)));
+}
+
+function cell(row, provider, alerts) {
     const leader = row.byProvider.get(provider);
+    if (row.wrong?.provider === provider)
+        return wrongCell({ ...row.wrong, alert: alerts.find((a) => a.id === row.wrong.alert) });
     if (!leader) return h("td", { class: "number" }, h("span", { class: "none" }, "–"));
     const first = isFirst(row, leader);
     const reached = row.floor_ns && row.floor_ns / leader.p50_ns;
@@ -129,9 +145,9 @@ const SORTS = [
 ];
 
 function sorted(rows, order, [ours]) {
-    const behind = (r) => r.peer_ratio ?? (r.byProvider.has(ours) && !alone(r)
-        ? over(r.byProvider.get(ours), r.fastest) : 0);
-    const reached = (r) => (r.floor_ns ? r.floor_ns / r.fastest.p50_ns : 2);
+    const behind = (r) => (r.wrong ? Infinity : r.peer_ratio) ?? (r.byProvider.has(ours) &&
+        !alone(r) ? over(r.byProvider.get(ours), r.fastest) : 0);
+    const reached = (r) => (r.floor_ns && r.fastest ? r.floor_ns / r.fastest.p50_ns : 2);
     const by = {
         case: () => 0, ahead: (a, b) => (behind(a) || 1e9) - (behind(b) || 1e9),
         ceiling: (a, b) => reached(a) - reached(b),
@@ -147,10 +163,12 @@ export async function leaderboardView({ query, signal }) {
     const shown = await effective(branch, within, signal);
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [leaders, cases] = await Promise.all([
+    const [leaders, cases, { alerts }] = await Promise.all([
         allLeaders(device, signal, scopeOf(shown),
             "case,provider,role,kernel,commit,subject,author,branch"),
-        allCases(device, signal, scopeOf(shown), "id,op,dtype,p50_ns,ceiling,peer,peer_ratio"),
+        allCases(device, signal, scopeOf(shown),
+            "id,op,dtype,p50_ns,ceiling,peer,peer_ratio,alert"),
+        get("alerts", { kind: "wrong", device, limit: WRONG }, signal),
     ]);
     const rows = rowsOf(leaders, cases);
     const providers = providersOf(leaders);
@@ -167,7 +185,7 @@ export async function leaderboardView({ query, signal }) {
                 ...longTable("Leaderboard", [
                     ["case", "Case", (row) => caseLink(row.id, device), "row"],
                     ...providers.map((p) =>
-                        ["leader", providerName(p), (row) => cell(row, p), "number"]),
+                        ["leader", providerName(p), (row) => cell(row, p, alerts), "number"]),
                 ], sorted(some, state.sort, providers))]));
     }
 
@@ -185,6 +203,8 @@ export async function leaderboardView({ query, signal }) {
             deviceTabs(devices, selected, (model) =>
                 address("leaderboard", { device: model, branch })),
             shown !== branch && noneOfMain(),
+            h("p", {}, h("a", { href: address("vendor", { device }) }, "Over time: ",
+                "how far from the best vendor, case by case")),
             h("p", { class: "quiet" },
                 "The times are the verified p50 of each provider in the newest run of the case. " +
                 "If that run did not time a provider, its lowest time so far stands here; else " +

@@ -66,13 +66,14 @@ const addressOf = (state) => address("",
 
 /** The filters, the table and what lies below it: drawn anew in place when a filter changes. */
 function casesSection(first, state, { devices, alerts, scope }, signal) {
-    const table = caseTable(devices, alerts, scope === ALL, {
+    const table = caseTable(devices, alerts, scope, {
         sort(key) { // the same head again: the other way round
             state.sort = state.sort === key ? `-${key}` : key;
             change(choose);
         },
     });
-    const bar = filters(state, devices, signal, (name, value) => {
+    const mean = h("p", { class: "quiet vendor-mean" });
+    const bar = filters(state, { ...first, devices, mean }, signal, (name, value) => {
         Object.assign(state, { [name]: value, rows: FIRST });
         // Another branch or device changes the cards as well.
         if (["branch", "device"].includes(name)) location.hash = addressOf(state);
@@ -83,7 +84,6 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         click: () => { state.rows += MORE; change(note); },
     });
     const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
-    const mean = h("p", { class: "quiet vendor-mean" });
     let latest = 0;
 
     function draw(found) {
@@ -116,7 +116,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
     }
 
     draw(first);
-    return h("section", {}, bar.element, mean, table.element, rest);
+    return h("section", {}, bar.element, table.element, rest);
 }
 
 /** What the wall shows of a branch, of all, or of main; open alerts are of two states. */

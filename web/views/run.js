@@ -11,6 +11,7 @@ import {
     versus,
 } from "../frame/format.js";
 import { longTable } from "../frame/lists.js";
+import { controlsOf, machineLines, machineLink } from "../frame/machine.js";
 import {
     againstText, caseName, command, commitText, crumbs, download, figure, subjectText, tableOf,
     vendorRatio,
@@ -18,7 +19,8 @@ import {
 import { here, note, parameter } from "../frame/places.js";
 import { reproduce } from "../frame/reproduce.js";
 import { caseDetail } from "./run_case.js";
-import { causeSections, causesOf, isRed } from "./run_causes.js";
+import { loadRun } from "./run_data.js";
+import { causeSections, causesOf, isRed, whatNextUndecided } from "./run_causes.js";
 import { badge, counts, rank, word } from "../frame/verdict.js";
 
 /** The columns of the cases; caseRows() makes their cells. */
@@ -34,6 +36,12 @@ const HEADS = [
 ];
 const UNTOLD = ["wrong", "no-verdict", "environment"]; // by the numbers of the row
 
+const NEXT = {
+    pass: "Nothing to do: no case is slower, and all results are right.",
+    improvement: "Nothing to do: a run of the main branch with --ratchet takes the faster times " +
+        "as baselines.",
+};
+
 function gib(bytes) {
     return bytes > 0 && `${Math.round(bytes / 2 ** 30)} GiB`;
 }
@@ -47,7 +55,7 @@ function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
 }
 
 /** Where and how it was measured: words, their terms, their values. */
-function facts(run) {
+function facts(run, control) {
     const { device, git, policy, ceilings } = run;
     const note = (...parts) => h("span", { class: "note" }, parts.filter(Boolean).join(", "));
     const units = device.kind === "cuda" ? "SMs" : "threads";
@@ -56,6 +64,7 @@ function facts(run) {
     const rows = [
         ["Device", "device", [device.name,
             note(`${device.sm_count} ${units}`, device.capability, gib(device.memory_bytes))]],
+        control?.machine && ["Machine", "machine", machineLink(control)],
         ["Driver, runtime", "driver",
             [[device.driver, device.runtime].filter(Boolean).join(", ") || "–",
                 note(power, clock)]],
@@ -98,26 +107,6 @@ function libraries(run) {
                 l.sha256?.slice(0, 16))],
         ], [...run.libraries, ...run.absent ?? []]));
     return box;
-}
-
-/** A run with what the rows of its cases show: the answer has columns. */
-async function load(path, signal) {
-    const { run, cases, classes } = await get(path, { format: "brief" }, signal);
-    const names = Object.keys(cases);
-    run.cases = cases.id.map((_, i) => {
-        const item = Object.fromEntries(names.map((name) => [name, cases[name][i]]));
-        const { ratio, processes } = item;
-        return {
-            ...item, reason: item.reason ?? "",
-            ratio: ratio && { value: ratio, lo: item.ratio_lo, hi: item.ratio_hi },
-            processes: processes.flatMap((value, k) => (k % 2 === 1 ? [] : {
-                log_ratio: value, swapped: (processes[k + 1] & 1) > 0,
-                stage: processes[k + 1] & 2 ? "confirmation" : "first",
-            })),
-        };
-    });
-    // opening: what is still asked for, of cases that the address opens
-    return { ...run, classes, opening: [] };
 }
 
 /** One case: a row that says it all in short, and opens. */
@@ -221,12 +210,13 @@ function ofCalibration({ verdict, cases, calibration }) {
 
 export async function runView({ rest, query, signal }) {
     const path = `runs/${encodeURIComponent(rest)}`;
-    const run = await load(path, signal);
+    const run = await loadRun(rest, signal);
     const { git } = run;
     const verdicts = {};
     for (const item of run.cases) verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1;
     const short = run.uuid.slice(0, 8);
-    const causes = await causesOf(run, signal);
+    const [causes, [control]] = await Promise.all([
+        causesOf(run, signal), controlsOf([run.uuid], signal)]);
     const rest_ = causes ? run.cases.filter((item) => !isRed(item)) : run.cases;
     const shown = {
         title: `${word(run.verdict)}, run ${short}, ${run.device.name}`,
@@ -243,14 +233,17 @@ export async function runView({ rest, query, signal }) {
                 git.subject && h("b", {}, git.subject), git.author && `, ${git.author}`,
                 git.branch && [" · ", h("a", { href: address("runs", { branch: git.branch }) },
                     git.branch)], " · ", time(run.time_ms, ago(run.time_ms))),
+            control && machineLines([control]),
+            NEXT[run.verdict] && h("p", { class: "quiet" }, NEXT[run.verdict]),
             ofCalibration(run),
             causes && causeSections(causes, run,
                 (cases, name) => casesTable(run, cases, query, name)),
             rest_.length > 0 && [h("h2", {}, causes ? "All other cases" : "Cases"),
                 casesTable(run, rest_, query)],
+            whatNextUndecided(run, control),
             run.cases.length === 0 && h("p", { class: "quiet" }, "The run had no case."),
             h("h2", {}, "Where and how it was measured"),
-            facts(run),
+            facts(run, control),
             libraries(run),
             calibrationSection(run),
             coverageSection(run),

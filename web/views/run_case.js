@@ -5,7 +5,8 @@ import { get } from "../frame/api.js";
 import { h } from "../frame/dom.js";
 import { evidenceSection } from "./evidence.js";
 import {
-    change, dateText, duration, durationCell, interval, number, percent, plural, share,
+    change, count, dateText, duration, durationCell, interval, number, percent, plural, share,
+    versus,
 } from "../frame/format.js";
 import { againstText, caseLink, columnsOf, command, overVendor, tableBox } from "../frame/parts.js";
 import { reproduce } from "../frame/reproduce.js";
@@ -48,7 +49,7 @@ function resources({ registers, shared_bytes: shared, spill_bytes: spilled }) {
     return h("span", { class: parts.length > 0 ? "" : "none" }, parts.join(", ") || "–");
 }
 
-function timingCells(timing) {
+function timingCells(timing, isVendor) {
     if (!timing) return h("td", { class: "quiet number", colspan: "8" }, "not timed");
     const against = timing.ratio_to_candidate;
     return [
@@ -60,7 +61,8 @@ function timingCells(timing) {
             interval(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns),
             "\u202f%")),
         h("td", { class: "number" }, durationCell(timing.p90_ns)),
-        h("td", { class: "number" }, against ? change(against.value) : "",
+        h("td", { class: "number" }, against && (isVendor ? versus(against.value, "", against)
+            : change(against.value)),
             against && h("span", { class: "aside" }, interval(against.lo, against.hi))),
         h("td", { class: "number" }, number(timing.tflops)),
         h("td", { class: "number" }, number(timing.gbps)),
@@ -77,7 +79,7 @@ function armRow(arm) {
             h("th", { scope: "row" }, arm.role === "baseline" ? "baseline" : arm.provider),
             h("td", { class: "mono" }, arm.kernel),
             verifyCells(arm.verify),
-            timingCells(arm.timing)),
+            timingCells(arm.timing, arm.role === "provider")),
         arm.verify?.message && h("tr", {},
             h("td", { class: "message", colspan: ARM_COLUMNS.length }, arm.verify.message)),
     ];
@@ -114,7 +116,7 @@ function covered({ arms }) {
     const verify = arms.find((arm) => arm.role === "candidate")?.verify;
     if (!verify?.shapes && !verify?.values) return null;
     const pairs = verify.pairs_of > 0 &&
-        `${verify.pairs ?? 0} of ${plural(verify.pairs_of, "pair")} of their classes`;
+        `${count(verify.pairs ?? 0)} of ${plural(verify.pairs_of, "pair")} of their classes`;
     const parts = [
         verify.values && plural(verify.values, "kind of inputs", "kinds of inputs"),
         verify.shapes && plural(verify.shapes, "other shape"), pairs,

@@ -6,6 +6,7 @@ import { stateBadge } from "./alert_parts.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { change, plural, time } from "../frame/format.js";
+import { machineLink } from "../frame/machine.js";
 import { causeAuthor, command, commitRange, isOneCommit, site } from "../frame/parts.js";
 import { accept, reproduce } from "../frame/reproduce.js";
 
@@ -27,21 +28,20 @@ function explains(alert, item, run) {
         item.ratio.value <= (1 + alert.change) * (1 + threshold));
 }
 
-/** Of these cases of a merge request what each adds to where its branch began, of those that are no
- *  slower than there: ratios by id. A slowdown too small for an alert has none. */
-async function addedTo(cases, run, signal) {
-    const added = new Map();
+/** What these cases of a merge request are beside where its branch began: { judged, added } by id.
+ *  Nothing where that is not known: what main had at the time says nothing of the change. */
+async function besideBase(cases, run, signal) {
     if (run.git.branch === site().main_branch || !cases.some((c) => c.verdict === "regression"))
-        return added;
+        return new Map();
     try {
-        const answer = await get("compare",
+        const { by_time: isGuessed, cases: all } = await get("compare",
             { a: "merge-base", b: run.uuid, device: run.device.model }, signal);
-        for (const { id, judged, paired, ratio_control: control } of answer.cases)
-            if (["same", "faster"].includes(judged)) added.set(id, paired ?? control);
+        return new Map(isGuessed ? [] : all.map(({ id, judged, paired, ratio_control: control }) =>
+            [id, { judged, added: paired ?? control }]));
     } catch (error) {
         if (error.status !== 404) throw error;
+        return new Map();
     }
-    return added;
 }
 
 /** { own: cases, same: [{ item, added }], before: [{ alert, cases }], isMeasured: was the main
@@ -54,21 +54,25 @@ export async function causesOf(run, signal) {
         get("alerts", { device, limit: ALERTS }, signal),
         get("runs", { device, main: 1, limit: 1 }, signal),
     ]);
+    const isMeasured = runs.length > 0;
+    const base = isMeasured ? await besideBase(red, run, signal) : new Map();
+    const judged = (item) => base.get(item.id)?.judged;
     const standing = alerts.filter((alert) => stood(alert, run));
     const own = [];
     const before = new Map(); // by the commits between which it happened
     for (const item of red) {
-        const alert = standing.find((one) => explains(one, item, run));
+        // What is slower than where the branch began is so by the change, whatever main had since.
+        const alert = judged(item) !== "slower" &&
+            standing.find((one) => explains(one, item, run));
         if (!alert) own.push(item);
         else if (before.has(alert.group)) before.get(alert.group).cases.push(item);
         else before.set(alert.group, { alert, cases: [item] });
     }
-    const isMeasured = runs.length > 0;
-    const added = isMeasured ? await addedTo(own, run, signal) : new Map();
-    const isSame = (item) => item.verdict === "regression" && item.ratio && added.has(item.id);
+    const isSame = (item) => item.verdict === "regression" && item.ratio &&
+        ["same", "faster"].includes(judged(item));
     return {
         own: own.filter((item) => !isSame(item)), isMeasured, before: [...before.values()],
-        same: own.filter(isSame).map((item) => ({ item, added: added.get(item.id) })),
+        same: own.filter(isSame).map((item) => ({ item, added: base.get(item.id).added })),
     };
 }
 
@@ -116,6 +120,18 @@ function whatNextOnMain(run, alert, cases) {
             "Compare the commits"), " before and after the slowdown began. "],
         alert.kind === "regression" &&
             "The page of its alert has the command that accepts the new time."));
+}
+
+/** And about those that got no verdict on the code. */
+export function whatNextUndecided(run, control) {
+    const some = run.cases.filter((c) => ["environment", "no-verdict"].includes(c.verdict));
+    return some.length > 0 && h("details", { class: "next", open: true },
+        h("summary", {}, "What to do next"),
+        h("p", {}, plural(some.length, "case"), " got no verdict on the code: the machine was ",
+            "not quiet enough to tell. Look at ", control?.machine ? machineLink(control)
+                : "the machine", ", and measure again when nothing else runs on it."),
+        command("To measure these cases again, run this in a clone of the repository",
+            reproduce(run, some.map((c) => c.id))));
 }
 
 /** Those that were as slow where the branch began, though no alert says so. */

@@ -4,7 +4,7 @@
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { ago, plural, time } from "../frame/format.js";
-import { machineName } from "./machines.js";
+import { machineName } from "../frame/machine.js";
 import {
     commitText, nothingYet, runLink, selectBox, subjectText, tableOf,
 } from "../frame/parts.js";
@@ -15,6 +15,25 @@ const BRANCHES = 1000; // the most that the server tells at once
 /** What the cell of the device may have no room for. */
 const deviceText = (run) =>
     [run.device_name, machineName(run), `suite ${run.suite}`].filter(Boolean).join(", ");
+
+/** Two runs that are ticked are compared, the older one as A: the first column, and its words. */
+function picking() {
+    const picked = new Set();
+    const words = h("p", { class: "quiet", role: "status" }, "Tick two runs to compare them.");
+    const tick = (run) => h("input", { type: "checkbox", "aria-label":
+        `Compare run ${run.uuid.slice(0, 8)}`, change: ({ target }) => {
+        if (target.checked) picked.add(run);
+        else picked.delete(run);
+        const [a, b] = [...picked].sort((x, y) => x.time_ms - y.time_ms);
+        words.replaceChildren(...(picked.size === 2 ? [h("a", { href: address("compare",
+            { a: a.uuid.slice(0, 8), b: b.uuid.slice(0, 8), device: b.device }) },
+        `Compare ${a.uuid.slice(0, 8)} with ${b.uuid.slice(0, 8)}`)]
+            : [picked.size < 2 ? "Tick two runs to compare them."
+                : `${picked.size} runs are ticked: two are compared.`]));
+    } });
+    const label = h("span", { class: "hidden" }, "Compare");
+    return { words, column: [null, label, tick, "check minor"] };
+}
 
 const COLUMNS = [
     ["verdict", "Verdict", (run) => badge(run.verdict, "short"), "symbol"],
@@ -89,6 +108,7 @@ export async function runsView({ query, signal }) {
         .filter(([, names]) => names.length > 1);
     const { runs, next } = unclear.length > 0 ? { runs: [], next: null } : await get("runs",
         { ...filter, branch: branches[0], machine: machines[0], after }, signal);
+    const picks = picking();
     return {
         title: "Runs",
         content: [
@@ -97,8 +117,9 @@ export async function runsView({ query, signal }) {
             unclear.map(([what, names]) => whichOne(what, names, filter)),
             runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
                 "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
-            runs.length > 0 && h("div", { class: "runs" }, tableOf("Runs", COLUMNS, runs)),
-            h("nav", { class: "pages", "aria-label": "Pages" },
+            runs.length > 0 && h("div", { class: "runs" },
+                tableOf("Runs", [picks.column, ...COLUMNS], runs)),
+            h("nav", { class: "pages", "aria-label": "Pages" }, runs.length > 1 && picks.words,
                 after && h("a", { href: address("runs", filter) }, "Newest"),
                 next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),
         ],

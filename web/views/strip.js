@@ -43,21 +43,22 @@ function history(device, scope, vendor, signal) {
 
 function card(device, state, scope, signal) {
     const run = device.newest;
-    const vendor = run.vendor_ratio && h("p", { class: "line vendor-mean" },
+    const vendor = run.vendor_ratio && h("span", { class: "vendor-mean" },
         term("geomean", versus(run.vendor_ratio, "the best vendor")));
     return h("article", { class: `card ${run.verdict}`, "aria-current":
         device.model === state.device && "true" },
         h("header", {},
+            h("h2", {}, h("a",
+                { href: address("", { device: device.model, branch: state.branch }) },
+                run.device_name)),
             badge(run.verdict, "large"),
-            h("span", { class: "quiet" }, time(run.time_ms, ago(run.time_ms)))),
-        h("h2", {}, h("a", { href: address("", { device: device.model, branch: state.branch }) },
-            run.device_name),
-            h("span", { class: "quiet" }, `${plural(device.runs, "run")}, suite ${run.suite}`)),
-        h("p", {}, counts(run.verdicts)),
+            h("span", { class: "quiet",
+                title: `${plural(device.runs, "run")}, suite ${run.suite}` },
+            time(run.time_ms, ago(run.time_ms)))),
+        h("p", { class: "line" }, counts(run.verdicts, true), vendor),
         h("p", { class: "line" }, commitText(run), " ",
             run.branch && h("span", { class: "quiet" }, run.branch), " ",
             h("span", { class: "subject", title: subjectText(run) }, subjectText(run))),
-        vendor,
         h("div", { class: "before" }, term("history", "History"),
             history(device, scope, vendor, signal),
             runLink(run.uuid)));

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// calibration.test.mjs: how often the gate would be wrong on a device.
+// machines.test.mjs: whether a machine is fit to gate, and how often the gate would be wrong on it.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, assertFits, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import {
+    GPU, HOST, REGRESSED, assertFits, caseAddress, dashboard, settled, shoot, skip, until,
+} from "./harness.mjs";
 
 describe("calibration", { skip }, () => {
     const it = dashboard();
 
     test("rates, resolution and every case", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/calibration?device=${GPU}`);
+            await it.open(page, `#/machines?device=${GPU}`);
             const tiles = await page.locator("main > .tiles").innerText();
             // One of the twelve resolves 3.1 % only: it is red at +0 % in 2 of 1000 decisions.
             assert.match(tiles, /False alarms\s+0\.02.%\s+2 of 12,000 decisions/);
@@ -38,13 +40,13 @@ describe("calibration", { skip }, () => {
     test("is this runner fit to gate: one sentence, one click away", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
-            await page.click("nav a:text-is('Calibration')"); // one click
-            await page.waitForSelector("h1:text-is('Calibration')");
+            await page.click("nav a:text-is('Machines')"); // one click
+            await page.waitForSelector("h1:text-is('Machines')");
             if (!page.url().includes(GPU)) await page.click(".tabs a:text-is('NVIDIA H200')");
             await until(page, () => /H200|GPU-/.test(
                 document.querySelector(".answer")?.textContent));
             assert.match(await page.locator(".answer").innerText(),
-                /^May runner, GPU-5a5a5a5a gate at 2.%\? Not for every case: .* 11 of 12 cases/);
+                /^Is runner, GPU-5a5a5a5a fit to gate at 2.%\? Not for every case: .* 11 of 12 c/);
             const history = await page.locator(".machines .tiles").innerText();
             assert.match(history, /MDE, median[\s\S]*No verdict[\s\S]*Control[\s\S]*40 runs/);
         });
@@ -60,7 +62,7 @@ describe("calibration", { skip }, () => {
                 const fit = { ...one, machine: "GPU-88", gpu: "GPU-88", resolved: 12 };
                 await route.fulfill({ response, json: { machines: [one, other, fit] } });
             });
-            await it.open(page, `#/calibration?device=${GPU}`);
+            await it.open(page, `#/machines?device=${GPU}`);
             const rows = page.locator("[aria-label=Machines] tbody tr");
             assert.deepEqual((await rows.locator("td:nth-child(2)").allInnerTexts()),
                 ["Not for every case", "No", "Yes"]);
@@ -71,9 +73,45 @@ describe("calibration", { skip }, () => {
         });
     });
 
+    test("a machine that was slow or noisy is one red line on all that it measured", async () => {
+        await it.withPage({}, async (page) => {
+            const run = it.uuids.at(-2);
+            const slow = async (route) => {
+                const response = await route.fetch();
+                const { controls } = await response.json();
+                for (const one of controls)
+                    Object.assign(one, { control_ns: 1.044 * one.before[0], undecided: 5 });
+                await route.fulfill({ response, json: { controls } });
+            };
+            const line = page.locator(".machine-fault");
+            for (const hash of [`#/run/${run}`, caseAddress(REGRESSED),
+                `#/compare?device=${GPU}`]) {
+                await page.goto("about:blank");
+                await it.open(page, hash);
+                assert.equal(await line.count(), 0, hash);
+                await page.route("**/api/v1/controls?*", slow);
+                await page.goto("about:blank");
+                await it.open(page, hash);
+                assert.match(await line.first().innerText(), new RegExp("^The machine runner, " +
+                    "GPU-5a5a5a5a was not as usual in run [0-9a-f]{8}: its control kernel took " +
+                    "4\\.[34].% longer than in its \\d+ runs before; 5 of 12 cases have no " +
+                    "verdict\\."), hash);
+                await page.unroute("**/api/v1/controls?*");
+            }
+            await page.route("**/api/v1/controls?*", slow);
+            await line.first().locator("a").click(); // and says what to do
+            await until(page, () => /fit to gate/.test(
+                document.querySelector(".answer")?.textContent));
+            assert.match(await page.locator(".answer").innerText(),
+                /No: its control kernel took 4.*; 5 of/);
+            assert.match(await page.locator(".next").innerText(),
+                /nvidia-smi[\s\S]*gate calibrate/);
+        });
+    });
+
     test("forced colours tell the outcomes and the choices apart", async () => {
         await it.withPage({ forcedColors: "active" }, async (page) => {
-            await it.open(page, `#/calibration?device=${GPU}`);
+            await it.open(page, `#/machines?device=${GPU}`);
             const looks = await page.evaluate(() => ["red", "no_verdict", "pass"].map((kind) => {
                 const style = getComputedStyle(document.querySelector(`.key .outcome.${kind}`));
                 return style.backgroundColor + style.backgroundImage;
@@ -85,7 +123,7 @@ describe("calibration", { skip }, () => {
 
     test("a device without one is told how to make one", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/calibration?device=${HOST}`);
+            await it.open(page, `#/machines?device=${HOST}`);
             await settled(page);
             assert.match(await page.locator("main").innerText(), /gate calibrate/);
         });
@@ -93,7 +131,7 @@ describe("calibration", { skip }, () => {
 
     test("a term explains itself on focus", async () => {
         await it.withPage({}, async (page) => {
-            await it.open(page, `#/calibration?device=${GPU}`);
+            await it.open(page, `#/machines?device=${GPU}`);
             await page.keyboard.press("Tab");
             await page.locator(".tiles .term", { hasText: "False alarms" }).focus();
             assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
@@ -106,7 +144,7 @@ describe("calibration of many cases", { skip }, () => {
 
     test("no case drops out of the strip, and the table comes in parts", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
-            await it.open(page, `#/calibration?device=${GPU}`);
+            await it.open(page, `#/machines?device=${GPU}`);
             const dots = await page.locator(".strip .resolved, .strip .unresolved").count();
             const rest = await page.locator(".strip .more").allTextContents();
             assert.ok(rest.length > 0);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// trend_draw.js: draws a trend from its answers and choices, and says what it is of; `t`: trend.js.
+
+import { arrange } from "./data.js";
+import { eventsOf } from "./events.js";
+import { drawPlot, readColours } from "./plot.js";
+import { pointAt } from "./point.js";
+import {
+    YARDSTICKS, amountOf, amountOn, errorSpec, onlyValue, resourceSpec, timesSpec,
+} from "./specs.js";
+import { isKnown, placeOf } from "./trend_point.js";
+import { covers, toRange } from "./trend_range.js";
+import { dateText, percent, plural, shortCommit } from "../frame/format.js";
+import { here, note } from "../frame/places.js";
+
+export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
+export const drawn = (t) => t.parts.filter((p) => p.u);
+
+/** The events with their places on x. What is told of no point here is told of the next one, never
+ *  of the one before. */
+function placed(model, whole) {
+    const candidates = model.lanes.filter((l) => l.role === "candidate");
+    return eventsOf(whole).map((e) => {
+        const x = model.toX(e.time_ms, e.run);
+        const lane = candidates.find((l) => l.columns.run.includes(e.run));
+        const i = lane ? lane.at.indexOf(lane.columns.run.indexOf(e.run))
+            : e.kind === "wrong" ? -1 : model.x.findIndex((v, k) => v >= x &&
+                candidates.some((l) => isKnown(l, k)));
+        return { ...e, x, i };
+    }).sort((a, b) => a.x - b.x);
+}
+
+/** Takes the answers and the choices as they are now; draws when there is room. */
+export function render(t) {
+    const { answers, state } = t;
+    t.wholeModel = arrange(answers.whole, state.order);
+    t.model = covers(t, answers.detail) ? arrange(answers.detail.answer, state.order)
+        : t.wholeModel;
+    t.range = toRange(t.model, answers.whole, state.span);
+    t.events = placed(t.model, answers.whole);
+    [t.hovered, t.pointing] = [null, false];
+    t.point = state.point && placeOf(t.model,
+        shown(t).filter((l) => l.provider === state.point.provider), state.point);
+    specify(t);
+    draw(t);
+    sayMissing(t);
+    sayRange(t);
+    fillTable(t);
+}
+
+/** How far the chain of baselines went in all of it. */
+function changed({ answers, state }) {
+    const by = answers.whole.series.find((l) => l.change)?.change;
+    if (!by || state.y !== "chain") return "";
+    const size = percent(Math.abs(by.ratio - 1));
+    return ` ${parseFloat(size) === 0 ? "As fast as" : `${size} ${
+        by.ratio > 1 ? "slower" : "faster"} than`} on ${dateText(by.from_ms)}.`;
+}
+
+/** Before when the runs had other baselines, which no ratio links to the newest one. */
+function unlinked({ model, state }) {
+    const lane = model.lanes.find((l) => l.role === "candidate");
+    const last = lane?.columns.chain_part?.findLastIndex((part) => part > 0) ?? -1;
+    const next = lane?.columns.time_ms[last + 1];
+    return last >= 0 && next && state.y === "chain"
+        ? ` Before ${dateText(next)}: another baseline, not linked to this one (hollow points).`
+        : "";
+}
+
+export function specify(t) {
+    const { model, state, colours, parts: [times, error, ...resources] } = t;
+    const { threshold } = t.answers.whole;
+    times.spec = timesSpec(model, { state, threshold, colours });
+    const { text, term, unit } = YARDSTICKS[state.y];
+    const [head] = times.section.children;
+    head.firstChild.dataset.term = term;
+    head.firstChild.textContent = text;
+    head.lastChild.textContent = ` ${unit}.${changed(t)}${unlinked(t)}`;
+    error.spec = errorSpec(model, { limit: t.errorLimit, colours });
+    for (const p of resources) p.spec = resourceSpec(model, t.wholeModel, p.resource, colours);
+}
+
+export function draw(t) {
+    const { surface, legend, colours, range, model, events, act } = t;
+    const focus = legend.contains(document.activeElement) && document.activeElement.dataset.key;
+    readColours(surface, colours);
+    const label = (i) => {
+        const lane = model.lanes.find((l) => l.at[i] !== undefined);
+        return lane ? shortCommit(lane.columns.commit[lane.at[i]]) : "";
+    };
+    const chart = { colours, range, byCommit: model.byCommit, events, hide: t.state.hide, legend,
+        label };
+    for (const p of t.parts) {
+        p.u?.destroy();
+        p.u = null;
+        p.section.hidden = p.spec === null;
+        p.box.style.height = `${p.spec?.height ?? 0}px`;
+        const on = { ...act, moved: p === t.parts[0] ? act.moved : null };
+        if (p.spec && surface.clientWidth >= 80)
+            p.u = drawPlot(p.box, p.spec, t.group, chart, on);
+    }
+    if (focus) legend.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+    act.place();
+    act.showPoint();
+}
+
+/** The numbers, whose module and rows are made when they are wanted. */
+async function fillTable(t) {
+    if (!t.table.open) return;
+    const { PAGE, trendTable } = await import("./table.js");
+    t.table.lastChild.replaceChildren(...trendTable(t.model, t.state.y, Math.max(PAGE, t.numbers),
+        t.csv(t.state.order, t.state.span), (count) => showNumbers(t, count)));
+}
+
+/** `count` rows of the table; it is in the address while it is open. */
+export function showNumbers(t, count = t.numbers) {
+    if (t.signal.aborted || !t.table.isConnected) return;
+    t.numbers = count;
+    note(here({ numbers: t.table.open ? count || "open" : null }));
+    fillTable(t);
+}
+
+export function sayRange(t) {
+    const { model, state, answers: { whole } } = t;
+    const total = whole.series.filter((s) => s.role === "candidate")
+        .reduce((n, s) => n + s.total, 0);
+    const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
+    t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
+        `${state.span ? "" : `, ${plural(total, "run")}`}` +
+        `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
+            ? " Each point is the median of several runs. The band goes from their lowest to " +
+              "their highest value. Zoom in to see single runs." : ""}`;
+    const [lane] = t.wholeModel.lanes;
+    t.surface.setAttribute("aria-label", `Trend, ${YARDSTICKS[state.y].text}: ` +
+        `${plural(total, "run")}, newest ${lane.provider} ` +
+        amountOn(state.y, pointAt(lane, lane.at.length - 1)?.on(state.y)));
+}
+
+/** What has no plot of its own: it never changed, or no run recorded it. */
+function sayMissing(t) {
+    const [, error, ...resources] = t.parts;
+    const hidden = resources.filter((p) => p.spec === null)
+        .map(({ resource }) => ({ ...resource, value: onlyValue(t.wholeModel, resource) }));
+    const same = hidden.filter((r) => r.value !== null)
+        .map((r) => `${r.label} ${amountOf(r, r.value)}`);
+    const unknown = hidden.filter((r) => r.value === null).map((r) => r.label);
+    if (error.spec === null) unknown.unshift("error against the reference");
+    t.missing.textContent = [same.length > 0 && `In all runs: ${same.join(", ")}.`,
+        unknown.length > 0 && `Not recorded in these runs: ${unknown.join(", ")}.`]
+        .filter(Boolean).join(" ");
+    t.missing.hidden = t.missing.textContent === "";
+}

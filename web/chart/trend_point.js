@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// trend_point.js: the point of a trend that is told of: under the pointer, picked, or the newest;
+// `t`: trend.js.
+
+import { nearest } from "./data.js";
+import { pointAt, pointSpoken, pointWords } from "./point.js";
+import { render, shown } from "./trend_draw.js";
+import { address, h } from "../frame/dom.js";
+import { clamp } from "../frame/format.js";
+
+const CLICK = 24; // CSS pixels from a point, within which a click is on it
+
+/** Whether the lane was timed at place `i`. */
+export const isKnown = (lane, i) => (lane.columns.p50_ns[lane.at[i]] ?? null) !== null;
+
+/** The known place of the lane that is nearest to place `i`; -1: it has none. */
+function nearestKnown(lane, i) {
+    for (let d = 0; d < lane.at.length; d++)
+        for (const k of [i - d, i + d]) if (isKnown(lane, k)) return k;
+    return -1;
+}
+
+/** Where a run is in the model, or what is nearest to its time. */
+export function placeOf(model, lanes, { run, time }) {
+    for (const lane of lanes) {
+        const row = lane.columns.run.indexOf(run);
+        if (row >= 0) return { lane, i: lane.at.indexOf(row) };
+    }
+    const i = lanes[0] ? nearestKnown(lanes[0], nearest(model.x, model.toX(time))) : -1;
+    return i < 0 ? null : { lane: lanes[0], i };
+}
+
+/** The points of all lanes at place `i`, the candidate's first. */
+const pointsAt = (t, i) => shown(t).map((l) => pointAt(l, i)).filter(Boolean);
+
+const eventsAt = (t, i) => t.events.filter((e) => e.i === i);
+
+/** What the pointer is on, else what was picked, else the newest run, in words. */
+export function showPoint(t) {
+    const { point, hovered, model, readout } = t;
+    const [lane] = shown(t);
+    const at = hovered ?? point ?? (lane && { lane, i: nearestKnown(lane, model.x.length - 1) });
+    const main = at && pointAt(at.lane, at.i);
+    const resources = new Set(t.parts.slice(2).filter((p) => p.spec).map((p) => p.resource));
+    readout.replaceChildren(...(at === hovered || at === point ? [] : [h("b", {}, "Newest")]),
+        ...(main ? pointWords(main, pointsAt(t, at.i), eventsAt(t, at.i), resources) : []));
+    readout.classList.toggle("picked", at === point && point !== null);
+}
+
+/** Puts uPlot's cursor on what was picked, or away. */
+export function place(t) {
+    const { u, spec } = t.parts[0];
+    const { point, model } = t;
+    if (!u || (t.pointing && t.surface.matches(":hover"))) return;
+    const y = point && spec.data.find((column, si) => spec.lanes[si] === point.lane &&
+        column[point.i] > 0)?.[point.i];
+    const at = y > 0 ? { left: u.valToPos(model.x[point.i], "x"), top: u.valToPos(y, "y") }
+        : { left: -10, top: -10 };
+    u.setCursor(at, false, true);
+}
+
+/** The pointer is at uPlot's cursor; `si`: the series whose point it is on, or null. Beside the
+ *  points of the times nothing is told, which could only be of another point. */
+export function moved(t, u, si) {
+    if (!t.pointing) return;
+    const i = u.cursor.idx;
+    const before = t.hovered;
+    const lane = si === null ? shown(t).find((l) => isKnown(l, i)) : t.parts[0].spec.lanes[si];
+    t.hovered = i === null || !lane || (si === null && u.over.matches(":hover")) ? null
+        : { lane, i: si === null ? i : u.cursor.idxs[si], on: si !== null };
+    if (t.hovered && before && t.hovered.lane === before.lane && t.hovered.i === before.i) return;
+    if (!t.hovered) place(t);
+    showPoint(t);
+}
+
+export function speak(t) {
+    const { point, model } = t;
+    const main = point && pointAt(point.lane, point.i);
+    if (main)
+        t.live.textContent = pointSpoken(main, pointsAt(t, point.i), eventsAt(t, point.i),
+            t.state.y, `${point.i + 1} of ${model.x.length}`);
+}
+
+/** What is picked stays, and is in the address. */
+export function pick(t, lane, i) {
+    if (!lane || i < 0) return;
+    const { model, range } = t;
+    [t.hovered, t.pointing] = [null, false];
+    t.state.point = { run: lane.columns.run[lane.at[i]], provider: lane.provider,
+        time: Math.round(model.toTime(model.x[i])) };
+    t.point = { lane, i };
+    const x = model.x[i];
+    if (x < range[0] || x > range[1])
+        t.act.move(([lo, hi]) => [x - (hi - lo) / 2, x + (hi - lo) / 2]);
+    place(t);
+    showPoint(t);
+    t.save();
+}
+
+export function drop(t) {
+    [t.hovered, t.pointing, t.point, t.state.point] = [null, false, null, null];
+    t.save();
+    place(t);
+    showPoint(t);
+}
+
+/** The point n places on, among those of its lane. */
+export function step(t, n) {
+    const lane = () => t.point?.lane ?? shown(t)[0];
+    const wanted = () => {
+        const { model, point, range } = t;
+        const places = model.x.map((_, i) => i).filter((i) => isKnown(lane(), i));
+        const from = point ? places.indexOf(point.i) : n < 0 ? places.length
+            : places.findIndex((i) => model.x[i] >= range[0]) - 1;
+        return { i: places[clamp(from + n, 0, places.length - 1)] ?? -1,
+            whole: from + n >= 0 && from + n < places.length };
+    };
+    if (!lane()) return;
+    if (!wanted().whole && t.model !== t.wholeModel) { // the detail ends here, not the history
+        t.answers.detail = null;
+        render(t);
+    }
+    pick(t, lane(), wanted().i);
+    speak(t);
+}
+
+export function changeLane(t, n) {
+    const lanes = shown(t);
+    const lane = lanes[clamp(lanes.indexOf(t.point?.lane) + n, 0, lanes.length - 1)];
+    if (lane) pick(t, lane, nearestKnown(lane, t.point?.i ?? t.model.x.length - 1));
+    speak(t);
+}
+
+/** A run has a page of its own; a bucket of several is looked into. */
+export function open(t) {
+    const { point, model } = t;
+    const main = point && pointAt(point.lane, point.i);
+    if (!main) return;
+    if (main.n <= 1) {
+        location.hash = address(`run/${main.run}`);
+        return;
+    }
+    const x = model.x[point.i];
+    const width = (model.x.at(-1) - model.x[0]) / model.x.length;
+    t.act.move(() => [x - 6 * width, x + 6 * width]);
+}
+
+/** A click on a point opens it; a finger, which cannot hover, looks first. */
+export function clicked(t, u, event) {
+    const { hovered: at, point } = t;
+    if (!at || (u === t.parts[0].u && !at.on) ||
+        Math.abs(u.valToPos(t.model.x[at.i], "x") - u.cursor.left) > CLICK) return;
+    const known = point && point.lane === at.lane && point.i === at.i;
+    pick(t, at.lane, at.i);
+    if (known || event.pointerType !== "touch") open(t);
+}
