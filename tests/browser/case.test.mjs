@@ -43,10 +43,12 @@ describe("case", { skip }, () => {
             assert.match(await page.locator("details.data thead").innerText(),
                 /ours p50\s+cudnn p50/);
             const [saved] = await Promise.all([page.waitForEvent("download"),
-                page.click("details.data :text-is('CSV')")]);
+                page.click("text=CSV of what is drawn")]);
             assert.equal(saved.suggestedFilename(), "trend.csv");
             const rows = readFileSync(await saved.path(), "utf8").trim().split(/\r?\n/);
             assert.equal(rows.length, 1 + 3 * 40); // of three providers
+            for (const name of ["ratio", "chain", "main"]) // as the chart has them
+                assert.ok(rows[0].split(",").includes(name), rows[0]);
             await shoot(page, "case");
             await page.goBack();
             await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
@@ -338,7 +340,7 @@ describe("case", { skip }, () => {
             await page.check("input[value=control]");
             assert.equal(parameter(page, "branch"), "tune-tiles");
             await page.click("summary:has-text('Numbers')");
-            assert.match(await page.locator("details.data :text-is('CSV')").getAttribute("href"),
+            assert.match(await page.locator("a:text('CSV of what')").getAttribute("href"),
                 /branch=tune-tiles/);
             await shoot(page, "case-branch");
             await page.goBack(); // undoes the choice

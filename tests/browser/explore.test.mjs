@@ -92,13 +92,13 @@ describe("against the vendor over time", { skip }, () => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             await page.click("a:text('Over time')");
             await page.waitForSelector(".small-charts");
-            assert.equal(await page.locator(".small-charts:not(.wide) li").count(), cases.length);
+            assert.equal(await page.locator(".small-charts:not(.means) li").count(), cases.length);
             const worst = vendor.filter((row) => row.case === cases[0]).at(-1);
-            const text = await page.locator(".small-charts:not(.wide) li",
+            const text = await page.locator(".small-charts:not(.means) li",
                 { hasText: cases[0] }).first().innerText();
             const times = Math.max(worst.ratio, 1 / worst.ratio).toFixed(2);
             assert.match(text, new RegExp(`${times} times|as fast`));
-            assert.match(await page.locator(".small-charts.wide li").first().innerText(),
+            assert.match(await page.locator(".small-charts.means li").first().innerText(),
                 /^All cases\s+[\s\S]*\(12 cases\)$/);
             const { runs } = await (await fetch(`${it.url}api/v1/runs?verdict=wrong`)).json();
             assert.ok(runs.length > 0);

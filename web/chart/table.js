@@ -3,7 +3,7 @@
 
 import { h } from "../frame/dom.js";
 import { durationCell, number, plural, time } from "../frame/format.js";
-import { commitName, download, runLink, tableOf } from "../frame/parts.js";
+import { commitName, runLink, tableOf } from "../frame/parts.js";
 import { badge } from "../frame/verdict.js";
 import { knows } from "./data.js";
 import { pointAt } from "./point.js";
@@ -33,11 +33,13 @@ function columnsOf(candidates) {
         l.columns.n?.some((n) => n > 1)) : knows(candidates, name)));
 }
 
+/** A name of any length, which must not push the numbers out. */
+const clipped = (text) => h("td", { class: "clipped", title: text }, text);
+
 const name = (lane) => (lane.former ? `${lane.provider}, ${lane.contract}` : lane.provider);
 
-/** The newest `count` rows of the model; `more(n)` shows n. `y`: the yardstick of the chart; `csv`:
- *  where the rows are as CSV. */
-export function trendTable(model, y, count, csv, more) {
+/** The newest `count` rows of the model; `more(n)` shows n. `y`: the yardstick of the chart. */
+export function trendTable(model, y, count, more) {
     const branched = knows(model.lanes, "branch");
     const candidates = model.lanes.filter((l) => l.role === "candidate");
     const places = model.x.map((_, i) => i).slice(-count).reverse();
@@ -56,8 +58,8 @@ export function trendTable(model, y, count, csv, more) {
             ["run_measured", "When", (i) => time(any(i, "time_ms")), "row"],
             ["commit", "Commit", (i) => commitName(Object.fromEntries(
                 ["commit", "subject", "author"].map((column) => [column, any(i, column)])))],
-            branched && ["branch", "Branch", (i) =>
-                (any(i, "n") > 1 ? null : any(i, "branch")) ?? "–"],
+            branched && ["branch", "Branch", (i) => clipped(
+                (any(i, "n") > 1 ? null : any(i, "branch")) ?? "–")],
             ["verdict", "Verdict", (i) =>
                 known(i, "verdict") && badge(known(i, "verdict"), "short")],
             y !== "raw" && [YARDSTICKS[y].term, YARDSTICKS[y].text,
@@ -70,6 +72,6 @@ export function trendTable(model, y, count, csv, more) {
             ["run", "Run", (i) => runLink(any(i, "run"))],
         ], places),
         h("p", {}, left > 0 && h("button", { type: "button", click: () => more(count + PAGE) },
-            plural(left, "older row")), " ", download("CSV", csv, "trend.csv")),
+            plural(left, "older row"))),
     ];
 }

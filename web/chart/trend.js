@@ -42,6 +42,7 @@ const elements = (t) => ({
     note: h("p", { class: "quiet chart-note", role: "status" }),
     legend: h("div", { class: "legend" }),
     missing: h("p", { class: "quiet" }),
+    out: h("p", { class: "actions" }),
     table: h("details", {
         class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(t),
     }, h("summary", {}, "Numbers of the chart"), h("div")),
@@ -166,7 +167,7 @@ export function trendChart({ whole, state, save, chosen, load, csv, signal, choi
     if (state.span) refine(t);
     return {
         chart: h("figure", { class: "chart" }, tools, t.legend, t.readout, t.surface, t.note,
-            t.live, t.missing, h("figcaption", { class: "quiet", id: "chart-help" },
+            t.live, t.missing, t.out, h("figcaption", { class: "quiet", id: "chart-help" },
                 "Lower is faster. Click a point, or press Enter, to open its run. Drag, or press " +
                 "+ and −, to zoom. Double-click, or press 0, to show all runs. The arrow keys " +
                 "choose a run and a series; with Shift they move the range."),

@@ -11,6 +11,7 @@ import {
 import { isKnown, placeOf } from "./trend_point.js";
 import { covers, toRange } from "./trend_range.js";
 import { dateText, percent, plural, shortCommit } from "../frame/format.js";
+import { copyButton, download } from "../frame/parts.js";
 import { here, note } from "../frame/places.js";
 
 export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
@@ -109,7 +110,7 @@ async function fillTable(t) {
     if (!t.table.open) return;
     const { PAGE, trendTable } = await import("./table.js");
     t.table.lastChild.replaceChildren(...trendTable(t.model, t.state.y, Math.max(PAGE, t.numbers),
-        t.csv(t.state.order, t.state.span), (count) => showNumbers(t, count)));
+        (count) => showNumbers(t, count)));
 }
 
 /** `count` rows of the table; it is in the address while it is open. */
@@ -125,6 +126,8 @@ export function sayRange(t) {
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
+    t.out.replaceChildren(download("CSV of what is drawn", t.csv(state.order, state.span),
+        "trend.csv"), copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
         `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed

@@ -118,6 +118,10 @@ const STEPS = [
     ["minute", 60e3, 1],
 ];
 
+const day = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
+
+export const dayText = (ms) => day.format(ms);
+
 export function dateText(ms) {
     return absolute.format(ms);
 }

@@ -119,7 +119,7 @@ export const TERMS = {
         "is intended. fixed: a later commit undid it. ignored: it is not real, or not of interest.",
     compare_change: "Time of B compared with that of A, from pairs where there are any; + is " +
         "slower.",
-    compare_bar: "The change, with the threshold on both sides. A bar with an arrow goes on.",
+    compare_bar: "The interval of the change, between marks at the threshold. An arrow goes on.",
     compare_judged: "Slower or faster: by more than the runs' threshold, with the whole interval " +
         "beyond half of it. Unclear: beyond the threshold, but the interval is too wide.",
     device: "The model of the GPU, or of the host, that the run was measured on.",
@@ -130,9 +130,6 @@ export const TERMS = {
     who: "The user or the program that started the run.",
     gate: "The version of the gate that measured and judged.",
     since: "The first run at the new level. ≤: or a commit before it, which was not measured.",
-    level: "The level of p50 before the step and after it, each from several runs.",
-    level_error: "The level of the relative error before the step and after it, each from " +
-        "several runs.",
     first_run: "The first run at the new level.",
     first_commit: "From the last run at the old level to the first one at the new level: one of " +
         "these commits made the difference.",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.js: pieces that several views show.
 
-import { fetchFile, get } from "./api.js";
+import { apiUrl, fetchFile, get } from "./api.js";
 import { address, h } from "./dom.js";
 import { factor, providerName, shortCommit, versus } from "./format.js";
 import { term } from "./glossary.js";
@@ -187,6 +187,11 @@ export function copyButton(label, text) {
     } }, label);
     return button;
 }
+
+/** The way out of a view: its rows as CSV, and its address. */
+export const wayOut = (path, parameters) => h("span", { class: "actions" },
+    download("CSV", apiUrl(path, { ...parameters, format: "csv" }), `${path}.csv`),
+    copyButton("Copy the link", () => location.href));
 
 /** A file of the API: a link, or a button where reading needs a token, which a link cannot send. */
 export function download(label, url, name) {

@@ -11,6 +11,7 @@ import { term } from "../frame/glossary.js";
 import { picker } from "../frame/lists.js";
 import {
     caseLink, causeAuthor, causeSubject, command, commitRange, crumbs, figure, nothingYet, runLink,
+    wayOut,
 } from "../frame/parts.js";
 import { accept } from "../frame/reproduce.js";
 
@@ -95,7 +96,8 @@ async function listView(query, signal) {
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },
                 after && h("a", { href: here() }, "Newest"),
-                next && h("a", { href: here({ after: next }) }, "Older")),
+                next && h("a", { href: here({ after: next }) }, "Older"),
+                wayOut("alerts", { ...filters, state: state === "all" ? null : state, after })),
         ],
     };
 }
@@ -161,6 +163,7 @@ async function alertView(id, signal) {
     async function changed() {
         [alert, may] = await load();
         draw();
+        page.querySelector(".steps button, summary")?.focus(); // else it would fall to the body
         said.textContent = `The alert is ${alert.state}.`;
     }
 

@@ -136,7 +136,8 @@ export async function caseView({ query, signal }) {
     const load = (order, span, stop) =>
         get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
     const csv = (order, span) =>
-        apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, format: "csv" });
+        apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, columns: COLUMNS,
+            format: "csv" });
     const [found, whole] = await Promise.all([
         findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);

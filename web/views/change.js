@@ -102,7 +102,7 @@ function pushesTable(runs, devices) {
 
 export async function changeView({ rest, signal }) {
     const change = decodeURIComponent(rest);
-    const { runs } = await get("runs", { change, limit: RUNS }, signal);
+    const { pushes: runs } = await get("pushes", { change, limit: RUNS }, signal);
     if (runs.length === 0)
         throw new ApiError(404, `No run of merge request ${change} is known. The gate records ` +
             "its number in CI, or with gate run --change NUMBER.");

@@ -3,22 +3,24 @@
 
 import { get } from "../frame/api.js";
 import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
-import { address, h, s } from "../frame/dom.js";
+import { address, h } from "../frame/dom.js";
 import {
     change, dateText, duration, durationCell, interval, number, plural, providerName, shortCommit,
     time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
+import { changeGlyph } from "../frame/glyphs.js";
 import { allLeaders, chosenDevice, longTable, picker } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
-import { caseLink, commitText, nothingYet, runLink, site, subjectText } from "../frame/parts.js";
+import {
+    caseLink, commitText, nothingYet, runLink, site, subjectText, wayOut,
+} from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
 import { eventSwatch } from "../chart/events.js";
 
 const RUNS = 50; // newest, to choose from
-const BAR = { width: 150, height: 18 };
 const WORDS = {
     slower: "slower", faster: "faster", unclear: "unclear", same: "about the same",
     none: "not comparable",
@@ -38,34 +40,6 @@ const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 function mark(verdict) {
     return h("span", { class: `judged ${verdict}` },
         ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
-}
-
-/** The change on a line from -limit to +limit, with the threshold on both sides; an arrow where it
- *  goes on. */
-function changeBar(row, limit) {
-    if (row.ratio === null) return null;
-    const half = BAR.width / 2 - 6;
-    const x = (v) => Math.round(BAR.width / 2 + half * Math.max(-1, Math.min(1, v / limit)));
-    const log = Math.log(row.ratio);
-    const way = log > 0 ? 6 : -6;
-    const at = x(log);
-    const edge = Math.log(1 + (row.threshold ?? 0));
-    return s("svg", {
-        class: `change-bar ${row.judged ?? ""}`, width: BAR.width, height: BAR.height,
-        viewBox: `0 0 ${BAR.width} ${BAR.height}`, "aria-hidden": "true",
-    },
-    s("rect", { class: "zone", x: x(-edge), width: x(edge) - x(-edge), y: 0, height: BAR.height }),
-    s("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: BAR.height }),
-    s("rect", { class: "bar", x: Math.min(at, x(0)), width: Math.abs(at - x(0)), y: 5, height: 8 }),
-    Math.abs(log) <= limit ? s("circle", { class: "end", cx: at, cy: 9, r: 4 })
-        : s("path", { class: "end", d: `M${at} 3l${way} 6 ${-way} 6z` }));
-}
-
-/** The largest change that is drawn in full: of 19 in 20 rows, and 5 % at least. */
-function barLimit(rows) {
-    const all = rows.filter((r) => r.ratio > 0).map((r) => Math.abs(Math.log(r.ratio)))
-        .sort((a, b) => a - b);
-    return Math.max(0.05, all[Math.floor(all.length * 0.95)] ?? 0);
 }
 
 function summary({ rows, tell = changeText }) {
@@ -101,7 +75,6 @@ const timed = (one, note, byPairs) => [
         h("span", { class: "note" }, badge(one.verdict))];
 
 function table(rows, { names, isJudged, tell = changeText }) {
-    const limit = barLimit(rows);
     return longTable("Comparison", [
         ["case", "Case", (r) => [caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
@@ -112,7 +85,8 @@ function table(rows, { names, isJudged, tell = changeText }) {
             r.comparable && r.by && h("span", { class: "note" },
                 r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
             isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
-        ["compare_bar", "Size", (r) => r.comparable && changeBar(r, limit), "minor"],
+        isJudged && ["compare_bar", "Size", (r) => r.comparable && changeGlyph({ ...r,
+            ratio_lo: r.paired_lo, ratio_hi: r.paired_hi, verdict: r.judged }), "minor glyph"],
         isJudged && ["compare_judged", "Result", (r) => mark(r.judged), "minor"],
     ], rows);
 }
@@ -195,6 +169,7 @@ async function runsPart(state, devices, signal, go) {
         return {
             form, rows, isJudged: true, names: { a: `A, ${runName(a)}`, b: `B, ${runName(b)}` },
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
+            out: wayOut("compare", { device: state.device, a: a.uuid, b: b.uuid }),
             sides: [h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))), machineLines(controls)],
             caution: "If both runs have the same baseline, the change is B's ratio to the " +
@@ -286,11 +261,11 @@ function results(part, state, save) {
     });
     draw();
     return [
-        part.sides, summary(part), h("p", { class: "quiet" }, part.caution),
+        part.sides, summary(part),
         h("div", { class: "tools" }, search,
             part.isJudged && picker("Show", kinds, state.only, change_("only")),
-            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found),
-        body,
+            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found, part.out),
+        body, h("p", { class: "quiet" }, part.caution),
     ];
 }
 

@@ -10,7 +10,7 @@ import { term } from "../frame/glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, subjectText } from "../frame/parts.js";
+import { caseLink, nothingYet, subjectText, wayOut } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
@@ -215,7 +215,7 @@ export async function leaderboardView({ query, signal }) {
                 pick("Type", "dtype", some("dtype")), pick("Sort by", "sort", SORTS),
                 scopeChoice(branch, signal, (name) => {
                     location.hash = address("leaderboard", { device, branch: name, ...state });
-                })),
+                }), wayOut("leaderboard", { device, ...scopeOf(shown), limit: 1000 })),
             body,
         ],
     };

@@ -12,7 +12,9 @@ import { ago, duration, percent, plural, time } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
 import { chosenDevice, deviceTabs, drawing } from "../frame/lists.js";
 import { faultsOf, machineName, median } from "../frame/machine.js";
-import { command, commitName, figure, nothingYet, runLink, tableOf } from "../frame/parts.js";
+import {
+    command, commitName, figure, nothingYet, runLink, tableOf, wayOut,
+} from "../frame/parts.js";
 
 const LIMIT = 50; // calibrations
 const RUNS = 40; // of the history
@@ -107,7 +109,8 @@ async function machineSection(machines, controls, chosen, calibrations, link, si
             `${percent(chosen.threshold ?? DEFAULT_THRESHOLD, 0)}? `,
         h("b", { class: answer === "No" && "verdict wrong" }, answer), `: ${why}.`),
         whatNext(answer),
-        machines.length > 1 && table(machines, controls, chosen, link),
+        machines.length > 1 && [table(machines, controls, chosen, link),
+            h("p", {}, wayOut("machines", { device: chosen.device }))],
         await history(chosen, calibrations, signal));
 }
 

@@ -7,7 +7,7 @@ import { causeList } from "./causes.js";
 import { address, h } from "../frame/dom.js";
 import { filters } from "./filters.js";
 import { count, plural, versus } from "../frame/format.js";
-import { nothingYet } from "../frame/parts.js";
+import { nothingYet, wayOut } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
 import { deviceStrip } from "./strip.js";
@@ -83,7 +83,9 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         type: "button",
         click: () => { state.rows += MORE; change(note); },
     });
-    const rest = h("div", { class: "pages" }, more, h("p", { class: "quiet" }));
+    const shownOf = h("p", { class: "quiet" });
+    const out = h("p");
+    const rest = h("div", { class: "pages" }, more, shownOf, out);
     let latest = 0;
 
     function draw(found) {
@@ -92,9 +94,11 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
         table.draw(found.cases, state);
         bar.draw(found.counts, summary(shown, found.total));
         mean.textContent = vendorMean(found);
-        rest.hidden = shown >= found.total;
+        more.hidden = shownOf.hidden = shown >= found.total;
         more.textContent = `Show ${count(Math.min(MORE, found.total - shown))} more`;
-        rest.lastChild.textContent = summary(shown, found.total);
+        shownOf.textContent = summary(shown, found.total);
+        out.replaceChildren(wayOut("cases",
+            { ...queryOf({ ...state, branch: scope }), sort: state.sort, limit: MOST }));
     }
 
     async function change(save) {

@@ -6,7 +6,7 @@ import { address, h } from "../frame/dom.js";
 import { ago, plural, time } from "../frame/format.js";
 import { machineName } from "../frame/machine.js";
 import {
-    commitText, nothingYet, runLink, selectBox, subjectText, tableOf,
+    commitText, nothingYet, runLink, selectBox, subjectText, tableOf, wayOut,
 } from "../frame/parts.js";
 import { ORDER, badge, counts, word } from "../frame/verdict.js";
 
@@ -106,8 +106,9 @@ export async function runsView({ query, signal }) {
     if (devices.length === 0) return { title: "Runs", content: nothingYet() };
     const unclear = [["branch", branches], ["machine", machines]]
         .filter(([, names]) => names.length > 1);
-    const { runs, next } = unclear.length > 0 ? { runs: [], next: null } : await get("runs",
-        { ...filter, branch: branches[0], machine: machines[0], after }, signal);
+    const asked = { ...filter, branch: branches[0], machine: machines[0], after };
+    const { runs, next } = unclear.length > 0 ? { runs: [], next: null }
+        : await get("runs", asked, signal);
     const picks = picking();
     return {
         title: "Runs",
@@ -121,7 +122,8 @@ export async function runsView({ query, signal }) {
                 tableOf("Runs", [picks.column, ...COLUMNS], runs)),
             h("nav", { class: "pages", "aria-label": "Pages" }, runs.length > 1 && picks.words,
                 after && h("a", { href: address("runs", filter) }, "Newest"),
-                next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older")),
+                next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older"),
+                unclear.length === 0 && wayOut("runs", asked)),
         ],
     };
 }

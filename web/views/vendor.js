@@ -2,14 +2,14 @@
 // vendor.js: how far ours is from the best vendor over time, from pairs: the geometric mean of all
 // cases and of each op, and a small chart for each case.
 
-import { apiUrl, get } from "../frame/api.js";
+import { get } from "../frame/api.js";
 import { choice } from "../chart/tools.js";
 import { address, h } from "../frame/dom.js";
-import { plural, time, versus } from "../frame/format.js";
+import { dayText, plural, time, versus } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { spark } from "../frame/glyphs.js";
 import { allRows, chosenDevice, deviceTabs } from "../frame/lists.js";
-import { caseLink, copyButton, crumbs, download, nothingYet } from "../frame/parts.js";
+import { caseLink, crumbs, nothingYet, wayOut } from "../frame/parts.js";
 import { note } from "../frame/places.js";
 
 const DAY = 86400e3;
@@ -48,10 +48,12 @@ function meanOf(series) {
     return { times, ratios, cases: same.length };
 }
 
+const day = (ms) => time(ms, dayText(ms));
+
 /** "1.05 times slower on 3 Jun, 1.01 times slower on 5 Jul" */
 const fromTo = ({ times, ratios }) => (times.length < 2 ? versus(ratios.at(-1)) : [
-    versus(ratios[0]), " on ", time(times[0]), ", ", h("b", {}, versus(ratios.at(-1))), " on ",
-    time(times.at(-1))]);
+    versus(ratios[0]), " on ", day(times[0]), ", ", h("b", {}, versus(ratios.at(-1))), " on ",
+    day(times.at(-1))]);
 
 const figureOf = (name, one, size, words) => one.times.length > 0 && h("li", {},
     h("div", {}, name), spark(one.ratios, one.ratios.at(-1) < 1 ? "improvement" : "", size),
@@ -66,7 +68,7 @@ function body(all, days) {
     const behind = (one) => -one.ratios.at(-1);
     return [
         h("h2", {}, "Geometric means"),
-        h("ul", { class: "small-charts wide" }, means.map(([name, mean]) => figureOf(
+        h("ul", { class: "small-charts means" }, means.map(([name, mean]) => figureOf(
             h("b", {}, name), mean, WIDE, [fromTo(mean), ` (${plural(mean.cases, "case")})`]))),
         h("h2", {}, "Each case, furthest behind first"),
         h("ul", { class: "small-charts" }, series.sort((a, b) => behind(a) - behind(b))
@@ -80,7 +82,8 @@ export async function vendorView({ query, signal }) {
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     let days = DAYS.some(([d]) => d === query.get("days")) ? query.get("days") : "";
-    const rows = await allRows("vendor", "vendor", device, signal, {});
+    const rows = await allRows("vendor", "vendor", device, signal,
+        { columns: "case,op,time_ms,ratio" });
     const all = seriesOf(rows).map((one) => ({ ...one, device }));
     const place = h("div", {}, all.length > 0 && body(all, days));
     const hash = () => address("vendor", { device, days });
@@ -100,9 +103,7 @@ export async function vendorView({ query, signal }) {
                     days = value;
                     note(hash());
                     place.replaceChildren(...body(all, days).filter(Boolean));
-                }), h("span", { class: "actions" }, download("CSV",
-                    apiUrl("vendor", { device, format: "csv" }), `vendor-${device}.csv`),
-                copyButton("Copy the link", () => location.href))),
+                }), wayOut("vendor", { device, limit: 5000 })),
             place,
         ],
     };
