@@ -51,7 +51,7 @@ const stories = (alert, uuids) => [
     ["alert", `#/alerts/${alert}`],
     ["leaderboard", `#/leaderboard?device=${GPU}`],
     ["roofline", `#/roofline?device=${GPU}`],
-    ["runner", `#/calibration?device=${GPU}`],
+    ["runner", `#/machines?device=${GPU}`],
     ["wall", "#/"],
 ];
 
