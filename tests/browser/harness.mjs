@@ -166,7 +166,7 @@ export async function stop({ child }) {
 }
 
 /** What every view has when it is there. */
-export const SHOWN = "table, .plot canvas, .alert-log";
+export const SHOWN = "table, .plot-box canvas, .alert-log, .small-charts";
 
 /** Counts clicks: each call is one. */
 export function walker(page) {

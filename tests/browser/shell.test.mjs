@@ -486,7 +486,7 @@ describe("shell", { skip }, () => {
 
     test("on a narrow screen a shade says that there are more columns", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
-            for (const name of ["leaderboard", "roofline", "calibration"]) {
+            for (const name of ["leaderboard", "roofline", "machines"]) {
                 await it.open(page, `#/${name}?device=${GPU}`);
                 const box = page.locator(".box").last();
                 const [beyond, shades] = await box.evaluate((e) => [e.scrollWidth - e.clientWidth,

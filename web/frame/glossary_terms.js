@@ -126,6 +126,7 @@ export const TERMS = {
     driver: "Versions of the driver and the CUDA runtime; the power limit and the highest clock.",
     run_measured: "When the run began.",
     subject: "The first line of the commit's message, and the commit's author.",
+    pick: "Two runs that are ticked can be compared: the link is below the list.",
     run: "The first digits of the run's unique id.",
     who: "The user or the program that started the run.",
     gate: "The version of the gate that measured and judged.",

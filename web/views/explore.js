@@ -166,7 +166,7 @@ function chartOf(loaded, state, signal) {
     });
     return {
         draw,
-        content: h("figure", { class: "chart", role: "group",
+        content: h("figure", { class: "chart",
             "aria-label": `Chart of ${plural(loaded.length, "line")}` }, label, legend, box,
         h("figcaption", { class: "quiet" }, "Lower is faster. Drag to zoom, double-click for ",
             "all; a click on a point opens its run. The lines below lead to the numbers.")),
@@ -211,7 +211,7 @@ export async function exploreView({ query, signal }) {
     });
     const server = new URL(".", document.baseURI).href;
     return {
-        title: "Explore", attached: chart && chart.draw,
+        title: "Explore", attached: chart ? chart.draw : () => {},
         content: [
             h("h1", {}, "Explore"),
             addForm({ devices, cases: cases.map((c) => c.id),

@@ -115,7 +115,7 @@ function isFirst(row, leader) {
 function wrongCell({ run, alert }) {
     return h("td", { class: "number" }, h("a", { href: address(`run/${run}`) }, badge("wrong")),
         alert && h("span", { class: "reached" }, "since ",
-            h("a", { href: address(`alerts/${alert.id}`) },
+            h("a", { class: "alert wrong", href: address(`alerts/${alert.id}`) },
                 alert.commit ? shortCommit(alert.commit) : `alert ${alert.id}`)));
 }
 

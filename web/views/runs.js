@@ -31,8 +31,7 @@ function picking() {
             : [picked.size < 2 ? "Tick two runs to compare them."
                 : `${picked.size} runs are ticked: two are compared.`]));
     } });
-    const label = h("span", { class: "hidden" }, "Compare");
-    return { words, column: [null, label, tick, "check minor"] };
+    return { words, column: ["pick", "Pick", tick, "check minor"] };
 }
 
 const COLUMNS = [

@@ -52,14 +52,13 @@ function card(device, state, scope, signal) {
                 { href: address("", { device: device.model, branch: state.branch }) },
                 run.device_name)),
             badge(run.verdict, "large"),
-            h("span", { class: "quiet",
-                title: `${plural(device.runs, "run")}, suite ${run.suite}` },
-            time(run.time_ms, ago(run.time_ms)))),
+            h("span", { class: "quiet", title: `suite ${run.suite}` },
+                time(run.time_ms, ago(run.time_ms)))),
         h("p", { class: "line" }, counts(run.verdicts, true), vendor),
         h("p", { class: "line" }, commitText(run), " ",
             run.branch && h("span", { class: "quiet" }, run.branch), " ",
             h("span", { class: "subject", title: subjectText(run) }, subjectText(run))),
-        h("div", { class: "before" }, term("history", "History"),
+        h("div", { class: "before" }, term("history", plural(device.runs, "run")),
             history(device, scope, vendor, signal),
             runLink(run.uuid)));
 }
