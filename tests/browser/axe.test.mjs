@@ -63,7 +63,8 @@ describe("axe", { skip }, () => {
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/devices*", (route) =>
                 route.fulfill({ json: { devices: [], next: null } }));
-            for (const name of ["", "roofline", "machines", "compare", "leaderboard", "explore", "vendor"]) {
+            for (const name of ["", "roofline", "machines", "compare", "leaderboard", "explore",
+                "vendor"]) {
                 await it.open(page, `#/${name}`);
                 assert.deepEqual(await findings(page, source), [], `empty ${name}`);
             }

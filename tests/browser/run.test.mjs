@@ -253,6 +253,31 @@ describe("run", { skip }, () => {
         });
     });
 
+    test("the merge base acquits or not, whatever alert main had since", async () => {
+        await it.withPage({}, async (page) => {
+            const answer = { by_time: false, judged: "slower" };
+            await page.route("**/api/v1/compare?*", async (route) => {
+                const response = await route.fetch();
+                const json = await response.json();
+                for (const one of json.cases) one.judged = answer.judged;
+                await route.fulfill({ response, json: { ...json, by_time: answer.by_time } });
+            });
+            const own = page.locator(".fault.own h2");
+            await it.open(page, `#/run/${it.uuids.at(-1)}`);
+            assert.match(await own.innerText(), /2 cases, 1 wrong/); // though the alert is as large
+            assert.equal(await page.locator(".fault.earlier").count(), 0);
+            answer.judged = "same";
+            await page.reload();
+            await settled(page);
+            assert.match(await own.innerText(), /1 wrong case/);
+            assert.equal(await page.locator(".fault.earlier .item").count(), 1);
+            Object.assign(answer, { by_time: true, judged: "slower" }); // where it began is guessed
+            await page.reload();
+            await settled(page);
+            assert.match(await page.locator(".fault.earlier h2").innerText(), /Already red on main/);
+        });
+    });
+
     test("red cases without a common name have a command each, many are the suite's", async () => {
         await it.withPage({}, async (page) => {
             const own = page.locator(".fault.own .next code").first();
