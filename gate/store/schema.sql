@@ -1,4 +1,4 @@
--- schema.sql: the tables of a history, version 3. views.sql has views for people.
+-- schema.sql: the tables of a history, version 4. views.sql has views for people.
 --
 -- *_ms are milliseconds since 1970 UTC, *_ns nanoseconds. A ratio is candidate over other. NULL is
 -- "not known", and so is '' of a text. The CHECKs are a second line of defence: a document that
@@ -34,6 +34,8 @@ CREATE TABLE run (
   place_ms INTEGER NOT NULL DEFAULT 0, -- of its commit; outside of a repository time_ms
   revision_id INTEGER REFERENCES revision (id), -- NULL: outside of a repository
   branch TEXT NOT NULL,
+  change TEXT NOT NULL DEFAULT '', -- number of the merge request
+  job TEXT NOT NULL DEFAULT '', -- address of the CI job
   subject TEXT NOT NULL,
   author TEXT NOT NULL,
   dirty INTEGER NOT NULL CHECK (dirty IN (0, 1)), -- with changes that the commit does not have
@@ -69,6 +71,7 @@ CREATE INDEX run_by_device_epoch ON run (device, epoch, time_ms);
 CREATE INDEX run_by_branch ON run (branch, time_ms, uuid);
 CREATE INDEX run_newest ON run (device, branch, place_ms, time_ms, uuid);
 CREATE INDEX run_newest_of_branch ON run (branch, place_ms, time_ms, uuid);
+CREATE INDEX run_by_change ON run (change, time_ms, uuid) WHERE change <> '';
 CREATE INDEX run_by_verdict ON run (verdict, time_ms, uuid);
 CREATE INDEX run_by_revision ON run (revision_id, time_ms, uuid);
 CREATE INDEX run_by_machine ON run (machine, time_ms, uuid);

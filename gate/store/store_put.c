@@ -244,13 +244,16 @@ static enum gate_status put_run_row(struct put *p)
                   " suite, device, device_name, host, gpu, machine, contract, epoch, verdict,"
                   " exit_code, n_cases, n_pass, n_regression, n_improvement, n_wrong,"
                   " n_no_verdict, n_environment, control_ns, control_drift, vendor_ratio,"
-                  " n_vendor, covered, calibration, place_ms) "
+                  " n_vendor, covered, calibration, place_ms, change, job) "
                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)");
+                  " ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,"
+                  " ?32, ?33)");
     bind_run(p, &q, revision_id);
     bind_json(&q, &covered);
     bind_json(&q, &calibration);
     bind_int(&q, p->place_ms);
+    bind_text(&q, p->document->git.change ? p->document->git.change : "");
+    bind_text(&q, p->document->git.job ? p->document->git.job : "");
     if (covered.failed || calibration.failed)
         status = gate_fail(p->err, GATE_INTERNAL, "out of memory");
     else

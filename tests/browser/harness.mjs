@@ -258,6 +258,7 @@ export const views = (it) => [
     ["compare", `#/compare?device=${GPU}`],
     ["roofline", `#/roofline?device=${GPU}`],
     ["machines", `#/machines?device=${GPU}`],
+    ["change", "#/change/831"],
     ["explore", `#/explore?line=${encodeURIComponent(`${REGRESSED}|${GPU}`)}`],
     ["vendor", `#/vendor?device=${GPU}`],
     ["alerts", "#/alerts?state=all"],

@@ -137,6 +137,13 @@ static void add_git(cJSON *o, const struct sample_plan *plan, int index)
     text(git, "parent", parent);
     text(git, "subject", subjects[index % N_SUBJECTS]);
     text(git, "author", authors[index % N_AUTHORS]);
+    if (index % 5 == 4) {
+        char job[64];
+        snprintf(job, sizeof job, "https://ci.example.org/jobs/%d", index);
+        text(git, "base", "main");
+        text(git, "change", "831");
+        text(git, "job", job);
+    }
     cJSON_AddBoolToObject(git, "dirty", index % 9 == 8);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// change.js: a merge request: its pushes on all devices, and whose fault each red case is; and the
-// strip of those that are open, which the wall has.
+// change.js: a merge request: its pushes on all devices, and whose fault each red case is.
 
 import { ApiError, get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -13,7 +12,6 @@ import { loadRun } from "./run_data.js";
 
 const RUNS = 200; // of a merge request
 const DEVICES = 8;
-const STRIP = 6; // merge requests
 
 /** Its page on the forge, next to that of a commit; null: not known. */
 function forgeAddress(change) {
@@ -131,12 +129,3 @@ export async function changeView({ rest, signal }) {
         ],
     };
 }
-
-/** The merge requests that are open, as far as runs tell, newest first; nothing where none is. */
-export const changeStrip = (changes) => changes.length > 0 && h("p", { class: "changes line" },
-    "Merge requests: ", changes.slice(0, STRIP).map((c) => h("a", {
-        href: address(`change/${encodeURIComponent(c.change)}`),
-        title: `${c.branch ?? ""}: ${subjectText(c)}`,
-        class: `verdict ${c.red > 0 ? "regression" : "pass"}`,
-    }, icon(c.red > 0 ? "regression" : "pass"), c.change, " ",
-    h("span", { class: "quiet" }, c.red > 0 ? `${c.red} red` : "", " ", ago(c.time_ms)))));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// strip.js: one card a device: its newest verdict, what was measured, and the runs before it.
+// strip.js: one card a device: its newest verdict, what was measured, and the runs before it; and
+// the open merge requests.
 
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
@@ -11,6 +12,7 @@ import { scopeOf } from "../frame/scope.js";
 import { ORDER, badge, counts, icon, rank, word } from "../frame/verdict.js";
 
 const N_TICKS = 28;
+const STRIP = 6; // merge requests
 const SAME_CASES = 0.1; // so far the numbers of cases of two means may differ
 
 /** "12 regression, 15 pass": how many runs ended how, worst first. */
@@ -69,3 +71,12 @@ export function deviceStrip(devices, state, scope, signal) {
         [...devices].sort((a, b) => rank(a.newest.verdict) - rank(b.newest.verdict))
             .map((d) => card(d, state, scope, signal)));
 }
+
+/** The merge requests that are open, as far as runs tell, newest first; nothing where none is. */
+export const changeStrip = (changes) => changes.length > 0 && h("p", { class: "changes line" },
+    "Merge requests: ", changes.slice(0, STRIP).map((c) => h("a", {
+        href: address(`change/${encodeURIComponent(c.change)}`),
+        title: `${c.branch ?? ""}: ${subjectText(c)}`,
+        class: `verdict ${c.red > 0 ? "regression" : "pass"}`,
+    }, icon(c.red > 0 ? "regression" : "pass"), c.change, " ",
+    h("span", { class: "quiet" }, c.red > 0 ? `${c.red} red` : "", " ", ago(c.time_ms)))));

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// change.test.mjs: a merge request: its pushes on all devices, and whose fault each red case is.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import {
+    HOST, REGRESSED, assertFits, dashboard, foundAlert, serve, settled, shoot, skip, stop,
+} from "./harness.mjs";
+
+const WRONG = "attention_fwd/bf16/b4-h32-s2048-d128";
+
+describe("a merge request", { skip }, () => {
+    const it = dashboard();
+
+    test("whose fault is it, on all devices: one page", async () => {
+        const alert = await foundAlert(it.url, HOST);
+        const { pushes } = await (await fetch(`${it.url}api/v1/pushes?change=831`)).json();
+        assert.equal(pushes.length, 16); // one run in five
+        await it.withPage({}, async (page) => {
+            await it.open(page);
+            await page.click(".changes a:has-text('831')"); // one click from the wall
+            await settled(page);
+            assert.match(await page.locator("h1").innerText(), /^Merge request 831$/);
+            assert.match((await page.locator(".answer").innerText()).trim(),
+                /^This change makes \d cases? slower or wrong\. \d red cases? (is|are) main's\.$/);
+            const row = (id) => page.locator("[aria-label='Red cases'] tbody tr", { hasText: id });
+            const of = async (id, name) => {
+                const heads = await page.locator("[aria-label='Red cases'] thead th")
+                    .allInnerTexts();
+                return row(id).locator("th, td").nth(heads.indexOf(name)).innerText();
+            };
+            assert.match(await of(WRONG, "16-core x86-64 host"), /wrong[\s\S]*this change's/);
+            assert.match(await of(REGRESSED, "16-core x86-64 host"),
+                new RegExp(`regression[\\s\\S]*\\+6\\.\\d\\d.%[\\s\\S]*main's, alert ${alert}`));
+            const rows = page.locator("[aria-label=Pushes] tbody tr");
+            assert.equal(await rows.count(), new Set(pushes.map((p) => p.commit)).size);
+            assert.equal(await rows.first().locator("a:text-is('CI job')").getAttribute("href"),
+                pushes[0].job);
+            await shoot(page, "change");
+            await rows.first().locator("a", { hasText: pushes[0].verdict }).click();
+            await settled(page);
+            assert.match(page.url(), new RegExp(`#/run/${pushes[0].uuid}`));
+            await page.click(".of-run a:text-is('merge request 831')"); // and back
+            await settled(page);
+            assert.match(page.url(), /#\/change\/831$/);
+        });
+    });
+
+    test("it fits a telephone; a number that no run has says how to record one", async () => {
+        await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
+            await it.open(page, "#/change/831");
+            await assertFits(page);
+            await it.open(page, "#/change/7");
+            assert.match(await page.locator("main").innerText(), /gate run --change NUMBER/);
+        });
+    });
+
+    test("the forge's page is next to its commits", async () => {
+        const { file } = it.seed("forge.db", 10, 2);
+        for (const [url, wanted] of [["https://github.com/o/n/commit/%s",
+            "https://github.com/o/n/pull/831"], ["https://gitlab.com/o/n/-/commit/%s",
+            "https://gitlab.com/o/n/-/merge_requests/831"]]) {
+            const server = await serve(file, "--commit-url", url);
+            await it.withPage({}, async (page) => {
+                await it.open(page, "#/change/831", server.url);
+                assert.equal(await page.locator("a:text-is('on the forge')").getAttribute("href"),
+                    wanted);
+            }, server.url);
+            await stop(server);
+        }
+    });
+});
