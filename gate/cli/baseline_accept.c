@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baseline_accept.c: see baseline_accept.h. */
 #include "gate/cli/baseline_accept.h"
 
 #include <fnmatch.h>
@@ -11,14 +10,11 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
-#include "gate/base/json.h"
-#include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
 #include "gate/baseline/origin.h"
-#include "gate/cli/cmd_common.h"
+#include "gate/cli/list.h"
 #include "gate/library/machine_code.h"
-#include "gate/report/report_units.h"
 
 static bool is_pattern(const struct accept_request *r)
 {
@@ -159,7 +155,6 @@ static enum gate_status open_run(const struct accept_request *r, struct store *s
 
 /* A case and its baseline to be; the strings are the document's. */
 struct accepted {
-    const char *case_id;
     struct baseline_entry entry;
     double from_ns; /* of the baseline before; NAN: none */
     char code[65];
@@ -208,9 +203,11 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     if (!arm)
         return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
                          c->id);
-    *out = (struct accepted){.case_id = c->id, .from_ns = NAN};
+    *out = (struct accepted){.from_ns = NAN};
     struct baseline_entry *e = &out->entry;
     baseline_clear(e);
+    e->case_id = c->id;
+    e->device_model = d->device.model;
     e->time_ms = d->time_ms;
     e->commit = d->git.commit;
     e->run_uuid = d->uuid;
@@ -259,27 +256,22 @@ static enum gate_status read_measurements(const struct accept_request *r, const 
 
 /* ---- the baselines ---- */
 
-static void put_json(const struct accepted *a, const char *model, struct buf *out)
-{
-    buf_puts(out, "{\"case\": \"");
-    json_escape(a->case_id, out);
-    buf_puts(out, "\", \"device_model\": \"");
-    json_escape(model, out);
-    buf_puts(out, "\", \"from_ns\": ");
-    if (a->from_ns > 0)
-        json_write_number(a->from_ns, out);
-    else
-        buf_puts(out, "null");
-    buf_puts(out, ", \"to_ns\": ");
-    json_write_number(a->entry.p50_ns, out);
-    buf_printf(out, ", \"run_uuid\": \"%s\"}", a->entry.run_uuid);
-}
+#define OF accepted
+static const struct field accepted_fields[] = {
+    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, entry.case_id)},
+    {.key = "device_model", .kind = FIELD_TEXT, .offset = offsetof(struct OF, entry.device_model)},
+    ANY(from_ns, NULLABLE),
+    {.key = "to_ns", .kind = FIELD_NUMBER, .offset = offsetof(struct OF, entry.p50_ns)},
+    {.key = "run_uuid", .kind = FIELD_TEXT, .offset = offsetof(struct OF, entry.run_uuid)},
+};
+static const struct shape accepted_shape = SHAPE_OF(accepted);
+#undef OF
 
-static void put_text(const struct accepted *a, const char *model, const char *path, struct buf *out)
+static void put_text(const struct accepted *a, const char *path, struct buf *out)
 {
     char from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
-    term_puts(a->case_id, out);
-    buf_printf(out, " on %s: %s -> %s", model,
+    term_puts(a->entry.case_id, out);
+    buf_printf(out, " on %s: %s -> %s", a->entry.device_model,
                a->from_ns > 0 ? units_duration(a->from_ns, from) : "none",
                units_duration(a->entry.p50_ns, to));
     if (a->from_ns > 0)
@@ -305,29 +297,31 @@ static void put_library(const struct accepted *a, struct buf *out)
 }
 
 /* A pattern's answer is a list, of one as well. */
-static enum gate_status print(const struct accept_request *r, const char *model, const char *path,
-                              const struct accepted *list, size_t n, struct gate_error *err)
+static enum gate_status print(const struct accept_request *r, const char *path,
+                              const struct accepted *accepted, size_t n, struct gate_error *err)
 {
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    for (size_t i = 0; i < n; i++) {
-        if (r->json && is_pattern(r))
-            buf_puts(&text, i ? ",\n  " : "[\n  ");
-        if (r->json)
-            put_json(&list[i], model, &text);
-        else
-            put_text(&list[i], model, path, &text);
+    static const struct list_kind kind = {.shape = &accepted_shape};
+    struct list l;
+    list_open(&l, &kind, r->json);
+    if (!r->json) {
+        for (size_t i = 0; i < n; i++)
+            put_text(&accepted[i], path, &l.text);
+        put_library(accepted, &l.text);
+        buf_puts(&l.text, "commit ");
+        term_puts(path, &l.text);
+        buf_puts(&l.text, ": the next run compares with it\n");
     }
-    if (r->json) {
-        buf_puts(&text, is_pattern(r) ? "\n]\n" : "\n");
+    enum gate_status status = GATE_OK;
+    if (r->json && !is_pattern(r)) {
+        fields_write_spaced(&accepted_shape, accepted, &l.text);
+        buf_putc(&l.text, '\n');
+        status = command_write(NULL, &l.text, err);
     } else {
-        put_library(list, &text);
-        buf_puts(&text, "commit ");
-        term_puts(path, &text);
-        buf_puts(&text, ": the next run compares with it\n");
+        for (size_t i = 0; i < n; i++)
+            list_row(&l, &accepted[i]);
+        status = list_print(&l, NULL, err);
     }
-    enum gate_status status = command_write(NULL, &text, err);
-    buf_release(&text);
+    list_release(&l);
     return status;
 }
 
@@ -346,9 +340,10 @@ static enum gate_status set_all(const struct accept_request *r, struct baseline 
         .time_ms = clock_wall_ms(),
     };
     for (size_t i = 0; i < n && !status; i++) {
-        if (baseline_find(baseline, list[i].case_id, contract, &old))
+        if (baseline_find(baseline, list[i].entry.case_id, contract, &old))
             list[i].from_ns = old.p50_ns;
-        status = baseline_set(baseline, list[i].case_id, contract, &list[i].entry, &note, err);
+        status =
+            baseline_set(baseline, list[i].entry.case_id, contract, &list[i].entry, &note, err);
     }
     return status;
 }
@@ -370,7 +365,7 @@ static enum gate_status store_all(const struct accept_request *r, const struct d
     if (lock >= 0)
         close(lock);
     if (status == GATE_OK)
-        status = print(r, model, path, list, n, err);
+        status = print(r, path, list, n, err);
     baseline_free(baseline);
     free(path);
     return status;
@@ -402,5 +397,56 @@ enum gate_status baseline_accept(const struct accept_request *r, struct gate_err
         status = accept_document(r, &document, err);
     document_release(&document);
     store_close(store);
+    return status;
+}
+
+/* ---- retire ---- */
+
+struct retiring {
+    const struct accept_request *request;
+    const struct baseline_note *note;
+    size_t n; /* device models whose file has the case */
+};
+
+static enum gate_status retire(void *context, const char *model, const struct baseline *found,
+                               struct gate_error *err)
+{
+    struct retiring *r = context;
+    const char *case_id = r->request->cases;
+    struct baseline_entry entry;
+    struct baseline *baseline = NULL;
+    if (!baseline_find(found, case_id, baseline_stored(found)->contract, &entry))
+        return GATE_OK;
+    char *path = baseline_path(r->request->baselines, model);
+    enum gate_status status = baseline_load(path, model, &baseline, err);
+    if (!status)
+        status = baseline_retire(baseline, case_id, r->note, err);
+    if (!status)
+        status = baseline_save(baseline, path, err);
+    if (!status)
+        printf("the baseline of %s on %s is retired; commit '%s'\n", case_id, model, path);
+    r->n++;
+    baseline_free(baseline);
+    free(path);
+    return status;
+}
+
+enum gate_status baseline_retire_case(const struct accept_request *r, struct gate_error *err)
+{
+    char author[400];
+    int lock = -1;
+    origin_author(author, sizeof author);
+    const struct baseline_note note = {BASELINE_RETIRE, r->reason, author, clock_wall_ms()};
+    struct retiring retiring = {r, &note, 0};
+    enum gate_status status = baseline_lock(r->baselines, &lock, err);
+    if (!status)
+        status = baseline_files_each(r->baselines, r->device_model, retire, &retiring, err);
+    if (!status && !retiring.n)
+        status = gate_fail(err, GATE_USAGE,
+                           "'%s' has no baseline in '%s': `gate baseline show` lists those that "
+                           "are there",
+                           r->cases, r->baselines);
+    if (lock >= 0)
+        close(lock);
     return status;
 }

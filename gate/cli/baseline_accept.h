@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * baseline_accept.h: `gate baseline accept`: what a run measured becomes the baseline.
+ * baseline_accept.h: `gate baseline accept` makes what a run measured the baseline; `gate baseline
+ * retire` ends the baseline of a case that is measured no more.
  */
 #ifndef GATE_CLI_BASELINE_ACCEPT_H
 #define GATE_CLI_BASELINE_ACCEPT_H
@@ -21,5 +22,8 @@ struct accept_request {
  * measurement, or one of them does not count.
  */
 enum gate_status baseline_accept(const struct accept_request *r, struct gate_error *err);
+
+/* Removes the baseline of the one case `cases` and logs why. GATE_USAGE: there is none. */
+enum gate_status baseline_retire_case(const struct accept_request *r, struct gate_error *err);
 
 #endif

@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/cli/baseline_accept.h"
-#include "gate/cli/baseline_retire.h"
 #include "gate/baseline/baseline.h"
-#include "gate/cli/cmd_common.h"
-#include "gate/document/fields_table.h"
-#include "gate/report/report_table.h"
-#include "gate/report/report_units.h"
+#include "gate/cli/list.h"
 #include "gate/base/alloc.h"
 #include "gate/baseline/artifact.h"
 #include "gate/tracker/fetch.h"
@@ -67,63 +62,48 @@ const struct command command_baseline = {
 
 /* ---- show and log ---- */
 
-/* Rows or objects of one file after the other. */
-struct baseline_listing {
-    bool json, log;
-    size_t n;
-    struct report_style style;
-    struct buf objects, text;
-    struct table *table; /* of show */
-    const char *device_model;
+static void show_half_width(const void *at, struct list_cell *out)
+{
+    const struct baseline_entry *e = at;
+    list_half_width(e->p50_ns, e->p50_lo_ns, e->p50_hi_ns, out);
+}
+
+static void show_commit(const void *at, struct list_cell *out)
+{
+    const struct baseline_entry *e = at;
+    list_commit(e->commit, e->dirty == YES, out);
+}
+
+#define ENTRY_AT(member) offsetof(struct baseline_entry, member)
+static const struct list_column entry_columns[] = {
+    {"device", false, 0, TERM_PLAIN, list_text, ENTRY_AT(device_model)},
+    {"case", false, 0, TERM_PLAIN, list_text, ENTRY_AT(case_id)},
+    {"p50", true, 0, TERM_PLAIN, list_duration, ENTRY_AT(p50_ns)},
+    {"\xc2\xb1", true, 5, TERM_DIM, show_half_width, 0},
+    {"p90", true, 4, TERM_PLAIN, list_duration, ENTRY_AT(p90_ns)},
+    {"spread", true, 3, TERM_DIM, list_percent, ENTRY_AT(spread)},
+    {"kernel", false, 2, TERM_DIM, list_text, ENTRY_AT(kernel)},
+    {"commit", false, 0, TERM_PLAIN, show_commit, 0},
+    {"time (UTC)", false, 1, TERM_PLAIN, list_time, ENTRY_AT(time_ms)},
+    {"contract", false, 6, TERM_DIM, list_text, ENTRY_AT(contract)},
+    {"epoch", false, 7, TERM_DIM, list_text, ENTRY_AT(epoch)},
 };
+static const struct list_kind entry_list = {
+    entry_columns, sizeof entry_columns / sizeof entry_columns[0], &baseline_listed_entry_shape};
+static const struct list_kind change_list = {.shape = &baseline_listed_change_shape};
 
-/* What stands before the next object of a list. */
-static struct buf *next_object(struct baseline_listing *l)
-{
-    buf_puts(&l->objects, l->objects.len ? ",\n  " : "[\n  ");
-    return &l->objects;
-}
-
-static void show_entry(struct baseline_listing *l, const char *case_id, const char *contract,
-                       const struct baseline_entry *e)
-{
-    char text[UNITS_MAX];
-    if (l->json) {
-        struct baseline_entry listed = *e;
-        listed.device_model = l->device_model;
-        listed.contract = contract;
-        listed.case_id = case_id;
-        fields_write_spaced(&baseline_listed_entry_shape, &listed, next_object(l));
-        return;
-    }
-    table_cell(l->table, TERM_PLAIN, l->device_model);
-    table_cell(l->table, TERM_PLAIN, case_id);
-    table_cell(l->table, TERM_PLAIN, units_duration(e->p50_ns, text));
-    snprintf(text, sizeof(text), "%.2f %%", 50 * (e->p50_hi_ns - e->p50_lo_ns) / e->p50_ns);
-    table_cell(l->table, TERM_DIM, text);
-    table_cell(l->table, TERM_PLAIN, units_duration(e->p90_ns, text));
-    snprintf(text, sizeof(text), "%.2f %%", 100 * e->spread);
-    table_cell(l->table, TERM_DIM, text);
-    table_cell(l->table, TERM_DIM, e->kernel);
-    snprintf(text, sizeof(text), "%.12s%s", e->commit, e->dirty == YES ? "+" : "");
-    table_cell(l->table, TERM_PLAIN, text);
-    table_cell(l->table, TERM_PLAIN, units_time(e->time_ms, text));
-    table_cell(l->table, TERM_DIM, contract);
-    table_cell(l->table, TERM_DIM, e->epoch);
-}
-
-static void put_wrapped(const struct baseline_listing *l, const struct buf *words, struct buf *out)
+static void put_wrapped(const struct buf *words, int width, struct buf *out)
 {
     int indent = (int)strlen(LOG_INDENT);
     if (words->len == 0)
         return;
     buf_puts(out, LOG_INDENT);
-    term_wrap(words->data, words->len, indent, indent, l->style.width, out);
+    term_wrap(words->data, words->len, indent, indent, width, out);
     buf_putc(out, '\n');
 }
 
 /* A few lines, as wide as the terminal: a reason is of any length. */
-static void put_change(const struct baseline_listing *l, const struct baseline_change *c,
+static void put_change(const struct baseline_change *c, const struct report_style *style,
                        struct buf *out)
 {
     char time[UNITS_MAX], from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
@@ -139,68 +119,62 @@ static void put_change(const struct baseline_listing *l, const struct baseline_c
     term_puts(c->author, &what);
     term_puts(c->reason, &reason);
     buf_printf(out, "%s  ", units_time(c->time_ms, time));
-    term_colour_begin(l->style.colour, TERM_BOLD, out);
+    term_colour_begin(style->colour, TERM_BOLD, out);
     term_puts(c->case_id, out);
-    term_colour_end(l->style.colour, TERM_BOLD, out);
+    term_colour_end(style->colour, TERM_BOLD, out);
     buf_puts(out, " on ");
-    term_puts(l->device_model, out);
+    term_puts(c->device_model, out);
     buf_putc(out, '\n');
-    put_wrapped(l, &what, out);
-    put_wrapped(l, &reason, out);
+    put_wrapped(&what, style->width, out);
+    put_wrapped(&reason, style->width, out);
     buf_release(&what);
     buf_release(&reason);
 }
 
-static enum gate_status list_file(void *context, const char *device_model,
-                                  const struct baseline *baseline, struct gate_error *err)
+static enum gate_status list_entries(void *context, const char *device_model,
+                                     const struct baseline *baseline, struct gate_error *err)
 {
-    struct baseline_listing *l = context;
     const struct baseline_file *f = baseline_stored(baseline);
     (void)err;
-    l->device_model = device_model;
-    l->n += l->log ? f->n_log : f->n_cases;
-    for (size_t i = 0; i < f->n_cases && !l->log; i++)
-        show_entry(l, f->cases[i].id, f->contract, &f->cases[i].entry);
-    for (size_t i = 0; i < f->n_log && l->log; i++) {
+    for (size_t i = 0; i < f->n_cases; i++) {
+        struct baseline_entry listed = f->cases[i].entry;
+        listed.device_model = device_model;
+        listed.contract = f->contract;
+        listed.case_id = f->cases[i].id;
+        list_row(context, &listed);
+    }
+    return GATE_OK;
+}
+
+static enum gate_status list_changes(void *context, const char *device_model,
+                                     const struct baseline *baseline, struct gate_error *err)
+{
+    struct list *l = context;
+    const struct baseline_file *f = baseline_stored(baseline);
+    (void)err;
+    for (size_t i = 0; i < f->n_log; i++) {
         struct baseline_change listed = f->log[i];
         listed.device_model = device_model;
-        if (l->json)
-            fields_write_spaced(&baseline_listed_change_shape, &listed, next_object(l));
-        else
-            put_change(l, &listed, &l->text);
+        if (!l->json)
+            put_change(&listed, &l->style, &l->text);
+        list_row(l, &listed);
     }
     return GATE_OK;
 }
 
 static enum gate_status list(const struct baseline_arguments *a, bool log, struct gate_error *err)
 {
-    static const struct table_column show_columns[] = {
-        {"device", false, 0},   {"case", false, 0},   {"p50", true, 0},
-        {"\xc2\xb1", true, 5},  {"p90", true, 4},     {"spread", true, 3},
-        {"kernel", false, 2},   {"commit", false, 0}, {"time (UTC)", false, 1},
-        {"contract", false, 6}, {"epoch", false, 7},
-    };
-    struct baseline_listing l = {.json = a->json, .log = log, .style = command_style()};
-    buf_init(&l.text, COMMAND_MAX_OUTPUT);
-    buf_init(&l.objects, COMMAND_MAX_OUTPUT);
-    l.table = table_new(show_columns, sizeof(show_columns) / sizeof(show_columns[0]));
-    enum gate_status status =
-        baseline_files_each(a->baselines, a->device_model, list_file, &l, err);
-    if (status == GATE_OK && a->json) {
-        buf_puts(&l.objects, l.objects.len ? "\n]\n" : "[]\n");
-        status = command_write(NULL, &l.objects, err);
-    } else if (status == GATE_OK) {
-        if (!l.n)
-            buf_printf(
-                &l.text, "no baseline%s%s is stored; gate run --accept-new stores the first\n",
-                a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
-        else if (!log)
-            table_write(l.table, &l.style, &l.text);
-        status = command_write(NULL, &l.text, err);
-    }
-    table_free(l.table);
-    buf_release(&l.objects);
-    buf_release(&l.text);
+    struct list l;
+    char none[200];
+    snprintf(none, sizeof none,
+             "no baseline%s%.80s is stored; gate run --accept-new stores the first\n",
+             a->device_model ? " of device model " : "", a->device_model ? a->device_model : "");
+    list_open(&l, log ? &change_list : &entry_list, a->json);
+    enum gate_status status = baseline_files_each(a->baselines, a->device_model,
+                                                  log ? list_changes : list_entries, &l, err);
+    if (!status)
+        status = list_print(&l, none, err);
+    list_release(&l);
     return status;
 }
 
@@ -208,8 +182,8 @@ static enum gate_status list(const struct baseline_arguments *a, bool log, struc
 
 /* A library that baselines of a device model come from. */
 struct wanted_library {
-    char device_model[80], sha256[65];
-    size_t n_cases;
+    char *device_model, *library_sha256;
+    int64_t cases;
     const char *state; /* "cached", "fetched" or "absent" */
 };
 
@@ -221,15 +195,13 @@ struct wanted_libraries {
 static void note_library(struct wanted_libraries *l, const char *device_model, const char *sha256)
 {
     for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->list[i].sha256, sha256) && !strcmp(l->list[i].device_model, device_model)) {
-            l->list[i].n_cases++;
+        if (!strcmp(l->list[i].library_sha256, sha256) &&
+            !strcmp(l->list[i].device_model, device_model)) {
+            l->list[i].cases++;
             return;
         }
     l->list = xrealloc(l->list, l->n + 1, sizeof *l->list);
-    struct wanted_library *added = &l->list[l->n++];
-    *added = (struct wanted_library){.n_cases = 1, .state = "absent"};
-    snprintf(added->device_model, sizeof added->device_model, "%s", device_model);
-    snprintf(added->sha256, sizeof added->sha256, "%s", sha256);
+    l->list[l->n++] = (struct wanted_library){xstrdup(device_model), xstrdup(sha256), 1, "absent"};
 }
 
 static enum gate_status note_file(void *context, const char *device_model,
@@ -250,11 +222,11 @@ static enum gate_status fetch_all(struct wanted_libraries *l, struct fetch *fetc
     enum gate_status worst = GATE_OK;
     for (size_t i = 0; i < l->n; i++) {
         struct wanted_library *one = &l->list[i];
-        enum gate_status status = artifact_get(one->sha256, path, NULL);
+        enum gate_status status = artifact_get(one->library_sha256, path, NULL);
         one->state = status ? "absent" : "cached";
         if (!status)
             continue;
-        status = fetch_library(fetch, one->sha256, path, err);
+        status = fetch_library(fetch, one->library_sha256, path, err);
         if (!status)
             one->state = "fetched";
         worst = status && (!worst || worst == GATE_NO_VERDICT) ? status : worst;
@@ -262,36 +234,32 @@ static enum gate_status fetch_all(struct wanted_libraries *l, struct fetch *fetc
     return worst ? gate_fail(err, worst, "%s", err->message) : GATE_OK;
 }
 
-static void write_json(const struct wanted_libraries *l, struct buf *out)
+#define OF wanted_library
+static const struct field library_fields[] = {
+    TEXT(device_model, 0, 0),
+    TEXT(library_sha256, 0, 0),
+    SIZE(cases, 0),
+    TEXT(state, 0, 0),
+};
+static const struct shape library_shape = SHAPE_OF(library);
+#undef OF
+
+static void show_state(const void *at, struct list_cell *out)
 {
-    buf_puts(out, "[");
-    for (size_t i = 0; i < l->n; i++) {
-        buf_printf(out, "%s\n  {\"device_model\": \"", i ? "," : "");
-        json_escape(l->list[i].device_model, out);
-        buf_printf(out, "\", \"library_sha256\": \"%s\", \"cases\": %zu, \"state\": \"%s\"}",
-                   l->list[i].sha256, l->list[i].n_cases, l->list[i].state);
-    }
-    buf_puts(out, l->n ? "\n]\n" : "]\n");
+    list_text(at, out);
+    if (!strcmp(out->shown, "absent"))
+        out->colour = TERM_RED;
 }
 
-static void write_table(const struct wanted_libraries *l, struct buf *out)
-{
-    static const struct table_column columns[] = {
-        {"device", false, 0}, {"library", false, 0}, {"cases", true, 1}, {"state", false, 0}};
-    const struct report_style style = command_style();
-    struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
-    char text[32];
-    for (size_t i = 0; i < l->n; i++) {
-        const struct wanted_library *one = &l->list[i];
-        table_cell(table, TERM_PLAIN, one->device_model);
-        table_cell(table, TERM_PLAIN, one->sha256);
-        snprintf(text, sizeof text, "%zu", one->n_cases);
-        table_cell(table, TERM_PLAIN, text);
-        table_cell(table, strcmp(one->state, "absent") ? TERM_PLAIN : TERM_RED, one->state);
-    }
-    table_write(table, &style, out);
-    table_free(table);
-}
+#define LIBRARY_AT(member) offsetof(struct wanted_library, member)
+static const struct list_column library_columns[] = {
+    {"device", false, 0, TERM_PLAIN, list_text, LIBRARY_AT(device_model)},
+    {"library", false, 0, TERM_PLAIN, list_text, LIBRARY_AT(library_sha256)},
+    {"cases", true, 1, TERM_PLAIN, list_count, LIBRARY_AT(cases)},
+    {"state", false, 0, TERM_PLAIN, show_state, LIBRARY_AT(state)},
+};
+static const struct list_kind library_list = {
+    library_columns, sizeof library_columns / sizeof library_columns[0], &library_shape};
 
 /*
  * Fetches what is not in the cache, and prints one row a library. `device_model` NULL: all files of
@@ -303,30 +271,31 @@ static enum gate_status baseline_fetch(const struct remote_choice *choice, const
 {
     struct wanted_libraries l = {0};
     struct fetch fetch = {.choice = *choice};
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
+    struct list list;
+    list_open(&list, &library_list, json);
     enum gate_status status = baseline_files_each(folder, device_model, note_file, &l, err);
     if (!status) {
         status = fetch_all(&l, &fetch, err);
-        if (json)
-            write_json(&l, &text);
-        else
-            write_table(&l, &text);
-        enum gate_status written = command_write(NULL, &text, status ? NULL : err);
+        for (size_t i = 0; i < l.n; i++)
+            list_row(&list, &l.list[i]);
+        enum gate_status written = list_print(&list, NULL, status ? NULL : err);
         status = status ? status : written;
     }
     fetch_release(&fetch);
+    for (size_t i = 0; i < l.n; i++) {
+        free(l.list[i].device_model);
+        free(l.list[i].library_sha256);
+    }
     free(l.list);
-    buf_release(&text);
+    list_release(&list);
     return status;
 }
 
 /* ---- the command ---- */
 
-static enum gate_status accept(const struct baseline_arguments *a, const char *cases,
-                               struct gate_error *err)
+static struct accept_request request_of(const struct baseline_arguments *a, const char *cases)
 {
-    const struct accept_request request = {
+    return (struct accept_request){
         .cases = cases,
         .device_model = a->device_model,
         .run = a->run,
@@ -336,7 +305,6 @@ static enum gate_status accept(const struct baseline_arguments *a, const char *c
         .json = a->json,
         .allow_dirty = a->allow_dirty,
     };
-    return baseline_accept(&request, err);
 }
 
 static bool is_empty(const char *text)
@@ -373,13 +341,15 @@ static int run_action(const struct baseline_arguments *a, const struct options_s
         return command_usage(self, "%s needs a CASE", action);
     if ((accepts || retires) && is_empty(a->reason))
         return command_usage(self, "%s needs --reason, which is logged", action);
-    if (retires)
-        status = baseline_retire_case(
-            &(struct retire_request){operands[1], a->device_model, a->baselines, a->reason}, &err);
+    const struct accept_request request = request_of(a, operands[n - 1]);
+    if (accepts)
+        status = baseline_accept(&request, &err);
+    else if (retires)
+        status = baseline_retire_case(&request, &err);
     else if (fetches)
         status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
     else
-        status = accepts ? accept(a, operands[1], &err) : list(a, logs, &err);
+        status = list(a, logs, &err);
     return status == GATE_OK ? GATE_OK : command_failed(self, &err);
 }
 

@@ -3,13 +3,13 @@
 #include "gate/cli/commands.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
-#include "gate/cli/cmd_common.h"
-#include "gate/report/report_table.h"
-#include "gate/report/report_units.h"
+#include "gate/base/alloc.h"
+#include "gate/cli/list.h"
 
 struct history_arguments {
     const char *device_model, *db;
@@ -39,172 +39,150 @@ const struct command command_history = {
     .main = cmd_history,
 };
 
-struct history {
-    const char *pattern;
-    int64_t limit;
-    bool json;
-    struct report_style style;
-    struct store *store;
-    struct buf text;     /* the result */
-    cJSON *points;       /* for --json */
-    const char *case_id; /* the case and device model at hand */
-    const char *model;
-    struct table *table;
-    size_t n_points;
-    bool no_memory;
-    cJSON *tracks; /* [[case, device model], ...] */
+struct history_row {
+    const char *case_id, *device_model;
+    struct store_point point;
 };
 
-static void add_object(struct history *h, const struct store_point *p)
-{
-    cJSON *o = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(h->points, o)) {
-        h->no_memory = true;
-        return;
+#define OF history_row
+#define POINT(member, of_kind)                                                                     \
+    {                                                                                              \
+        .key = #member, .kind = of_kind, .offset = offsetof(struct OF, point.member)               \
     }
-    bool good = cJSON_AddStringToObject(o, "case", h->case_id) &&
-                cJSON_AddNumberToObject(o, "time_ms", (double)p->time_ms) &&
-                cJSON_AddStringToObject(o, "device_model", h->model) &&
-                cJSON_AddStringToObject(o, "run_uuid", p->run_uuid) &&
-                cJSON_AddStringToObject(o, "commit", p->commit) &&
-                cJSON_AddBoolToObject(o, "dirty", p->dirty) &&
-                cJSON_AddStringToObject(o, "provider", p->provider) &&
-                cJSON_AddStringToObject(o, "role", p->role) &&
-                cJSON_AddStringToObject(o, "kernel", p->kernel) &&
-                cJSON_AddStringToObject(o, "contract", p->contract) &&
-                cJSON_AddStringToObject(o, "verdict", p->verdict) &&
-                cJSON_AddNumberToObject(o, "p50_ns", p->p50_ns) &&
-                cJSON_AddNumberToObject(o, "p50_lo_ns", p->p50_lo_ns) &&
-                cJSON_AddNumberToObject(o, "p50_hi_ns", p->p50_hi_ns) &&
-                cJSON_AddNumberToObject(o, "p90_ns", p->p90_ns) &&
-                cJSON_AddNumberToObject(o, "tflops", p->tflops) &&
-                cJSON_AddNumberToObject(o, "gbps", p->gbps);
-    if (good && p->baseline_p50_ns > 0)
-        good = cJSON_AddNumberToObject(o, "baseline_p50_ns", p->baseline_p50_ns) != NULL;
-    h->no_memory |= !good;
+static const struct field row_fields[] = {
+    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
+    POINT(time_ms, FIELD_COUNT),
+    TEXT(device_model, 0, 0),
+    POINT(run_uuid, FIELD_TEXT),
+    POINT(commit, FIELD_TEXT),
+    POINT(dirty, FIELD_BOOL),
+    POINT(provider, FIELD_TEXT),
+    POINT(role, FIELD_TEXT),
+    POINT(kernel, FIELD_TEXT),
+    POINT(contract, FIELD_TEXT),
+    POINT(verdict, FIELD_TEXT),
+    POINT(p50_ns, FIELD_NUMBER),
+    POINT(p50_lo_ns, FIELD_NUMBER),
+    POINT(p50_hi_ns, FIELD_NUMBER),
+    POINT(p90_ns, FIELD_NUMBER),
+    POINT(tflops, FIELD_NUMBER),
+    POINT(gbps, FIELD_NUMBER),
+    POINT(baseline_p50_ns, FIELD_NUMBER),
+};
+static const struct shape row_shape = SHAPE_OF(row);
+#undef OF
+
+static bool is_candidate(const struct store_point *p)
+{
+    return !strcmp(p->role, "candidate");
 }
 
-static void add_row(struct history *h, const struct store_point *p)
+static void show_commit(const void *at, struct list_cell *out)
 {
-    bool candidate = strcmp(p->role, "candidate") == 0;
-    char text[UNITS_MAX];
-    table_cell(h->table, TERM_PLAIN, units_time(p->time_ms, text));
-    snprintf(text, sizeof(text), "%.12s%s", p->commit, p->dirty ? "+" : "");
-    table_cell(h->table, TERM_PLAIN, text);
-    table_cell(h->table, TERM_PLAIN, p->provider);
-    table_cell(h->table, TERM_DIM, p->kernel);
-    table_cell(h->table, TERM_PLAIN, units_duration(p->p50_ns, text));
-    snprintf(text, sizeof(text), "%.2f %%", 50 * (p->p50_hi_ns - p->p50_lo_ns) / p->p50_ns);
-    table_cell(h->table, TERM_DIM, text);
-    table_cell(h->table, TERM_PLAIN, units_duration(p->p90_ns, text));
-    table_cell(h->table, TERM_PLAIN, units_flops(p->tflops, text));
-    table_cell(h->table, TERM_PLAIN, units_rate(p->gbps, "GB/s", text));
-    bool compared = candidate && p->baseline_p50_ns > 0;
-    table_cell(h->table, TERM_PLAIN,
-               compared ? units_change(p->p50_ns / p->baseline_p50_ns, text) : "");
-    table_cell(h->table, TERM_PLAIN, candidate ? p->verdict : "");
-    snprintf(text, sizeof(text), "%.8s", p->run_uuid);
-    table_cell(h->table, TERM_DIM, text);
+    const struct store_point *p = at;
+    list_commit(p->commit, p->dirty, out);
 }
+
+static void show_half_width(const void *at, struct list_cell *out)
+{
+    const struct store_point *p = at;
+    list_half_width(p->p50_ns, p->p50_lo_ns, p->p50_hi_ns, out);
+}
+
+static void show_change(const void *at, struct list_cell *out)
+{
+    const struct store_point *p = at;
+    if (is_candidate(p) && p->baseline_p50_ns > 0)
+        units_change(p->p50_ns / p->baseline_p50_ns, out->text);
+}
+
+/* Providers have none of their own. */
+static void show_verdict(const void *at, struct list_cell *out)
+{
+    const struct store_point *p = at;
+    out->shown = is_candidate(p) ? p->verdict : "";
+}
+
+static void show_run(const void *at, struct list_cell *out)
+{
+    snprintf(out->text, sizeof out->text, "%.8s", *(const char *const *)at);
+}
+
+#define POINT_AT(member) offsetof(struct history_row, point.member)
+static const struct list_column columns[] = {
+    {"time (UTC)", false, 0, TERM_PLAIN, list_time, POINT_AT(time_ms)},
+    {"commit", false, 0, TERM_PLAIN, show_commit, offsetof(struct history_row, point)},
+    {"provider", false, 0, TERM_PLAIN, list_text, POINT_AT(provider)},
+    {"kernel", false, 2, TERM_DIM, list_text, POINT_AT(kernel)},
+    {"p50", true, 0, TERM_PLAIN, list_duration, POINT_AT(p50_ns)},
+    {"\xc2\xb1", true, 5, TERM_DIM, show_half_width, offsetof(struct history_row, point)},
+    {"p90", true, 4, TERM_PLAIN, list_duration, POINT_AT(p90_ns)},
+    {"compute", true, 3, TERM_PLAIN, list_flops, POINT_AT(tflops)},
+    {"memory", true, 3, TERM_PLAIN, list_gbps, POINT_AT(gbps)},
+    {"vs baseline", true, 0, TERM_PLAIN, show_change, offsetof(struct history_row, point)},
+    {"verdict", false, 0, TERM_PLAIN, show_verdict, offsetof(struct history_row, point)},
+    {"run", false, 1, TERM_DIM, show_run, POINT_AT(run_uuid)},
+};
+static const struct list_kind history_list = {columns, sizeof columns / sizeof columns[0],
+                                              &row_shape};
+
+/* A case on a device model. */
+struct track {
+    char *case_id, *device_model;
+};
+
+struct history {
+    const char *pattern;
+    struct track *tracks;
+    size_t n_tracks;
+    const struct track *at; /* the one whose points are listed */
+    struct list list;
+};
 
 static bool add_point(void *context, const struct store_point *p)
 {
     struct history *h = context;
-    h->n_points++;
-    if (h->json)
-        add_object(h, p);
-    else
-        add_row(h, p);
-    return !h->no_memory;
-}
-
-static enum gate_status add_points(struct history *h, const cJSON *track, struct gate_error *err)
-{
-    static const struct table_column columns[] = {
-        {"time (UTC)", false, 0}, {"commit", false, 0},  {"provider", false, 0},
-        {"kernel", false, 2},     {"p50", true, 0},      {"\xc2\xb1", true, 5},
-        {"p90", true, 4},         {"compute", true, 3},  {"memory", true, 3},
-        {"vs baseline", true, 0}, {"verdict", false, 0}, {"run", false, 1},
-    };
-    size_t before = h->n_points;
-    h->case_id = cJSON_GetArrayItem(track, 0)->valuestring;
-    h->model = cJSON_GetArrayItem(track, 1)->valuestring;
-    if (!h->json)
-        h->table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    enum gate_status status =
-        store_trend(h->store, h->case_id, h->model, NULL, h->limit, add_point, h, err);
-    if (status == GATE_OK && !h->json && h->n_points > before) {
-        if (before > 0)
-            buf_putc(&h->text, '\n');
-        term_puts(h->case_id, &h->text);
-        buf_puts(&h->text, " on ");
-        term_puts(h->model, &h->text);
-        buf_putc(&h->text, '\n');
-        table_write(h->table, &h->style, &h->text);
-    }
-    table_free(h->table);
-    h->table = NULL;
-    return status;
-}
-
-/* Once for each provider of a case on a device model, one after the other. */
-static bool add_track(void *context, const struct store_leader *l)
-{
-    struct history *h = context;
-    const char *track[] = {l->case_id, l->device_model};
-    if (fnmatch(h->pattern, l->case_id, 0) ||
-        (h->case_id && !strcmp(h->case_id, l->case_id) && !strcmp(h->model, l->device_model)))
-        return true;
-    cJSON *added = cJSON_CreateStringArray(track, 2);
-    h->no_memory |= !cJSON_AddItemToArray(h->tracks, added);
-    if (h->no_memory)
-        return false;
-    h->case_id = cJSON_GetArrayItem(added, 0)->valuestring;
-    h->model = cJSON_GetArrayItem(added, 1)->valuestring;
+    struct history_row row = {h->at->case_id, h->at->device_model, *p};
+    if (!(row.point.baseline_p50_ns > 0))
+        row.point.baseline_p50_ns = NAN;
+    list_row(&h->list, &row);
     return true;
 }
 
-static enum gate_status collect(struct history *h, const char *device, struct gate_error *err)
+/* Called once for each provider of a case on a device model, one after the other. */
+static bool add_track(void *context, const struct store_leader *l)
 {
-    const cJSON *track;
-    enum gate_status status = store_leaderboard(
-        h->store, NULL, device, (struct store_leader_key){0}, INT64_MAX, add_track, h, err);
-    cJSON_ArrayForEach (track, h->tracks) {
-        if (status == GATE_OK)
-            status = add_points(h, track, err);
-    }
-    return status;
+    struct history *h = context;
+    const struct track *last = h->n_tracks ? &h->tracks[h->n_tracks - 1] : NULL;
+    if (fnmatch(h->pattern, l->case_id, 0) || (last && !strcmp(last->case_id, l->case_id) &&
+                                               !strcmp(last->device_model, l->device_model)))
+        return true;
+    h->tracks = xrealloc(h->tracks, h->n_tracks + 1, sizeof *h->tracks);
+    h->tracks[h->n_tracks++] = (struct track){xstrdup(l->case_id), xstrdup(l->device_model)};
+    return true;
 }
 
-static enum gate_status history(struct history *h, const char *db, const char *device,
-                                struct gate_error *err)
+static enum gate_status print_history(struct history *h, struct store *store,
+                                      const struct history_arguments *a, struct gate_error *err)
 {
-    buf_init(&h->text, COMMAND_MAX_OUTPUT);
-    h->points = cJSON_CreateArray();
-    h->tracks = cJSON_CreateArray();
-    enum gate_status status = store_open(db, STORE_READ_ONLY, &h->store, err);
-    if (status == GATE_OK)
-        status = collect(h, device, err);
-    if (status == GATE_OK && h->no_memory)
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status == GATE_OK && h->n_points == 0)
-        status = gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", db,
-                           h->pattern, device ? " on " : "", device ? device : "");
-    if (status == GATE_OK) {
-        if (h->json)
-            json_write(h->points, true, &h->text);
-        status = command_write(NULL, &h->text, err);
+    TRY(store_leaderboard(store, NULL, a->device_model, (struct store_leader_key){0}, INT64_MAX,
+                          add_track, h, err));
+    for (h->at = h->tracks; h->at < h->tracks + h->n_tracks; h->at++) {
+        TRY(store_trend(store, h->at->case_id, h->at->device_model, NULL, a->limit, add_point, h,
+                        err));
+        list_table(&h->list, h->at->case_id, h->at->device_model);
     }
-    cJSON_Delete(h->points);
-    cJSON_Delete(h->tracks);
-    store_close(h->store);
-    buf_release(&h->text);
-    return status;
+    if (!h->list.n)
+        return gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a->db,
+                         h->pattern, a->device_model ? " on " : "",
+                         a->device_model ? a->device_model : "");
+    return list_print(&h->list, NULL, err);
 }
 
 int cmd_history(int argc, char **argv)
 {
     struct history_arguments a = {.db = DEFAULT_DB, .limit = 20};
+    struct store *store = NULL;
     struct gate_error err;
     int exit_code;
 
@@ -212,9 +190,17 @@ int cmd_history(int argc, char **argv)
         return exit_code;
     if (optind == argc)
         return command_usage(&command_history, "which CASE?");
-    struct history h = {
-        .pattern = argv[optind], .limit = a.limit, .json = a.json, .style = command_style()};
-    if (history(&h, a.db, a.device_model, &err) != GATE_OK)
-        return command_failed(&command_history, &err);
-    return GATE_OK;
+    struct history h = {.pattern = argv[optind]};
+    list_open(&h.list, &history_list, a.json);
+    enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
+    if (!status)
+        status = print_history(&h, store, &a, &err);
+    for (size_t i = 0; i < h.n_tracks; i++) {
+        free(h.tracks[i].case_id);
+        free(h.tracks[i].device_model);
+    }
+    free(h.tracks);
+    list_release(&h.list);
+    store_close(store);
+    return status ? command_failed(&command_history, &err) : GATE_OK;
 }

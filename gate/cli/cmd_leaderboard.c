@@ -2,12 +2,7 @@
 /* cmd_leaderboard.c: gate leaderboard. */
 #include "gate/cli/commands.h"
 
-#include <stdio.h>
-
-#include "gate/base/json.h"
-#include "gate/cli/cmd_common.h"
-#include "gate/report/report_table.h"
-#include "gate/report/report_units.h"
+#include "gate/cli/list.h"
 
 struct leaderboard_arguments {
     const char *device_model, *db;
@@ -34,111 +29,73 @@ const struct command command_leaderboard = {
     .main = cmd_leaderboard,
 };
 
-struct leaderboard {
-    bool json;
-    cJSON *leaders; /* for --json */
-    struct table *table;
-    size_t n;
-    bool no_memory;
+#define OF store_leader
+static const struct field leader_fields[] = {
+    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
+    TEXT(device_model, 0, 0),
+    TEXT(contract, 0, 0),
+    TEXT(provider, 0, 0),
+    TEXT(role, 0, 0),
+    TEXT(kernel, 0, 0),
+    ANY(p50_ns, 0),
+    ANY(tflops, 0),
+    ANY(gbps, 0),
+    TEXT(commit, 0, 0),
+    BOOL(dirty),
+    TEXT(run_uuid, 0, 0),
+    SIZE(time_ms, 0),
 };
+SHAPE(leader);
+#undef OF
 
-static void add_object(struct leaderboard *b, const struct store_leader *l)
+static void show_commit(const void *at, struct list_cell *out)
 {
-    cJSON *o = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(b->leaders, o)) {
-        b->no_memory = true;
-        return;
-    }
-    b->no_memory |= !(cJSON_AddStringToObject(o, "case", l->case_id) &&
-                      cJSON_AddStringToObject(o, "device_model", l->device_model) &&
-                      cJSON_AddStringToObject(o, "contract", l->contract) &&
-                      cJSON_AddStringToObject(o, "provider", l->provider) &&
-                      cJSON_AddStringToObject(o, "role", l->role) &&
-                      cJSON_AddStringToObject(o, "kernel", l->kernel) &&
-                      cJSON_AddNumberToObject(o, "p50_ns", l->p50_ns) &&
-                      cJSON_AddNumberToObject(o, "tflops", l->tflops) &&
-                      cJSON_AddNumberToObject(o, "gbps", l->gbps) &&
-                      cJSON_AddStringToObject(o, "commit", l->commit) &&
-                      cJSON_AddBoolToObject(o, "dirty", l->dirty) &&
-                      cJSON_AddStringToObject(o, "run_uuid", l->run_uuid) &&
-                      cJSON_AddNumberToObject(o, "time_ms", (double)l->time_ms));
+    const struct store_leader *l = at;
+    list_commit(l->commit, l->dirty, out);
 }
 
-static void add_row(struct leaderboard *b, const struct store_leader *l)
-{
-    char text[UNITS_MAX];
-    table_cell(b->table, TERM_PLAIN, l->case_id);
-    table_cell(b->table, TERM_PLAIN, l->device_model);
-    table_cell(b->table, TERM_PLAIN, l->provider);
-    table_cell(b->table, TERM_DIM, l->kernel);
-    table_cell(b->table, TERM_PLAIN, units_duration(l->p50_ns, text));
-    table_cell(b->table, TERM_PLAIN, units_flops(l->tflops, text));
-    table_cell(b->table, TERM_PLAIN, units_rate(l->gbps, "GB/s", text));
-    snprintf(text, sizeof(text), "%.12s%s", l->commit, l->dirty ? "+" : "");
-    table_cell(b->table, TERM_PLAIN, text);
-    table_cell(b->table, TERM_PLAIN, units_time(l->time_ms, text));
-}
+#define LEADER_AT(member) offsetof(struct store_leader, member)
+static const struct list_column columns[] = {
+    {"case", false, 0, TERM_PLAIN, list_text, LEADER_AT(case_id)},
+    {"device", false, 0, TERM_PLAIN, list_text, LEADER_AT(device_model)},
+    {"provider", false, 0, TERM_PLAIN, list_text, LEADER_AT(provider)},
+    {"kernel", false, 2, TERM_DIM, list_text, LEADER_AT(kernel)},
+    {"p50", true, 0, TERM_PLAIN, list_duration, LEADER_AT(p50_ns)},
+    {"compute", true, 3, TERM_PLAIN, list_flops, LEADER_AT(tflops)},
+    {"memory", true, 3, TERM_PLAIN, list_gbps, LEADER_AT(gbps)},
+    {"commit", false, 0, TERM_PLAIN, show_commit, 0},
+    {"time (UTC)", false, 1, TERM_PLAIN, list_time, LEADER_AT(time_ms)},
+};
+static const struct list_kind leader_list = {columns, sizeof columns / sizeof columns[0], &leader};
 
 static bool add_leader(void *context, const struct store_leader *l)
 {
-    struct leaderboard *b = context;
-    b->n++;
-    if (b->json)
-        add_object(b, l);
-    else
-        add_row(b, l);
-    return !b->no_memory;
-}
-
-static enum gate_status leaderboard(const char *db, const char *device, bool json,
-                                    struct gate_error *err)
-{
-    static const struct table_column columns[] = {
-        {"case", false, 0},   {"device", false, 0}, {"provider", false, 0},
-        {"kernel", false, 2}, {"p50", true, 0},     {"compute", true, 3},
-        {"memory", true, 3},  {"commit", false, 0}, {"time (UTC)", false, 1},
-    };
-    const struct report_style style = command_style();
-    struct leaderboard b = {.json = json, .leaders = cJSON_CreateArray()};
-    struct store *store = NULL;
-    struct buf text;
-
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    b.table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
-    if (status == GATE_OK)
-        status = store_leaderboard(store, NULL, device, (struct store_leader_key){0}, INT64_MAX,
-                                   add_leader, &b, err);
-    if (status == GATE_OK && (b.no_memory || !b.leaders))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (status == GATE_OK && device && !json && !b.n)
-        status =
-            gate_fail(err, GATE_USAGE, "'%s' has no measurements of device model '%s'", db, device);
-    if (status == GATE_OK) {
-        if (json)
-            json_write(b.leaders, true, &text);
-        else if (!b.n)
-            buf_puts(&text, "no verified measurement is stored; gate run makes some\n");
-        else
-            table_write(b.table, &style, &text);
-        status = command_write(NULL, &text, err);
-    }
-    table_free(b.table);
-    cJSON_Delete(b.leaders);
-    store_close(store);
-    buf_release(&text);
-    return status;
+    list_row(context, l);
+    return true;
 }
 
 int cmd_leaderboard(int argc, char **argv)
 {
     struct leaderboard_arguments a = {.db = DEFAULT_DB};
+    struct store *store = NULL;
+    struct list list;
     struct gate_error err;
     int exit_code;
 
     if (!options_read(&command_leaderboard, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (leaderboard(a.db, a.device_model, a.json, &err) != GATE_OK)
-        return command_failed(&command_leaderboard, &err);
-    return GATE_OK;
+    list_open(&list, &leader_list, a.json);
+    enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
+    if (!status)
+        status = store_leaderboard(store, NULL, a.device_model, (struct store_leader_key){0},
+                                   INT64_MAX, add_leader, &list, &err);
+    if (!status && a.device_model && !a.json && !list.n)
+        status = gate_fail(&err, GATE_USAGE, "'%s' has no measurements of device model '%s'", a.db,
+                           a.device_model);
+    if (!status)
+        status =
+            list_print(&list, "no verified measurement is stored; gate run makes some\n", &err);
+    list_release(&list);
+    store_close(store);
+    return status ? command_failed(&command_leaderboard, &err) : GATE_OK;
 }
