@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/cli/cmd_common.h"
-#include "gate/comment/annotations.h"
-#include "gate/comment/post.h"
+#include "gate/comment/comment.h"
 
 #define REPORTS_MAX 32       /* each has 2,000 bytes of a comment on GitHub */
 #define EARLY_HEADING_MAX 60 /* bytes beside the message, in Markdown */
@@ -86,27 +86,18 @@ struct work {
 
 /* ---- the runs ---- */
 
-static enum gate_status read_report(struct work *w, const char *path, struct gate_error *err)
-{
-    enum gate_status status = document_load(path, &w->documents[w->n], err);
-    if (!status) {
-        w->n++;
-    } else if (command_read_early(path, &w->early[w->n_early])) {
-        w->n_early++;
-        status = GATE_OK;
-    }
-    return status;
-}
-
 static enum gate_status read_runs(struct work *w, int n, char **paths, struct gate_error *err)
 {
     struct store *store = NULL;
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < n && !status; i++)
-        status = read_report(w, paths[i], err);
+    for (int i = 0; i < n; i++) {
+        enum gate_status read = document_load(paths[i], &w->documents[w->n], err);
+        w->n += !read;
+        if (read && !command_read_early(paths[i], &w->early[w->n_early++]))
+            return read;
+    }
     if (n)
-        return status;
-    status = store_open(w->arguments->db, STORE_READ_ONLY, &store, err);
+        return GATE_OK;
+    enum gate_status status = store_open(w->arguments->db, STORE_READ_ONLY, &store, err);
     if (!status)
         status = command_document(store, w->arguments->run, &w->documents[0], err);
     w->n = !status;
@@ -136,17 +127,6 @@ static enum gate_status check_head(struct work *w, struct gate_error *err)
 
 /* ---- what is written ---- */
 
-/* Of a message a character takes up to 5 bytes of Markdown; the cut is for hostile ones. */
-static void write_early(const struct report_early *early, size_t room, struct buf *out)
-{
-    char message[sizeof early->message];
-    size_t most = (room - EARLY_HEADING_MAX) / 5;
-    snprintf(message, most < sizeof message ? most : sizeof message, "%s", early->message);
-    utf8_trim(message);
-    report_write_early(REPORT_MARKDOWN, early->exit_code, message, out);
-    buf_putc(out, '\n');
-}
-
 static void write_body(const struct work *w, struct buf *out)
 {
     size_t head = strlen(w->marker) + 2;
@@ -158,105 +138,86 @@ static void write_body(const struct work *w, struct buf *out)
         report_write(&w->documents[i], REPORT_MARKDOWN, &style, out);
         buf_putc(out, '\n');
     }
-    for (size_t i = 0; i < w->n_early; i++)
-        write_early(&w->early[i], style.markdown_max, out);
+    for (size_t i = 0; i < w->n_early; i++) {
+        /* A character of a message takes up to 5 bytes of Markdown; the cut is for hostile ones. */
+        char message[sizeof w->early->message];
+        size_t most = (style.markdown_max - EARLY_HEADING_MAX) / 5;
+        snprintf(message, most < sizeof message ? most : sizeof message, "%s", w->early[i].message);
+        utf8_trim(message);
+        report_write_early(REPORT_MARKDOWN, w->early[i].exit_code, message, out);
+        buf_putc(out, '\n');
+    }
 }
 
 static enum gate_status write_annotations(const struct work *w, struct gate_error *err)
 {
-    const struct document *documents[REPORTS_MAX];
     struct buf text;
-    enum gate_status status = GATE_OK;
     if (!w->arguments->annotations)
         return GATE_OK;
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    for (size_t i = 0; i < w->n; i++) {
-        documents[i] = &w->documents[i];
-        if (w->target.service == COMMENT_GITHUB)
-            annotations_github(documents[i], &text);
+    if (w->target.service == COMMENT_GITLAB) {
+        annotations_gitlab(w->documents, w->n, w->arguments->link.url, &text);
+    } else {
+        for (size_t i = 0; i < w->n; i++)
+            annotations_github(&w->documents[i], &text);
+        for (size_t i = 0; i < w->n_early; i++)
+            annotations_github_early(w->early[i].exit_code, w->early[i].message, &text);
     }
-    for (size_t i = 0; i < w->n_early && w->target.service == COMMENT_GITHUB; i++)
-        annotations_github_early(w->early[i].exit_code, w->early[i].message, &text);
-    if (w->target.service == COMMENT_GITLAB)
-        annotations_gitlab(documents, w->n, w->arguments->link.url, &text);
-    status = command_write(w->arguments->annotations, &text, err);
+    enum gate_status status = command_write(w->arguments->annotations, &text, err);
     buf_release(&text);
     return status;
 }
 
-static enum gate_status post(struct work *w, const struct buf *body, struct gate_error *err)
-{
-    char url[300] = "";
-    bool created = false;
-    enum gate_status status = comment_post(&w->target, w->marker, body->data,
-                                           w->arguments->patience_s, &created, url, err);
-    if (!status)
-        fprintf(stderr, "gate comment: the comment on change %s of %s is %s%s%s\n",
-                w->target.change, w->target.project, created ? "written" : "updated",
-                url[0] ? ": " : "", url);
-    return status;
-}
-
-static enum gate_status prepare(struct work *w, struct gate_error *err)
+static enum gate_status comment(struct work *w, int n, char **paths, struct buf *body,
+                                struct gate_error *err)
 {
     const struct comment_arguments *a = w->arguments;
-    enum gate_status status = GATE_OK;
+    char url[300] = "";
+    bool created = false;
     if (!comment_marker(a->name, w->marker, sizeof w->marker))
         return gate_fail(err, GATE_USAGE,
                          "--name '%.80s' is not valid: use letters, digits, '.', '_' and single "
                          "'-'",
                          a->name);
+    if (!a->dry_run)
+        TRY(comment_target_read(&a->target, &w->target, err));
+    else if (a->target.service && !strcmp(a->target.service, "gitlab"))
+        w->target.service = COMMENT_GITLAB;
+    if (a->annotations && w->target.service == COMMENT_GITLAB && !a->link.url[0])
+        return gate_fail(err, GATE_USAGE,
+                         "GitLab's annotations are links: --annotations needs --link URL");
+    TRY(read_runs(w, n, paths, err));
+    TRY(check_head(w, err));
+    write_body(w, body);
+    if (body->failed)
+        return gate_fail(err, GATE_IO,
+                         "the summaries of the runs, even without cases, are longer than a "
+                         "comment may be: name fewer reports");
+    TRY(write_annotations(w, err));
     if (a->dry_run)
-        w->target.service = a->target.service && !strcmp(a->target.service, "gitlab")
-                                ? COMMENT_GITLAB
-                                : COMMENT_GITHUB;
-    else
-        status = comment_target_read(&a->target, &w->target, err);
-    if (!status && a->annotations && w->target.service == COMMENT_GITLAB && !a->link.url[0])
-        status = gate_fail(err, GATE_USAGE,
-                           "GitLab's annotations are links: --annotations needs --link URL");
-    return status;
-}
-
-static int comment(struct work *w, int n, char **paths)
-{
-    struct gate_error err;
-    struct buf body;
-    buf_init(&body, 2 * comment_max(COMMENT_GITLAB));
-    enum gate_status status = prepare(w, &err);
-    if (!status)
-        status = read_runs(w, n, paths, &err);
-    if (!status)
-        status = check_head(w, &err);
-    if (!status) {
-        write_body(w, &body);
-        if (body.failed)
-            status = gate_fail(&err, GATE_IO,
-                               "the summaries of the runs, even without cases, are longer than a "
-                               "comment may be: name fewer reports");
-    }
-    if (!status)
-        status = write_annotations(w, &err);
-    if (!status)
-        status = w->arguments->dry_run ? command_write(NULL, &body, &err) : post(w, &body, &err);
-    buf_release(&body);
-    return status ? command_failed(&command_comment, &err) : GATE_OK;
+        return command_write(NULL, body, err);
+    TRY(comment_post(&w->target, w->marker, body->data, a->patience_s, &created, url, err));
+    fprintf(stderr, "gate comment: the comment on change %s of %s is %s%s%s\n", w->target.change,
+            w->target.project, created ? "written" : "updated", url[0] ? ": " : "", url);
+    return GATE_OK;
 }
 
 int cmd_comment(int argc, char **argv)
 {
     struct comment_arguments a = {
         .db = DEFAULT_DB, .run = "latest", .name = "gate", .patience_s = 60};
+    struct gate_error err;
+    struct buf body;
     int code;
     if (!options_read(&command_comment, &a, REPORTS_MAX, argc, argv, NULL, &code))
         return code;
-    struct work *w = calloc(1, sizeof *w);
-    if (!w)
-        return GATE_INTERNAL;
+    struct work *w = xcalloc(1, sizeof *w);
     w->arguments = &a;
-    code = comment(w, argc - optind, argv + optind);
+    buf_init(&body, 2 * comment_max(COMMENT_GITLAB));
+    enum gate_status status = comment(w, argc - optind, argv + optind, &body, &err);
+    buf_release(&body);
     for (size_t i = 0; i < w->n; i++)
         document_release(&w->documents[i]);
     free(w);
-    return code;
+    return status ? command_failed(&command_comment, &err) : GATE_OK;
 }

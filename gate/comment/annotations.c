@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/comment/annotations.h"
-
 #include <stdio.h>
 
 #include "gate/base/json.h"
+#include "gate/comment/comment.h"
 #include "gate/report/report_run.h"
 
 #define GITHUB_MAX 10
@@ -12,11 +11,6 @@
 static bool is_error(const struct document_case *c)
 {
     return c->verdict == VERDICT_REGRESSION || c->verdict == VERDICT_WRONG;
-}
-
-static bool is_warning(const struct document_case *c)
-{
-    return c->verdict == VERDICT_NO_VERDICT || c->verdict == VERDICT_ENVIRONMENT;
 }
 
 /* ---- GitHub ---- */
@@ -32,32 +26,33 @@ static void put_value(const char *text, struct buf *out)
     }
 }
 
-static void put_commands(const struct document *d, const char *command,
-                         bool (*is_meant)(const struct document_case *), struct buf *out)
+static void put_commands(const struct document *d, bool errors, struct buf *out)
 {
-    size_t n = 0, told = 0;
-    for (size_t i = 0; i < d->n_cases; i++)
-        n += is_meant(&d->cases[i]);
-    for (size_t i = 0; i < d->n_cases && told < GITHUB_MAX; i++) {
+    size_t n = 0;
+    size_t last = out->len;
+    for (size_t i = 0; i < d->n_cases; i++) {
         const struct document_case *c = &d->cases[i];
-        if (!is_meant(c))
+        bool good = c->verdict == VERDICT_PASS || c->verdict == VERDICT_IMPROVEMENT;
+        if (good || is_error(c) != errors || ++n > GITHUB_MAX)
             continue;
-        told++;
-        bool last = told == GITHUB_MAX && n > GITHUB_MAX;
-        buf_printf(out, "::%s title=Kernel Gate%%3A %s::", command, verdict_name(c->verdict));
+        buf_printf(out, "::%s title=Kernel Gate%%3A %s::", errors ? "error" : "warning",
+                   verdict_name(c->verdict));
         put_value(c->id, out);
         buf_puts(out, ": ");
         put_value(c->reason, out);
-        if (last)
-            buf_printf(out, " (and %zu more cases)", n - told);
+        last = out->len;
         buf_putc(out, '\n');
+    }
+    if (n > GITHUB_MAX && !out->failed) {
+        out->data[out->len = last] = '\0';
+        buf_printf(out, " (and %zu more cases)\n", n - GITHUB_MAX);
     }
 }
 
 void annotations_github(const struct document *d, struct buf *out)
 {
-    put_commands(d, "error", is_error, out);
-    put_commands(d, "warning", is_warning, out);
+    put_commands(d, true, out);
+    put_commands(d, false, out);
 }
 
 void annotations_github_early(int exit_code, const char *message, struct buf *out)
@@ -69,41 +64,40 @@ void annotations_github_early(int exit_code, const char *message, struct buf *ou
 
 /* ---- GitLab ---- */
 
-static void add_link(cJSON *list, const char *label, struct buf *url)
+/* Behind `before` others; forgets the address. */
+static void put_link(size_t before, const char *verdict, const char *id, struct buf *url,
+                     struct buf *out)
 {
-    cJSON *link = cJSON_CreateObject(), *outer = cJSON_CreateObject();
-    cJSON_AddStringToObject(link, "label", label);
-    cJSON_AddStringToObject(link, "url", url->data);
-    cJSON_AddItemToObject(outer, "external_link", link);
-    cJSON_AddItemToArray(list, outer);
+    buf_printf(out, "%s\n    {\"external_link\": {\"label\": \"", before ? "," : "");
+    json_escape(verdict, out);
+    json_escape(id, out);
+    buf_puts(out, "\", \"url\": \"");
+    json_escape(url->data, out);
+    buf_puts(out, "\"}}");
     buf_clear(url);
 }
 
-static void add_run(cJSON *list, const struct document *d, const char *link)
-{
-    char label[300];
-    struct buf url;
-    buf_init(&url, 4096);
-    snprintf(label, sizeof label, "run %.8s: %s", d->uuid, verdict_name(d->verdict));
-    report_link_run(link, d->uuid, &url);
-    add_link(list, label, &url);
-    for (size_t i = 0; i < d->n_cases && cJSON_GetArraySize(list) < GITLAB_MAX; i++) {
-        const struct document_case *c = &d->cases[i];
-        if (!is_error(c))
-            continue;
-        snprintf(label, sizeof label, "%s: %.200s", verdict_name(c->verdict), c->id);
-        report_link_case(link, c->id, d->device.model, &url);
-        add_link(list, label, &url);
-    }
-    buf_release(&url);
-}
-
-void annotations_gitlab(const struct document *const *documents, size_t n, const char *link,
+void annotations_gitlab(const struct document *documents, size_t n, const char *link,
                         struct buf *out)
 {
-    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "Kernel Gate");
-    for (size_t i = 0; i < n; i++)
-        add_run(list, documents[i], link);
-    json_write(o, true, out);
-    cJSON_Delete(o);
+    char label[80];
+    size_t links = 0;
+    struct buf url;
+    buf_init(&url, 4096);
+    buf_puts(out, "{\n  \"Kernel Gate\": [");
+    for (const struct document *d = documents; d < documents + n; d++) {
+        snprintf(label, sizeof label, "run %.8s: ", d->uuid);
+        report_link_run(link, d->uuid, &url);
+        put_link(links++, label, verdict_name(d->verdict), &url, out);
+        for (size_t i = 0; i < d->n_cases && links < GITLAB_MAX; i++) {
+            const struct document_case *c = &d->cases[i];
+            if (!is_error(c))
+                continue;
+            snprintf(label, sizeof label, "%s: ", verdict_name(c->verdict));
+            report_link_case(link, c->id, d->device.model, &url);
+            put_link(links++, label, c->id, &url, out);
+        }
+    }
+    buf_puts(out, "\n  ]\n}\n");
+    buf_release(&url);
 }

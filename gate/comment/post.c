@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/comment/post.h"
+#include "gate/comment/comment.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "gate/base/backoff.h"
+#include "gate/base/hex.h"
 #include "gate/base/json.h"
-#include "gate/comment/ask.h"
+#include "gate/base/term.h"
 
+#define ANSWER_MAX ((size_t)64 << 20) /* 100 comments of GitHub's longest, escaped */
+#define TIMEOUT_S 60
 #define PER_PAGE 100
 #define PAGES_MAX 50
 
@@ -30,11 +33,65 @@ size_t comment_max(enum comment_service service)
 bool comment_marker(const char *name, char *out, size_t size)
 {
     size_t n = strlen(name);
-    if (!n || n > COMMENT_NAME_MAX ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n ||
+    if (!n || n > COMMENT_NAME_MAX || strspn(name, COMMENT_LETTERS) != n ||
         strstr(name, "--")) /* would end an HTML comment */
         return false;
     return snprintf(out, size, "<!-- kernel-gate: %s -->", name) < (int)size;
+}
+
+/* ---- one question to the service ---- */
+
+static enum gate_status refused(const char *method, const char *path,
+                                const struct http_answer *answer, const cJSON *said,
+                                struct gate_error *err)
+{
+    const char *message = json_string(said, "message", json_string(said, "error", ""));
+    struct buf safe;
+    buf_init(&safe, 8192);
+    term_puts(message, &safe);
+    gate_fail(err, GATE_IO, "%s %.300s was refused with %d%s%.200s%s", method, path, answer->status,
+              safe.len ? ": " : "", safe.len ? safe.data : "",
+              answer->status == 401   ? "; the token is not valid"
+              : answer->status == 403 ? "; the token may not do that"
+              : answer->status == 404 ? "; it does not exist, or the token may not read it"
+                                      : "");
+    buf_release(&safe);
+    return GATE_IO;
+}
+
+enum gate_status comment_ask(struct http_client *client, const char *method, const char *path,
+                             const cJSON *body, struct http_answer *answer, cJSON **out,
+                             struct gate_error *err)
+{
+    struct buf text;
+    cJSON *said = NULL;
+    buf_init(&text, ANSWER_MAX);
+    if (body)
+        json_write(body, false, &text);
+    const struct http_request request = {.method = method,
+                                         .path = path,
+                                         .type = body ? "application/json" : NULL,
+                                         .body = text.data,
+                                         .len = text.len,
+                                         .timeout_s = TIMEOUT_S};
+    answer->status = 0;
+    enum gate_status status = text.failed
+                                  ? gate_fail(err, GATE_INTERNAL, "out of memory for a comment")
+                                  : http_client_ask(client, &request, answer, err);
+    bool good = !status && (answer->status == 200 || answer->status == 201);
+    if (!status) {
+        enum gate_status parsed =
+            json_parse("the service's answer", answer->body.data ? answer->body.data : "",
+                       answer->body.len, GATE_IO, &said, good ? err : NULL);
+        status = good ? parsed : refused(method, path, answer, said, err);
+    }
+    if (status) {
+        cJSON_Delete(said);
+        said = NULL;
+    }
+    *out = said;
+    buf_release(&text);
+    return status;
 }
 
 /* ---- whose comments count ---- */
@@ -84,7 +141,7 @@ static void put_path(const struct posting *p, bool one, const char *rest, char *
         snprintf(out, size, "/repos/%s/issues/%s/comments%s", t->project, t->change, rest);
 }
 
-static enum gate_status find(struct posting *p, struct gate_error *err)
+static enum gate_status find_comment(struct posting *p, struct gate_error *err)
 {
     char path[500], rest[100];
     enum gate_status status = GATE_OK;
@@ -124,18 +181,40 @@ static enum gate_status write_comment(struct posting *p, struct gate_error *err)
     return status;
 }
 
+/* Is `head`, where it is known, still the change's newest commit? The job may be older than another
+ * that has written. */
+static enum gate_status check_head(struct posting *p, struct gate_error *err)
+{
+    const struct comment_target *t = p->t;
+    char path[400];
+    cJSON *change = NULL;
+    bool hub = t->service == COMMENT_GITHUB;
+    if (!t->head[0])
+        return GATE_OK;
+    snprintf(path, sizeof path, hub ? "/repos/%s/pulls/%s" : "/projects/%s/merge_requests/%s",
+             t->project, t->change);
+    enum gate_status status = comment_ask(p->client, "GET", path, NULL, &p->answer, &change, err);
+    const char *head = json_string(hub ? json_member(change, "head") : change, "sha", "");
+    if (!status && !hex_is(head, 40))
+        status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
+    else if (!status && strcmp(head, t->head) != 0)
+        status = gate_fail(err, GATE_NO_VERDICT,
+                           "the report is of commit %.12s, but the head of %s %s is now %.12s: "
+                           "nothing was written",
+                           t->head, t->project, t->change, head);
+    cJSON_Delete(change);
+    return status;
+}
+
 /* From the beginning each time: a comment whose receipt was lost is found, and not written twice.
  */
 static enum gate_status post_once(struct posting *p, struct gate_error *err)
 {
-    enum gate_status status = comment_target_find(p->t, p->client, &p->answer, err);
-    if (!status)
-        status = read_user(p, err);
-    if (!status)
-        status = find(p, err);
-    if (!status)
-        status = comment_target_check(p->t, p->client, &p->answer, err);
-    return status ? status : write_comment(p, err);
+    TRY(comment_target_find(p->t, p->client, &p->answer, err));
+    TRY(read_user(p, err));
+    TRY(find_comment(p, err));
+    TRY(check_head(p, err));
+    return write_comment(p, err);
 }
 
 enum gate_status comment_post(struct comment_target *t, const char *marker, const char *body,
@@ -147,10 +226,13 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
     enum gate_status status = http_client_open(&t->remote, &p.client, err);
     if (status)
         return status;
-    http_answer_init(&p.answer, COMMENT_ANSWER_MAX);
+    http_answer_init(&p.answer, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
         status = post_once(&p, err);
-        if (status != GATE_IO || !comment_may_pass(&p.answer))
+        const struct http_answer *said = &p.answer;
+        bool may_pass = said->status == 0 || said->status == 429 || said->status >= 500 ||
+                        (said->status == 403 && said->retry_after > 0);
+        if (status != GATE_IO || !may_pass)
             break;
         double delay = backoff_delay(&backoff, n, (double)p.answer.retry_after);
         if (delay < 0)
