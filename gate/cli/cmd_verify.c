@@ -14,10 +14,8 @@
 #include "gate/base/json.h"
 #include "gate/base/progress.h"
 #include "gate/base/seed.h"
-#include "gate/document/covered.h"
 #include "gate/document/fields_table.h"
 #include "gate/report/report_left_out.h"
-#include "gate/report/report_table.h"
 #include "gate/run/reproduce.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_setup.h"
@@ -283,36 +281,15 @@ static void write_left_out(const struct verify_run *v, struct buf *out)
 static void write_coverage(const struct verify_run *v, const struct report_style *style,
                            struct buf *out)
 {
-    struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
     struct covered_sums sums = {0};
-    struct covered_class row;
-    char text[64];
-    size_t at = 0;
     for (size_t i = 0; i < v->n; i++) {
         const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
         covered_add(&sums, problem_op_name(&v->setup.suite.cases[i].problem),
                     arm && arm->has_verify ? &arm->verify : NULL);
     }
-    if (!sums.n)
+    struct table *t = covered_table(&sums);
+    if (!t)
         return;
-    for (size_t i = 0; i < sums.n; i++)
-        columns[2 + i] = (struct table_column){sums.of[i].name, true, 0};
-    struct table *t = table_new(columns, 2 + sums.n);
-    while (covered_next(&sums, &at, &row)) {
-        table_cell(t, TERM_PLAIN, row.what);
-        table_cell(t, TERM_PLAIN, row.name);
-        for (size_t i = 0; i < sums.n; i++) {
-            snprintf(text, sizeof text, "%" PRId64, row.count[i]);
-            table_cell(t, TERM_PLAIN, text);
-        }
-    }
-    table_cell(t, TERM_PLAIN, "shapes");
-    table_cell(t, TERM_PLAIN, "pairs of classes");
-    for (size_t i = 0; i < sums.n; i++) {
-        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, sums.of[i].pairs,
-                 sums.of[i].pairs_of);
-        table_cell(t, TERM_PLAIN, text);
-    }
     buf_puts(out, "\n");
     table_write(t, style, out);
     table_free(t);

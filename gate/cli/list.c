@@ -31,6 +31,8 @@ void list_row(struct list *l, const void *row)
         fields_write_spaced(l->kind->shape, row, &l->text);
         return;
     }
+    if (!l->kind->columns)
+        return;
     if (!l->table)
         l->table = table_of(l->kind);
     for (size_t i = 0; i < l->kind->n_columns; i++) {

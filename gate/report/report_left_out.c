@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/report/report_left_out.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "gate/base/term.h"
 
 /* -1: not known. */
@@ -83,4 +86,38 @@ void left_out_write_lines(const struct left_out_sums *sums, struct buf *out)
         buf_putc(out, '\n');
     }
     buf_release(&line);
+}
+
+struct table *covered_table(const struct covered_sums *sums)
+{
+    struct table_column columns[2 + COVERED_OPS] = {{"covered", false, 0}, {"class", false, 0}};
+    struct covered_class row;
+    char text[64];
+    size_t at = 0;
+    if (!sums->n)
+        return NULL;
+    for (size_t i = 0; i < sums->n; i++)
+        columns[2 + i] = (struct table_column){sums->of[i].name, true, 0};
+    struct table *t = table_new(columns, 2 + sums->n);
+    while (covered_next(sums, &at, &row)) {
+        table_cell(t, TERM_PLAIN, row.what);
+        table_cell(t, TERM_PLAIN, row.name);
+        for (size_t i = 0; i < sums->n; i++) {
+            snprintf(text, sizeof text, "%" PRId64, row.count[i]);
+            table_cell(t, TERM_PLAIN, text);
+        }
+    }
+    int64_t pairs = 0;
+    for (size_t i = 0; i < sums->n; i++)
+        pairs += sums->of[i].pairs_of;
+    if (!pairs)
+        return t;
+    table_cell(t, TERM_PLAIN, "shapes");
+    table_cell(t, TERM_PLAIN, "pairs of classes");
+    for (size_t i = 0; i < sums->n; i++) {
+        snprintf(text, sizeof text, "%" PRId64 " of %" PRId64, sums->of[i].pairs,
+                 sums->of[i].pairs_of);
+        table_cell(t, TERM_PLAIN, text);
+    }
+    return t;
 }

@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "gate/base/buf.h"
+#include "gate/document/covered.h"
 #include "gate/document/document.h"
+#include "gate/report/report_table.h"
 
 #define REPORT_MAX_OWN_SHAPE 10 /* cases that are named; the others are counted */
 
@@ -34,6 +36,10 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out);
  * written by `put`; nothing when there is none. */
 void left_out_write_own_shape(const struct left_out_sums *sums,
                               void (*put)(const char *text, struct buf *out), struct buf *out);
+
+/* What was covered, by class and op, and pairs of classes of shapes; NULL: documents do not say.
+ * The caller's (table_free). */
+struct table *covered_table(const struct covered_sums *sums);
 
 /* Both for a terminal, each as a line. */
 void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);

@@ -42,7 +42,7 @@ static void read_case(struct report_run *run, const struct document_case *c)
             note_provider(run, c->arms[i].provider);
 }
 
-static void put_counts(const size_t counts[VERDICT_COUNT], struct buf *out)
+void report_put_counts(const size_t counts[VERDICT_COUNT], struct buf *out)
 {
     const char *separator = "";
     for (int severity = 0; severity < VERDICT_COUNT; severity++) {
@@ -92,16 +92,6 @@ bool report_warns(const struct document_case *c)
            c->warning.verdict != VERDICT_IMPROVEMENT;
 }
 
-void report_warned(const struct report_run *run, struct buf *out)
-{
-    char name[REPORT_NAME_MAX];
-    if (!run->document->policy.warn_against)
-        return;
-    buf_printf(out, "against %s, as a warning: ",
-               report_against(run->document->policy.warn_against, name));
-    put_counts(run->warned, out);
-}
-
 /* Its place among those that are alike, where it has one; NULL: what is said of it is its own. */
 static struct report_reason *find_reason(struct report_reasons *r, const struct document_case *c,
                                          bool add)
@@ -137,47 +127,6 @@ size_t report_reasons_take(struct report_reasons *r, const struct document_case 
     size_t n = reason->n_cases;
     reason->n_cases = 0;
     return n;
-}
-
-/* "2 of the suite's 3 cases: A, B" */
-static void put_uncounted(const struct document *d, const struct document_not_served *list,
-                          size_t n, struct buf *out)
-{
-    buf_printf(out, "%zu of the suite's %zu cases: ", n,
-               d->n_cases + d->n_not_served + d->n_filtered);
-    for (size_t i = 0; i < n && i < REPORT_NOT_SERVED_MAX; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", list[i].id);
-    if (n > REPORT_NOT_SERVED_MAX)
-        buf_printf(out, " and %zu more", n - REPORT_NOT_SERVED_MAX);
-}
-
-void report_not_served(const struct report_run *run, struct buf *out)
-{
-    const struct document *d = run->document;
-    if (!d->n_not_served)
-        return;
-    buf_puts(out, "not served, and not counted: ");
-    put_uncounted(d, d->not_served, d->n_not_served, out);
-}
-
-void report_filtered(const struct report_run *run, struct buf *out)
-{
-    const struct document *d = run->document;
-    if (!d->n_filtered)
-        return;
-    buf_puts(out, "left out by --filter: ");
-    put_uncounted(d, d->filtered, d->n_filtered, out);
-}
-
-void report_same_code(const struct report_run *run, struct buf *out)
-{
-    size_t n = run->n_same_code;
-    if (n > 0)
-        buf_printf(out,
-                   "%zu of %zu case%s %s the same code on both sides: verified, and timed in one "
-                   "process as a control",
-                   n, run->document->n_cases, run->document->n_cases == 1 ? "" : "s",
-                   n == 1 ? "has" : "have");
 }
 
 int report_severity(enum verdict v)
@@ -261,7 +210,7 @@ const char *report_no_timing(const struct document_arm *arm)
 
 void report_counts(const struct report_run *run, struct buf *out)
 {
-    put_counts(run->counts, out);
+    report_put_counts(run->counts, out);
     if (run->document->n_cases == 0)
         buf_puts(out, "no cases");
 }
@@ -354,58 +303,6 @@ bool report_ceilings(const struct document *d, struct buf *out)
     }
     buf_puts(out, " TFLOP/s by the gate's own kernels");
     return true;
-}
-
-void report_policy(const struct report_run *run, struct buf *out)
-{
-    const struct document_policy *policy = &run->document->policy;
-    buf_printf(out, "threshold %.3g %%", 100 * policy->threshold);
-    if (policy->host_threshold > 0)
-        buf_printf(out, ", %.3g %% of launch() on the host", 100 * policy->host_threshold);
-}
-
-void report_verdict(const struct report_run *run, const struct document_case *c, struct buf *out)
-{
-    buf_puts(out, verdict_name((enum verdict)c->verdict));
-    if (!isnan(c->threshold) && c->threshold != run->document->policy.threshold)
-        buf_printf(out, " (threshold %.3g %%)", 100 * c->threshold);
-}
-
-void report_changed(const struct report_run *run, struct buf *out)
-{
-    const struct document_policy *policy = &run->document->policy;
-    for (size_t i = 0; i < policy->n_changed; i++)
-        buf_printf(out, "%s%s",
-                   i ? "; " : "warning: this change moves thresholds: ", policy->changed[i]);
-}
-
-void report_not_stored(const struct report_run *run, struct buf *out)
-{
-    if (run->document->not_stored)
-        buf_printf(out,
-                   "NOT STORED, and no baseline has changed, whatever a reason says: %s; the JSON "
-                   "report can be brought in later by `gate import`",
-                   run->document->not_stored);
-}
-
-void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out)
-{
-    char text[UNITS_MAX];
-    const struct document *d = run->document;
-    size_t n = 0;
-    if (run->n_unresolved == 0)
-        return;
-    buf_printf(out, "%zu of %zu case%s cannot resolve the threshold here: ", run->n_unresolved,
-               d->n_cases, d->n_cases == 1 ? "" : "s");
-    for (size_t i = 0; i < d->n_cases && n < REPORT_MAX_UNRESOLVED; i++) {
-        if (!report_is_unresolved(run, &d->cases[i]))
-            continue;
-        buf_puts(out, n++ ? ", " : "");
-        put(d->cases[i].id, out);
-        buf_printf(out, " (%s)", units_percent(d->cases[i].mde, text));
-    }
-    if (run->n_unresolved > n)
-        buf_printf(out, " and %zu more", run->n_unresolved - n);
 }
 
 /* ---- addresses of the dashboard's pages ---- */

@@ -51,9 +51,6 @@ const char *report_against(const char *against, char out[REPORT_NAME_MAX]);
 void report_warning(const struct document_case *c, struct buf *out);
 bool report_warns(const struct document_case *c);
 
-/* "against baseline, as a warning: 1 regression, 11 pass"; nothing without a second comparison. */
-void report_warned(const struct report_run *run, struct buf *out);
-
 /* A reason that many cases without a verdict share, such as a missing baseline, is printed once. */
 #define REPORT_REASONS_MAX 16
 
@@ -71,21 +68,7 @@ void report_reasons_count(const struct report_run *run, struct report_reasons *o
 /* The number of cases that share the reason of this one; 0: it was printed before. */
 size_t report_reasons_take(struct report_reasons *r, const struct document_case *c);
 
-/* Appends the cases for which the candidate has no kernel; nothing if there are none, or if they
- * count. The ids are plain ASCII, by the schema. */
 #define REPORT_NOT_SERVED_MAX 6
-void report_not_served(const struct report_run *run, struct buf *out);
-/* "pass", and its threshold where the case has its own: "pass (threshold 100 %)". */
-void report_verdict(const struct report_run *run, const struct document_case *c, struct buf *out);
-/* "warning: this change moves thresholds: A: threshold 2 % -> 100 %; ..." where it does. */
-void report_changed(const struct report_run *run, struct buf *out);
-/* "not stored: no space left; no baseline has changed, ..." where it is not. */
-void report_not_stored(const struct report_run *run, struct buf *out);
-/* "left out by --filter: 3 of the suite's 4 cases: ..." where there are any. */
-void report_filtered(const struct report_run *run, struct buf *out);
-
-/* Appends how many cases passed as same code; nothing if none did. */
-void report_same_code(const struct report_run *run, struct buf *out);
 
 /* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
 int report_severity(enum verdict v);
@@ -119,7 +102,10 @@ double report_speed_up(const struct document_case *c, const struct document_arm 
 /* Printed instead of a number: why an arm has no timing. "-": it does not support the problem. */
 const char *report_no_timing(const struct document_arm *arm);
 
-/* "12 pass, 1 regression", most severe last; "no cases". */
+/* "12 pass, 1 regression", most severe last. */
+void report_put_counts(const size_t counts[VERDICT_COUNT], struct buf *out);
+
+/* The same of the run; "no cases". */
 void report_counts(const struct report_run *run, struct buf *out);
 
 #define REPORT_ACCEPT_MAX 80
@@ -137,9 +123,6 @@ void report_commit(const struct report_run *run, struct buf *out);
  * far as the document has it; not escaped. */
 void report_conditions(const struct report_run *run, struct buf *out);
 
-/* "threshold 2 %, 20 % of launch() on the host". */
-void report_policy(const struct report_run *run, struct buf *out);
-
 /*
  * The evidence below a case's reason, in order, one line each: the result of each fresh process of
  * a stage, "+9.31 +9.28 +9.35 %" ("-": a process without a comparison), p90 and calls of launch()
@@ -154,12 +137,8 @@ void report_each_evidence(const struct document_case *c, report_evidence_fn put,
  * interprets. */
 void report_safe_name(const char *text, struct buf *out);
 
-/*
- * "2 of 40 cases cannot resolve their threshold here: A (3.10 %), B (2.4 %)", at most
- * REPORT_MAX_UNRESOLVED by name, each written by `put`. Nothing when all can.
- */
+/* Writes a text from outside as a format has it. */
 typedef void (*report_put_fn)(const char *text, struct buf *out);
-void report_unresolved(const struct report_run *run, report_put_fn put, struct buf *out);
 
 /* Addresses of the dashboard's pages; `link` is its own. */
 void report_link_run(const char *link, const char *uuid, struct buf *out);

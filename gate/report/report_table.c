@@ -2,7 +2,12 @@
 /* report_table.c: see report_table.h. */
 #include "gate/report/report_table.h"
 
+#include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/utf8.h"
 
 #define GAP 2 /* spaces between columns */
 #define MAX_TEXT (64u * 1024 * 1024)
@@ -15,7 +20,10 @@ struct cell {
 
 struct column {
     bool right, shown;
-    bool used; /* a cell below the title is not empty */
+    bool hidden;          /* on a terminal */
+    bool other, raw;      /* in Markdown it is not as on a terminal; the values are Markdown */
+    const char *markdown; /* its title then; NULL: it is left out */
+    bool used;            /* a cell below the title is not empty */
     int drop;
     int width;
 };
@@ -42,9 +50,10 @@ struct table *table_new(const struct table_column *columns, size_t n_columns)
     }
     t->n_columns = n_columns;
     for (size_t i = 0; i < n_columns; i++)
-        t->columns[i] = (struct column){.right = columns[i].right, .drop = columns[i].drop};
+        t->columns[i] = (struct column){
+            .right = columns[i].right, .drop = columns[i].drop, .hidden = !columns[i].title};
     for (size_t i = 0; i < n_columns; i++)
-        table_cell(t, TERM_BOLD, columns[i].title);
+        table_cell(t, TERM_BOLD, columns[i].title ? columns[i].title : "");
     return t;
 }
 
@@ -104,7 +113,8 @@ static size_t fit(const struct table *t, int width)
 {
     size_t dropped = 0;
     for (size_t i = 0; i < t->n_columns; i++)
-        t->columns[i].shown = t->columns[i].used || t->n_cells == t->n_columns;
+        t->columns[i].shown =
+            !t->columns[i].hidden && (t->columns[i].used || t->n_cells == t->n_columns);
     while (width > 0 && total_width(t) > width) {
         struct column *worst = NULL;
         for (size_t i = 0; i < t->n_columns; i++) {
@@ -163,11 +173,127 @@ void table_write(const struct table *t, const struct report_style *style, struct
     const char *separator = "columns left out at this width: ";
     term_colour_begin(style->colour, TERM_DIM, out);
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (t->columns[i].shown || !t->columns[i].used)
+        if (t->columns[i].shown || t->columns[i].hidden || !t->columns[i].used)
             continue;
         buf_printf(out, "%s%s", separator, t->texts.data + t->cells[i].text);
         separator = ", ";
     }
     term_colour_end(style->colour, TERM_DIM, out);
     buf_putc(out, '\n');
+}
+
+/* ---- Markdown ---- */
+
+/* What the services make links, mentions or commands of where a word follows. */
+static bool begins_reference(const char *text, size_t left)
+{
+    if (left > 2 && text[0] == ':')
+        return text[1] == '/';
+    return left > 1 && strchr("@#!$%&~", text[0]) && text[0] &&
+           (isalnum((unsigned char)text[1]) || text[1] == '"');
+}
+
+/* A reference is broken by a space of no width. */
+void markdown_text(const char *text, struct buf *out)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        uint32_t code;
+        size_t n = utf8_decode(text, left, &code);
+        if (n == 0)
+            buf_puts(out, "\xef\xbf\xbd");
+        else if (code < 0x20 || code == 0x7f)
+            buf_putc(out, ' ');
+        else if (code == '<')
+            buf_puts(out, "&lt;");
+        else if (code == '>')
+            buf_puts(out, "&gt;");
+        else if (code == '&')
+            buf_puts(out, "&amp;");
+        else if (code < 0x80 && strchr("\\`*_[]|~#!", (int)code))
+            buf_printf(out, "\\%c", (char)code);
+        else
+            buf_append(out, text, n);
+        if (begins_reference(text, left) || (left > 4 && !strncasecmp(text, "www.", 4)))
+            buf_puts(out, "\xe2\x80\x8b");
+        n = n ? n : 1;
+        text += n;
+        left -= n;
+    }
+}
+
+void markdown_code(const char *text, struct buf *out)
+{
+    buf_putc(out, '`');
+    for (; *text; text++)
+        buf_putc(out, *text == '`' || *text == '|' || (unsigned char)*text < 0x20 ? '?' : *text);
+    buf_putc(out, '`');
+}
+
+void table_markdown(struct table *t, size_t column, const char *title, bool raw)
+{
+    struct column *c = &t->columns[column];
+    c->other = true;
+    c->markdown = title;
+    c->raw = raw;
+}
+
+static bool is_joined(const struct column *c)
+{
+    return c->other && c->markdown && c->markdown[0] == ' ';
+}
+
+static bool is_in_markdown(const struct column *c)
+{
+    return c->other ? c->markdown != NULL : !c->hidden;
+}
+
+static void put_value(const struct table *t, const struct column *column, const struct cell *cell,
+                      struct buf *out)
+{
+    const char *text = t->texts.data + cell->text;
+    const char *bold = cell->colour == TERM_YELLOW && !column->raw && cell->width ? "**" : "";
+    buf_puts(out, bold);
+    if (column->raw)
+        buf_puts(out, text);
+    else
+        markdown_text(cell->width ? text : "-", out);
+    buf_puts(out, bold);
+}
+
+static void put_row(const struct table *t, const struct cell *row, struct buf *out)
+{
+    const char *separator = "| ";
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const struct column *column = &t->columns[i];
+        if (!is_in_markdown(column))
+            continue;
+        bool title = row == t->cells && column->other;
+        if (!is_joined(column)) {
+            buf_puts(out, separator);
+            separator = " | ";
+        }
+        if (is_joined(column) && !title && row[i].width)
+            buf_puts(out, column->markdown);
+        if (title && !is_joined(column))
+            markdown_text(column->markdown, out);
+        else if (!title && (row[i].width || !is_joined(column)))
+            put_value(t, column, &row[i], out);
+    }
+    buf_puts(out, " |\n");
+}
+
+void table_write_markdown(const struct table *t, struct buf *out)
+{
+    if (!t || t->failed) {
+        out->failed = true;
+        return;
+    }
+    put_row(t, t->cells, out);
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (is_in_markdown(&t->columns[i]) && !is_joined(&t->columns[i]))
+            buf_puts(out, t->columns[i].right ? "|--:" : "|:--");
+    buf_puts(out, "|\n");
+    for (size_t at = t->n_columns; at + t->n_columns <= t->n_cells; at += t->n_columns)
+        put_row(t, &t->cells[at], out);
 }

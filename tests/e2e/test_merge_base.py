@@ -98,7 +98,7 @@ class Sides(FakeRuns):
         self.assertIn(f"| vs {self.base[:12]} | MDE | verdict | vs baseline |", said["markdown"])
         self.assertRegex(said["markdown"],
                          rf"\| `{FIRST}` .* pass \| ⚠️ \+[45]\.\d+ % regression \|\n")
-        self.assertRegex(said["markdown"], rf"- ⚠️ vs baseline: regression `{SECOND}`: slower by")
+        self.assertRegex(said["markdown"], rf"- ⚠️ `{SECOND}` against baseline: regression: slower by")
         for row in csv.DictReader(said["csv"].splitlines()):
             self.assertEqual((row["against"], row["verdict"]), (self.base, "pass"))
             self.assertEqual((row["warn_against"], row["warning_verdict"]),
