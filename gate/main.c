@@ -6,7 +6,6 @@
 
 #include "gate/base/error.h"
 #include "gate/cli/commands.h"
-#include "gate/cli/generate.h"
 #include "gate/worker/worker.h"
 #include "version.h"
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json_scan.h"
 #include "gate/base/utf8.h"
 
 #define MAX_NUMBER 63 /* characters; cJSON cuts a longer one off */

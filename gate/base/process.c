@@ -14,7 +14,6 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/interrupt.h"
-#include "gate/base/scrub.h"
 
 /* A process in uninterruptible sleep (a broken driver) is left behind after this long. */
 #define REAP_S 20.0

@@ -72,4 +72,9 @@ const char *process_last_words(struct process *p);
  * its exit code; -1: it was killed, by this or another signal. */
 int process_finish(struct process *p, double grace_s);
 
+/* Removes from the environment of this process, for untrusted code, all variables that, by their
+ * names, are a token, a password or a key, or that control a CI job, such as $GITHUB_ENV and
+ * $CI_JOB_TOKEN. */
+void scrub_environment(void);
+
 #endif

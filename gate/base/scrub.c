@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/base/scrub.h"
+#include "gate/base/process.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

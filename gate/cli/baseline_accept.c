@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/baseline_accept.h"
+#include "gate/cli/commands.h"
 
 #include <fnmatch.h>
 #include <math.h>

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/cli/baseline_accept.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cli/list.h"
 #include "gate/base/alloc.h"

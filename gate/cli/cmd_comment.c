@@ -105,33 +105,13 @@ static enum gate_status read_runs(struct work *w, int n, char **paths, struct ga
     return status;
 }
 
-/* A push while the run was measured, or a report that is none of this change. One of a run that
- * ended early does not know its commit, and nothing that the change would be judged by. */
-static enum gate_status check_head(struct work *w, struct gate_error *err)
-{
-    if (w->arguments->dry_run)
-        return GATE_OK;
-    for (size_t i = 0; i < w->n; i++) {
-        const char *commit = w->documents[i].git.commit;
-        if (!w->target.head[0]) /* --change: the service is asked for it, before it is written */
-            snprintf(w->target.head, sizeof w->target.head, "%s", commit);
-        if (!commit[0] || strcmp(commit, w->target.head) != 0)
-            return gate_fail(err, GATE_NO_VERDICT,
-                             "the report is of commit %.12s, but the head of the change is %.12s: "
-                             "nothing was written",
-                             commit[0] ? commit : "unknown",
-                             w->target.head[0] ? w->target.head : "another");
-    }
-    return GATE_OK;
-}
-
 /* ---- what is written ---- */
 
 static void write_body(const struct work *w, struct buf *out)
 {
     size_t head = strlen(w->marker) + 2;
     const struct report_style style = {
-        .markdown_max = (comment_max(w->target.service) - head) / (w->n + w->n_early) - 2,
+        .markdown_max = (COMMENT_MAX(w->target.service) - head) / (w->n + w->n_early) - 2,
         .link = w->arguments->link.url};
     buf_printf(out, "%s\n\n", w->marker);
     for (size_t i = 0; i < w->n; i++) {
@@ -172,13 +152,16 @@ static enum gate_status comment(struct work *w, int n, char **paths, struct buf 
                                 struct gate_error *err)
 {
     const struct comment_arguments *a = w->arguments;
-    char url[300] = "";
+    char url[300] = "", *head = w->target.head;
     bool created = false;
-    if (!comment_marker(a->name, w->marker, sizeof w->marker))
+    size_t length = strlen(a->name);
+    if (!length || length > COMMENT_NAME_MAX || strspn(a->name, COMMENT_LETTERS) != length ||
+        strstr(a->name, "--")) /* would end an HTML comment */
         return gate_fail(err, GATE_USAGE,
                          "--name '%.80s' is not valid: use letters, digits, '.', '_' and single "
                          "'-'",
                          a->name);
+    snprintf(w->marker, sizeof w->marker, "<!-- kernel-gate: %s -->", a->name);
     if (!a->dry_run)
         TRY(comment_target_read(&a->target, &w->target, err));
     else if (a->target.service && !strcmp(a->target.service, "gitlab"))
@@ -187,7 +170,18 @@ static enum gate_status comment(struct work *w, int n, char **paths, struct buf 
         return gate_fail(err, GATE_USAGE,
                          "GitLab's annotations are links: --annotations needs --link URL");
     TRY(read_runs(w, n, paths, err));
-    TRY(check_head(w, err));
+    /* A push while the run was measured, or a report that is none of this change. One of a run that
+     * ended early does not know its commit, and nothing that the change would be judged by. */
+    for (size_t i = 0; i < w->n && !a->dry_run; i++) {
+        const char *commit = w->documents[i].git.commit;
+        if (!head[0]) /* --change: the service is asked for it, before it is written */
+            snprintf(head, sizeof w->target.head, "%s", commit);
+        if (!commit[0] || strcmp(commit, head) != 0)
+            return gate_fail(err, GATE_NO_VERDICT,
+                             "the report is of commit %.12s, but the head of the change is %.12s: "
+                             "nothing was written",
+                             commit[0] ? commit : "unknown", head[0] ? head : "another");
+    }
     write_body(w, body);
     if (body->failed)
         return gate_fail(err, GATE_IO,
@@ -213,7 +207,7 @@ int cmd_comment(int argc, char **argv)
         return code;
     struct work *w = xcalloc(1, sizeof *w);
     w->arguments = &a;
-    buf_init(&body, 2 * comment_max(COMMENT_GITLAB));
+    buf_init(&body, 2 * COMMENT_MAX(COMMENT_GITLAB));
     enum gate_status status = comment(w, argc - optind, argv + optind, &body, &err);
     buf_release(&body);
     for (size_t i = 0; i < w->n; i++)

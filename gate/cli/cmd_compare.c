@@ -3,7 +3,6 @@
 
 #include "gate/cli/commands.h"
 #include "gate/baseline/revision.h"
-#include "gate/cli/run_execute.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_setup.h"
 

@@ -183,10 +183,8 @@ static enum gate_status print(const struct diff_request *r, struct diff *d, stru
         diff_demangle(d);
     if (r->json)
         diff_write_json(d, &text);
-    else if (r->markdown)
-        diff_write_markdown(d, r->all, &text);
     else
-        diff_write_text(d, r->all, &style, &text);
+        diff_write(d, r->all, r->markdown, &style, &text);
     if (!r->json)
         diff_write_instructions(d, r->instructions, r->markdown, &style, &text);
     enum gate_status status = r->run_file ? write_cases(r, d, &text, err) : GATE_OK;

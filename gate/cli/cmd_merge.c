@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_merge.c: gate merge. */
 #include "gate/cli/commands.h"
-#include "gate/cli/run_all.h"
 #include "gate/cli/run_reports.h"
 
 #define PARTS_MAX SHARDS_MAX

@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "gate/cli/commands.h"
-#include "gate/cli/run_all.h"
-#include "gate/cli/run_execute.h"
 #include "gate/cli/run_reports.h"
 
 #define ARGUMENTS struct run_request

@@ -15,7 +15,7 @@
 #include "gate/base/progress.h"
 #include "gate/base/seed.h"
 #include "gate/document/fields_table.h"
-#include "gate/report/report_left_out.h"
+#include "gate/report/report_run.h"
 #include "gate/run/reproduce.h"
 #include "gate/cli/run_reports.h"
 #include "gate/cli/run_setup.h"

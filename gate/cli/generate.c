@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/generate.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/run_all.h"
+#include "gate/cli/commands.h"
 
 #include <glob.h>
 #include <inttypes.h>

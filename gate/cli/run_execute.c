@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/run_execute.h"
+#include "gate/cli/commands.h"
 
 #include <signal.h>
 #include <stdio.h>

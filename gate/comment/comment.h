@@ -59,17 +59,13 @@ enum gate_status comment_ask(struct http_client *client, const char *method, con
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 /* Bytes that a comment may have: GitHub takes 65,536 characters, GitLab 1,000,000. */
-size_t comment_max(enum comment_service service);
-
-/* Puts the line by which the comment of this name is known. False: no such name, which is of
- * letters, digits, '.', '_' and '-'. */
-bool comment_marker(const char *name, char *out, size_t size);
+#define COMMENT_MAX(service) ((size_t)((service) == COMMENT_GITHUB ? 65000 : 999000))
 
 /*
- * Writes or updates; `body` begins with the marker. What may pass is tried again for `patience_s`.
- * *created: it was not there; `url` of GitHub's, else "". GATE_IO: it could not be written.
- * GATE_NO_VERDICT: the change has a newer commit. The target's number is found on the way where
- * need be.
+ * Writes or updates; `body` begins with the marker, the line by which the comment is known. What
+ * may pass is tried again for `patience_s`. *created: it was not there; `url` of GitHub's, else "".
+ * GATE_IO: it could not be written. GATE_NO_VERDICT: the change has a newer commit. The target's
+ * number is found on the way where need be.
  */
 enum gate_status comment_post(struct comment_target *t, const char *marker, const char *body,
                               double patience_s, bool *created, char url[300],

@@ -25,39 +25,7 @@ struct posting {
     char *url;
 };
 
-size_t comment_max(enum comment_service service)
-{
-    return service == COMMENT_GITHUB ? 65000 : 999000;
-}
-
-bool comment_marker(const char *name, char *out, size_t size)
-{
-    size_t n = strlen(name);
-    if (!n || n > COMMENT_NAME_MAX || strspn(name, COMMENT_LETTERS) != n ||
-        strstr(name, "--")) /* would end an HTML comment */
-        return false;
-    return snprintf(out, size, "<!-- kernel-gate: %s -->", name) < (int)size;
-}
-
 /* ---- one question to the service ---- */
-
-static enum gate_status refused(const char *method, const char *path,
-                                const struct http_answer *answer, const cJSON *said,
-                                struct gate_error *err)
-{
-    const char *message = json_string(said, "message", json_string(said, "error", ""));
-    struct buf safe;
-    buf_init(&safe, 8192);
-    term_puts(message, &safe);
-    gate_fail(err, GATE_IO, "%s %.300s was refused with %d%s%.200s%s", method, path, answer->status,
-              safe.len ? ": " : "", safe.len ? safe.data : "",
-              answer->status == 401   ? "; the token is not valid"
-              : answer->status == 403 ? "; the token may not do that"
-              : answer->status == 404 ? "; it does not exist, or the token may not read it"
-                                      : "");
-    buf_release(&safe);
-    return GATE_IO;
-}
 
 enum gate_status comment_ask(struct http_client *client, const char *method, const char *path,
                              const cJSON *body, struct http_answer *answer, cJSON **out,
@@ -78,12 +46,21 @@ enum gate_status comment_ask(struct http_client *client, const char *method, con
     enum gate_status status = text.failed
                                   ? gate_fail(err, GATE_INTERNAL, "out of memory for a comment")
                                   : http_client_ask(client, &request, answer, err);
-    bool good = !status && (answer->status == 200 || answer->status == 201);
-    if (!status) {
-        enum gate_status parsed =
-            json_parse("the service's answer", answer->body.data ? answer->body.data : "",
-                       answer->body.len, GATE_IO, &said, good ? err : NULL);
-        status = good ? parsed : refused(method, path, answer, said, err);
+    bool good = answer->status == 200 || answer->status == 201, answered = !status;
+    if (answered)
+        status = json_parse("the service's answer", answer->body.data ? answer->body.data : "",
+                            answer->body.len, GATE_IO, &said, good ? err : NULL);
+    if (answered && !good) {
+        const char *message = json_string(said, "message", json_string(said, "error", ""));
+        buf_clear(&text);
+        term_puts(message, &text);
+        status =
+            gate_fail(err, GATE_IO, "%s %.300s was refused with %d%s%.200s%s", method, path,
+                      answer->status, text.len ? ": " : "", text.len ? text.data : "",
+                      answer->status == 401   ? "; the token is not valid"
+                      : answer->status == 403 ? "; the token may not do that"
+                      : answer->status == 404 ? "; it does not exist, or the token may not read it"
+                                              : "");
     }
     if (status) {
         cJSON_Delete(said);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/device/host_about.h"
+#include "gate/device/host.h"
 
 #include <ctype.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
  * fall where a layer lies wholly under the curve, and cost one multiplication. As Doornik asks for
  * ("An improved ziggurat method", 2005), a layer and the place in it are drawn from different bits.
  */
-#include "gate/device/host_normal.h"
+#include "gate/device/host.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -54,9 +54,8 @@ void diff_demangle(struct diff *d);
 const char *diff_kernel_name(const struct diff_row *row);
 
 /* Kernels of the same code are counted and, where `all` is true, listed too. */
-void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
-                     struct buf *out);
-void diff_write_markdown(const struct diff *d, bool all, struct buf *out);
+void diff_write(const struct diff *d, bool all, bool markdown, const struct report_style *style,
+                struct buf *out);
 /* Of each kernel whose listing was read, the instructions that occur more or less often and those
  * that make up its time (mix.h), and with `sides` the changed lines, the old beside the new. Where
  * they are not known, why. */

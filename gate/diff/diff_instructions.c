@@ -33,8 +33,6 @@ static void put_mix(const struct diff_row *row, bool markdown, const struct repo
     struct table *t = table_new(columns, 3);
     mix_count(row->new.listing.n ? &row->new.listing : NULL,
               row->old.listing.n ? &row->old.listing : NULL, &m);
-    if (markdown)
-        buf_puts(out, "| instruction | count | what it does |\n| :-- | --: | :-- |\n");
     for (size_t i = 0; i < m.n; i++) {
         const struct mix_row *r = &m.rows[i];
         bool changed = i < m.n_changed;
@@ -42,16 +40,13 @@ static void put_mix(const struct diff_row *row, bool markdown, const struct repo
         if (!changed && !opcode_is_work(r->opcode))
             continue;
         put_cell(row, r, text);
-        if (markdown) {
-            buf_printf(out, changed ? "| %s | **%s** | %s |\n" : "| %s | %s | %s |\n", r->opcode,
-                       text, meaning ? meaning : "");
-            continue;
-        }
         table_cell(t, TERM_PLAIN, r->opcode);
         table_cell(t, changed ? TERM_YELLOW : TERM_PLAIN, text);
         table_cell(t, TERM_PLAIN, meaning ? meaning : "");
     }
-    if (!markdown)
+    if (markdown)
+        table_write_markdown(t, out);
+    else
         table_write(t, style, out);
     table_free(t);
 }

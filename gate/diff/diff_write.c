@@ -79,7 +79,7 @@ static bool lists_any(const struct diff *d, bool all)
     return d->n > (all ? 0 : d->count[DIFF_SAME]);
 }
 
-static void put_row(const struct diff_row *row, struct table *t)
+static void put_row(const struct diff_row *row, bool markdown, struct table *t)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", architecture_of(row));
@@ -89,11 +89,19 @@ static void put_row(const struct diff_row *row, struct table *t)
         struct diff_cell c = cell_of(row, (enum resource)r);
         table_cell(t, c.differs ? TERM_YELLOW : TERM_PLAIN, c.text);
     }
-    table_cell(t, TERM_PLAIN, diff_kernel_name(row));
+    if (!markdown) {
+        table_cell(t, TERM_PLAIN, diff_kernel_name(row));
+        return;
+    }
+    struct buf name;
+    buf_init(&name, NAME_MAX_BYTES);
+    markdown_code(diff_kernel_name(row), &name);
+    table_cell(t, TERM_PLAIN, name.data ? name.data : "");
+    buf_release(&name);
 }
 
-void diff_write_text(const struct diff *d, bool all, const struct report_style *style,
-                     struct buf *out)
+void diff_write(const struct diff *d, bool all, bool markdown, const struct report_style *style,
+                struct buf *out)
 {
     struct table_column columns[COLUMNS] = {{0}};
     char titles[COLUMNS][32];
@@ -104,49 +112,18 @@ void diff_write_text(const struct diff *d, bool all, const struct report_style *
     struct table *t = table_new(columns, COLUMNS);
     for (size_t i = 0; i < d->n; i++)
         if (is_listed(&d->rows[i], all))
-            put_row(&d->rows[i], t);
+            put_row(&d->rows[i], markdown, t);
     if (lists_any(d, all)) {
-        table_write(t, style, out);
+        if (t)
+            table_markdown(t, COLUMNS - 1, titles[COLUMNS - 1], true);
+        if (markdown)
+            table_write_markdown(t, out);
+        else
+            table_write(t, style, out);
         buf_putc(out, '\n');
     }
     put_count(d, out);
     table_free(t);
-}
-
-/* A code span in a table; a name comes from a file, so what would end it is replaced. */
-static void put_code(const char *text, struct buf *out)
-{
-    buf_putc(out, '`');
-    for (; *text; text++)
-        buf_putc(out, (unsigned char)*text <= ' ' || strchr("`|<>&", *text) ? '?' : *text);
-    buf_putc(out, '`');
-}
-
-void diff_write_markdown(const struct diff *d, bool all, struct buf *out)
-{
-    char name[32];
-    for (size_t i = 0; i < COLUMNS && lists_any(d, all); i++) {
-        title(i, name, sizeof name);
-        buf_printf(out, "| %s %s", name, i + 1 < COLUMNS ? "" : "|\n");
-    }
-    for (size_t i = 0; i < COLUMNS && lists_any(d, all); i++)
-        buf_printf(out, "| %s %s", i != 1 && i != COLUMNS - 1 ? "--:" : ":--",
-                   i + 1 < COLUMNS ? "" : "|\n");
-    for (size_t i = 0; i < d->n; i++) {
-        const struct diff_row *row = &d->rows[i];
-        if (!is_listed(row, all))
-            continue;
-        buf_printf(out, "| %u | %s |", architecture_of(row), changes[row->change]);
-        for (int r = 0; r < RESOURCE_COUNT; r++) {
-            struct diff_cell c = cell_of(row, (enum resource)r);
-            buf_printf(out, c.differs ? " **%s** |" : " %s |", c.text);
-        }
-        buf_putc(out, ' ');
-        put_code(diff_kernel_name(row), out);
-        buf_puts(out, " |\n");
-    }
-    buf_puts(out, lists_any(d, all) ? "\n" : "");
-    put_count(d, out);
 }
 
 /* How often each instruction occurs; nothing where it is not known. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gate/base/json_scan.h"
+#include "gate/base/json.h"
 
 enum value_kind {
     VALUE_NULL,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_calibration.c: see report_calibration.h. */
-#include "gate/report/report_calibration.h"
+#include "gate/report/report_run.h"
 
 #include <math.h>
 #include <stdio.h>

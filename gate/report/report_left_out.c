@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/report/report_left_out.h"
+#include "gate/report/report_run.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,9 +15,6 @@
 #include <string.h>
 
 #include "gate/base/term.h"
-#include "gate/report/report_calibration.h"
-#include "gate/report/report_table.h"
-#include "gate/report/report_units.h"
 #include "kernels/ops/dtype.h"
 
 #define AGAIN "; again: "

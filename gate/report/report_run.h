@@ -12,11 +12,46 @@
 #include "gate/document/covered.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
-#include "gate/report/report_left_out.h"
+#include "gate/report/report_table.h"
+#include "gate/report/report_units.h"
 
 #define REPORT_NAME_MAX 48
 #define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
 #define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */
+
+/* ---- what verification left out and covered; older documents lack this information ---- */
+
+#define REPORT_MAX_OWN_SHAPE 10 /* cases that are named; the others are counted */
+
+/* Sums over cases; the texts are the documents'. */
+struct left_out_sums {
+    int64_t not_served, refused, not_guarded, too_large;
+    const char *why_not_guarded; /* of the first case that has some; NULL: not known */
+    const char *own_shape[REPORT_MAX_OWN_SHAPE]; /* ids */
+    int64_t own_shape_only;
+    bool most; /* no tier looks at more, so none is recommended */
+};
+
+/* `verify`: of the case's candidate; NULL is fine. `sums` starts as {0}. */
+void left_out_add(struct left_out_sums *sums, const char *id, const struct document_verify *verify);
+
+/* "12 edge shapes not served, 3 guards not offered (...), 44 shapes too large for their probes (see
+ * 'gate verify --tier nightly')"; nothing if all checks were made. Not escaped. */
+void left_out_write(const struct left_out_sums *sums, struct buf *out);
+
+/* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each
+ * written by `put`; nothing when there is none. */
+void left_out_write_own_shape(const struct left_out_sums *sums,
+                              void (*put)(const char *text, struct buf *out), struct buf *out);
+
+/* What was covered, by class and op, and pairs of classes of shapes; NULL: documents do not say.
+ * The caller's (table_free). */
+struct table *covered_table(const struct covered_sums *sums);
+
+/* Both for a terminal, each as a line. */
+void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
+
+/* ---- the run ---- */
 
 /* All pointers are into the document. */
 struct report_run {
@@ -143,6 +178,45 @@ typedef void (*report_put_fn)(const char *text, struct buf *out);
 /* Addresses of the dashboard's pages; `link` is its own. */
 void report_link_run(const char *link, const char *uuid, struct buf *out);
 void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out);
+
+/* ---- the results of `gate calibrate` as the rows of a table ---- */
+
+#define CALIBRATION_MAX_SHARES 16
+
+struct calibration {
+    const struct document_calibrated *
+        *cases; /* worst first: unresolved, then by false fails, then by MDE */
+    size_t n_cases, n_resolved;
+    double shares[CALIBRATION_MAX_SHARES]; /* of time that was added, ascending */
+    double red[CALIBRATION_MAX_SHARES], decisions[CALIBRATION_MAX_SHARES]; /* of all cases */
+    size_t n_shares;
+};
+
+/* False: out of memory. */
+bool calibration_read(const struct document_calibration *calibration, struct calibration *out);
+void calibration_release(struct calibration *c);
+
+/* "unchanged" for 0, else "+2.5 %". */
+const char *calibration_share_name(double share, char out[UNITS_MAX]);
+
+/*
+ * "99.64 %" of decisions were red; never rounded to 0 or 100 when it is not. "-": none were made
+ * at that share.
+ */
+const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
+const char *calibration_case_rate(const struct document_calibrated *c, double share,
+                                  char out[UNITS_MAX]);
+
+/* One line for each case that lacks processes, with the reason, for at most
+ * CALIBRATION_MAX_INCOMPLETE of them; `put` writes the text. Nothing if all are complete. */
+#define CALIBRATION_MAX_INCOMPLETE 20
+void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
+                            void (*put)(const char *text, struct buf *out), struct buf *out);
+
+/* "38 of 40 cases resolve 2 %; red: unchanged 0 % (0 of 40000 decisions), +2.5 % 99.98 %". */
+void calibration_summary(const struct calibration *c, double threshold, struct buf *out);
+
+/* ---- formats ---- */
 
 /* What a format writes. */
 typedef void report_writer(const struct report_run *run, const struct report_style *style,

@@ -157,9 +157,10 @@ class Diff(Gate):
         os.chmod(self.path("bin/nvdisasm"), 0o755)
         shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
                           **here).stdout
-        self.assertIn("| instruction | count | what it does |\n| :-- | --: | :-- |\n"
-                      "| FFMA | **1 -> 0** | fp32 multiply-add |\n| FMUL | **0 -> 1** |  |\n"
-                      "| STL | **0 -> 1** | stores a spilled register or a local array |\n"
+        self.assertIn("| instruction | count | what it does |\n|:--|--:|:--|\n"
+                      "| FFMA | **1 -&gt; 0** | fp32 multiply-add |\n"
+                      "| FMUL | **0 -&gt; 1** | - |\n"
+                      "| STL | **0 -&gt; 1** | stores a spilled register or a local array |\n"
                       "| LDG | 1 | loads from global memory |\n", shown)
         block = shown.split("```")[1].splitlines()
         self.assertEqual([line.split() for line in block[1:]],

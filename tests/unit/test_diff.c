@@ -112,8 +112,8 @@ static void write_all(const struct diff *d)
     struct buf text;
     const struct report_style style = {0};
     buf_init(&text, TEXT_MAX);
-    diff_write_text(d, true, &style, &text);
-    diff_write_markdown(d, true, &text);
+    diff_write(d, true, false, &style, &text);
+    diff_write(d, true, true, &style, &text);
     diff_write_json(d, &text);
     diff_write_instructions(d, true, true, &style, &text);
     assert_false(text.failed);
@@ -147,13 +147,13 @@ static void check_texts(const struct diff *d)
     struct buf text;
     const struct report_style style = {0};
     buf_init(&text, TEXT_MAX);
-    diff_write_text(d, false, &style, &text);
+    diff_write(d, false, false, &style, &text);
     assert_non_null(strstr(text.data, "? -> 40"));
     assert_null(strstr(text.data, "two"));
     assert_non_null(strstr(text.data, "2 kernels: 1 with the same code, 1 changed"));
     buf_clear(&text);
-    diff_write_markdown(d, true, &text);
-    assert_non_null(strstr(text.data, "| 90 | changed | **? -> 40** |"));
+    diff_write(d, true, true, &style, &text);
+    assert_non_null(strstr(text.data, "| 90 | **changed** | **? -&gt; 40** |"));
     assert_non_null(strstr(text.data, "`two` |"));
     buf_clear(&text);
     diff_write_json(d, &text);

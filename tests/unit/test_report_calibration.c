@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "gate/base/json.h"
-#include "gate/report/report_calibration.h"
-#include "gate/report/report_units.h"
+#include "gate/report/report_run.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
 

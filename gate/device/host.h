@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host.h: the parts of the host as a device.
+ */
+#ifndef GATE_DEVICE_HOST_H
+#define GATE_DEVICE_HOST_H
+
+#include "gate/device/device.h"
+
+/* What the host says of its processor, memory, caches and system. What cannot be found out is
+ * "unknown" or 0. */
+void host_describe(struct device_info *info);
+
+/* Memory between pages that may not be touched: device_guard_alloc() and device_guard_free(). */
+enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
+                                  struct device_memory *out, struct gate_error *err);
+void host_guard_free(struct device *d, struct device_memory *m);
+
+/* device_spread_alloc() and device_spread_free(). */
+enum gate_status host_spread_alloc(struct device *d, const struct device_pieces *pieces,
+                                   struct device_memory *out, struct gate_error *err);
+void host_spread_free(struct device *d, const struct device_pieces *pieces,
+                      struct device_memory *m);
+
+/* While it watches, a fault beside guarded memory is reported on standard error, with the name of
+ * the memory, before the process dies of it. */
+void host_guard_watch(void);
+void host_guard_rest(void);
+
+/*
+ * A stream of normal random numbers, N(0, 1), for inputs. Streams of different seeds have nothing
+ * in common. Inputs rotate through three times the cache, so a run draws hundreds of millions of
+ * numbers, and this was nine tenths of its time when each took a logarithm, a sine and a cosine.
+ */
+enum { NORMAL_LAYERS = 128 };
+
+struct host_normal {
+    uint64_t state;
+    double edge[NORMAL_LAYERS + 1];   /* right ends of the layers, the widest first */
+    double inner[NORMAL_LAYERS];      /* share of a layer's width that lies under the curve */
+    double height[NORMAL_LAYERS + 1]; /* of the curve at each edge */
+};
+
+void host_normal_seed(struct host_normal *n, uint64_t seed);
+double host_normal_next(struct host_normal *n);
+
+#endif
