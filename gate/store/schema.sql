@@ -1,4 +1,4 @@
--- schema.sql: the tables of a history, version 4. views.sql has views for people.
+-- schema.sql: the tables of a history, version 5. views.sql has views for people.
 --
 -- *_ms are milliseconds since 1970 UTC, *_ns nanoseconds. A ratio is candidate over other. NULL is
 -- "not known", and so is '' of a text. The CHECKs are a second line of defence: a document that
@@ -138,6 +138,8 @@ CREATE TABLE result (
   vendor_error REAL CHECK (vendor_error >= 0 AND vendor_error < 9e999), -- over the vendor's
   peer TEXT NOT NULL, -- the library that is hardest to beat
   peer_ratio REAL CHECK (peer_ratio > 0 AND peer_ratio < 9e999),
+  peer_lo REAL CHECK (peer_lo > 0 AND peer_lo < 9e999), -- its interval, where it is from pairs
+  peer_hi REAL CHECK (peer_hi > 0 AND peer_hi < 9e999),
   sm_clock_mhz REAL CHECK (sm_clock_mhz > 0 AND sm_clock_mhz < 9e999),
   registers INTEGER CHECK (registers >= 0),
   shared_bytes INTEGER CHECK (shared_bytes >= 0),

@@ -42,6 +42,8 @@ static void find_peer(const struct document_case *c, struct store_figures *out)
         if (ratio > out->peer_ratio) {
             out->peer_ratio = ratio;
             out->peer = arm->provider;
+            out->peer_lo = arm->timing.ratio_to_candidate.lo;
+            out->peer_hi = arm->timing.ratio_to_candidate.hi;
         }
     }
 }

@@ -13,10 +13,11 @@
 
 struct store_figures {
     const struct document_arm *candidate; /* the first; NULL: none that counts */
-    double baseline_p50_ns; /* as measured in this run, else as on record; NAN: neither */
-    double control_ns;      /* median over the processes; 0: not known */
-    const char *peer;       /* the provider that is hardest to beat; "": none */
-    double peer_ratio;      /* the candidate's p50 over its */
+    double baseline_p50_ns;  /* as measured in this run, else as on record; NAN: neither */
+    double control_ns;       /* median over the processes; 0: not known */
+    const char *peer;        /* the provider that is hardest to beat; "": none */
+    double peer_ratio;       /* the candidate's p50 over its */
+    double peer_lo, peer_hi; /* its interval; 0: it is not from pairs */
 };
 
 bool store_arm_counts(const struct document_case *c, const struct document_arm *arm);

@@ -421,10 +421,11 @@ static enum gate_status find_change(const struct put *p, const struct document_c
     " tflops, gbps, ceiling, sm_clock_mhz, registers, shared_bytes, spill_bytes, rel_err,"         \
     " vendor_error, threshold, ratio, ratio_lo, ratio_hi, paired, mde, peer, peer_ratio,"          \
     " baseline_p50_ns, baseline_ms, baseline_commit, baseline_stored_ns, baseline_change,"         \
-    " baseline_from_ns, reason) "                                                                  \
+    " baseline_from_ns, reason, peer_lo, peer_hi) "                                                \
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"     \
     " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, coalesce(?31, 0), ?32,"          \
-    " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''))"
+    " coalesce(?33, ''), ?34, ?35, ?36, coalesce(?37, ''), ?38, ?39, ?40, coalesce(?41, ''),"      \
+    " ?42, ?43)"
 
 /* What a case and one arm of it say; NULL: there is none that counts. */
 static struct query begin_result(const struct put *p, const struct document_case *c,
@@ -489,6 +490,8 @@ static enum gate_status put_case_row(const struct put *p, const struct document_
     bind_text_or_null(&q, change->kind);
     bind_known(&q, change->from_ns);
     bind_text(&q, c->reason);
+    bind_known(&q, figures->peer_lo);
+    bind_known(&q, figures->peer_hi);
     return store_finish(p->store, &q, p->err);
 }
 

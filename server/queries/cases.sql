@@ -64,6 +64,8 @@ SELECT p.class, -- integer key1 hidden: of the order
   e.ceiling, -- number null: share of what the device can reach
   nullif(e.peer, '') AS peer, -- text null: the library that is hardest to beat
   e.peer_ratio, -- number null: candidate over that library
+  e.peer_lo, -- number null: confidence interval of it, where it is from pairs
+  e.peer_hi, -- number null: the same
   e.gbps, -- number null: of the candidate
   e.control_ns, -- number null: of the control kernel
   nullif(e.rel_err, 0) AS rel_err, -- number null: relative error of the verification

@@ -121,6 +121,25 @@ describe("leaderboard", { skip }, () => {
         });
     });
 
+    test("a lead whose interval contains 1 is a tie, everywhere", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/cases?*", async (route) => {
+                const response = await route.fetch();
+                const json = await response.json();
+                for (const c of json.cases) if (c.id === REGRESSED) c.peer_lo = 0.99;
+                await route.fulfill({ response, json });
+            });
+            await it.open(page, `#/leaderboard?device=${GPU}`);
+            const row = page.locator("tbody tr", { hasText: REGRESSED });
+            assert.match(await row.locator("td .reached").first().innerText(), /a tie with cuDNN/);
+            assert.equal(await row.locator("td.first").count(), 0);
+            await it.open(page, `#/?device=${GPU}`);
+            const peer = page.locator("tbody tr", { hasText: REGRESSED }).locator(".peer");
+            assert.equal(await peer.innerText(), "a tie with cuDNN");
+            assert.ok(!(await peer.getAttribute("class")).includes("first"));
+        });
+    });
+
     test("a time leads to its run", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);

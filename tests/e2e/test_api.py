@@ -38,6 +38,8 @@ class Cases(History):
                 # The stored baseline is 0.5 % below what it takes in the runs.
                 self.assertAlmostEqual(case["spark"][-1], 0.995 * case["p50_ns"], delta=0.01)
                 self.assertIn(case["peer"], ("cublas", "cudnn", "torch"))
+                self.assertLess(case["peer_lo"], case["peer_ratio"])
+                self.assertGreater(case["peer_hi"], case["peer_ratio"])
 
     def test_the_newest_result_of_a_branch(self):
         runs = {r["uuid"]: r for r in self.get("runs?limit=500")["runs"]}

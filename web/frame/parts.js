@@ -3,7 +3,7 @@
 
 import { apiUrl, fetchFile, get } from "./api.js";
 import { address, h } from "./dom.js";
-import { factor, providerName, shortCommit, versus } from "./format.js";
+import { factor, isTie, providerName, shortCommit, versus } from "./format.js";
 import { term } from "./glossary.js";
 import { token } from "./token.js";
 
@@ -84,8 +84,12 @@ export function tableBox(label, ...content) {
 }
 
 /** "1.04 times slower than cuBLAS", which stands out where ours is the faster one. */
-export const vendorRatio = (ratio, vendor) => h("span",
-    { class: `peer ${!ratio ? "none" : ratio < 1 ? "first" : ""}` }, versus(ratio, vendor ?? ""));
+export const vendorRatio = (ratio, vendor, span = null) => h("span",
+    { class: `peer ${!ratio ? "none" : ratio < 1 && !isTie(span) ? "first" : ""}` },
+    versus(ratio, vendor ?? "", span));
+
+/** The interval of a case's ratio to the best vendor. */
+export const peerSpan = ({ peer_lo: lo, peer_hi: hi }) => ({ lo, hi });
 
 /** A choice of one of `options`, which are [value, text]. */
 export function selectBox(attributes, options, value, change) {

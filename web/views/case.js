@@ -12,7 +12,7 @@ import {
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
-import { caseName, commitName, crumbs, figure, overVendor, runLink } from "../frame/parts.js";
+import { caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink } from "../frame/parts.js";
 import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
@@ -79,7 +79,8 @@ function tiles(c, whole, error, candidate) {
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
         tile("provider", "Against the vendor", c.peer_ratio,
-            h("span", { class: "said" }, versus(c.peer_ratio, c.peer ?? "")), "from pairs"));
+            h("span", { class: "said" }, versus(c.peer_ratio, c.peer ?? "", peerSpan(c))),
+            "from pairs"));
 }
 
 /** What is there where no result was ever right, and so none was timed. */

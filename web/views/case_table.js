@@ -8,8 +8,8 @@ import {
 import { term } from "../frame/glossary.js";
 import { changeGlyph, spark } from "../frame/glyphs.js";
 import {
-    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, runLink,
-    tableBox, vendorRatio,
+    alertText, caseLink, causeAuthor, causeSubject, cellOf, commitRange, isOneCommit, peerSpan,
+    runLink, tableBox, vendorRatio,
 } from "../frame/parts.js";
 import { ALL } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";
@@ -38,7 +38,7 @@ const COLUMNS = [
             h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
             h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)), changeGlyph(c)] },
     { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
-        sort: "vendor", way: "descending", cell: (c) => vendorRatio(c.peer_ratio, c.peer) },
+        sort: "vendor", way: "descending", cell: (c) => vendorRatio(c.peer_ratio, c.peer, peerSpan(c)) },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
         sort: "ceiling", way: "ascending", cell: (c) => share(c.ceiling) },
 ];

@@ -4,13 +4,13 @@
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import {
-    duration, durationCell, plural, providerName, share, shortCommit, versus,
+    duration, durationCell, isTie, plural, providerName, share, shortCommit, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import {
     allCases, allLeaders, chosenDevice, deviceTabs, distinct, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, subjectText, wayOut } from "../frame/parts.js";
+import { caseLink, nothingYet, peerSpan, subjectText, wayOut } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import { effective, noneOfMain, scopeChoice, scopeOf } from "../frame/scope.js";
 import { badge } from "../frame/verdict.js";
@@ -29,7 +29,7 @@ function rowsOf(leaders, cases) {
             rows.set(leader.case, {
                 id: leader.case, op: c?.op ?? op, dtype: c?.dtype ?? dtype,
                 floor_ns: c?.ceiling && c.p50_ns ? c.ceiling * c.p50_ns : null,
-                peer: c?.peer ?? null, peer_ratio: c?.peer_ratio ?? null,
+                peer: c?.peer ?? null, peer_ratio: c?.peer_ratio ?? null, span: c && peerSpan(c),
                 byProvider: new Map(), fastest: null, wrong: null,
             });
         }
@@ -98,14 +98,14 @@ function standings(all) {
 function standingOf(row, leader) {
     if (alone(row)) return "alone";
     if (leader.role !== "candidate") return "";
-    if (row.peer_ratio) return versus(row.peer_ratio, row.peer);
+    if (row.peer_ratio) return versus(row.peer_ratio, row.peer, row.span);
     return leader === row.fastest ? "fastest" : versus(over(leader, row.fastest),
         row.fastest.provider);
 }
 
 /** Ours and the fastest vendor are told by their pairs, the others by their times. */
 function isFirst(row, leader) {
-    if (alone(row)) return false;
+    if (alone(row) || isTie(row.span)) return false;
     if (!row.peer_ratio) return leader === row.fastest;
     return leader.role === "candidate" ? row.peer_ratio < 1
         : row.peer_ratio > 1 && leader.provider === row.peer;
@@ -167,7 +167,7 @@ export async function leaderboardView({ query, signal }) {
         allLeaders(device, signal, scopeOf(shown),
             "case,provider,role,kernel,commit,subject,author,branch"),
         allCases(device, signal, scopeOf(shown),
-            "id,op,dtype,p50_ns,ceiling,peer,peer_ratio,alert"),
+            "id,op,dtype,p50_ns,ceiling,peer,peer_ratio,peer_lo,peer_hi,alert"),
         get("alerts", { kind: "wrong", device, limit: WRONG }, signal),
     ]);
     const rows = rowsOf(leaders, cases);

@@ -8,7 +8,7 @@ import { term } from "../frame/glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, runLink } from "../frame/parts.js";
+import { caseLink, nothingYet, peerSpan, runLink } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
@@ -43,7 +43,8 @@ const table = (points, roofs, reached, device) => longTable("Kernels", [
     ["tflops", "TFLOP/s", (c) => number(c.tflops), "number"],
     ["gbps", "GB/s", (c) => number(c.gbps), "number"],
     ["roofline", "Bound by", (c) => boundBy(c, roofs)],
-    ["provider", "Against the vendor", (c) => versus(c.peer_ratio, c.peer ?? ""), "number"],
+    ["provider", "Against the vendor", (c) => versus(c.peer_ratio, c.peer ?? "", peerSpan(c)),
+        "number"],
     reached && ["here", "Reached here", (c) => share(shareReached(c, reached)), "number"],
     ["ceiling", "Of the ceiling", (c) => share(c.ceiling), "number"],
 ], [...points].sort((a, b) => a.ceiling - b.ceiling));
@@ -54,7 +55,8 @@ export async function rooflineView({ query, signal }) {
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
     const casesOf = (branch) => allCases(device, signal, scopeOf(branch),
-        "id,op,dtype,time_ms,run,p50_ns,tflops,gbps,ceiling,peer,peer_ratio");
+        "id,op,dtype,time_ms,run,p50_ns,tflops,gbps,ceiling,peer,peer_ratio," +
+        "peer_lo,peer_hi");
     const main = await casesOf("");
     const cases = main.length > 0 ? main : await casesOf(ALL);
     const all = cases.filter(usable);
