@@ -288,6 +288,30 @@ describe("alerts", { skip }, () => {
             });
         });
 
+    test("groups fold, all are selected at once, and Accept has the commands", async () => {
+        await withAlerts(7, {}, async (page, history) => {
+            await signIn(page, makeToken(history.file, "admin"));
+            await settled(page);
+            const group = page.locator("tbody").first();
+            const shown = () => group.locator("tr:not(.group):visible").count();
+            assert.ok(await shown() > 0);
+            await group.locator(".opener").click();
+            assert.equal(await shown(), 0);
+            await group.locator(".opener").click();
+            assert.ok(await shown() > 0);
+            const all = await page.locator("tbody tr:not(.group)").count();
+            await page.check("input[aria-label='Select all alerts']");
+            assert.match(await page.locator(".selection").innerText(),
+                new RegExp(`^${all} alerts selected`));
+            await page.click(".selection button:text-is('Accept…')");
+            const dialog = page.locator("dialog");
+            assert.match(await dialog.innerText(), /closes the alert only[\s\S]*red again/);
+            assert.match(await dialog.locator("code").first().innerText(),
+                /gate baseline accept \S+ --device-model \S+ --run [0-9a-f]{8} --reason WHY$/);
+            await dialog.locator("button:text-is('Cancel')").click();
+        });
+    });
+
     test("a selection is assigned to somebody, and says so", async () => {
         await withAlerts(6, {}, async (page, history) => {
             await signIn(page, makeToken(history.file, "admin"));

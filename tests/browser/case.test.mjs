@@ -379,7 +379,7 @@ describe("case", { skip }, () => {
         });
     });
 
-    test("runs of a baseline that is not linked stay as hollow points, and it says so", async () => {
+    test("runs of a baseline that is not linked stay as hollow points, with a word", async () => {
         await it.withPage({}, async (page) => {
             await page.route("**/api/v1/trends?**", async (route) => {
                 const response = await route.fetch();

@@ -156,8 +156,9 @@ describe("leaderboard", { skip }, () => {
                 .map((l) => `${l.newest_run ?? l.run} ${l.commit.slice(0, 9)}`).sort();
         };
         const shown = async (page) => (await page
-            .locator("tbody tr td:nth-child(2) a.quantity-link").evaluateAll((links) => links.map((a) => `${a.hash.replace("#/run/", "")} ${
-                /commit (\w{9})/.exec(a.title)[1]}`))).sort();
+            .locator("tbody tr td:nth-child(2) a.quantity-link").evaluateAll((links) =>
+                links.map((a) => `${a.hash.replace("#/run/", "")} ${
+                    /commit (\w{9})/.exec(a.title)[1]}`))).sort();
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             assert.deepEqual(await shown(page), await lowest("main=1"));

@@ -129,6 +129,15 @@ describe("calibration", { skip }, () => {
         });
     });
 
+    test("a term explains itself to a finger", async () => {
+        await it.withPage({ hasTouch: true, viewport: { width: 390, height: 844 } },
+            async (page) => {
+                await it.open(page, `#/machines?device=${GPU}`);
+                await page.locator(".tiles .term", { hasText: "False alarms" }).tap();
+                assert.match(await page.locator("[role=tooltip]").innerText(), /Unchanged code/);
+            });
+    });
+
     test("a term explains itself on focus", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/machines?device=${GPU}`);

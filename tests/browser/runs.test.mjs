@@ -19,6 +19,25 @@ describe("runs", { skip }, () => {
         await settled(page);
     }
 
+    test("two runs that are ticked are compared, the older as A; the list is a file", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/runs?device=nvidia-h200");
+            const ticks = page.locator("tbody input[type=checkbox]");
+            for (const i of [0, 2, 1]) await ticks.nth(i).check();
+            assert.equal(await page.locator(".pages a:has-text('Compare')").count(), 0);
+            await ticks.nth(1).uncheck();
+            const short = async (i) => (await rows(page).nth(i).locator("td a.mono").last()
+                .innerText());
+            const [b, a] = [await short(0), await short(2)];
+            assert.match(await page.locator("a:text-is('CSV')").getAttribute("href"),
+                /runs\?device=nvidia-h200.*format=csv/);
+            await page.click(`a:text-is('Compare ${a} with ${b}')`);
+            await page.waitForSelector(".compare-side");
+            assert.match(await page.locator(".compare-side").first().innerText(),
+                new RegExp(`run ${a}`));
+        });
+    });
+
     test("a part of a branch or of a machine finds its runs", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
