@@ -73,7 +73,7 @@ export function deviceStrip(devices, state, scope, signal) {
 }
 
 /** The merge requests that are open, as far as runs tell, newest first; nothing where none is. */
-export const changeStrip = (changes) => changes.length > 0 && h("p", { class: "changes line" },
+export const changeStrip = (changes) => changes.length > 0 && h("p", { class: "changes" },
     "Merge requests: ", changes.slice(0, STRIP).map((c) => h("a", {
         href: address(`change/${encodeURIComponent(c.change)}`),
         title: `${c.branch ?? ""}: ${subjectText(c)}`,
