@@ -68,7 +68,8 @@ describe("compare", { skip }, () => {
             await page.route(/\/api\/v1\/compare\?/, async (route) => {
                 const { cases: [one], ...answer } = await (await route.fetch()).json();
                 const cases = Array.from({ length: 40 }, (_, i) => ({
-                    ...one, id: `gemm/fp16/m${i}`, comparable: true, paired: i === 7 ? 3 : 1.03,
+                    ...one, id: `gemm/fp16/m${i}`, comparable: true, threshold: 0.02,
+                    paired: i === 7 ? 3 : 1.03,
                 }));
                 await route.fulfill({ json: { ...answer, cases } });
             });

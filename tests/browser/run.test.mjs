@@ -334,7 +334,7 @@ describe("run", { skip }, () => {
             await field.press("Enter");
             await until(page, (c) => location.hash === `#/runs?commit=${c}`, commit);
             await settled(page);
-            const found = await page.locator("tbody tr td:nth-child(5)").allInnerTexts();
+            const found = await page.locator("tbody tr td:nth-child(6)").allInnerTexts();
             assert.ok(found.length > 0 && found.every((text) => text.startsWith(commit)));
         });
     });

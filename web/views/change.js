@@ -22,7 +22,8 @@ function forgeAddress(change) {
 }
 
 /** Where a CI job is, if it is a place on the web. */
-const jobLink = ({ job }) => /^https?:\/\//.test(job ?? "") && h("a", { href: job }, "CI job");
+const jobLink = ({ job }) => /^https?:\/\//.test(job ?? "") &&
+    h("a", { class: "job", href: job }, "CI job");
 
 const runBadge = (run) => [h("a", { href: address(`run/${run.uuid}`), title: `Run ${run.uuid}` },
     badge(run.verdict)), " ", jobLink(run)];
