@@ -222,8 +222,9 @@ describe("wall", { skip }, () => {
             const answers = asked.filter((url) =>
                 /^api.v1.(cases|changes|devices.m|alerts.s)/.test(url));
             assert.deepEqual(answers.sort(), ["api/v1/alerts?state=acknowledged&limit=1000",
-                "api/v1/alerts?state=new&limit=1000", "api/v1/changes",
-                "api/v1/cases?main=1&sort=worst&limit=60", "api/v1/devices?main=1"]);
+                "api/v1/alerts?state=new&limit=1000",
+                "api/v1/cases?main=1&sort=worst&limit=60", "api/v1/changes",
+                "api/v1/devices?main=1"]);
         });
     });
 

@@ -75,6 +75,9 @@ export const TERMS = {
     over_baseline: "Each run's time divided by that of its baseline, measured in the same " +
         "processes. Older baselines are converted by the ratio of the run that became the next " +
         "baseline, so 1 is always the newest baseline. This has the least noise.",
+    over_start: "Each time divided by the first one in the range, so that lines of any length " +
+        "can be compared. Ours is told by its pairs with the baseline, where all are linked.",
+    days: "How far back, from the newest run.",
     over_control: "Each time divided by the control kernel's time in the same run. What slows " +
         "the whole machine cancels out; what the code does remains.",
     fit_ours: "The axis fits our times, the baseline and the threshold. A provider outside of it " +

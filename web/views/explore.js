@@ -20,11 +20,12 @@ const POINTS = 1500; // of a line
 const MOST = 12; // lines
 const COLUMNS = "time_ms,n,p50_ns,chain,chain_part,control_ns,run,commit,branch,verdict";
 const DAY = 86400e3;
-const DAYS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["", "all"]];
+const DAYS = [["7", "7 days", "days"], ["30", "30 days", "days"], ["90", "90 days", "days"],
+    ["", "all", "days"]];
 const YARDSTICKS = {
-    "": { text: "÷ start", unit: "Time ÷ time at the start of the range (×); ours from pairs" },
-    chain: { text: "÷ baseline", unit: "Time ÷ time of the newest baseline, from pairs (×)" },
-    raw: { text: "p50", unit: "Time of one launch" },
+    "": { text: "÷ start", term: "over_start", unit: "Time ÷ time at the start of the range (×); ours from pairs" },
+    chain: { text: "÷ baseline", term: "over_baseline", unit: "Time ÷ time of the newest baseline, from pairs (×)" },
+    raw: { text: "p50", term: "p50", unit: "Time of one launch" },
 };
 
 const parse = (text) => {
@@ -225,7 +226,7 @@ export async function exploreView({ query, signal }) {
             chart && [
                 h("div", { class: "chart-tools" }, pick("Days", "days", DAYS),
                     pick("Time shown", "y", Object.entries(YARDSTICKS)
-                        .map(([key, { text }]) => [key, text])),
+                        .map(([key, { text, term }]) => [key, text, term])),
                     h("span", { class: "actions" }, chart.actions)),
                 chart.content],
             lines.length > 0 && h("ul", { class: "lines" }, lines.map((line) => h("li", {},

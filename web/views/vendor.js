@@ -13,7 +13,7 @@ import { caseLink, crumbs, nothingYet, wayOut } from "../frame/parts.js";
 import { note } from "../frame/places.js";
 
 const DAY = 86400e3;
-const DAYS = [["30", "30 days"], ["90", "90 days"], ["", "all"]];
+const DAYS = [["30", "30 days", "days"], ["90", "90 days", "days"], ["", "all", "days"]];
 const WIDE = [300, 52]; // pixels
 const SMALL = [150, 34];
 const EARLY = 0.2; // of the range, within which a case must begin to count in a mean
