@@ -23,8 +23,10 @@ const DAY = 86400e3;
 const DAYS = [["7", "7 days", "days"], ["30", "30 days", "days"], ["90", "90 days", "days"],
     ["", "all", "days"]];
 const YARDSTICKS = {
-    "": { text: "÷ start", term: "over_start", unit: "Time ÷ time at the start of the range (×); ours from pairs" },
-    chain: { text: "÷ baseline", term: "over_baseline", unit: "Time ÷ time of the newest baseline, from pairs (×)" },
+    "": { text: "÷ start", term: "over_start",
+        unit: "Time ÷ time at the start of the range (×); ours from pairs" },
+    chain: { text: "÷ baseline", term: "over_baseline",
+        unit: "Time ÷ time of the newest baseline, from pairs (×)" },
     raw: { text: "p50", term: "p50", unit: "Time of one launch" },
 };
 
