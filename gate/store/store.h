@@ -169,7 +169,6 @@ struct store_state {
 typedef bool (*store_run_fn)(void *context, const struct store_run *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
-typedef bool (*store_epoch_fn)(void *context, int64_t from_ms, const char *epoch);
 typedef bool (*store_branch_fn)(void *context, const struct store_branch *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
@@ -233,9 +232,6 @@ enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_
 /* All documents, oldest first. */
 enum gate_status store_documents(struct store *s, store_document_fn fn, void *context,
                                  struct gate_error *err);
-/* From when on a device model had which epoch (driver, runtime, power limit), oldest first. */
-enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
-                              void *context, struct gate_error *err);
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err);
 
 /* Everything that is read between the two calls is of one state of the store. */

@@ -504,30 +504,7 @@ enum gate_status store_newest(struct store *s, const char *case_id, const char *
     return store_each_row(s, &q, newest_row, &call, err);
 }
 
-/* ---- epochs of a device model, and branches ---- */
-
-struct epoch_call {
-    store_epoch_fn fn;
-    void *context;
-};
-
-static bool epoch_row(struct query *q, void *call)
-{
-    const struct epoch_call *c = call;
-    return c->fn(c->context, column_int(q, 0), column_text(q, 1));
-}
-
-enum gate_status store_epochs(struct store *s, const char *device_model, store_epoch_fn fn,
-                              void *context, struct gate_error *err)
-{
-    struct epoch_call call = {fn, context};
-    struct query q = query_begin(
-        s, "SELECT time_ms, epoch FROM (SELECT time_ms, uuid, epoch,"
-           "  lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run"
-           "  WHERE device = ?1 AND epoch <> '') WHERE epoch <> before ORDER BY time_ms");
-    bind_text(&q, device_model);
-    return store_each_row(s, &q, epoch_row, &call, err);
-}
+/* ---- branches ---- */
 
 struct branch_call {
     store_branch_fn fn;

@@ -45,15 +45,6 @@ static bool track_row(struct query *q, void *call)
     return false;
 }
 
-static bool baseline_row(struct query *q, void *call)
-{
-    struct store_trend_baseline *out = call;
-    out->p50_ns = column_real(q, 0);
-    copy(out->commit, sizeof out->commit, column_text(q, 1));
-    out->time_ms = column_int(q, 2);
-    return false;
-}
-
 static enum gate_status read_track(struct store *s, const struct store_trend_query *query,
                                    struct store_trend_result *out, struct gate_error *err)
 {
@@ -63,15 +54,7 @@ static enum gate_status read_track(struct store *s, const struct store_trend_que
                        "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
     bind_text(&q, query->case_id);
     bind_text(&q, query->device_model);
-    enum gate_status status = store_each_row(s, &q, track_row, out, err);
-    if (status)
-        return status;
-    q = query_begin(s,
-                    "SELECT e.baseline_stored_ns, e.baseline_commit, e.baseline_ms FROM result e "
-                    "WHERE e.track_id = ?1 AND e.arm = 0 AND e.baseline_ms IS NOT NULL "
-                    "ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1");
-    bind_int(&q, out->track);
-    return store_each_row(s, &q, baseline_row, &out->baseline, err);
+    return store_each_row(s, &q, track_row, out, err);
 }
 
 /* ---- the levels ---- */

@@ -84,17 +84,9 @@ struct store_trend_series {
     struct store_trend_details *details; /* of each row; NULL: levels_only */
 };
 
-/* What the newest run was compared with. */
-struct store_trend_baseline {
-    double p50_ns; /* 0: there is none */
-    int64_t time_ms;
-    char commit[41]; /* "": not known */
-};
-
 struct store_trend_result {
     int64_t track; /* 0: there is no such case on such a device */
     double threshold;
-    struct store_trend_baseline baseline;
     int64_t total;
     bool bucketed;
     char next[80]; /* of raw rows; "": this was the last page */

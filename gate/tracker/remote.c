@@ -169,6 +169,10 @@ enum gate_status remote_take(const char *url, const struct remote_choice *choice
                          "the token would go to %s in the clear: use https, or a tunnel "
                          "(ssh -L 8731:127.0.0.1:8731 HOST) and http://127.0.0.1:8731",
                          out->url);
+    if (ca_file && strpbrk(ca_file, "\r\n"))
+        return gate_fail(err, GATE_USAGE,
+                         "the path of the file of certificates has a line break: give the file "
+                         "another name, and say it with --ca-file or $GATE_CA_FILE");
     if (ca_file && snprintf(out->ca_file, sizeof out->ca_file, "%s", ca_file) >= PATHS_MAX)
         return gate_fail(err, GATE_USAGE, "the path of the certificates is too long");
     return GATE_OK;

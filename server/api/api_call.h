@@ -99,16 +99,11 @@ bool page_has_room(struct page *p, const char *key, ...) __attribute__((format(p
 /* list_rows_end() with the member `next`. */
 bool page_end(struct page *p);
 
-/* ---- parts of answers ---- */
-
-void put_run_members(struct emit *e, const struct store_run *r); /* api_runs.c */
-
 /* ---- handlers ---- */
 
 enum gate_status get_document(struct call *c);
 enum gate_status get_trends(struct call *c);
 enum gate_status get_compare(struct call *c);
-enum gate_status get_machines(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
 enum gate_status get_openapi(struct call *c);

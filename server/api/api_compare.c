@@ -7,6 +7,7 @@
 #include "server/api/api_call.h"
 #include "server/api/compare_base.h"
 #include "server/api/compare_judge.h"
+#include "server/api/rows.h"
 
 /* A case of one of the runs. */
 struct item {
@@ -18,7 +19,7 @@ struct item {
 struct compare_side {
     const char *name; /* "a" or "b" */
     const char *text; /* as the address has it */
-    char uuid[40];    /* of the newest run of a branch */
+    char uuid[40];
     int64_t run;
     bool by_time; /* it is the main branch's newest before the other */
     char device[68];
@@ -32,6 +33,7 @@ struct compare_side {
 static bool note_run(void *context, const struct store_run *row)
 {
     struct compare_side *s = context;
+    snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
     snprintf(s->device, sizeof s->device, "%s", row->device_model);
     snprintf(s->contract, sizeof s->contract, "%s", row->contract);
     return false;
@@ -163,24 +165,18 @@ static void put_pairs(struct call *c, const struct compare_side *a, const struct
     }
 }
 
-static bool run_row(void *context, const struct store_run *row)
+static enum gate_status put_side(struct call *c, const struct compare_side *s)
 {
-    put_run_members(context, row);
-    return false;
-}
-
-static enum gate_status put_side(struct call *c, const struct compare_side *s, const char *device)
-{
+    const struct rows_value values[] = {{"uuid", s->uuid}, {"limit", "1"}, {NULL, NULL}};
     emit_key(&c->emit, s->name);
     emit_open(&c->emit, '{');
-    enum gate_status status =
-        store_find_run(c->store, s->text, device, run_row, &c->emit, NULL, &c->err);
+    enum gate_status status = rows_members(c, "runs.sql", values);
     emit_close(&c->emit, '}');
     return status;
 }
 
 static enum gate_status put_answer(struct call *c, const struct compare_side *a,
-                                   const struct compare_side *b, const char *device)
+                                   const struct compare_side *b)
 {
     static const struct item none;
     enum gate_status status = GATE_OK;
@@ -189,9 +185,9 @@ static enum gate_status put_answer(struct call *c, const struct compare_side *a,
     status = c->status;
     if (list_rows_end(c)) {
         if (!status)
-            status = put_side(c, a, device);
+            status = put_side(c, a);
         if (!status)
-            status = put_side(c, b, device);
+            status = put_side(c, b);
         emit_bool_member(&c->emit, "by_time", a->by_time || b->by_time);
     }
     if (list_lacks_header(c))
@@ -287,7 +283,7 @@ enum gate_status get_compare(struct call *c)
     if (!status)
         status = read_side(c, &b);
     if (!status)
-        status = put_answer(c, &a, &b, device);
+        status = put_answer(c, &a, &b);
     free(a.items);
     free(b.items);
     return status;

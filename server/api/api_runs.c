@@ -8,46 +8,6 @@
 #include "gate/document/document.h"
 #include "gate/report/report.h"
 
-void put_run_members(struct emit *e, const struct store_run *r)
-{
-    emit_string_member(e, "uuid", r->uuid);
-    emit_integer_member(e, "time_ms", r->time_ms);
-    emit_known_string(e, "commit", r->commit);
-    emit_known_string(e, "parent", r->parent);
-    emit_known_string(e, "branch", r->branch);
-    emit_known_string(e, "subject", r->subject);
-    emit_known_string(e, "author", r->author);
-    emit_bool_member(e, "dirty", r->dirty);
-    emit_string_member(e, "suite", r->suite);
-    emit_string_member(e, "device", r->device_model);
-    emit_string_member(e, "device_name", r->device_name);
-    emit_string_member(e, "contract", r->contract);
-    emit_known_string(e, "epoch", r->epoch);
-    emit_string_member(e, "verdict", r->verdict);
-    emit_integer_member(e, "exit_code", r->exit_code);
-    emit_integer_member(e, "cases", r->n_cases);
-    emit_key(e, "verdicts");
-    emit_open(e, '{');
-    emit_integer_member(e, "pass", r->n_pass);
-    emit_integer_member(e, "regression", r->n_regression);
-    emit_integer_member(e, "improvement", r->n_improvement);
-    emit_integer_member(e, "wrong", r->n_wrong);
-    emit_integer_member(e, "no-verdict", r->n_no_verdict);
-    emit_integer_member(e, "environment", r->n_environment);
-    emit_close(e, '}');
-    emit_known_string(e, "host", r->host);
-    emit_known_string(e, "gpu", r->gpu);
-    emit_known_string(e, "machine", r->machine);
-    emit_known_real(e, "control_ns", r->control_ns);
-    emit_key(e, "control_drift");
-    if (r->control_drift < 0)
-        emit_null(e);
-    else
-        emit_real(e, r->control_drift);
-    emit_known_real(e, "vendor_ratio", r->vendor_ratio);
-    emit_integer_member(e, "vendor_cases", r->n_vendor);
-}
-
 /* How a document is wanted. */
 struct runs_wanted {
     struct call *call;

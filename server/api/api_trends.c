@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_trends.c: the points of one case; see api.h. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "gate/base/utf8.h"
-#include "gate/store/store_change.h"
 #include "gate/store/store_trend.h"
+#include "server/api/rows.h"
 #include "server/api/trend_columns.h"
 
 #define POINTS_DEFAULT 1000
 #define POINTS_MAX 10000
-#define MAX_EVENTS 200
-#define MAX_WRONG 100
 #define TIME_MAX INT64_C(9007199254740991) /* what a double holds */
 
 /* ---- points ---- */
@@ -81,194 +75,23 @@ static void put_rows(struct call *c, const struct store_trend_result *t, trend_c
 
 /* ---- what stands beside the points ---- */
 
-/* Is this of the branch that was asked for, where one was? */
-static bool is_of_branch(const struct call *c, const char *branch)
-{
-    const char *wanted = request_parameter(c->request, "branch");
-    return !wanted || !strcmp(wanted, branch);
-}
-
-static bool change_row(void *context, const struct store_change *row)
-{
-    struct call *c = context;
-    struct emit *e = &c->emit;
-    if (!is_of_branch(c, row->branch))
-        return true;
-    emit_open(e, '{');
-    emit_integer_member(e, "id", row->id);
-    emit_integer_member(e, "time_ms", row->time_ms);
-    emit_string_member(e, "run", row->run_uuid);
-    emit_known_string(e, "commit", row->commit);
-    emit_known_string(e, "subject", row->subject);
-    emit_known_string(e, "author", row->author);
-    emit_known_string(e, "parent", row->parent);
-    emit_known_string(e, "before_commit", row->before_commit);
-    emit_known_string(e, "before_subject", row->before_subject);
-    emit_known_string(e, "before_author", row->before_author);
-    emit_known_real(e, "before_ns", row->before_ns);
-    emit_known_real(e, "after_ns", row->after_ns);
-    emit_real_member(e, "change", row->change);
-    emit_string_member(e, "kind", row->kind);
-    emit_close(e, '}');
-    return true;
-}
-
-/* Longer texts end early. */
-struct event {
-    int64_t time_ms;
-    const char *kind;
-    char text[256], subject[160], author[80];
-    char commit[44];
-    char run[40];
-};
-
-struct events {
-    const struct call *call;
-    size_t n;
-    struct event list[MAX_EVENTS + MAX_WRONG];
-};
-
-/* A text that was cut never ends within a code point. */
-static void put_text(char *out, size_t size, const char *text)
-{
-    uint32_t code;
-    size_t len = 0, left = strlen(text);
-    while (len < left) {
-        size_t n = utf8_decode(text + len, left - len, &code);
-        if (n == 0 || len + n >= size)
-            break;
-        len += n;
-    }
-    memcpy(out, text, len);
-    out[len] = '\0';
-}
-
-static struct event *new_event(struct events *events, const char *kind, int64_t time_ms,
-                               const char *commit, const char *subject, const char *author,
-                               const char *run)
-{
-    struct event *event = &events->list[events->n++];
-    event->kind = kind;
-    event->time_ms = time_ms;
-    snprintf(event->commit, sizeof event->commit, "%s", commit);
-    put_text(event->subject, sizeof event->subject, subject);
-    put_text(event->author, sizeof event->author, author);
-    snprintf(event->run, sizeof event->run, "%s", run);
-    return event;
-}
-
-static bool event_row(void *context, const struct store_baseline_change *row)
-{
-    const struct events *events = context;
-    if (!is_of_branch(events->call, row->branch))
-        return true;
-    bool accepted = !strcmp(row->kind, "raised");
-    struct event *event = new_event(context, accepted ? "accepted" : "baseline", row->time_ms,
-                                    row->commit, row->subject, row->author, row->run_uuid);
-    double percent = row->from_ns > 0 ? 100 * (row->to_ns / row->from_ns - 1) : 0;
-    if (!strcmp(row->kind, "first"))
-        snprintf(event->text, sizeof event->text, "first baseline");
-    else
-        snprintf(event->text, sizeof event->text, "%sbaseline %.2f %% %s%s",
-                 accepted ? "accepted: " : "", fabs(percent), percent > 0 ? "slower" : "faster",
-                 !strcmp(row->kind, "epoch") ? ", in another epoch" : "");
-    return true;
-}
-
-static bool wrong_row(void *context, const struct store_wrong *row)
-{
-    const struct events *events = context;
-    if (!is_of_branch(events->call, row->branch))
-        return true;
-    struct event *event = new_event(context, "wrong", row->time_ms, row->commit, row->subject,
-                                    row->author, row->run_uuid);
-    put_text(event->text, sizeof event->text,
-             row->reason[0] ? row->reason : "the result was wrong, and so never timed");
-    return true;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct event *x = a, *y = b;
-    return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
-}
-
-static enum gate_status put_events(struct call *c, const struct store_trend_result *t)
-{
-    struct emit *e = &c->emit;
-    struct events events;
-    events.call = c;
-    events.n = 0;
-    enum gate_status status =
-        store_baseline_changes(c->store, t->track, MAX_EVENTS, event_row, &events, &c->err);
-    if (!status)
-        status = store_wrong_results(c->store, t->track, MAX_WRONG, wrong_row, &events, &c->err);
-    qsort(events.list, events.n, sizeof events.list[0], by_time);
-    emit_key(e, "events");
-    emit_open(e, '[');
-    for (size_t i = 0; i < events.n; i++) {
-        const struct event *event = &events.list[i];
-        emit_open(e, '{');
-        emit_integer_member(e, "time_ms", event->time_ms);
-        emit_string_member(e, "kind", event->kind);
-        emit_string_member(e, "text", event->text);
-        emit_known_string(e, "commit", event->commit);
-        emit_known_string(e, "subject", event->subject);
-        emit_known_string(e, "author", event->author);
-        emit_string_member(e, "run", event->run);
-        emit_close(e, '}');
-    }
-    emit_close(e, ']');
-    return status;
-}
-
-static bool epoch_row(void *context, int64_t from_ms, const char *epoch)
+static bool context_row(void *context, const struct store_cell *cells, int n)
 {
     struct emit *e = context;
-    emit_open(e, '{');
-    emit_integer_member(e, "from_ms", from_ms);
-    emit_string_member(e, "epoch", epoch);
-    emit_close(e, '}');
-    return true;
-}
-
-static enum gate_status put_epochs(struct call *c, const char *device)
-{
-    struct emit *e = &c->emit;
-    emit_key(e, "epochs");
-    emit_open(e, '[');
-    enum gate_status status = store_epochs(c->store, device, epoch_row, e, &c->err);
-    emit_close(e, ']');
-    return status;
-}
-
-static void put_baseline(struct emit *e, const struct store_trend_baseline *baseline)
-{
-    emit_key(e, "baseline");
-    if (baseline->p50_ns == 0) {
-        emit_null(e);
-        return;
+    for (int i = 0; i < n; i++) {
+        emit_key(e, cells[i].name);
+        emit_json(e, cells[i].kind == STORE_NULL ? "null" : cells[i].text);
     }
-    emit_open(e, '{');
-    emit_real_member(e, "p50_ns", baseline->p50_ns);
-    emit_known_string(e, "commit", baseline->commit);
-    emit_integer_member(e, "time_ms", baseline->time_ms);
-    emit_close(e, '}');
+    return false;
 }
 
-static enum gate_status put_context(struct call *c, const struct store_trend_query *q,
-                                    const struct store_trend_result *t)
+static enum gate_status put_context(struct call *c, const struct store_trend_query *q)
 {
-    enum gate_status status = put_epochs(c, q->device_model);
-    emit_key(&c->emit, "change_points");
-    emit_open(&c->emit, '[');
-    if (!status)
-        status = store_change_points(c->store, t->track, change_row, c, &c->err);
-    emit_close(&c->emit, ']');
-    if (!status)
-        status = put_events(c, t);
-    put_baseline(&c->emit, &t->baseline);
-    return status;
+    const struct rows_value values[] = {{"case", q->case_id},
+                                        {"device", q->device_model},
+                                        {"branch", request_parameter(c->request, "branch")},
+                                        {NULL, NULL}};
+    return rows_select(c, "trend_context.sql", values, context_row, &c->emit);
 }
 
 static enum gate_status put_answer(struct call *c, const struct store_trend_query *q,
@@ -289,7 +112,7 @@ static enum gate_status put_answer(struct call *c, const struct store_trend_quer
             put_series(e, &t->series[i], columns);
     }
     emit_close(e, ']');
-    enum gate_status status = put_context(c, q, t);
+    enum gate_status status = put_context(c, q);
     emit_known_string(e, "next", t->next);
     emit_close(e, '}');
     buf_putc(e->out, '\n');

@@ -9,7 +9,6 @@
 
 #include "gate/base/embed.h"
 #include "gate/base/json.h"
-#include "gate/store/store_rows.h"
 #include "server/api/api_call.h"
 
 const char *const rows_type_names[ROWS_TYPES] = {"text",    "integer", "number", "boolean",
@@ -113,8 +112,8 @@ static void read_name_of(const char *line, const char *end, struct rows_column *
 
 static void add_parameter(struct rows_query *q, const char *name, size_t len)
 {
-    static const char *const own[] = {"limit",  "after1",      "after2",    "after3",
-                                      "after4", "main_branch", "commit_url"};
+    static const char *const own[] = {"limit",  "after1",      "after2",     "after3",
+                                      "after4", "main_branch", "commit_url", "uuid"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (strlen(own[i]) == len && !strncmp(own[i], name, len))
             return;
@@ -170,13 +169,19 @@ static bool read_head(struct rows_query *q)
     return sscanf(at, " %d %d", &q->usual, &q->most) == 2;
 }
 
+/* NULL: there is no such file. */
+static const char *text_of(const char *file)
+{
+    for (size_t i = 0; i < embedded_queries_count; i++) {
+        if (!strcmp(embedded_queries[i].name, file))
+            return (const char *)embedded_queries[i].data;
+    }
+    return NULL;
+}
+
 bool rows_read(const char *file, struct rows_query *out)
 {
-    *out = (struct rows_query){.sql = NULL};
-    for (size_t i = 0; i < embedded_queries_count && !out->sql; i++) {
-        if (!strcmp(embedded_queries[i].name, file))
-            out->sql = (const char *)embedded_queries[i].data;
-    }
+    *out = (struct rows_query){.sql = text_of(file)};
     if (!out->sql || !read_head(out))
         return false;
     bool second = false;
@@ -546,5 +551,61 @@ enum gate_status rows_get(struct call *c)
         status = put_list(r);
     buf_release(&r->words);
     free(r);
+    return status;
+}
+
+/* ---- other statements ---- */
+
+struct selection {
+    const struct rows_value *values;
+    store_cells_fn fn;
+    void *context;
+};
+
+static void select_value(void *context, const char *name, struct store_cell *value)
+{
+    const struct selection *s = context;
+    for (const struct rows_value *v = s->values; v->name; v++) {
+        if (!strcmp(v->name, name))
+            *value = text_cell(v->text);
+    }
+}
+
+static bool selected_row(void *context, const struct store_cell *cells, int n)
+{
+    const struct selection *s = context;
+    return s->fn(s->context, cells, n);
+}
+
+enum gate_status rows_select(struct call *c, const char *file, const struct rows_value *values,
+                             store_cells_fn fn, void *context)
+{
+    struct selection s = {values, fn, context};
+    return store_select(c->store, text_of(file), select_value, selected_row, &s, &c->err);
+}
+
+struct members {
+    struct emit *emit;
+    const struct rows_query *query;
+};
+
+static bool put_members_of(void *context, const struct store_cell *cells, int n)
+{
+    const struct members *m = context;
+    (void)n;
+    put_cells(m->emit, m->query->columns, m->query->n_columns, cells);
+    return false;
+}
+
+enum gate_status rows_members(struct call *c, const char *file, const struct rows_value *values)
+{
+    struct rows_query *query = calloc(1, sizeof *query);
+    if (!query || !rows_read(file, query)) {
+        free(query);
+        return gate_fail(&c->err, GATE_INTERNAL, "the list '%s' cannot be read", file);
+    }
+    struct members m = {&c->emit, query};
+    enum gate_status status = rows_select(c, file, values, put_members_of, &m);
+    free(query);
     return status;
 }

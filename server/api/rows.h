@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gate/store/store_rows.h"
+
 #define ROWS_MAX_COLUMNS 48
 #define ROWS_MAX_PARAMETERS 16
 #define ROWS_MAX_KEYS 4
@@ -83,5 +85,15 @@ bool rows_takes(const char *file, const char *parameter);
 
 struct call;
 enum gate_status rows_get(struct call *c); /* of the route's file; api_call.h */
+
+/* The rows of any file of queries. The values of its parameters end with a name that is NULL; what
+ * is not among them, or whose text is NULL, is NULL. */
+struct rows_value {
+    const char *name, *text;
+};
+enum gate_status rows_select(struct call *c, const char *file, const struct rows_value *values,
+                             store_cells_fn fn, void *context);
+/* The members of the first row of a list's statement, into the object that is open. */
+enum gate_status rows_members(struct call *c, const char *file, const struct rows_value *values);
 
 #endif

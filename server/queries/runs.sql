@@ -29,39 +29,41 @@ SELECT r.uuid, -- text key2: the run's name
   r.vendor_ratio, -- number null: time over the best vendor's, geometric mean over vendor_cases
   r.n_vendor AS vendor_cases -- integer: cases that have a vendor beside them
 FROM (
-  -- Only the first of these whose filter is given has rows: it has the index that leaves the fewest
+  -- Of one run, whose :uuid no address has; else only the first of these whose filter is given has rows: it has the index that leaves the fewest
   -- runs to look at.
+  SELECT * FROM run WHERE :uuid IS NOT NULL AND uuid = :uuid
+  UNION ALL
   SELECT * FROM run WHERE :commit IS NOT NULL AND revision_id =
     (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision
      WHERE commit_id >= :commit AND commit_id < :commit || '~' AND first_ms IS NOT NULL)
   UNION ALL
-  SELECT * FROM run WHERE :commit IS NULL AND :machine IS NOT NULL
+  SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NOT NULL
     AND (machine = :machine OR host = :machine)
   UNION ALL
-  SELECT * FROM (SELECT * FROM run WHERE :commit IS NULL AND :machine IS NULL
+  SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NOT NULL AND :branch IS NOT NULL AND device = :device AND branch = :branch
     AND (:verdict IS NULL OR verdict = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
-  SELECT * FROM (SELECT * FROM run WHERE :commit IS NULL AND :machine IS NULL
+  SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NULL AND :branch IS NOT NULL AND branch = :branch
     AND (:verdict IS NULL OR verdict = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
-  SELECT * FROM (SELECT * FROM run WHERE :commit IS NULL AND :machine IS NULL
+  SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NOT NULL AND :branch IS NULL AND device = :device
     AND (:verdict IS NULL OR verdict = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
-  SELECT * FROM (SELECT * FROM run WHERE :commit IS NULL AND :machine IS NULL
+  SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NULL AND :branch IS NULL AND :verdict IS NOT NULL AND verdict = :verdict
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
-  SELECT * FROM (SELECT * FROM run WHERE :commit IS NULL AND :machine IS NULL
+  SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NULL AND :branch IS NULL AND :verdict IS NULL
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)

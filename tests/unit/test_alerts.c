@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate/store/store_alert.h"
-#include "gate/store/store_change.h"
 #include "gate/store/store_badge.h"
 #include "gate/store/store_webhook.h"
 #include "tests/unit/store_fixture.h"

@@ -14,56 +14,6 @@
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
 
-/* ---- epochs ---- */
-
-static bool add_epoch(void *context, int64_t from_ms, const char *epoch)
-{
-    buf_printf(context, "%lld%s ", (long long)from_ms, epoch);
-    return true;
-}
-
-/* Runs at 10, 20, ... with these epochs ('-': none) make the same borders in every order. */
-static void assert_epochs(struct store_fixture *f, const char *epochs, const char *expected)
-{
-    size_t n = strlen(epochs);
-    for (unsigned order = 0; order < 7; order++) {
-        char path[sizeof(f->path)];
-        memcpy(path, f->path, sizeof(path));
-        snprintf(f->path, sizeof(f->path), "%s/%u-%s.db", f->folder, order, epochs);
-        struct store *s = open_store(f, STORE_READ_WRITE);
-        uint64_t left = (1u << n) - 1;
-        unsigned draw = order;
-        for (size_t i = 0; i < n; i++, draw = draw * 7 + 3) {
-            size_t k = draw % n;
-            while (!(left >> k & 1))
-                k = (k + 1) % n;
-            left &= ~((uint64_t)1 << k);
-            cJSON *run = run_at((int)k, 10 * (int64_t)(k + 1));
-            char epoch[2] = {epochs[k], '\0'};
-            set_string(run, "epoch", epochs[k] == '-' ? "" : epoch);
-            must_put(f, s, run);
-        }
-        struct buf text;
-        buf_init(&text, 1000);
-        assert_int_equal(store_epochs(s, GPU, add_epoch, &text, &f->err), GATE_OK);
-        if (strcmp(text.data, expected) != 0)
-            fail_msg("%s in order %u: '%s', expected '%s'", epochs, order, text.data, expected);
-        buf_release(&text);
-        store_close(s);
-        memcpy(f->path, path, sizeof(path));
-    }
-}
-
-TEST_WITHIN(epochs_in_any_order, store_set_up, store_tear_down)
-{
-    assert_epochs(*state, "aaaa", "10a ");
-    assert_epochs(*state, "aabb", "10a 30b ");
-    assert_epochs(*state, "abab", "10a 20b 30a 40b ");
-    assert_epochs(*state, "aabaa", "10a 30b 40a ");
-    assert_epochs(*state, "a-b-b", "10a 30b ");
-    assert_epochs(*state, "--", "");
-}
-
 /* ---- commits ---- */
 
 static void must_put_commit(struct store_fixture *f, struct store *s, int index, char letter,
