@@ -368,6 +368,9 @@ class Usage(PushCase):
         self.env["GATE_TOKEN"] = TOKEN
         self.assert_counts(self.push(self.uuids[0]), created=2)
 
+    def test_a_line_break_in_the_path_of_certificates_is_no_option_of_curl(self):
+        self.assertIn("line break", self.push("--ca-file", "a\nurl = x", status=64).err)
+
     def test_no_server(self):
         self.assertIn("no server is named", self.push(status=64).err)
 
