@@ -369,6 +369,7 @@ class Usage(PushCase):
         self.assert_counts(self.push(self.uuids[0]), created=2)
 
     def test_a_line_break_in_the_path_of_certificates_is_no_option_of_curl(self):
+        self.env["GATE_SERVER"] = "https://gate.example.org"
         self.assertIn("line break", self.push("--ca-file", "a\nurl = x", status=64).err)
 
     def test_no_server(self):
