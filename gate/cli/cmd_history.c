@@ -165,8 +165,7 @@ static bool add_track(void *context, const struct store_leader *l)
 static enum gate_status print_history(struct history *h, struct store *store,
                                       const struct history_arguments *a, struct gate_error *err)
 {
-    TRY(store_leaderboard(store, NULL, a->device_model, (struct store_leader_key){0}, INT64_MAX,
-                          add_track, h, err));
+    TRY(store_leaderboard(store, a->device_model, add_track, h, err));
     for (h->at = h->tracks; h->at < h->tracks + h->n_tracks; h->at++) {
         TRY(store_trend(store, h->at->case_id, h->at->device_model, NULL, a->limit, add_point, h,
                         err));

@@ -95,25 +95,7 @@ struct store_series {
 struct store_run {
     const char *uuid;
     int64_t time_ms;
-    const char *commit;
-    const char *parent; /* of the commit */
-    const char *branch;
-    const char *subject, *author; /* of the commit; "": not known */
-    bool dirty;
-    const char *suite;
-    const char *device_model;
-    const char *device_name;
-    const char *contract;
-    const char *epoch;
-    const char *verdict;
-    int exit_code;
-    int n_cases, n_pass, n_regression, n_improvement, n_wrong, n_no_verdict, n_environment;
-    const char *host, *gpu; /* that it ran on; "": not known */
-    const char *machine;    /* the GPU, or else the host; the same */
-    double control_ns;      /* geometric mean over the cases; 0: not known */
-    double control_drift;   /* -1: not known */
-    double vendor_ratio;    /* time over that of the best vendor, the same of n_vendor cases */
-    int n_vendor;
+    const char *device_model, *contract;
 };
 
 struct store_point {
@@ -134,31 +116,13 @@ struct store_leader {
     const char *device_model;
     const char *provider;
     const char *kernel;
-    const char *commit, *subject, *author;
+    const char *commit;
     const char *run_uuid;
     int64_t time_ms;
     double p50_ns, tflops, gbps;
     const char *contract;
-    const char *role;       /* "candidate" or "provider" */
-    const char *branch;     /* of the run */
-    bool dirty;             /* with changes that the commit does not have */
-    const char *newest_run; /* of the case, if it timed the series; else "" */
-    double newest_p50_ns;   /* of that run; not known: it did not time the series */
-};
-
-/* A position in the leaderboard; rows start after it. case_id NULL: the start. */
-struct store_leader_key {
-    const char *case_id;
-    const char *device_model;
-    double p50_ns;
-    const char *provider;
-};
-
-/* A branch with its newest run. */
-struct store_branch {
-    const char *name; /* "": of runs that name none */
-    int64_t time_ms;
-    const char *run_uuid;
+    const char *role; /* "candidate" or "provider" */
+    bool dirty;       /* with changes that the commit does not have */
 };
 
 /* Names a state of the store: as long as it is the same, every query has the same answer. */
@@ -169,7 +133,6 @@ struct store_state {
 typedef bool (*store_run_fn)(void *context, const struct store_run *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
-typedef bool (*store_branch_fn)(void *context, const struct store_branch *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
 /* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
@@ -178,22 +141,16 @@ struct store_run_key {
     const char *uuid;
 };
 
-/* Filters are NULL for "any". The commit may be a prefix, of one commit: else there is no run. */
+/* Filters are NULL for "any". */
 struct store_run_filter {
     const char *branch; /* "": of runs that name none */
     const char *device_model;
-    const char *commit;
-    const char *verdict;
-    const char *machine; /* a GPU's uuid, or a host */
 };
 
 /* Newest first. */
 enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
                             struct store_run_key after, int64_t limit, store_run_fn fn,
                             void *context, struct gate_error *err);
-/* The `limit` branches of the newest runs, newest first. */
-enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
-                                struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
@@ -213,10 +170,9 @@ typedef bool (*store_newest_fn)(void *context, const char *device_model, const c
                                 const char *verdict);
 enum gate_status store_newest(struct store *s, const char *case_id, const char *device_model,
                               store_newest_fn fn, void *context, struct gate_error *err);
-/* For each case, device model and provider the lowest verified p50 of the newest contract, by case,
- * device model and time; branch and device_model NULL: any. */
-enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
-                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+/* For each case, device model (NULL: any) and provider the lowest verified p50 of the newest
+ * contract, by case, device model and time. */
+enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
                                    void *context, struct gate_error *err);
 /* The document of one run; GATE_USAGE when there is none of that uuid (a unique prefix of at
  * least 4 characters will do). */

@@ -1,77 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_query.c: runs, documents, leaders; see store.h. Columns are those of store_sql.c.
- */
+/* store_query.c: runs, documents, leaders; see store.h. */
 #include "gate/store/store_pack.h"
 #include "gate/store/store_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define RUN_COLUMNS                                                                                \
-    "r.uuid, r.time_ms, coalesce(v.commit_id, ''), r.branch, r.subject, r.dirty, r.suite, "        \
-    "r.device, r.device_name, r.contract, r.verdict, r.exit_code, r.n_cases, r.n_pass, "           \
-    "r.n_regression, r.n_improvement, r.n_wrong, r.n_no_verdict, r.n_environment, "                \
-    "coalesce(v.parent, ''), r.epoch, r.id, r.host, r.gpu, r.machine, r.control_ns, "              \
-    "r.control_drift, r.vendor_ratio, r.n_vendor, r.author"
+#define RUN_COLUMNS "r.uuid, r.time_ms, r.device, r.contract"
 
 /* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
 #define RUNS(first)                                                                                \
-    "SELECT " RUN_COLUMNS " FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE " first  \
-    " (r.time_ms, r.uuid) < (?1, ?2) AND (?4 IS NULL OR r.device = ?4)"                            \
-    " AND (?5 IS NULL OR r.branch = ?5) AND (?6 IS NULL OR r.verdict = ?6)"                        \
-    " AND (?8 IS NULL OR r.machine = ?8 OR r.host = ?8) "                                          \
+    "SELECT " RUN_COLUMNS " FROM run r WHERE " first " (r.time_ms, r.uuid) < (?1, ?2)"             \
+    " AND (?4 IS NULL OR r.device = ?4) AND (?5 IS NULL OR r.branch = ?5) "                        \
     "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
 
 static const char all_runs[] = RUNS("");
 static const char runs_of_device[] = RUNS("r.device = ?4 AND");
 static const char runs_of_branch[] = RUNS("r.branch = ?5 AND");
-static const char runs_of_verdict[] = RUNS("r.verdict = ?6 AND");
-static const char runs_of_machine[] = RUNS("(r.machine = ?8 OR r.host = ?8) AND");
-/* ?7: the whole commit, or how it begins */
-static const char runs_of_commit[] =
-    RUNS("r.revision_id = (SELECT CASE count(*) WHEN 1 THEN min(id) END FROM revision "
-         "WHERE commit_id >= ?7 AND commit_id < ?7 || '~' AND first_ms IS NOT NULL) AND");
-
-static int count(struct query *q, int column)
-{
-    return sqlite3_column_int(q->stmt, column);
-}
-
-/* As long as the row lives. */
-static struct store_run read_run(struct query *q)
-{
-    return (struct store_run){
-        .uuid = column_text(q, 0),
-        .time_ms = column_int(q, 1),
-        .commit = column_text(q, 2),
-        .branch = column_text(q, 3),
-        .subject = column_text(q, 4),
-        .dirty = count(q, 5) != 0,
-        .suite = column_text(q, 6),
-        .device_model = column_text(q, 7),
-        .device_name = column_text(q, 8),
-        .contract = column_text(q, 9),
-        .verdict = column_text(q, 10),
-        .exit_code = count(q, 11),
-        .n_cases = count(q, 12),
-        .n_pass = count(q, 13),
-        .n_regression = count(q, 14),
-        .n_improvement = count(q, 15),
-        .n_wrong = count(q, 16),
-        .n_no_verdict = count(q, 17),
-        .n_environment = count(q, 18),
-        .parent = column_text(q, 19),
-        .epoch = column_text(q, 20),
-        .host = column_text(q, 22),
-        .gpu = column_text(q, 23),
-        .machine = column_text(q, 24),
-        .control_ns = column_real(q, 25),
-        .control_drift = sqlite3_column_type(q->stmt, 26) == SQLITE_NULL ? -1 : column_real(q, 26),
-        .vendor_ratio = column_real(q, 27),
-        .n_vendor = count(q, 28),
-        .author = column_text(q, 29),
-    };
-}
 
 /* A limit below 1 would mean "no limit" to SQLite. */
 enum gate_status store_check_limit(int64_t limit, struct gate_error *err)
@@ -91,22 +36,17 @@ struct run_call {
 static bool run_row(struct query *q, void *call)
 {
     const struct run_call *c = call;
-    struct store_run row = read_run(q);
+    struct store_run row = {.uuid = column_text(q, 0),
+                            .time_ms = column_int(q, 1),
+                            .device_model = column_text(q, 2),
+                            .contract = column_text(q, 3)};
     return c->fn(c->context, &row);
 }
 
 /* The index that leaves the fewest runs to look at. */
 static const char *runs_by(const struct store_run_filter *f)
 {
-    if (f->commit)
-        return runs_of_commit;
-    if (f->machine)
-        return runs_of_machine;
-    if (f->branch)
-        return runs_of_branch;
-    if (f->verdict)
-        return runs_of_verdict;
-    return f->device_model ? runs_of_device : all_runs;
+    return f->branch ? runs_of_branch : f->device_model ? runs_of_device : all_runs;
 }
 
 enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
@@ -123,9 +63,6 @@ enum gate_status store_runs(struct store *s, const struct store_run_filter *filt
     bind_int(&q, limit);
     bind_text_or_null(&q, filter->device_model);
     bind_text_or_null(&q, filter->branch);
-    bind_text_or_null(&q, filter->verdict);
-    bind_text_or_null(&q, filter->commit);
-    bind_text_or_null(&q, filter->machine);
     return store_each_row(s, &q, run_row, &call, err);
 }
 
@@ -199,9 +136,7 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
 static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call *call,
                                     struct gate_error *err)
 {
-    struct query q =
-        query_begin(s, "SELECT " RUN_COLUMNS
-                       " FROM run r LEFT JOIN revision v ON v.id = r.revision_id WHERE r.id = ?1");
+    struct query q = query_begin(s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = ?1");
     bind_int(&q, id);
     return store_each_row(s, &q, run_row, call, err);
 }
@@ -369,64 +304,6 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
     return store_each_row(s, &q, point_row, &call, err);
 }
 
-/*
- * ?1: device model or NULL, ?2: limit, ?3 to ?6: the key before the first row, or NULL, ?7: branch
- * or NULL. The contract of a track is that of its newest time. It goes from one library of a track
- * to the next, and to the lowest time of each: no walk through what is between.
- */
-static const char leaderboard[] =
-    "WITH RECURSIVE asked(track_id, case_id, device, contract) AS ( "
-    " SELECT id, case_id, device, contract FROM ( "
-    "  SELECT t.id, t.case_id, t.device, (SELECT e.contract FROM result e WHERE e.track_id = t.id "
-    "   AND e.p50_ns IS NOT NULL ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) AS contract "
-    "  FROM track t WHERE (?1 IS NULL OR t.device = ?1) AND t.case_id >= coalesce(?3, '') "
-    "   AND (?3 IS NULL OR (t.case_id, t.device) >= (?3, ?4)) ORDER BY t.case_id, t.device) n "
-    " WHERE iif(?7 IS NULL, EXISTS (SELECT 1 FROM result b WHERE b.track_id = n.id "
-    "   AND b.contract = n.contract AND b.p50_ns IS NOT NULL), "
-    "  EXISTS (SELECT 1 FROM result b WHERE b.track_id = n.id AND b.contract = n.contract "
-    "   AND b.branch = ?7 AND b.p50_ns IS NOT NULL)) "
-    " ORDER BY case_id, device LIMIT ?2 + 1), "
-    "library(track_id, case_id, device, contract, provider) AS ( "
-    " SELECT a.track_id, a.case_id, a.device, a.contract, (SELECT min(e.provider) FROM result e "
-    "  WHERE e.track_id = a.track_id AND e.contract = a.contract AND e.p50_ns IS NOT NULL) "
-    " FROM asked a UNION ALL "
-    " SELECT l.track_id, l.case_id, l.device, l.contract, (SELECT min(e.provider) FROM result e "
-    "  WHERE e.track_id = l.track_id AND e.contract = l.contract AND e.p50_ns IS NOT NULL "
-    "   AND e.provider > l.provider) "
-    " FROM library l WHERE l.provider IS NOT NULL), "
-    "lowest AS MATERIALIZED (SELECT *, iif(?7 IS NULL, (SELECT min(b.p50_ns) FROM result b "
-    "   WHERE b.track_id = l.track_id AND b.contract = l.contract AND b.provider = l.provider "
-    "    AND b.p50_ns IS NOT NULL), "
-    "  (SELECT min(b.p50_ns) FROM result b WHERE b.track_id = l.track_id AND b.contract = "
-    "l.contract "
-    "    AND b.branch = ?7 AND b.provider = l.provider AND b.p50_ns IS NOT NULL)) AS p50_ns, "
-    " iif(?7 IS NULL, (SELECT w.run_id FROM result w WHERE w.track_id = l.track_id AND w.arm = 0 "
-    "   ORDER BY w.time_ms DESC, w.run_id DESC LIMIT 1), "
-    "  (SELECT w.run_id FROM result w INDEXED BY result_by_branch WHERE w.track_id = l.track_id "
-    "   AND w.branch = ?7 AND w.arm = 0 "
-    "   ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT 1)) AS newest "
-    " FROM library l WHERE l.provider IS NOT NULL) "
-    "SELECT l.case_id, l.device, l.provider, e.kernel, coalesce(v.commit_id, ''), r.uuid, "
-    " e.time_ms, e.p50_ns, e.tflops, e.gbps, l.contract, e.role, r.branch, r.dirty, r.subject, "
-    " r.author, coalesce(m.uuid, ''), n.p50_ns "
-    "FROM lowest l "
-    "CROSS JOIN result e ON e.track_id = l.track_id AND e.contract = l.contract "
-    " AND e.provider = l.provider AND e.p50_ns = l.p50_ns AND (?7 IS NULL OR e.branch = ?7) "
-    " AND e.time_ms = (SELECT min(b.time_ms) FROM result b INDEXED BY result_lowest WHERE "
-    "b.track_id = l.track_id "
-    "  AND b.contract = l.contract AND b.provider = l.provider AND b.p50_ns = l.p50_ns AND "
-    "b.p50_ns IS NOT NULL "
-    "  AND (?7 IS NULL OR b.branch = ?7)) "
-    "CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id "
-    "LEFT JOIN result n ON n.run_id = l.newest AND n.track_id = l.track_id AND n.arm = "
-    " (SELECT o.arm FROM result o INDEXED BY result_by_run WHERE o.run_id = l.newest AND "
-    "o.track_id = l.track_id "
-    "  AND o.provider = l.provider AND o.contract = l.contract AND o.p50_ns IS NOT NULL "
-    "  ORDER BY o.p50_ns LIMIT 1) "
-    "LEFT JOIN run m ON m.id = n.run_id "
-    "WHERE ?3 IS NULL OR (l.case_id, l.device, e.p50_ns, l.provider) > (?3, ?4, ?5, ?6) "
-    "ORDER BY l.case_id, l.device, e.p50_ns, l.provider LIMIT ?2";
-
 struct leader_call {
     store_leader_fn fn;
     void *context;
@@ -448,32 +325,26 @@ static bool leader_row(struct query *q, void *call)
         .gbps = column_real(q, 9),
         .contract = column_text(q, 10),
         .role = column_text(q, 11),
-        .branch = column_text(q, 12),
-        .dirty = column_int(q, 13) != 0,
-        .subject = column_text(q, 14),
-        .author = column_text(q, 15),
-        .newest_run = column_text(q, 16),
-        .newest_p50_ns = column_real(q, 17),
+        .dirty = column_int(q, 12) != 0,
     };
     return c->fn(c->context, &row);
 }
 
-enum gate_status store_leaderboard(struct store *s, const char *branch, const char *device_model,
-                                   struct store_leader_key after, int64_t limit, store_leader_fn fn,
+/* The contract of a track is that of its newest time; of equal times the first one counts. */
+enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
                                    void *context, struct gate_error *err)
 {
     struct leader_call call = {fn, context};
-    enum gate_status status = store_check_limit(limit, err);
-    if (status)
-        return status;
-    struct query q = query_begin(s, leaderboard);
+    struct query q = query_begin(
+        s, "SELECT l.case_id, l.device, l.provider, l.kernel, l.commit_id, l.run, min(l.time_ms),"
+           " l.p50_ns, l.tflops, l.gbps, l.contract, l.role, r.dirty "
+           "FROM leader l JOIN track t USING (case_id, device) JOIN run r ON r.uuid = l.run "
+           "WHERE (?1 IS NULL OR l.device = ?1) AND l.contract = (SELECT e.contract FROM result e"
+           " WHERE e.track_id = t.id AND e.p50_ns IS NOT NULL"
+           " ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) "
+           "GROUP BY l.case_id, l.device, l.provider "
+           "ORDER BY l.case_id, l.device, l.p50_ns, l.provider");
     bind_text_or_null(&q, device_model);
-    bind_int(&q, limit < INT32_MAX ? limit : INT32_MAX);
-    bind_text_or_null(&q, after.case_id);
-    bind_text_or_null(&q, after.device_model);
-    bind_real(&q, after.p50_ns);
-    bind_text_or_null(&q, after.provider);
-    bind_text_or_null(&q, branch);
     return store_each_row(s, &q, leader_row, &call, err);
 }
 
@@ -502,40 +373,6 @@ enum gate_status store_newest(struct store *s, const char *case_id, const char *
     bind_text(&q, case_id);
     bind_text_or_null(&q, device_model);
     return store_each_row(s, &q, newest_row, &call, err);
-}
-
-/* ---- branches ---- */
-
-struct branch_call {
-    store_branch_fn fn;
-    void *context;
-};
-
-static bool branch_row(struct query *q, void *call)
-{
-    const struct branch_call *c = call;
-    const struct store_branch row = {
-        .name = column_text(q, 0), .time_ms = column_int(q, 1), .run_uuid = column_text(q, 2)};
-    return c->fn(c->context, &row);
-}
-
-enum gate_status store_branches(struct store *s, int64_t limit, store_branch_fn fn, void *context,
-                                struct gate_error *err)
-{
-    struct branch_call call = {fn, context};
-    enum gate_status status = store_check_limit(limit, err);
-    if (status)
-        return status;
-    struct query q = query_begin(
-        s, "WITH RECURSIVE name(branch) AS (SELECT min(branch) FROM run UNION ALL"
-           "  SELECT (SELECT min(r.branch) FROM run r WHERE r.branch > n.branch) FROM name n"
-           "  WHERE n.branch IS NOT NULL) "
-           "SELECT n.branch, r.time_ms, r.uuid FROM name n "
-           "CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.branch = n.branch"
-           "  ORDER BY o.place_ms DESC, o.time_ms DESC, o.uuid DESC LIMIT 1) "
-           "ORDER BY r.time_ms DESC, n.branch LIMIT ?1");
-    bind_int(&q, limit);
-    return store_each_row(s, &q, branch_row, &call, err);
 }
 
 /* ---- the state ---- */

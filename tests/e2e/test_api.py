@@ -10,9 +10,11 @@ import statistics
 import subprocess
 import tempfile
 import unittest
+import uuid
 
+import harness
 from api_history import ACCEPTED, History
-from harness import BUILD, GEMV, GPU, N_CASES, Server, seed
+from harness import BUILD, GEMV, GPU, N_CASES, Server, sample_run, seed
 from test_alerts import token
 
 HOST = "host-x86-64"
@@ -550,6 +552,72 @@ class Text(unittest.TestCase):
                     self.assertIn("'" + subject, [r[column] for r in rows])
             finally:
                 server.stop()
+
+
+class Ancestry(unittest.TestCase):
+    """Main is m1 to m4, of which m3 was not measured; a change began at m3."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        db = os.path.join(folder.name, "gate.db")
+        self.secret = harness.token(db, "--scope", "ingest")
+        self.server = Server(db)
+        self.addCleanup(self.server.stop)
+        self.document = sample_run("0" * 40)
+        self.document["git"].update(parent="", dirty=False)
+        self.n = 0
+
+    @staticmethod
+    def commit(name):
+        return name.encode().hex().ljust(40, "0")
+
+    def measure(self, branch, *line, base=None):
+        """A run of the first commit of the line; the others are its first parents."""
+        self.n += 1
+        run = json.loads(json.dumps(self.document))
+        run["uuid"] = str(uuid.uuid4())
+        run["time_ms"] += 1000 * self.n
+        run["git"].update(commit=self.commit(line[0]), branch=branch, first_parents=[
+            {"commit": self.commit(c), "time_ms": 1700000000000 + 1000 * int(c[1:])}
+            for c in line])
+        if base:
+            run["git"]["merge_base"] = self.commit(base)
+        response = self.server.send("/api/v1/runs", json.dumps(run).encode(), self.secret)
+        self.assertEqual(response.status, 201, response.bytes)
+        return run["uuid"]
+
+    def base_of(self, run):
+        found = self.server.json(f"/api/v1/compare?a=merge-base&b={run}")
+        self.assertFalse(found["by_time"])
+        return bytes.fromhex(found["a"]["commit"]).rstrip(b"\0").decode()
+
+    def test_the_merge_base_comes_first(self):
+        self.measure("main", "m1")
+        self.measure("main", "m2", "m1")
+        self.measure("main", "m4", "m3", "m2", "m1")
+        change = ("c6", "c5", "m3", "m2")
+        self.assertEqual(self.base_of(self.measure("mine", *change, base="m3")), "m2")
+        # main was merged into it since
+        self.assertEqual(self.base_of(self.measure("mine", "c7", *change, base="m4")), "m4")
+
+    def test_an_old_commit_measured_again_is_not_the_newest(self):
+        self.measure("main", "m2", "m1")
+        newest = self.measure("main", "m4", "m3", "m2", "m1")
+        self.measure("main", "m1")
+        self.measure("main", "m2", "m1")
+        for path, name in (("devices", "devices"), ("cases", "cases")):
+            row = self.server.json(f"/api/v1/{path}?main=1")[name][0]
+            self.assertEqual(row.get("run") or row["newest"]["uuid"], newest)
+        branch, = self.server.json("/api/v1/branches")["branches"]
+        self.assertEqual(branch["newest"]["run"], newest)
+
+    def test_first_parents_begin_with_the_commit(self):
+        self.document["git"]["first_parents"] = [{"commit": "1" * 40, "time_ms": 1}]
+        response = self.server.send("/api/v1/runs", json.dumps(self.document).encode(),
+                                    self.secret)
+        self.assertEqual(response.status, 400)
+        self.assertIn(b"first_parents", response.bytes)
 
 
 if __name__ == "__main__":

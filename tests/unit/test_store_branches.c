@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store_branches.c: what is newest, and fastest, on a branch. */
+/* test_store_branches.c: what is newest on a branch. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,7 +110,6 @@ TEST_WITHIN(runs_of_branches, store_set_up, store_tear_down)
     const struct store_run_filter runs = {.branch = "main"};
     const struct store_run_filter on_gpu = {.branch = "main", .device_model = "nvidia-h200"};
     const struct store_run_filter on_none = {.branch = "main", .device_model = "none"};
-    const struct store_run_filter red = {.branch = "main", .verdict = "wrong"};
     put_run(f, s, 1, 100, "main", "pass");
     put_run(f, s, 2, 200, "main", "pass");
     put_run(f, s, 3, 300, "mine", "pass");
@@ -123,61 +122,5 @@ TEST_WITHIN(runs_of_branches, store_set_up, store_tear_down)
     assert_runs(f, s, runs, 400, 10, "200 100 ");
     assert_runs(f, s, on_gpu, INT64_MAX, 3, "500 400 200 ");
     assert_runs(f, s, on_none, INT64_MAX, 3, "");
-    assert_runs(f, s, red, INT64_MAX, 3, "");
-
     store_close(s);
-}
-
-static bool see_branch_leader(void *context, const struct store_leader *row)
-{
-    struct heard *t = context;
-    if (strcmp(row->provider, "ours") == 0)
-        buf_printf(&t->text, "%.0f %s %lld", row->p50_ns, row->branch, (long long)row->time_ms);
-    return true;
-}
-
-static void assert_leader(struct store_fixture *f, struct store *s, const char *branch,
-                          const char *expected)
-{
-    struct heard t;
-    const struct store_leader_key start = {0};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_leaderboard(s, branch, NULL, start, 100, see_branch_leader, &t, &f->err),
-                     GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
-}
-
-static void put_time(struct store_fixture *f, struct store *s, int index, const char *branch,
-                     double p50_ns)
-{
-    static const struct sample_plan flat = {
-        .seed = 5, .n_runs = 1000, .n_cases = 1, .n_devices = 1};
-    cJSON *run = sample_run(&flat, index);
-    set_number(run, "time_ms", 100.0 * index);
-    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
-    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", p50_ns);
-    if (put(f, s, run, NULL) != GATE_OK)
-        fail_msg("%s", f->err.message);
-}
-
-/* The fastest of a branch, whoever else was faster before or after. */
-TEST_WITHIN(leaders_of_branches, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    assert_leader(f, s, "main", "");
-    put_time(f, s, 1, "main", 900);
-    put_time(f, s, 2, "mine", 500);
-    put_time(f, s, 3, "main", 800);
-    put_time(f, s, 4, "main", 850);
-    put_time(f, s, 5, "mine", 600);
-    put_time(f, s, 6, "release-\"1\"", 700);
-    assert_leader(f, s, NULL, "500 mine 200");
-    assert_leader(f, s, "main", "800 main 300");
-    assert_leader(f, s, "release-\"1\"", "700 release-\"1\" 600");
-    assert_leader(f, s, "mine", "500 mine 200");
-    assert_leader(f, s, "none", "");
-    store_close(s);
-    assert_sound(f->path);
 }

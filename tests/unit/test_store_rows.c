@@ -185,9 +185,7 @@ TEST_WITHIN(late_runs_change_nothing_newer, store_set_up, store_tear_down)
                      1);
     /* Nor does it change by which contract the leaders are measured. */
     struct leaders leaders = {0};
-    assert_int_equal(store_leaderboard(s, NULL, GPU, (struct store_leader_key){0}, 1000, see_leader,
-                                       &leaders, &f->err),
-                     GATE_OK);
+    assert_int_equal(store_leaderboard(s, GPU, see_leader, &leaders, &f->err), GATE_OK);
     assert_int_equal(leaders.n, 3);
     assert_true(leaders.ours_ns == 500);
 
@@ -195,9 +193,7 @@ TEST_WITHIN(late_runs_change_nothing_newer, store_set_up, store_tear_down)
     late = run_at(3, 150);
     set_number(timing_of(late, 0, CANDIDATE), "p50_ns", 450);
     must_put(f, s, late);
-    assert_int_equal(store_leaderboard(s, NULL, GPU, (struct store_leader_key){0}, 1000, see_leader,
-                                       &leaders, &f->err),
-                     GATE_OK);
+    assert_int_equal(store_leaderboard(s, GPU, see_leader, &leaders, &f->err), GATE_OK);
     assert_true(leaders.ours_ns == 450);
     store_close(s);
 }
