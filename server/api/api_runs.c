@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "server/api/document_cut.h"
 #include "server/api/run_brief.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
@@ -45,13 +44,7 @@ static bool document_row(void *context, const char *text, size_t len)
         w->call->reply->type = "text/csv; charset=utf-8; header=present";
     else if (w->format == REPORT_MARKDOWN)
         w->call->reply->type = "text/markdown; charset=utf-8";
-    struct buf cut;
-    buf_init(&cut, STORE_MAX_DOCUMENT);
-    if (w->case_id && document_cut(text, len, w->case_id, &cut))
-        put_parsed(w, cut.data, cut.len);
-    else
-        put_parsed(w, text, len);
-    buf_release(&cut);
+    put_parsed(w, text, len);
     return true;
 }
 

@@ -2,54 +2,29 @@
 /* alerts.c: see alerts.h. */
 #include "server/watch/alerts.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/clock.h"
-#include "gate/decide/stats.h"
 #include "gate/report/report_units.h"
-#include "gate/store/store_alert.h"
 #include "gate/store/store_private.h"
-#include "gate/store/store_webhook.h"
-#include "server/api/alert_json.h"
 #include "server/ops/log.h"
-#include "server/watch/episodes.h"
+#include "server/watch/alerts_private.h"
 
 /*
  * Results of all epochs that are read to find those of one: runners with several drivers take
  * turns, up to three of them.
  */
 #define MAX_READ RESULTS_MAX
-#define MAX_ALERTS 128      /* of a track, the newest */
 #define MOVE_MAX 12         /* results that an episode moves at most between looks */
 #define SAME_LEVEL 0.01     /* a level this near to the old one has returned */
 #define N_BACK 3            /* results that say so where the old level is not read any more */
 #define ACCEPTED_LEVEL 0.02 /* a baseline this near to a level accepts it */
-#define USUAL_WINDOW 50     /* results that tell the usual error */
-#define MIN_KNOWN 3         /* results that make an error usual */
-#define DEVIATIONS 6.0      /* standard deviations that a jump is more than */
-#define NORMAL_MAD 1.4826   /* a normal one over the median distance from the median */
-#define MAX_GROUPS 10       /* that a turn has lines of the log for */
 
 #define NONE SIZE_MAX
 
-/* One look at one track. */
-struct look {
-    struct store *store;
-    const struct watch_item *item;
-    int64_t now_ms;
-    struct gate_error *err;
-    struct results results;
-    struct episodes episodes;
-    /* the track's newest alerts, newest first; their states are kept up to date */
-    struct alert_row alerts[MAX_ALERTS];
-    size_t n_alerts;
-};
-
-static bool is_open(const struct alert_row *alert)
+bool look_is_open(const struct alert_row *alert)
 {
     return alert->state == ALERT_NEW || alert->state == ALERT_ACKNOWLEDGED;
 }
@@ -138,8 +113,8 @@ static const struct watch_point *look_point(const struct look *l)
     return NULL;
 }
 
-static enum gate_status look_step(const struct look *l, struct alert_row *alert,
-                                  enum alert_state to, int64_t end_run_id, const char *reason)
+enum gate_status look_step(const struct look *l, struct alert_row *alert, enum alert_state to,
+                           int64_t end_run_id, const char *reason)
 {
     enum gate_status status =
         store_server_step(l->store, alert, to, end_run_id, reason, l->now_ms, l->err);
@@ -267,7 +242,7 @@ static enum gate_status follow(const struct look *l, struct alert_row *alert,
 {
     bool was_ended = alert->end_run_id != 0;
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
-    if (e->end_run_id != 0 && (is_open(alert) || (is_fixed && !was_ended)) &&
+    if (e->end_run_id != 0 && (look_is_open(alert) || (is_fixed && !was_ended)) &&
         may_end(l, alert, e->end_run_id))
         return end(l, alert, e->end_run_id);
     if (e->end_run_id == 0 && is_fixed)
@@ -333,7 +308,7 @@ static enum gate_status raise(struct look *l, const struct episode *e)
     enum gate_status status = store_raise_alert(l->store, &to, l->now_ms, &row.id, l->err);
     if (!status && e->end_run_id != 0)
         status = end(l, &row, e->end_run_id);
-    if (l->n_alerts < MAX_ALERTS)
+    if (l->n_alerts < LOOK_ALERTS)
         l->alerts[l->n_alerts++] = row;
     return status;
 }
@@ -369,7 +344,7 @@ static int64_t back_since(const struct look *l, const struct alert_row *alert)
 static enum gate_status leave(const struct look *l, struct alert_row *alert)
 {
     bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
-    if (!is_in_scope(l, alert) || !(is_open(alert) || has_ended))
+    if (!is_in_scope(l, alert) || !(look_is_open(alert) || has_ended))
         return GATE_OK;
     if (is_shown(l, alert) && alert->reopened_ms == 0)
         return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
@@ -380,7 +355,7 @@ static enum gate_status leave(const struct look *l, struct alert_row *alert)
 static enum gate_status apply_episodes(struct look *l)
 {
     size_t alert_of[EPISODES_MAX], n_known = l->n_alerts;
-    bool taken[MAX_ALERTS] = {false};
+    bool taken[LOOK_ALERTS] = {false};
     enum gate_status status = GATE_OK;
     match(l, alert_of, taken);
     for (size_t i = 0; i < n_known && !status; i++) {
@@ -420,7 +395,7 @@ static enum gate_status accept_if_raised(const struct look *l, struct alert_row 
 {
     double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
     const struct watch_point *now = look_point(l);
-    if (!is_open(alert) || alert->kind != ALERT_REGRESSION || now->is_repeat ||
+    if (!look_is_open(alert) || alert->kind != ALERT_REGRESSION || now->is_repeat ||
         now->baseline_ns < least_ns)
         return GATE_OK;
     enum gate_status status =
@@ -437,169 +412,6 @@ static enum gate_status apply_accepts(struct look *l)
     return status;
 }
 
-/* ---- errors of the verification that jump ---- */
-
-static const struct watch_point *newest(const struct look *l)
-{
-    return &l->results.run[l->results.n - 1];
-}
-
-/* What of an error is told, and how many times the usual one is a jump. */
-struct error_rule {
-    bool by_vendor;
-    double jump;
-    double least; /* what is below counts as this */
-};
-
-/*
- * The vendor's kernel had the same inputs, so their luck is not in the ratio to its error, and less
- * of a jump tells. Nobody minds a ratio below one.
- */
-static const struct error_rule by_vendor = {true, 2.0, 0.5};
-/* Below the least are the roundings of all dtypes. */
-static const struct error_rule by_reference = {false, 10.0, 1e-8};
-
-/* Below 0: not known. */
-static double error_of(const struct error_rule *rule, const struct watch_point *point)
-{
-    return rule->by_vendor ? point->vendor_ratio : point->rel_err;
-}
-
-/* Of n values, which it overwrites: the median of their logarithms, and the standard deviation of
- * these as the median of their distances from that tells it. */
-static double median_of_logs(double *logs, size_t n, double *deviation)
-{
-    for (size_t i = 0; i < n; i++)
-        logs[i] = log(logs[i]);
-    stats_sort(logs, n);
-    double median = stats_quantile(logs, n, 0.5);
-    for (size_t i = 0; i < n; i++)
-        logs[i] = fabs(logs[i] - median);
-    stats_sort(logs, n);
-    *deviation = NORMAL_MAD * stats_quantile(logs, n, 0.5);
-    return median;
-}
-
-/*
- * Did the error of the newest point jump, over those of a window before it? *usual: their median.
- * Where the error is the luck of a few elements it scatters, and more is asked of a jump.
- */
-static bool has_jumped(const struct look *l, const struct error_rule *rule, double *usual)
-{
-    double known[USUAL_WINDOW], deviation;
-    double now = error_of(rule, newest(l));
-    size_t n = 0, n_jumped = 0;
-    for (size_t i = l->results.n - 1; i-- > 0 && n < USUAL_WINDOW;) {
-        double error = error_of(rule, &l->results.run[i]);
-        if (error < 0 || !l->results.run[i].own_epoch)
-            continue;
-        known[n++] = fmax(error, rule->least);
-        n_jumped += now > rule->jump * known[n - 1];
-    }
-    /* Over the median is over one half of them: mostly it is not, and no logarithm is needed. */
-    if (n < MIN_KNOWN || 2 * n_jumped < n)
-        return false;
-    *usual = exp(median_of_logs(known, n, &deviation));
-    return log(now / *usual) > fmax(log(rule->jump), DEVIATIONS * deviation);
-}
-
-static const struct error_rule *rule_of(const struct alert_row *alert)
-{
-    return alert->by_vendor ? &by_vendor : &by_reference;
-}
-
-/* One that cannot be followed, since its vendor is not measured any more, stands in nobody's way.
- */
-static struct alert_row *open_error(struct look *l)
-{
-    for (size_t i = 0; i < l->n_alerts; i++) {
-        struct alert_row *alert = &l->alerts[i];
-        if (alert->kind == ALERT_ERROR && is_open(alert) &&
-            error_of(rule_of(alert), newest(l)) >= 0)
-            return alert;
-    }
-    return NULL;
-}
-
-/* The error of a rule in the run of an alert; below 0: not known, or not read any more. */
-static double error_at(const struct look *l, const struct error_rule *rule,
-                       const struct alert_row *alert)
-{
-    for (size_t i = 0; i < l->results.n; i++) {
-        if (l->results.run[i].key.run_id == alert->run_id)
-            return error_of(rule, &l->results.run[i]);
-    }
-    return -1;
-}
-
-/*
- * Is the newest error within what somebody accepted or ignored before? It does not come up again.
- * Who dealt with the one kind of error dealt with the other one as it was in that run.
- */
-static bool is_dealt_with(const struct look *l, const struct error_rule *rule)
-{
-    double now = error_of(rule, newest(l));
-    for (size_t i = 0; i < l->n_alerts; i++) {
-        const struct alert_row *alert = &l->alerts[i];
-        if (alert->kind != ALERT_ERROR)
-            continue;
-        bool same = rule_of(alert) == rule;
-        double then = same ? alert->after : error_at(l, rule, alert);
-        if (alert->state != ALERT_FIXED && !is_open(alert) && now <= rule->jump * then)
-            return true;
-        if (same)
-            return false; /* what was before the newest one is past */
-    }
-    return false;
-}
-
-static enum gate_status raise_error(const struct look *l, const struct error_rule *rule,
-                                    double usual)
-{
-    const struct watch_point *point = newest(l);
-    double now = error_of(rule, point);
-    const struct watch_point *before = results_before(&l->results, l->results.n - 1);
-    int64_t id;
-    struct new_alert alert = {
-        .track_id = l->item->track_id,
-        .series = l->item->series,
-        .kind = ALERT_ERROR,
-        .time_ms = point->key.time_ms,
-        .run_id = point->key.run_id,
-        .before_run_id = before ? before->key.run_id : 0,
-        .before = usual,
-        .after = now,
-        .change = fmin(now / usual - 1, DBL_MAX),
-        .by_vendor = rule->by_vendor,
-    };
-    return store_raise_alert(l->store, &alert, l->now_ms, &id, l->err);
-}
-
-/* It returned, as far as the newest point tells. */
-static bool is_usual_again(const struct look *l, const struct alert_row *alert)
-{
-    const struct error_rule *rule = rule_of(alert);
-    double now = error_of(rule, newest(l));
-    return now >= 0 && now <= rule->jump * alert->before;
-}
-
-static enum gate_status apply_error(struct look *l)
-{
-    struct alert_row *open = open_error(l);
-    double usual;
-    if (newest(l)->key.run_id != l->item->run_id)
-        return GATE_OK;
-    if (open && is_usual_again(l, open))
-        return look_step(l, open, ALERT_FIXED, 0, "the error returned to its usual size");
-    if (open)
-        return GATE_OK;
-    if (has_jumped(l, &by_vendor, &usual) && !is_dealt_with(l, &by_vendor))
-        return raise_error(l, &by_vendor, usual);
-    if (has_jumped(l, &by_reference, &usual) && !is_dealt_with(l, &by_reference))
-        return raise_error(l, &by_reference, usual);
-    return GATE_OK;
-}
-
 /* ---- a look ---- */
 
 static enum gate_status look_at(struct look *l)
@@ -610,12 +422,12 @@ static enum gate_status look_at(struct look *l)
     if (status || !look_point(l))
         return status;
     status = store_track_alerts(l->store, item->track_id, &item->series, item->epoch, l->alerts,
-                                MAX_ALERTS, &l->n_alerts, l->err);
+                                LOOK_ALERTS, &l->n_alerts, l->err);
     episodes_find(&l->results, &l->episodes);
     if (!status)
         status = apply_episodes(l);
     if (!status)
-        status = apply_error(l);
+        status = look_at_error(l);
     return !status ? apply_accepts(l) : status;
 }
 
@@ -699,77 +511,4 @@ enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t s
     if (status)
         *more = false;
     return status;
-}
-
-/* ---- the log ---- */
-
-static void begin_line(struct log_line *line, const char *state, const struct store_alert *alert,
-                       int64_t n_alerts)
-{
-    char group[ALERT_MAX_GROUP];
-    log_begin(line, LOG_LEVEL_INFO, "alerts");
-    log_word(line, "state", state);
-    log_text(line, "group", alert_group(alert, group));
-    log_number(line, "alerts", n_alerts);
-    log_word(line, "kind", alert_kind_name(alert->kind));
-    log_text(line, "case", alert->case_id);
-    log_text(line, "device", alert->device_model);
-}
-
-static void end_line(struct log_line *line, const struct store_alert *alert)
-{
-    char text[ALERT_MAX_SENTENCE];
-    log_text(line, "text", alert_sentence(alert, text));
-    log_end(line);
-}
-
-static bool log_group(void *context, const struct store_alert *alert)
-{
-    const struct store_alert_group *g = context;
-    struct log_line line;
-    bool was_open = g->n_open - g->n_opened + g->n_closed > 0;
-    if (!was_open && g->n_opened > 0) {
-        begin_line(&line, "opened", alert, g->n_opened);
-        end_line(&line, alert);
-    }
-    if (g->n_open == 0 && g->n_closed > 0) {
-        begin_line(&line, "closed", alert, g->n_closed);
-        log_word(&line, "as", alert_state_name(alert->state));
-        log_text(&line, "who", alert->who);
-        log_text(&line, "reason", alert->reason);
-        end_line(&line, alert);
-    }
-    return true;
-}
-
-/* What cannot be read of one group is no reason to leave out the others. */
-static enum gate_status log_groups(const struct alerts_log *l, struct store *s,
-                                   struct gate_error *err)
-{
-    struct store_alert_group group[MAX_GROUPS + 1];
-    size_t n;
-    bool found;
-    enum gate_status status =
-        store_alert_groups_moved(s, l->event_id, group, MAX_GROUPS + 1, &n, err);
-    for (size_t i = 0; i < n && i < MAX_GROUPS && !status; i++) {
-        struct gate_error why = {0};
-        if (store_find_alert(s, group[i].alert_id, log_group, &group[i], &found, &why) != GATE_OK)
-            log_message(LOG_LEVEL_ERROR, "%s", why.message);
-    }
-    if (!status && n > MAX_GROUPS)
-        log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
-    return status;
-}
-
-void alerts_log(struct alerts_log *l, struct store *s)
-{
-    struct gate_error err = {0};
-    int64_t newest = 0;
-    enum gate_status status = store_newest_event(s, &newest, &err);
-    if (!status && l->begun && newest > l->event_id && log_wants(LOG_LEVEL_INFO))
-        status = log_groups(l, s, &err);
-    if (status)
-        log_message(LOG_LEVEL_ERROR, "%s", err.message);
-    else
-        *l = (struct alerts_log){.begun = true, .event_id = newest};
 }
