@@ -87,8 +87,7 @@ int cmd_leaderboard(int argc, char **argv)
     list_open(&list, &leader_list, a.json);
     enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
     if (!status)
-        status = store_leaderboard(store, NULL, a.device_model, (struct store_leader_key){0},
-                                   INT64_MAX, add_leader, &list, &err);
+        status = store_leaderboard(store, a.device_model, add_leader, &list, &err);
     if (!status && a.device_model && !a.json && !list.n)
         status = gate_fail(&err, GATE_USAGE, "'%s' has no measurements of device model '%s'", a.db,
                            a.device_model);
