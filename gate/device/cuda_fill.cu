@@ -116,3 +116,28 @@ enum gate_status cuda_fill_integers(struct device *device, void *to, enum kg_dty
 {
     return fill_dtype(device, to, dtype, count, largest, seed, err);
 }
+
+static __global__ void poison_shared(int words)
+{
+    extern __shared__ volatile uint32_t word[];
+    for (int i = (int)threadIdx.x; i < words; i += (int)blockDim.x)
+        word[i] = ~0u; /* a NaN of any dtype */
+}
+
+#define POISON_ROUNDS 4 /* blocks a processor, of which each has room for one at a time */
+
+enum gate_status cuda_poison_shared(struct device *device, struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    int bytes = 0;
+    CUDA_TRY(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                    d->base.info.kg.ordinal),
+             err);
+    CUDA_TRY(
+        cudaFuncSetAttribute(poison_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        err);
+    poison_shared<<<(unsigned)(POISON_ROUNDS * d->base.info.kg.sm_count), 1024, (size_t)bytes,
+                    d->stream>>>(bytes / 4);
+    CUDA_TRY(cudaGetLastError(), err);
+    return GATE_OK;
+}

@@ -229,6 +229,9 @@ struct device_backend {
                                 struct device_comparison *result, struct gate_error *err);
     enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
                              uint64_t *hashes, struct gate_error *err);
+    enum gate_status (*poison_shared)(struct device *d, struct gate_error *err); /* NULL: none */
+    enum gate_status (*hold)(struct device *d, struct gate_error *err); /* NULL: nothing waits */
+    void (*release)(struct device *d);
     enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
     enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);
@@ -390,6 +393,24 @@ static inline enum gate_status device_hash(struct device *d, const struct device
                                            size_t n, uint64_t *hashes, struct gate_error *err)
 {
     return d->backend->hash(d, spans, n, hashes, err);
+}
+
+/* Makes a NaN of all shared memory, so that a kernel shows which uses what it has not written. */
+static inline enum gate_status device_poison_shared(struct device *d, struct gate_error *err)
+{
+    return d->backend->poison_shared ? d->backend->poison_shared(d, err) : GATE_OK;
+}
+
+/* What is enqueued from now on does not begin before device_release(), or a second has passed. */
+static inline enum gate_status device_hold(struct device *d, struct gate_error *err)
+{
+    return d->backend->hold ? d->backend->hold(d, err) : GATE_OK;
+}
+
+static inline void device_release(struct device *d)
+{
+    if (d->backend->release)
+        d->backend->release(d);
 }
 
 /* Waits for all work and reads the device's error state. */

@@ -179,6 +179,16 @@ static struct device_sensors cuda_sensors_read(struct device *device)
     return sensors;
 }
 
+static enum gate_status hold(struct device *device, struct gate_error *err)
+{
+    return cuda_hold(cuda_of(device), err);
+}
+
+static void release(struct device *device)
+{
+    cuda_release(cuda_of(device));
+}
+
 static const struct device_backend cuda_backend = {
     .close = cuda_close,
     .stream = cuda_stream,
@@ -198,6 +208,9 @@ static const struct device_backend cuda_backend = {
     .reference = cuda_reference,
     .compare = cuda_compare,
     .hash = cuda_hash,
+    .poison_shared = cuda_poison_shared,
+    .hold = hold,
+    .release = release,
     .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
     .profiler_switch = cuda_profiler_switch,

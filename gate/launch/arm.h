@@ -27,7 +27,7 @@ struct left_out {
     char why_not_guarded[160];
 };
 
-#define COVERAGE_VALUES 16
+#define COVERAGE_VALUES 24
 #define COVERAGE_LAYOUTS 8
 
 /* What the checks have covered. */

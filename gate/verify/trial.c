@@ -132,6 +132,19 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     return w->returned;
 }
 
+/* A large problem is recorded before it is launched: a kernel that allocates or waits for the
+ * device in its first launch, and never again, shows. */
+static enum gate_status launch_here(struct work *w, struct gate_error *err)
+{
+    struct device *d = w->b->device;
+    struct device_replay *recording = NULL;
+    enum gate_status status = device_poison_shared(d, err);
+    if (!status && w->t->on_device && w->launches == 1)
+        status = device_replay_record(d, launch, w, 1, false, &recording, err);
+    device_replay_free(d, recording);
+    return status ? status : device_launch_checked(d, launch, w, 0, err);
+}
+
 /* On guarded memory the contents come from the slab and go there again. */
 static enum gate_status launch_somewhere(struct work *w, struct gate_error *err)
 {
@@ -143,7 +156,7 @@ static enum gate_status launch_somewhere(struct work *w, struct gate_error *err)
     else if (w->guard)
         status = guard_enter(b->device, &b->guard, w->guard, &w->image, slab, w->poison, err);
     if (!status)
-        status = device_launch_checked(b->device, launch, w, 0, err);
+        status = launch_here(w, err);
     if (!status && w->guard == GUARD_FAR)
         return far_leave(b->device, &b->far, &w->image, slab, err);
     return status || !w->guard ? status
@@ -470,6 +483,7 @@ static enum gate_status make_guard(struct work *w, struct gate_error *err)
     struct left_out *left_out = &b->found->left_out;
     if (!w->t->guard || !is_dense(w->t))
         return GATE_OK;
+    far_choose(b->device, &b->far, w->t->far);
     enum gate_status status =
         w->t->guard == GUARD_FAR
             ? far_make(b->device, &b->far, &w->image, err)

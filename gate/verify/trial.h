@@ -43,6 +43,7 @@ struct trial {
     enum probe probe; /* on the device: random normal or exact integers */
     struct image_layout layout;
     enum guard_side guard; /* of a dense layout */
+    struct far_choice far; /* of GUARD_FAR */
     uint64_t seed;
     unsigned repeats; /* launches on what the one before left behind */
     bool changed;     /* launched on changed inputs too; on the host alone */

@@ -303,6 +303,20 @@ static enum gate_status verify_further(const struct verify_job *job, struct arm 
     return status || !v->ok ? status : check_surroundings(job, arm, before, err);
 }
 
+/* Before the first launch: what allocates or waits for the device there alone shows. */
+static enum gate_status record_first(const struct verify_job *job, struct arm *arm,
+                                     struct gate_error *err)
+{
+    struct arm_launch launch = verifying_launch(job, arm);
+    struct device_replay *recording = NULL;
+    enum gate_status status =
+        device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
+    device_replay_free(job->device, recording);
+    if (status == GATE_WRONG)
+        note_fault(&arm->verification, err->message);
+    return status;
+}
+
 /* One launch into poisoned outputs between poisoned red zones, compared. */
 static enum gate_status verify_once(const struct verify_job *job, struct arm *arm,
                                     unsigned char poison, bool closely, struct gate_error *err)
@@ -312,6 +326,10 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     enum gate_status status = operands_poison(d, job->operands, poison, err);
     if (!status && w.bytes)
         status = device_fill_bytes(d, w.data, poison, w.bytes, err);
+    if (!status)
+        status = device_poison_shared(d, err);
+    if (!status && closely)
+        status = record_first(job, arm, err);
     if (!status)
         status = verify_launch(job, arm, err);
     if (status)

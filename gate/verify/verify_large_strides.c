@@ -18,17 +18,30 @@ struct kg_problem far_problem(const struct kg_problem *p)
 
 /* The dimensions before the last one of a matrix, or the last two of a tensor with heads, which
  * stay together. */
-static unsigned outer_rank(const struct problem_tensor *t)
+static unsigned outer_rank(const struct far *f, const struct problem_tensor *t)
 {
-    return t->rank == 4 ? 2 : t->rank - 1;
+    return t->rank == 4 && !f->choice.rows ? 2 : t->rank - 1;
 }
 
-static struct device_pieces pieces_of(const struct kg_problem *p, const struct problem_tensor *t)
+static bool is_spread(const struct far *f, unsigned i)
+{
+    return !f->choice.which || (f->choice.which >> i & 1);
+}
+
+void far_choose(struct device *d, struct far *f, struct far_choice choice)
+{
+    if (choice.rows != f->choice.rows)
+        far_release(d, f);
+    f->choice = choice;
+}
+
+static struct device_pieces pieces_of(const struct far *f, const struct kg_problem *p,
+                                      const struct problem_tensor *t)
 {
     size_t each = problem_dtype_bytes(p->dtype);
     struct device_pieces pieces = {1, (size_t)problem_tensor_elements(t) * each,
                                    (size_t)FAR_ELEMENTS * each};
-    for (unsigned r = 0; r < outer_rank(t); r++)
+    for (unsigned r = 0; r < outer_rank(f, t); r++)
         pieces.n *= (size_t)t->shape[r];
     pieces.bytes /= pieces.n;
     return pieces;
@@ -39,9 +52,9 @@ enum gate_status far_make(struct device *d, struct far *f, const struct image *i
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < image->n_in + image->n_out && !status; i++) {
-        if (f->tensor[i].data)
+        if (f->tensor[i].data || !is_spread(f, i))
             continue; /* there is but one problem of this kind for each that is verified */
-        f->pieces[i] = pieces_of(&image->problem, &image->about[i]);
+        f->pieces[i] = pieces_of(f, &image->problem, &image->about[i]);
         status = device_spread_alloc(d, &f->pieces[i], &f->tensor[i], err);
     }
     return status;
@@ -56,8 +69,10 @@ void far_release(struct device *d, struct far *f)
 static void place(const struct far *f, const struct image *image, unsigned i, struct kg_tensor *t)
 {
     int64_t stride = FAR_ELEMENTS;
+    if (!is_spread(f, i))
+        return;
     t->data = f->tensor[i].data;
-    for (unsigned r = outer_rank(&image->about[i]); r-- > 0;) {
+    for (unsigned r = outer_rank(f, &image->about[i]); r-- > 0;) {
         t->stride[r] = stride;
         stride *= t->shape[r];
     }
@@ -76,7 +91,7 @@ enum gate_status far_enter(struct device *d, const struct far *f, const struct i
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < image->n_in + image->n_out; i++)
-        for (size_t j = 0; j < f->pieces[i].n && !status; j++)
+        for (size_t j = 0; j < f->pieces[i].n && is_spread(f, i) && !status; j++)
             status = device_copy(d, (char *)f->tensor[i].data + j * f->pieces[i].stride,
                                  (const char *)slab + image->offset[i] + j * f->pieces[i].bytes,
                                  f->pieces[i].bytes, err);
@@ -88,7 +103,7 @@ enum gate_status far_leave(struct device *d, const struct far *f, const struct i
 {
     enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < image->n_in + image->n_out; i++)
-        for (size_t j = 0; j < f->pieces[i].n && !status; j++)
+        for (size_t j = 0; j < f->pieces[i].n && is_spread(f, i) && !status; j++)
             status = device_copy(d, (char *)slab + image->offset[i] + j * f->pieces[i].bytes,
                                  (const char *)f->tensor[i].data + j * f->pieces[i].stride,
                                  f->pieces[i].bytes, err);

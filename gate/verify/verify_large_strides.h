@@ -11,14 +11,25 @@
 #include "gate/device/device.h"
 #include "gate/verify/verify_layout.h"
 
-/* Memory of the tensors in the order of an image; all but those of rank 1 are spread. */
+/* Which tensors are spread, of those of rank 2 and more: a kernel that looks at one of them to
+ * choose the width of its offsets is right where all are. */
+struct far_choice {
+    unsigned which; /* bits, in the order of an image; 0: all */
+    bool rows;      /* of heads too */
+};
+
+/* Memory of the tensors in the order of an image. */
 struct far {
+    struct far_choice choice;
     struct device_memory tensor[PROBLEM_MAX_TENSORS];
     struct device_pieces pieces[PROBLEM_MAX_TENSORS];
 };
 
 /* A small problem like `p`, but of the same op, dtype, flags and head size. */
 struct kg_problem far_problem(const struct kg_problem *p);
+
+/* What is spread from now on; memory that is spread otherwise is released. */
+void far_choose(struct device *d, struct far *f, struct far_choice choice);
 
 /* Room for the tensors of a dense image. GATE_ENVIRONMENT: the device gives no such memory, and
  * `err` says why. */

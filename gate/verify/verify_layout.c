@@ -42,7 +42,7 @@ void image_layout_text(const struct kg_problem *p, const struct image_layout *la
 
 struct image_layout image_layout_of(enum tensor_layout kind)
 {
-    struct image_layout layout;
+    struct image_layout layout = {.pinned = false};
     memset(layout.of, (int)kind, sizeof layout.of);
     memset(layout.shift, kind == TENSOR_DENSE ? SHIFTS - 1 : 0, sizeof layout.shift);
     return layout;
@@ -50,7 +50,7 @@ struct image_layout image_layout_of(enum tensor_layout kind)
 
 struct image_layout image_layout_drawn(uint64_t seed, bool aligned)
 {
-    struct image_layout layout;
+    struct image_layout layout = {.pinned = false};
     const unsigned kinds = aligned ? TENSOR_ODD : TENSOR_LAYOUTS;
     for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++) {
         uint64_t drawn = seed_at(seed, i);
@@ -187,6 +187,18 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Bytes that tensor `i` has for itself. */
+static size_t room_of(const struct image *image, unsigned i)
+{
+    size_t room = image->span[i];
+    for (int kind = 0; kind < TENSOR_LAYOUTS && image->layout.pinned; kind++) {
+        const struct kg_tensor view =
+            lay_out(&image->problem, &image->about[i], (enum tensor_layout)kind);
+        room = span_bytes(&view) > room ? span_bytes(&view) : room;
+    }
+    return room;
+}
+
 void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image)
 {
     *image = (struct image){.problem = *p, .layout = *layout};
@@ -198,7 +210,7 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
         image->offset[i] = at;
         if (is_far_from_aligned(layout, i))
             image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
-        at = align(image->offset[i] + image->span[i]) + IMAGE_RED_ZONE;
+        at = align(image->offset[i] + room_of(image, i)) + IMAGE_RED_ZONE;
         if (image->about[i].is_output)
             image->n_out++;
         else

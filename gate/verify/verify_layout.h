@@ -34,6 +34,7 @@ enum tensor_layout {
  * if that is less. */
 struct image_layout {
     unsigned char of[PROBLEM_MAX_TENSORS], shift[PROBLEM_MAX_TENSORS];
+    bool pinned; /* each tensor begins where it does in all pinned layouts of the problem */
 };
 
 #define SHIFTS 5 /* 16, 32, 64 and 128 bytes, and none */

@@ -24,6 +24,7 @@ static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193
 #define CLASSES_MAX 256
 #define FEATURES_MAX 64 /* of a shape */
 #define PARAM_CLASSES 5
+#define RELATIONS 3
 #define ALONE 15 /* pairs that a class is worth which no shape had before */
 
 /* The classes of a shape, each with the dimension that it is of. */
@@ -62,10 +63,21 @@ static void add_length(struct classes *c, unsigned dimension, int64_t length)
     c->end += (unsigned)LENGTH_CLASSES;
 }
 
+/* Up to 8 each is one, and so is what is left up to each power of two from there on. */
+#define COUNT_CLASSES(most) ((most) <= 8 ? (most) : 8 + (unsigned)__builtin_ctz((most) / 8))
+
 static void add_count(struct classes *c, unsigned dimension, int64_t count, unsigned most)
 {
-    add_class(c, dimension, (size_t)(count < most ? count : most) - 1);
-    c->end += most;
+    const int64_t n = count < most ? count : most;
+    add_class(c, dimension, n <= 8 ? (size_t)n - 1 : 68 - (size_t)__builtin_clzll((uint64_t)n - 1));
+    c->end += COUNT_CLASSES(most);
+}
+
+/* Of two lengths: less, as much or more. */
+static void add_relation(struct classes *c, unsigned dimension, int64_t one, int64_t other)
+{
+    add_class(c, dimension, one < other ? 0 : one == other ? 1 : 2);
+    c->end += RELATIONS;
 }
 
 /* Below 0, 0, or less, more than or as much as is usual. */
@@ -89,6 +101,9 @@ static struct classes classes_of(const struct kg_problem *p)
             add_count(&c, dimension++, s->multiple_of ? size / op_length(p, s->multiple_of) : size,
                       s->classes);
     }
+    for (unsigned i = 1; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
+            add_relation(&c, dimension++, op_size(p, &op->sizes[i - 1]), op_size(p, &op->sizes[i]));
     if (op->flag)
         add_count(&c, dimension++, p->flags & op->flag->bit ? 2 : 1, 2);
     if (op->param)
@@ -124,12 +139,15 @@ static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool
 static unsigned all_pairs(const struct kg_problem *p, unsigned n_dtypes)
 {
     const struct op *op = op_of(p);
-    unsigned of[OP_SIZES_MAX + 3], dimensions = 0, n = 0;
+    unsigned of[2 * OP_SIZES_MAX + 3], dimensions = 0, n = 0;
     of[dimensions++] = n_dtypes;
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].kind != OP_GIVEN)
-            of[dimensions++] =
-                op->sizes[i].kind == OP_LENGTH ? LENGTH_CLASSES : op->sizes[i].classes;
+            of[dimensions++] = op->sizes[i].kind == OP_LENGTH ? LENGTH_CLASSES
+                                                              : COUNT_CLASSES(op->sizes[i].classes);
+    for (unsigned i = 1; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
+            of[dimensions++] = RELATIONS;
     if (op->flag)
         of[dimensions++] = 2;
     if (op->param)
@@ -230,14 +248,27 @@ static struct kg_problem choose(struct meetings *met, uint64_t *state, const str
  * for its last length. Counts are few.
  */
 #define COLUMNS 3
+#define ROWS 13
 struct list {
-    int64_t rows[6][COLUMNS];
+    int64_t rows[ROWS][COLUMNS];
     unsigned n;
 };
 
-static const struct list closest = {
-    {{OP_OWN + 1, 40, 72}, {40, OP_OWN + 1, 40}, {65, 136, OP_OWN + 8}, {1, 1, 1}, {64, 64, 64}},
-    5};
+/* Sums of one stage, and of two and three tiles of 64 and 128; whole tiles of all. */
+static const struct list closest = {{{OP_OWN + 1, 40, 72},
+                                     {40, OP_OWN + 1, 40},
+                                     {65, 136, OP_OWN + 8},
+                                     {1, 1, 1},
+                                     {64, 64, 64},
+                                     {24, 40, 16},
+                                     {33, 24, 32},
+                                     {128, 128, 64},
+                                     {40, 72, 128},
+                                     {72, 33, 192},
+                                     {17, 128, 256},
+                                     {128, 40, 384},
+                                     {128, 256, 128}},
+                                    13};
 
 /* The last one has over 2^31 elements, and as many columns in the other lengths of each. */
 static const struct list giant = {{{OVER_GRID + 2, 3, 8},
@@ -523,6 +554,46 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
         if (!memcmp(p, &out[n], sizeof *p) || !kg_signature_of(&out[n], &unused))
             continue;
         cut(&out[n++], flops);
+    }
+    return n;
+}
+
+/* ---- wide ---- */
+
+#define WAVE_TILE 128
+#define WAVE_STEPS 5 /* tiles of 64 in the last length: odd, and past a ring of four stages */
+#define WAVE_STEPS_OF_GROUPS 3
+
+/* One and a half times as many tiles as processors, of heads or of outputs. */
+static struct kg_problem second_wave(const struct kg_problem *p, int64_t processors)
+{
+    const struct op *op = op_of(p);
+    const struct op_size *lengths[OP_SIZES_MAX];
+    const unsigned n = sizes_of_kind(op, OP_LENGTH, lengths);
+    const int64_t tiles = processors + processors / 2;
+    const int64_t side = n > 2 ? (int64_t)ceil(sqrt((double)tiles)) : tiles;
+    struct kg_problem wave = *p;
+    bool grouped = false;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_COUNT) {
+            grouped |= op->sizes[i].multiple_of != 0;
+            op_set_size(&wave, &op->sizes[i], op->sizes[i].multiple_of ? tiles : 1);
+        }
+    for (unsigned i = 0; i + 1 < n; i++)
+        op_set_size(&wave, lengths[i], grouped ? WAVE_TILE : WAVE_TILE * (side - 1) + 8);
+    op_set_size(&wave, lengths[n - 1], 64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
+    return wave;
+}
+
+unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
+                     struct kg_problem out[SHAPES_WIDE_MAX])
+{
+    const struct op_shapes *own = &op_of(p)->wide;
+    unsigned n = 0;
+    out[n++] = second_wave(p, processors);
+    for (unsigned i = 0; i < own->n && (all || i + 1 < own->n); i++) {
+        out[n] = *p;
+        set_shape(&out[n++], &own->shapes[i]);
     }
     return n;
 }

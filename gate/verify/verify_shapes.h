@@ -19,7 +19,7 @@
 
 #include "kernels/kernel.h"
 
-#define SHAPES_MAX 128
+#define SHAPES_MAX 160
 
 /* So many of a design: in the problem's own dtype, and in each other one. */
 struct shapes_plan {
@@ -71,5 +71,16 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
 #define SHAPES_K_LEAST 256
 unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
                             struct kg_problem out[SHAPES_OWN_SIZE_MAX]);
+
+#define SHAPES_WIDE_MAX 3
+
+/*
+ * Fills out[] with problems of several tiles in all directions and returns their number: one with
+ * more tiles of 128 than there are processors, so that a kernel that stays on them goes on to a
+ * second one, with its rings of stages in another phase; and those of the op's own, of which the
+ * last one is left out unless `all`.
+ */
+unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
+                     struct kg_problem out[SHAPES_WIDE_MAX]);
 
 #endif

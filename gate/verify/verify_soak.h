@@ -11,10 +11,12 @@
 #include "gate/verify/trial.h"
 #include "gate/verify/verify_state.h"
 
-/* As many launches as fit into `ns`, but no more; 0: none. */
+/* As many launches as fit into `ns`, but no more; 0: none. Before them so many whose outputs are
+ * not looked at, for what only comes with their number. */
 struct soak_budget {
     unsigned launches;
     double ns;
+    unsigned before;
 };
 
 /*

@@ -13,7 +13,8 @@
 static const size_t own_image_max[VERIFY_TIERS] = {(size_t)8 << 20, (size_t)64 << 20, 0};
 static const unsigned repeats[VERIFY_TIERS] = {1, 8, 0};
 
-static const struct soak_budget soaks[VERIFY_TIERS] = {{2000, 10e6}, {100000, 2e9}, {0, 0}};
+static const struct soak_budget soaks[VERIFY_TIERS] = {
+    {2000, 10e6, 0}, {100000, 2e9, 65600}, {0, 0, 0}};
 const struct endure_budget tier_endures[VERIFY_TIERS] = {
     {2.5e6, 10e6, 60}, {100e6, 200e6, 1000}, {0, 0, 0}};
 
@@ -22,7 +23,7 @@ const struct endure_budget tier_endures[VERIFY_TIERS] = {
 
 /* Shapes beside those of the problem's own sizes. */
 static const struct shapes_plan plans[VERIFY_TIERS] = {
-    {22, 10, 1, 1}, {60, 48, 1, 3}, {10, 0, 0, 0}};
+    {14, 10, 1, 1}, {60, 48, 1, 3}, {10, 0, 0, 0}};
 
 static const char *const names[VERIFY_TIERS] = {"commit", "nightly", "small"};
 
@@ -59,7 +60,7 @@ struct round {
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
     unsigned n, n_checks;
     struct layout_pairs layouts;
-    bool thorough;
+    bool thorough, once;
     bool served_elsewhere; /* another shape than the problem's, by the same kernel */
 };
 
@@ -87,8 +88,8 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
                               .layout = layout,
                               .guard = guard,
                               .seed = seed,
-                              .repeats = again ? repeats[r->tier] : 0,
-                              .changed = r->thorough || !again};
+                              .repeats = again && !r->once ? repeats[r->tier] : 0,
+                              .changed = (r->thorough || !again) && !r->once};
     return run_trial(r, &one, err);
 }
 
@@ -123,12 +124,16 @@ static enum probe probe_in_turn(const struct kg_problem *p, unsigned n)
     return PROBE_NORMAL;
 }
 
+/* Zeros and single values, which say nothing of what a kernel remembers, are launched once. */
 static enum gate_status check_all_probes(struct round *r, const struct kg_problem *p,
                                          struct image_layout layout, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (int i = 0; i < PROBES && !status; i++)
+    for (int i = 0; i < PROBES && !status; i++) {
+        r->once = i >= PROBE_ZERO_FIRST && i <= PROBE_ONE_VALUE;
         status = check(r, p, (enum probe)i, layout, GUARD_NONE, err);
+    }
+    r->once = false;
     return status;
 }
 
@@ -323,7 +328,7 @@ static enum gate_status check_shapes_fully(struct round *r, struct gate_error *e
     return status;
 }
 
-/* Offsets that fit no int. */
+/* Offsets that fit no int: of all tensors, of each by itself, and of the rows of heads. */
 static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
@@ -333,7 +338,38 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
     if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
         return GATE_OK;
     bench_prepare(&r->bench, &small);
-    return check_dense(r, &small, sharpest(&small), GUARD_FAR, err);
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    const unsigned n = problem_tensors(&small, about);
+    struct trial t = {.problem = small,
+                      .probe = sharpest(&small),
+                      .layout = image_layout_of(TENSOR_DENSE),
+                      .guard = GUARD_FAR};
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i <= n && !status; i++) {
+        if (i && about[i - 1].rank < 2)
+            continue;
+        t.far.which = i ? 1u << (i - 1) : 0;
+        t.seed = seed_at(r->seed, r->n_checks++);
+        status = run_trial(r, &t, err);
+    }
+    t.far = (struct far_choice){.rows = true};
+    return status || about[0].rank < 4 ? status : run_trial(r, &t, err);
+}
+
+/* Strides that are remembered by address and sizes: the same problem in the same place, otherwise
+ * laid out. */
+static enum gate_status check_pinned(struct round *r, const struct kg_problem *p,
+                                     struct gate_error *err)
+{
+    static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_DENSE};
+    enum gate_status status = GATE_OK;
+    for (unsigned i = 0; i < 3 && !status; i++) {
+        struct image_layout layout = image_layout_of(kinds[i]);
+        memset(layout.shift, SHIFTS - 1, sizeof layout.shift);
+        layout.pinned = true;
+        status = check(r, p, sharpest(p), layout, GUARD_NONE, err);
+    }
+    return status;
 }
 
 /* Does every element of the inputs count? */
@@ -342,23 +378,40 @@ static bool shows_changes(const struct kg_problem *p)
     return !op_of(p)->inputs_count || op_of(p)->inputs_count(p);
 }
 
-/* On the shape that is done soonest, but for those of hardly any work. */
-static enum gate_status soak(struct round *r, const struct kg_problem *p, struct gate_error *err)
+static int64_t least_length(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    int64_t least = INT64_MAX;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH && op_size(p, &op->sizes[i]) < least)
+            least = op_size(p, &op->sizes[i]);
+    return least;
+}
+
+/* The shape that is done soonest, but for those of hardly any work, or with a length that is less
+ * than `least`; NULL: there is none. */
+static const struct kg_problem *quickest(const struct round *r, const struct kg_problem *p,
+                                         int64_t least)
 {
     const struct kg_problem *found = NULL;
-    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
     for (unsigned i = 0; i < r->n; i++) {
         double flops = problem_flops(&r->shape[i]);
         if (is_in_dtype_of(p, &r->shape[i]) && shows_changes(&r->shape[i]) && flops >= SOAK_FLOPS &&
-            (!found || flops < problem_flops(found)))
+            least_length(&r->shape[i]) >= least && (!found || flops < problem_flops(found)))
             found = &r->shape[i];
     }
-    if (!found || !r->arm->verification.ok)
+    return found;
+}
+
+static enum gate_status soak(struct round *r, const struct kg_problem *p, struct gate_error *err)
+{
+    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
+    if (!r->arm->verification.ok)
         return GATE_OK;
-    problem_id(found, id);
+    problem_id(p, id);
     snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
     r->notice(r->context, r->arm, said);
-    return soak_small(&r->bench, found, &soaks[r->tier], r->seed, err);
+    return soak_small(&r->bench, p, &soaks[r->tier], r->seed, err);
 }
 
 /* ---- as large as the problem, or larger ---- */
@@ -440,7 +493,7 @@ static unsigned choose_one(const struct round *r, const struct kg_problem *p, do
 static enum gate_status check_large_ones(struct round *r, const struct kg_problem *p,
                                          struct gate_error *err)
 {
-    struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX];
+    struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX], wide[SHAPES_WIDE_MAX];
     struct coverage *coverage = &r->arm->verification.coverage;
     const bool host = device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST;
     const bool nightly = r->tier == VERIFY_NIGHTLY;
@@ -455,6 +508,10 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
             check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err);
     for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host) && !status; i++)
         status = check_large(r, &giant[(r->seed + i) % n_giant], 1, 1, &coverage->giant, err);
+    const unsigned n_wide =
+        shapes_wide(p, device_info(r->bench.device)->kg.sm_count, nightly || !host, wide);
+    for (unsigned i = 0; i < n_wide && r->tier != VERIFY_SMALL && !status; i++)
+        status = check_large(r, &wide[i], 1, 1, &coverage->as_large, err);
     bench_release(&r->bench);
     return status;
 }
@@ -468,7 +525,10 @@ static enum gate_status check_elsewhere(struct round *r, const struct kg_problem
         status = check_large_ones(r, p, err);
     if (!status)
         status = check_far(r, p, err);
-    return status ? status : soak(r, p, err);
+    const struct kg_problem *small = quickest(r, p, 1), *rows = quickest(r, p, 2);
+    if (!status && rows && r->tier != VERIFY_SMALL)
+        status = check_pinned(r, rows, err);
+    return status || !small ? status : soak(r, small, err);
 }
 
 enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,

@@ -77,15 +77,19 @@ static void record_values(const unsigned *n, struct document_covered_values *out
         .nan_and_infinity_in_second = count_or_none(n[PROBE_SPECIAL_SECOND]),
         .nan_in_second = count_or_none(n[PROBE_NAN_SECOND]),
         .constant = count_or_none(n[PROBE_CONSTANT]),
+        .zeros = count_or_none(n[PROBE_ZERO_FIRST] + n[PROBE_ZERO_SECOND] + n[PROBE_ZERO_THIRD] +
+                               n[PROBE_ZERO_PARTS]),
+        .one_value = count_or_none(n[PROBE_ONE_VALUE]),
         .retrieval = count_or_none(n[PROBE_RETRIEVAL]),
         .score_ramp = count_or_none(n[PROBE_RAMP]),
         .huge_masked_keys = count_or_none(n[PROBE_MASKED]),
         .shifted_scores = count_or_none(n[PROBE_SHIFTED]),
         .stretched_scores = count_or_none(n[PROBE_STRETCHED]),
         .faint_keys = count_or_none(n[PROBE_FAINT]),
+        .low_scores = count_or_none(n[PROBE_LOW]),
     };
 }
-static_assert(PROBES == 15 && PROBES <= COVERAGE_VALUES, "each kind has a name in the document");
+static_assert(PROBES == 21 && PROBES <= COVERAGE_VALUES, "each kind has a name in the document");
 
 static void record_layouts(const struct coverage *c, struct document_covered_layouts *out)
 {

@@ -20,7 +20,7 @@ enum { B, G, H, Q, S, D };
 static const struct op_size sizes[] = {
     [B] = {"b", "b", 'b', OP_COUNT, AT(batch), .classes = 4, .few = 2},
     [G] = {"kv_heads", "kv", 'g', OP_COUNT, AT(kv_heads), .usual = 'h', .classes = 6, .few = 2},
-    [H] = {"h", "h", 'h', OP_COUNT, AT(heads), .multiple_of = 'g', .classes = 8, .few = 4},
+    [H] = {"h", "h", 'h', OP_COUNT, AT(heads), .multiple_of = 'g', .classes = 64, .few = 4},
     [Q] = {"sq", "sq", 'q', OP_LENGTH, AT(seqlen_q), .usual = 's', .one_stays = true, .few = 7},
     [S] = {"s", "s", 's', OP_LENGTH, AT(seqlen_kv), .few = 9},
     [D] = {"d", "d", 'd', OP_GIVEN, AT(head_dim), .values = head_dims},
@@ -80,6 +80,18 @@ static const struct op_shape closest[] = {
     {{[B] = 1, [G] = 1, [H] = 3, [Q] = 203, [S] = 113}, false},
     {{[B] = 1, [G] = 2, [H] = 2, [Q] = 64, [S] = 128}, .no_scale = true},
     {{[B] = 2, [G] = 3, [H] = 3, [Q] = 72, [S] = 72}, false},
+    /* Query heads of a KV head that fill a tile of 16, two of 16, and one and a half of 32; a key
+     * more than tiles of 512; one, two and three tiles of 32, 64 and 128 keys, and of queries. */
+    {{[B] = 1, [G] = 1, [H] = 48, [Q] = 1, [S] = 65}, false},
+    {{[B] = 1, [G] = 2, [H] = 64, [Q] = 3, [S] = 33}, false},
+    {{[B] = 1, [G] = 1, [H] = 16, [Q] = 17, [S] = 32}, false},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 1, [S] = 513}, false},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 5, [S] = 1025}, false},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 128, [S] = 128}, false},
+    {{[B] = 1, [G] = 2, [H] = 2, [Q] = 16, [S] = 64}, false},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 9, [S] = 192}, false},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 15, [S] = 256}, false},
+    {{[B] = 2, [G] = 1, [H] = 1, [Q] = 7, [S] = 384}, false},
 };
 
 #define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
@@ -98,12 +110,19 @@ static const struct op_shape tails[] = {
     {{[Q] = -1, [S] = -1}, false}, {{[Q] = 33}, false},
 };
 
+/* More queries than keys, and both more than a part of 256 or 512 has: with a mask some rows have
+ * no keys in several parts. */
+static const struct op_shape wide[] = {
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 280, [S] = 261}, false},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 570, [S] = 530}, false},
+};
+
 #define LINES_MAX 32768 /* elements of Q */
 
 static void draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
 {
     static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
-                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8};
+                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 48, 64};
     p->batch = draw_one(state, batches, COUNT(batches));
     p->kv_heads = draw_one(state, kv_heads, COUNT(kv_heads));
     p->heads = p->kv_heads * draw_one(state, groups, COUNT(groups));
@@ -258,6 +277,7 @@ const struct op op_attention_fwd = {
     .closest = {closest, COUNT(closest)},
     .giant = {giant, COUNT(giant)},
     .tails = {tails, COUNT(tails)},
+    .wide = {wide, COUNT(wide)},
     .draw = draw,
     .reference = reference,
     .element = element,

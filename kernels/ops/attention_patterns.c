@@ -15,6 +15,8 @@
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
 #define RAMP_SCORE 100.0
 #define MASKED_SCORE_MAX 40.0
+#define LOW_SCORE 125.0 /* and down to three quarters of it: a weight without its maximum is 0 */
+#define PLAIN_SCORE 16.0
 #define STRETCHED 300.0 /* deviation of the scores */
 #define STRETCHED_FP32 10.0
 #define CONSTANT_END 16        /* the part of Q that is not constant is one of so many */
@@ -149,6 +151,23 @@ static double value_ramp(const struct drawing *drawing, int64_t flat)
     const double most = RAMP_SCORE / (4 * (double)p->head_dim * attention_safe_scale(p));
     return pattern_sign(shared, d) *
            key_element(p, most * (head % 2 ? -at : at), fabs(most), seed, key, d);
+}
+
+/* All keys of all heads are far below zero, and near each other. */
+static double value_low(const struct drawing *drawing, int64_t flat)
+{
+    const struct kg_problem *p = drawing->p;
+    const unsigned i = drawing->tensor;
+    const uint64_t seed = drawing->seed;
+    int64_t d = flat % p->head_dim, key = flat / p->head_dim;
+    uint64_t shared = 0x6c6f77;
+    if (i == 2)
+        return pattern_normal(seed, flat);
+    if (i == 0)
+        return pattern_sign(shared, d) * 4;
+    const double most = -LOW_SCORE / (4 * (double)p->head_dim * attention_safe_scale(p));
+    const double share = 1 - 0.25 * pattern_uniform(~seed, key);
+    return pattern_sign(shared, d) * key_element(p, most * share, fabs(most), seed, key, d);
 }
 
 /* With 8 bits, which TF32 has of it, where the dtype is TF32. */
@@ -348,6 +367,8 @@ static double truncation(const struct kg_problem *p, bool inexact)
 SLACK(slack_constant, 0, true)
 SLACK(slack_retrieval, 0, false)
 SLACK(slack_ramp, score_loss(RAMP_SCORE, p), false)
+SLACK(slack_low, score_loss(LOW_SCORE, p), false)
+SLACK(slack_plain, score_loss(PLAIN_SCORE, p), true)
 SLACK(slack_masked, score_loss(MASKED_SCORE_MAX, p), false)
 SLACK(slack_shifted, exact_score_loss(SCORE_MAX), false)
 SLACK(slack_stretched,
@@ -370,6 +391,7 @@ static double slack_normal(const struct kg_problem *p)
 FILL(fill_normal, value_normal, seed_at(seed, i))
 FILL(fill_constant, value_constant, seed_at(seed, i))
 FILL(fill_ramp, value_ramp, seed)
+FILL(fill_low, value_low, seed)
 FILL(fill_masked, value_masked, seed)
 FILL(fill_shifted, value_shifted, seed)
 FILL(fill_stretched, value_stretched, seed)
@@ -384,6 +406,8 @@ const struct op_pattern attention_patterns[ATTENTION_PATTERNS] = {
     {PROBE_SHIFTED, NULL, fill_shifted, slack_shifted},
     {PROBE_STRETCHED, NULL, fill_stretched, slack_stretched},
     {PROBE_FAINT, NULL, fill_faint, slack_faint},
+    {PROBE_LOW, NULL, fill_low, slack_low},
+    PLAIN_PATTERN_ROWS(slack_plain),
 };
 
 /* A value counts by its share, so that it is made large; queries and keys move scores by some nats.

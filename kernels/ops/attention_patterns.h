@@ -7,7 +7,7 @@
 
 #define FAINT_LEAD 64 /* nats, at most, by which a dominant key leads on faint ones */
 
-#define ATTENTION_PATTERNS 8
+#define ATTENTION_PATTERNS (9 + PLAIN_PATTERNS)
 extern const struct op_pattern attention_patterns[ATTENTION_PATTERNS];
 
 void attention_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,

@@ -112,6 +112,7 @@ static const struct op_pattern patterns[] = {
     {PROBE_INTEGERS, NULL, product_fill_integers, NULL},
     {PROBE_EXPONENTS, NULL, fill_exponents, NULL},
     {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+    PLAIN_PATTERN_ROWS(NULL),
 };
 
 const struct op op_linear_relu_bwd = {

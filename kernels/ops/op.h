@@ -128,7 +128,7 @@ struct op {
     bool (*inputs_count)(const struct kg_problem *p); /* all elements; NULL: always */
 
     /* Shapes of its own; without them they are made from the kinds of its sizes. */
-    struct op_shapes closest, giant, tails;
+    struct op_shapes closest, giant, tails, wide;
     void (*draw)(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
 
     /* All outputs in double, dense, from the stored inputs; see reference.h. */

@@ -18,12 +18,18 @@ static const struct {
     [PROBE_SPECIAL_SECOND] = {"NaN and infinity in the second input", true},
     [PROBE_NAN_SECOND] = {"NaN in the second input", true},
     [PROBE_CONSTANT] = {"constant until near the end", false},
+    [PROBE_ZERO_FIRST] = {"zeros in the first input", false},
+    [PROBE_ZERO_SECOND] = {"zeros in the second input", false},
+    [PROBE_ZERO_THIRD] = {"zeros in another input", false},
+    [PROBE_ZERO_PARTS] = {"rows and tiles of zeros", false},
+    [PROBE_ONE_VALUE] = {"one value", false},
     [PROBE_RETRIEVAL] = {"retrieval", false},
     [PROBE_RAMP] = {"score ramp", false},
     [PROBE_MASKED] = {"huge masked keys", false},
     [PROBE_SHIFTED] = {"shifted scores", false},
     [PROBE_STRETCHED] = {"stretched scores", false},
     [PROBE_FAINT] = {"faint keys", false},
+    [PROBE_LOW] = {"low scores", false},
 };
 
 const char *probe_name(enum probe probe)

@@ -24,12 +24,18 @@ enum probe {
     PROBE_NAN_SECOND, /* exact; of a vector: a NaN, which hides whatever else it has */
     PROBE_CONSTANT,   /* 0, or 1 in all tensors but the first, until near the end: for kernels that
                          take a short cut where a few looks find nothing else */
+    PROBE_ZERO_FIRST, /* the first input is zeros; the second; another one, if there is one */
+    PROBE_ZERO_SECOND,
+    PROBE_ZERO_THIRD,
+    PROBE_ZERO_PARTS, /* rows and tiles of zeros in all inputs */
+    PROBE_ONE_VALUE,  /* all elements of an input are one, which is neither 0 nor 1 */
     PROBE_RETRIEVAL, /* attention: each query finds one key: diagonal, its neighbours, tile edges */
     PROBE_RAMP,      /* attention: scores from -100 to 100 in rising or falling order of the keys */
     PROBE_MASKED,    /* attention: what a row must not see is huge */
     PROBE_SHIFTED,   /* attention: a row's scores are two, of any sign and size up to SCORE_MAX */
     PROBE_STRETCHED, /* attention: exact scores that differ by hundreds */
     PROBE_FAINT,     /* attention: many faint keys with large values beside a dominant one */
+    PROBE_LOW,       /* attention: all scores are from -125 to -94 */
     PROBES
 };
 
@@ -44,6 +50,29 @@ struct op_pattern {
                  uint64_t seed);
     double (*slack)(const struct kg_problem *p); /* see probe_slack(); NULL: none */
 };
+
+/* Rows for any op: tensors, rows and tiles of zeros, and tensors of one value. */
+#define PLAIN_PATTERNS 5
+#define PLAIN_PATTERN_ROWS(slack)                                                                  \
+    {PROBE_ZERO_FIRST, NULL, plain_zero_first, slack},                                             \
+        {PROBE_ZERO_SECOND, NULL, plain_zero_second, slack},                                       \
+        {PROBE_ZERO_THIRD, plain_has_third, plain_zero_third, slack},                              \
+        {PROBE_ZERO_PARTS, NULL, plain_zero_parts, slack},                                         \
+    {                                                                                              \
+        PROBE_ONE_VALUE, NULL, plain_one_value, slack                                              \
+    }
+
+bool plain_has_third(const struct kg_problem *p);
+void plain_zero_first(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                      uint64_t seed);
+void plain_zero_second(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                       uint64_t seed);
+void plain_zero_third(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                      uint64_t seed);
+void plain_zero_parts(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                      uint64_t seed);
+void plain_one_value(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
+                     uint64_t seed);
 
 const char *probe_name(enum probe probe);
 

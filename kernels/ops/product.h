@@ -21,9 +21,9 @@ double product_element(const struct kg_problem *p, const struct kg_tensor *in, u
 
 /* The first PRODUCT_PATTERNS are for all. Those after them have NaN and infinities, which kernel.h
  * allows in plain products alone; the last one is of use where the second factor is a vector. */
-#define PRODUCT_PATTERNS 6
-#define PRODUCT_PATTERNS_SPECIAL 8
-#define PRODUCT_PATTERNS_VECTOR 9
+#define PRODUCT_PATTERNS (6 + PLAIN_PATTERNS)
+#define PRODUCT_PATTERNS_SPECIAL (PRODUCT_PATTERNS + 2)
+#define PRODUCT_PATTERNS_VECTOR (PRODUCT_PATTERNS + 3)
 extern const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR];
 
 void product_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,

@@ -330,6 +330,7 @@ static FILL(fill_cancelling, value_cancelling, false) static FILL(fill_exponents
                 {PROBE_CANCELLATION, NULL, fill_cancelling, NULL},
                 {PROBE_EXPONENTS, NULL, fill_exponents, NULL},
                 {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+                PLAIN_PATTERN_ROWS(NULL),
                 {PROBE_SPECIAL, NULL, fill_first, NULL},
                 {PROBE_SPECIAL_SECOND, NULL, fill_second, NULL},
                 {PROBE_NAN_SECOND, NULL, fill_nan, NULL},

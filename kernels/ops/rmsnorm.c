@@ -99,6 +99,7 @@ static const struct op_pattern patterns[] = {
     {PROBE_NORMAL, NULL, product_fill_normal, NULL},
     {PROBE_UNIFORM, NULL, fill_any_size, NULL},
     {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+    PLAIN_PATTERN_ROWS(NULL),
 };
 
 /* The sign of an element, which is large, is that of its result. */
