@@ -79,7 +79,7 @@ def suite_of(row):
 
 def command_of(row, folder):
     if not is_timed(row):
-        return ["verify"]
+        return ["verify", *row.get("options", [])]
     return ["run", "--allow-dirty", "--budget", "20", "--pause", "0",
             "--db", os.path.join(folder, "gate.db"),
             "--baselines", os.path.join(folder, "baselines"), *row.get("options", [])]
