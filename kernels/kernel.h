@@ -4,10 +4,11 @@
  *
  * A kernel library is a shared object that exports one function, `kg_library`, which returns a
  * constant table of kernels. The gate uses nothing else of it. This header is all that you need to
- * write one: it is plain C11 (and C++17), and includes no CUDA header.
+ * write one: it is plain C11 (and C++17), and includes no CUDA header. problem.h beside it has
+ * small helpers.
  *
  *     static const struct kg_kernel my_gemm = {
- *         .struct_bytes = sizeof(struct kg_kernel), .op = KG_OP_GEMM, .name = "my_gemm",
+ *         .struct_bytes = sizeof(struct kg_kernel), .op = "gemm", .name = "my_gemm",
  *         .supports = my_supports, .launch = my_launch,
  *     };
  *     static const struct kg_kernel *const table[] = {&my_gemm};
@@ -22,10 +23,15 @@
  *   1. kg_library()                  once; must not touch a device
  *   2. open(device)                  once, optional; create handles and load modules here
  *   3. supports(problem, device)     a pure function
- *   4. prepare(problem, device)      optional; choose algorithms, set attributes; may allocate
- *   5. workspace_bytes(problem, device)
+ *   4. prepare(problem, device, &plan)   optional; choose algorithms, set attributes; may allocate
+ *   5. workspace_bytes(problem, device, plan)
  *   6. launch(problem, args)         many times, also while the stream is being captured
- *   7. close()                       once, optional
+ *   7. release(plan)                 optional, once for each prepare() that succeeded
+ *   8. close()                       once, optional
+ * A plan is what prepare() leaves in *plan, of any type; NULL: there is none. launch() gets it in
+ * args->plan. Several problems may be prepared at a time, each with a plan of its own, and one
+ * problem more than once. All plans are released before close(). A plan is not freed while what was
+ * captured with it may be replayed.
  * The gate may load a library twice and time both copies. Each copy has its own memory and gets its
  * own calls; the second copy is in no folder, so it finds no files beside itself. Both copies share
  * the libraries that they depend on, and the symbols that the loader makes unique in a process
@@ -33,7 +39,7 @@
  *
  * Rules of launch():
  *  - It only enqueues work on args->stream and returns a status. It allocates nothing, frees
- *    nothing, never synchronises, and keeps no state between calls.
+ *    nothing, never synchronises, and keeps no state between calls: the plan is only read.
  *  - It writes to `out` and `workspace` only. Their contents on entry are garbage.
  *  - Its work begins after the work of the previous launch has ended. Within a launch, a kernel may
  *    be a programmatic dependent launch, but not the first one, which would overlap with the
@@ -47,7 +53,7 @@
  * for itself, but not most of the device's.
  *
  * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
- *  - NaN and infinity occur only in GEMM and GEMV, in either input. They must propagate to every
+ *  - NaN and infinity occur only in gemm, batched_gemm and gemv, in either input. They must propagate to every
  *    sum that uses them, and zero times infinity is NaN. An infinity may arrive as a NaN, because
  *    a kernel that splits a factor into parts subtracts it from itself. In the other ops a
  *    maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
@@ -55,8 +61,8 @@
  *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors
  *    nor as results, because they are normal numbers in fp32, in which all sums are computed.
  *  - TF32 rounds factors to 10 bits of mantissa in any way, including truncation, which the tensor
- *    cores apply to an fp32 number. It keeps the range of fp32. A bias is not a factor: TF32 does
- *    not round it.
+ *    cores apply to an fp32 number. It keeps the range of fp32. Neither a bias nor the scale of
+ *    attention is such a factor: TF32 does not round them.
  *  - Scaled attention scores are below 2^16 in size, where fp32 still resolves 1/128. Their error,
  *    and that of a log-sum-exp over splits, is allowed.
  *
@@ -82,42 +88,57 @@
 extern "C" {
 #endif
 
-#define KG_ABI_VERSION 1u
-#define KG_MAX_RANK 4
-#define KG_MAX_TENSORS 6
+#define KG_ABI_VERSION 2u
+#define KG_MAX_RANK 6
+#define KG_MAX_TENSORS 12 /* inputs and outputs together */
+#define KG_MAX_SIZES 12
+#define KG_MAX_PARAMS 8
 
 #define KG_EXPORT __attribute__((visibility("default")))
 
 /*
- * What is computed. All matrices are row-major unless their strides say otherwise. Sums are in fp32
- * or wider, and the result is rounded once to the output's dtype. Tensors in `in` and `out` have
- * the order given here.
+ * What is computed: an op by its name, with its sizes and parameters in this order. All matrices
+ * are row-major unless their strides say otherwise. Sums are in fp32 or wider, and the result is
+ * rounded once to the output's dtype. Tensors in `in` and `out` have the order given here, and all
+ * the same dtype: fp16, bf16 or fp32.
  *
- * ATTENTION_FWD    in: Q[B,H,Sq,D]  K[B,Hkv,Skv,D]  V[B,Hkv,Skv,D]     out: O[B,H,Sq,D]
+ * attention_fwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  out: O[b,h,sq,d]
+ *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to
- *                  the dtype of V before they multiply V. Query head h reads KV head
- *                  h / (H / Hkv). With KG_FLAG_CAUSAL query i sees keys j <= i + (Skv - Sq)
+ *                  the dtype of V before they multiply V. Query head i reads KV head
+ *                  i / (h / kv_heads). With KG_FLAG_CAUSAL query i sees keys j <= i + (s - sq)
  *                  (bottom-right aligned); a row that sees no key is all zeros.
- * GEMM             in: A[M,K]  B[K,N]                                  out: C[M,N] = A B
- * GEMV             in: A[M,K]  x[K]                                    out: y[M] = A x
- * LINEAR_RELU      in: X[M,K]  W[N,K]  b[N]                            out: Y[M,N]
- *                  Y = max(0, X W^T + b)
- * LINEAR_RELU_BWD  in: dY[M,N]  X[M,K]  W[N,K]  Y[M,N]                 out: dX[M,K]  dW[N,K]  db[N]
+ * gemm             in: A[m,k]  B[k,n]                                 out: C[m,n]
+ *                  sizes m n k;  C = A B
+ * batched_gemm     in: A[b,m,k]  B[b,k,n]                             out: C[b,m,n]
+ *                  sizes b m n k;  C = A B, once for each b
+ * gemv             in: A[m,k]  x[k]                                   out: y[m]
+ *                  sizes m k;  y = A x
+ * linear_relu      in: X[m,k]  W[n,k]  b[n]                           out: Y[m,n]
+ *                  sizes m n k;  Y = max(0, X W^T + b)
+ * linear_relu_bwd  in: dY[m,n]  X[m,k]  W[n,k]  Y[m,n]                out: dX[m,k]  dW[n,k]  db[n]
+ *                  sizes m n k
  *                  G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
+ * rmsnorm          in: X[m,n]  w[n]                                   out: Y[m,n]
+ *                  sizes m n, parameter eps;  Y = X / sqrt(mean of X^2 over a row + eps) * w
  */
-enum kg_op {
-    KG_OP_ATTENTION_FWD = 1,
-    KG_OP_GEMM = 2,
-    KG_OP_GEMV = 3,
-    KG_OP_LINEAR_RELU = 4,
-    KG_OP_LINEAR_RELU_BWD = 5,
-};
 
-/* Storage type of a tensor's elements. */
+/* Storage type of a tensor's elements. Those of 4 bits lie two in a byte, the low half first; their
+ * strides count elements too, and no row but the last begins within a byte. */
 enum kg_dtype {
     KG_F16 = 1,
     KG_BF16 = 2,
     KG_F32 = 3,
+    KG_F64 = 4,
+    KG_E4M3 = 5, /* fp8: largest 448, NaN, no infinity */
+    KG_E5M2 = 6, /* fp8: as fp16 cut after 8 bits */
+    KG_E8M0 = 7, /* a scale: 2^(code - 127); 255 is NaN */
+    KG_E2M1 = 8, /* fp4: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives */
+    KG_I8 = 9,
+    KG_I4 = 10, /* -8 to 7 */
+    KG_I32 = 11,
+    KG_I64 = 12,
+    KG_BOOL = 13, /* a byte: 0 or 1 */
 };
 
 enum kg_flag {
@@ -137,18 +158,26 @@ enum kg_status {
     KG_LAUNCH_FAILED = 3, /* the device API refused the launch */
 };
 
-/*
- * An op with its sizes. All tensors of a problem have the same dtype. Sizes are element counts,
- * unused ones are 0.
- */
+struct kg_named_size {
+    const char *name;
+    int64_t value; /* in elements */
+};
+
+struct kg_named_param {
+    const char *name;
+    double value;
+};
+
+/* An op with its sizes, and the dtypes of its tensors. Strings are the gate's, and live as long as
+ * the library is loaded. */
 struct kg_problem {
     uint32_t struct_bytes; /* sizeof(struct kg_problem) of the caller */
-    uint32_t op;           /* enum kg_op */
-    uint32_t dtype;        /* enum kg_dtype */
     uint32_t flags;        /* enum kg_flag, or-ed */
-    int64_t m, n, k;       /* GEMM family */
-    int64_t batch, heads, kv_heads, seqlen_q, seqlen_kv, head_dim; /* attention */
-    double scale;                                                  /* attention: factor of Q K^T */
+    const char *op;
+    uint32_t n_sizes, n_params, n_in, n_out;
+    struct kg_named_size size[KG_MAX_SIZES];
+    struct kg_named_param param[KG_MAX_PARAMS];
+    uint32_t dtype[KG_MAX_TENSORS]; /* enum kg_dtype; inputs first */
 };
 
 /* Where a kernel runs. On the host device the CUDA fields are 0. */
@@ -182,6 +211,7 @@ struct kg_args {
     void *workspace; /* workspace_bytes() bytes, aligned to 256; NULL when that is 0 */
     uint64_t workspace_bytes;
     void *stream; /* cudaStream_t; NULL on the host device */
+    void *plan;   /* what prepare() made for this problem; NULL: nothing */
 };
 
 enum kg_kernel_flag {
@@ -192,13 +222,16 @@ enum kg_kernel_flag {
  * returns non-zero is its default for that problem. */
 struct kg_kernel {
     uint32_t struct_bytes;
-    uint32_t op;      /* enum kg_op */
     uint32_t flags;   /* enum kg_kernel_flag */
+    const char *op;   /* its name */
     const char *name; /* unique in the library, [a-z0-9_.-]+, at most 63 characters */
     int (*supports)(const struct kg_problem *, const struct kg_device *); /* non-zero: yes */
-    enum kg_status (*prepare)(const struct kg_problem *, const struct kg_device *);   /* or NULL */
-    uint64_t (*workspace_bytes)(const struct kg_problem *, const struct kg_device *); /* or NULL */
+    enum kg_status (*prepare)(const struct kg_problem *, const struct kg_device *,
+                              void **plan); /* or NULL; *plan is NULL on entry */
+    uint64_t (*workspace_bytes)(const struct kg_problem *, const struct kg_device *,
+                                void *plan); /* or NULL */
     enum kg_status (*launch)(const struct kg_problem *, const struct kg_args *);
+    void (*release)(void *plan); /* or NULL: plans need no release */
 };
 
 struct kg_library {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mykernels.c: a kernel library for the host with one kernel, C = A B in fp32. kernel.h is the
- * whole interface; what the gate asks of a kernel stands in its comment. */
-#include "kernel.h"
+ * whole interface, and says what the gate asks of a kernel; problem.h has helpers. */
+#include "problem.h"
 
 /* Row-major with a leading dimension each, which may be more than the width. */
 static void multiply(const struct kg_tensor *a, const struct kg_tensor *b,
@@ -23,7 +23,7 @@ static void multiply(const struct kg_tensor *a, const struct kg_tensor *b,
 static int supports(const struct kg_problem *problem, const struct kg_device *device)
 {
     (void)device;
-    return problem->dtype == KG_F32;
+    return kg_dtype(problem) == KG_F32;
 }
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
@@ -34,7 +34,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 }
 
 static const struct kg_kernel gemm = {
-    sizeof(struct kg_kernel), KG_OP_GEMM, 0, "my_gemm", supports, NULL, NULL, launch};
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = "gemm",
+    .name = "my_gemm",
+    .supports = supports,
+    .launch = launch,
+};
 static const struct kg_kernel *const kernels[] = {&gemm};
 static const struct kg_library library = {
     sizeof(library), KG_ABI_VERSION, "mine", "1.0", KG_DEVICE_HOST, 1, kernels};

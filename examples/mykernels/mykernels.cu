@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mykernels.cu: the same library for a GPU: one kernel, C = A B in fp32. */
-#include "kernel.h"
+#include "problem.h"
 
 static __global__ void multiply(kg_tensor a, kg_tensor b, kg_tensor c)
 {
@@ -16,20 +16,21 @@ static __global__ void multiply(kg_tensor a, kg_tensor b, kg_tensor c)
 
 static int supports(const kg_problem *problem, const kg_device *)
 {
-    return problem->dtype == KG_F32;
+    return kg_dtype(problem) == KG_F32;
 }
 
 /* Only enqueues on the stream that it is given. */
 static kg_status launch(const kg_problem *problem, const kg_args *args)
 {
-    const dim3 block(32, 8), grid((problem->n + 31) / 32, (problem->m + 7) / 8);
+    const dim3 block(32, 8),
+        grid((kg_size(problem, "n") + 31) / 32, (kg_size(problem, "m") + 7) / 8);
     multiply<<<grid, block, 0, (cudaStream_t)args->stream>>>(args->in[0], args->in[1],
                                                              args->out[0]);
     return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
 }
 
-static const kg_kernel gemm = {sizeof(kg_kernel), KG_OP_GEMM, 0,    "my_gemm",
-                               supports,          NULL,       NULL, launch};
+static const kg_kernel gemm = {
+    sizeof(kg_kernel), 0, "gemm", "my_gemm", supports, NULL, NULL, launch, NULL};
 static const kg_kernel *const kernels[] = {&gemm};
 static const struct kg_library library = {
     sizeof(library), KG_ABI_VERSION, "mine", "1.0", KG_DEVICE_CUDA, 1, kernels};

@@ -19,7 +19,7 @@ unsigned problem_dtype_index(const struct kg_problem *p)
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i)
 {
     struct kg_problem other = *p;
-    other.dtype = dtypes[i].code;
+    op_set_dtype(&other, dtypes[i].code);
     other.flags = (p->flags & ~dtype_of(p)->flags) | dtypes[i].flags;
     return other;
 }
@@ -190,15 +190,13 @@ static enum gate_status find_rows(const struct case_file *c, const struct op **o
 enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *out,
                                  const char **key, struct gate_error *err)
 {
-    struct kg_problem p = {.struct_bytes = sizeof p};
+    struct kg_problem p;
     const struct op *op;
     const struct dtype *dtype;
     enum gate_status status = find_rows(c, &op, &dtype, key, err);
     if (status)
         return status;
-    p.op = op->code;
-    p.dtype = dtype->code;
-    p.flags = dtype->flags;
+    p = op_problem(op, dtype->code, dtype->flags);
     status = check_keys(op, c, key, err);
     if (!status)
         status = read_sizes(op, c, &p, key, err);
@@ -256,6 +254,7 @@ unsigned problem_tensors(const struct kg_problem *p, struct problem_tensor out[P
         const struct kg_shape shape = op_shape_of(p, i);
         out[i] = (struct problem_tensor){.name = op->tensors[i].name,
                                          .is_output = op->tensors[i].role == OP_OUT,
+                                         .dtype = p->dtype[i],
                                          .rank = shape.rank};
         memcpy(out[i].shape, shape.size, sizeof shape.size);
     }
@@ -270,10 +269,14 @@ int64_t problem_tensor_elements(const struct problem_tensor *t)
     return n;
 }
 
-struct kg_tensor problem_dense(const struct kg_problem *p, const struct problem_tensor *t,
-                               void *data)
+size_t problem_tensor_bytes(const struct problem_tensor *t)
 {
-    struct kg_tensor view = {.data = data, .dtype = p->dtype, .rank = t->rank};
+    return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(t->dtype);
+}
+
+struct kg_tensor problem_dense(const struct problem_tensor *t, void *data)
+{
+    struct kg_tensor view = {.data = data, .dtype = t->dtype, .rank = t->rank};
     int64_t stride = 1;
     for (unsigned r = t->rank; r-- > 0;) {
         view.shape[r] = t->shape[r];
@@ -292,8 +295,8 @@ double problem_bytes(const struct kg_problem *p)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
-    double elements = 0;
+    double bytes = 0;
     for (unsigned i = 0; i < n; i++)
-        elements += (double)problem_tensor_elements(&tensors[i]);
-    return elements * (double)problem_dtype_bytes(p->dtype);
+        bytes += (double)problem_tensor_bytes(&tensors[i]);
+    return bytes;
 }

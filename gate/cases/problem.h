@@ -40,6 +40,7 @@ void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX]);
 struct problem_tensor {
     const char *name;
     bool is_output;
+    uint32_t dtype; /* enum kg_dtype */
     uint32_t rank;
     int64_t shape[KG_MAX_RANK];
 };
@@ -49,11 +50,11 @@ unsigned problem_tensors(const struct kg_problem *p,
                          struct problem_tensor out[PROBLEM_MAX_TENSORS]);
 
 int64_t problem_tensor_elements(const struct problem_tensor *t);
+size_t problem_tensor_bytes(const struct problem_tensor *t);
 size_t problem_dtype_bytes(uint32_t dtype);
 
 /* A dense view of `data`. */
-struct kg_tensor problem_dense(const struct kg_problem *p, const struct problem_tensor *t,
-                               void *data);
+struct kg_tensor problem_dense(const struct problem_tensor *t, void *data);
 
 /* Useful floating-point operations (a causal mask counts the visible pairs only; a multiply-add is
  * two), and compulsory bytes: each input read once, each output written once. */

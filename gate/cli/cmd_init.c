@@ -372,8 +372,8 @@ static enum gate_status write_ci(const struct init *i)
 
 static enum gate_status write_example(const struct init *i)
 {
-    static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt", "Makefile",
-                                        "kernel.h"};
+    static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt",
+                                        "Makefile",    "kernel.h",     "problem.h"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
         TRY(write_embedded(i, names[k], names[k]));
     return GATE_OK;

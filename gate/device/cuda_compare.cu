@@ -413,7 +413,7 @@ enum gate_status cuda_compare(struct device *device, const struct kg_tensor *out
         return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
                          out->dtype);
 #define COMPARE(T) GATE_TRY(compare<T>(d, out, elements, reference, rule, &r, err))
-    DTYPE_SWITCH(out->dtype, COMPARE)
+    KG_DISPATCH(out->dtype, COMPARE)
 #undef COMPARE
     tell(&r, elements, (out->shape[out->rank - 1] + DEVICE_TILE - 1) / DEVICE_TILE, result);
     return GATE_OK;

@@ -99,7 +99,7 @@ static enum gate_status fill_dtype(struct device *device, void *to, enum kg_dtyp
     if (count <= 0)
         return GATE_OK;
 #define FILL(T) return fill<T>(d, to, count, largest, seed, err)
-    DTYPE_SWITCH(dtype, FILL)
+    KG_DISPATCH(dtype, FILL)
 #undef FILL
     return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
 }

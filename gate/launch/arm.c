@@ -3,17 +3,17 @@
 
 #include <stdlib.h>
 
+#include "gate/launch/plan.h"
+
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              const struct kg_kernel *k, struct gate_error *err)
 {
     const struct kg_device *where = &device_info(d)->kg;
-    if (k->prepare) {
-        enum kg_status status = k->prepare(p, where);
-        if (status != KG_OK)
-            return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'", k->name,
-                             library_status_name(status));
-    }
-    uint64_t bytes = k->workspace_bytes ? k->workspace_bytes(p, where) : 0;
+    enum kg_status status = plan_prepare(k, p, where);
+    if (status != KG_OK)
+        return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'", k->name,
+                         library_status_name(status));
+    uint64_t bytes = plan_workspace_bytes(k, p, where);
     if (bytes > (uint64_t)device_info(d)->memory_bytes)
         return gate_fail(err, GATE_ENVIRONMENT,
                          "kernel '%s' asks for a workspace of %llu bytes, more than the device has",
@@ -34,6 +34,19 @@ const char *arm_label(const struct arm *arm)
     return arm->role == ROLE_BASELINE ? "baseline" : arm->library->table->provider;
 }
 
+struct arm_launch arm_launch_of(const struct arm *arm, const struct kg_kernel *kernel,
+                                const struct kg_problem *problem, const struct operands *sets,
+                                struct device_memory workspace)
+{
+    return (struct arm_launch){.arm = arm,
+                               .kernel = kernel,
+                               .problem = problem,
+                               .plan = plan_of(kernel, problem),
+                               .sets = sets,
+                               .n_sets = 1,
+                               .workspace = workspace};
+}
+
 enum kg_status arm_launch(void *context, unsigned index, void *stream)
 {
     const struct arm_launch *l = context;
@@ -41,5 +54,6 @@ enum kg_status arm_launch(void *context, unsigned index, void *stream)
     args.workspace_bytes = l->arm->workspace_bytes;
     args.workspace = args.workspace_bytes ? l->workspace.data : NULL;
     args.stream = stream;
+    args.plan = l->plan;
     return l->kernel->launch(l->problem, &args);
 }

@@ -84,6 +84,7 @@ struct arm_launch {
     const struct arm *arm;
     const struct kg_kernel *kernel; /* of the arm, or its second_copy */
     const struct kg_problem *problem;
+    void *plan;                  /* of the kernel for the problem */
     const struct operands *sets; /* launch i uses sets[i % n_sets] */
     unsigned n_sets;
     struct device_memory workspace; /* the same for all arms of a case, like the operands */
@@ -97,6 +98,11 @@ const char *arm_label(const struct arm *arm);
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              const struct kg_kernel *kernel, struct gate_error *err);
 void arm_release(struct arm *arm);
+
+/* A launch of one of the arm's kernels, which is prepared, on one set. */
+struct arm_launch arm_launch_of(const struct arm *arm, const struct kg_kernel *kernel,
+                                const struct kg_problem *problem, const struct operands *set,
+                                struct device_memory workspace);
 enum kg_status arm_launch(void *context, unsigned index, void *stream);
 
 #endif

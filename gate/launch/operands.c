@@ -9,14 +9,9 @@
 
 #define ALIGNMENT 256
 
-static size_t tensor_bytes(const struct kg_problem *p, const struct problem_tensor *t)
+static size_t aligned_bytes(const struct problem_tensor *t)
 {
-    return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(p->dtype);
-}
-
-static size_t aligned_bytes(const struct kg_problem *p, const struct problem_tensor *t)
-{
-    return (tensor_bytes(p, t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (problem_tensor_bytes(t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static size_t bytes_apart(const struct kg_problem *p, size_t before, size_t behind)
@@ -24,7 +19,7 @@ static size_t bytes_apart(const struct kg_problem *p, size_t before, size_t behi
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     size_t bytes = before;
     for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        bytes += aligned_bytes(p, &tensors[i]) + behind;
+        bytes += aligned_bytes(&tensors[i]) + behind;
     return bytes;
 }
 
@@ -38,8 +33,8 @@ static struct operands place(struct device *d, const struct kg_problem *p, void 
                          .zone_behind = behind};
     char *at = (char *)memory + before;
     for (unsigned i = 0; i < n; i++) {
-        struct kg_tensor view = problem_dense(p, &tensors[i], at);
-        at += aligned_bytes(p, &tensors[i]) + behind;
+        struct kg_tensor view = problem_dense(&tensors[i], at);
+        at += aligned_bytes(&tensors[i]) + behind;
         if (tensors[i].is_output) {
             o.out[o.args.n_out] = tensors[i];
             o.args.out[o.args.n_out++] = view;
@@ -294,7 +289,7 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
         enum gate_status status =
-            literal ? upload_literals(d, t, tensor_bytes(&c->problem, &o->in[i]), literal, err)
+            literal ? upload_literals(d, t, problem_tensor_bytes(&o->in[i]), literal, err)
                     : device_fill_normal(d, t->data, t->dtype, problem_tensor_elements(&o->in[i]),
                                          seed_at(seed, i), err);
         if (status)

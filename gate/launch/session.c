@@ -171,9 +171,8 @@ static enum gate_status make_series(struct session *s, struct gate_error *err)
         const struct arm *arm = &s->arms[i];
         x->n_copies = arm->second_copy ? 2 : 1;
         for (unsigned copy = 0; copy < x->n_copies; copy++)
-            x->launch[copy] = (struct arm_launch){
-                arm,         copy ? arm->second_copy : arm->kernel, &s->c->problem, s->sets, 1,
-                s->workspace};
+            x->launch[copy] = arm_launch_of(arm, copy ? arm->second_copy : arm->kernel,
+                                            &s->c->problem, s->sets, s->workspace);
         x->ns = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->ns);
         x->cycles = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->cycles);
         if (!x->ns || !x->cycles)

@@ -39,9 +39,8 @@ static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, str
     if (!valid_name(k->name, 63))
         return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
                          t->provider);
-    if (!op_by_code(k->op))
-        return gate_fail(err, GATE_WRONG, "kernel '%s' serves op %u, which does not exist", k->name,
-                         k->op);
+    if (!valid_name(k->op, 63))
+        return gate_fail(err, GATE_WRONG, "kernel '%s' has no valid name of an op", k->name);
     if (!k->supports || !k->launch)
         return gate_fail(err, GATE_WRONG, "kernel '%s' lacks supports() or launch()", k->name);
     for (uint32_t j = 0; j < i; j++)
@@ -214,7 +213,7 @@ const struct kg_kernel *library_choose(const struct library *lib, const struct k
 {
     for (uint32_t i = 0; i < lib->table->n_kernels; i++) {
         const struct kg_kernel *k = lib->table->kernels[i];
-        if (k->op != p->op || (name && strcmp(name, k->name) != 0))
+        if (strcmp(k->op, p->op) != 0 || (name && strcmp(name, k->name) != 0))
             continue;
         if (k->supports(p, device))
             return k;

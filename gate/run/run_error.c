@@ -116,9 +116,11 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
     if (!paired || output)
         other *= luck(n);
     if (h.own >= 0 && other >= 0)
-        h.ratio = run_same_library(run, c)
-                      ? 1
-                      : h.own / fmax(other, least_error(c->about->problem.dtype, n));
+        h.ratio =
+            run_same_library(run, c)
+                ? 1
+                : h.own /
+                      fmax(other, least_error(c->about->problem.dtype[c->about->problem.n_in], n));
     return h;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/launch/plan.h"
 #include "gate/verify/trial.h"
 
 #include <math.h>
@@ -122,6 +123,7 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     struct kg_args args = image_args(&w->image, b->slab.data);
     (void)index;
     args.stream = stream;
+    args.plan = plan_of(b->kernel, &w->t->problem);
     args.workspace_bytes = b->workspace_bytes;
     args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
     if (w->guard == GUARD_FAR)
@@ -227,8 +229,7 @@ static void end_look(struct work *w, const struct look *look)
 
 static size_t dense_bytes(const struct image *image, uint32_t out)
 {
-    return (size_t)problem_tensor_elements(&image->about[image->n_in + out]) *
-           problem_dtype_bytes(image->problem.dtype);
+    return problem_tensor_bytes(&image->about[image->n_in + out]);
 }
 
 static enum gate_status compare_on_the_host(struct work *w, struct gate_error *err)
@@ -238,8 +239,7 @@ static enum gate_status compare_on_the_host(struct work *w, struct gate_error *e
     for (uint32_t i = 0; i < image->n_out && !status; i++) {
         struct look look;
         start_look(w, i, w->rms[i], &look);
-        const struct kg_tensor got =
-            problem_dense(&image->problem, &image->about[image->n_in + i], w->scratch[i]);
+        const struct kg_tensor got = problem_dense(&image->about[image->n_in + i], w->scratch[i]);
         status = compare_on_host(&look, &got, w->wanted[i], err);
         if (!status)
             end_look(w, &look);
@@ -252,7 +252,7 @@ static void look_for_change(struct work *w)
 {
     for (uint32_t i = 0; i < w->image.n_out; i++) {
         size_t bytes = dense_bytes(&w->image, i),
-               each = problem_dtype_bytes(w->image.problem.dtype);
+               each = problem_dtype_bytes(w->image.view[w->image.n_in + i].dtype);
         if (!memcmp(w->first[i], w->scratch[i], bytes))
             continue;
         size_t at = 0, changed = 0;
@@ -521,7 +521,7 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
     struct image *image = &w->image;
     image_plan(&w->t->problem, &w->t->layout, image);
     for (uint32_t i = image->n_in; i < image->n_in + image->n_out; i++) {
-        image->view[i] = problem_dense(&w->t->problem, &image->about[i], NULL);
+        image->view[i] = problem_dense(&image->about[i], NULL);
         image->span[i] = dense_bytes(image, i - image->n_in);
     }
     enum gate_status status = bench_reserve(w->b, &w->b->slab, image->size, err);
@@ -642,8 +642,7 @@ void bench_prepare(struct bench *b, const struct kg_problem *p)
 {
     const struct kg_device *where = &device_info(b->device)->kg;
     b->kernel = bench_kernel(b, p);
-    enum kg_status prepared =
-        b->kernel && b->kernel->prepare ? b->kernel->prepare(p, where) : KG_OK;
+    enum kg_status prepared = b->kernel ? plan_prepare(b->kernel, p, where) : KG_OK;
     char text[80];
     snprintf(text, sizeof text, "prepare() returned '%s'", library_status_name(prepared));
     if (prepared != KG_OK)
@@ -657,7 +656,7 @@ bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum 
     b->kernel = bench_kernel(b, p);
     if (!b->kernel || !b->found->ok)
         return false;
-    b->workspace_bytes = b->kernel->workspace_bytes ? b->kernel->workspace_bytes(p, where) : 0;
+    b->workspace_bytes = plan_workspace_bytes(b->kernel, p, where);
     if (!b->workspace_bytes)
         return true;
     if (!large && b->workspace_bytes > WORKSPACE_MAX) {

@@ -154,7 +154,7 @@ static struct arm_launch verifying_launch(const struct verify_job *job, const st
         inner.data = (char *)inner.data + OPERANDS_RED_ZONE;
         inner.bytes -= (size_t)2 * OPERANDS_RED_ZONE;
     }
-    return (struct arm_launch){arm, arm->kernel, &job->c->problem, job->operands, 1, inner};
+    return arm_launch_of(arm, arm->kernel, &job->c->problem, job->operands, inner);
 }
 
 /* One launch on the job's operands, waited for. GATE_WRONG stands in arm->verification too. */

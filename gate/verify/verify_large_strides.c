@@ -35,10 +35,9 @@ void far_choose(struct device *d, struct far *f, struct far_choice choice)
     f->choice = choice;
 }
 
-static struct device_pieces pieces_of(const struct far *f, const struct kg_problem *p,
-                                      const struct problem_tensor *t)
+static struct device_pieces pieces_of(const struct far *f, const struct problem_tensor *t)
 {
-    size_t each = problem_dtype_bytes(p->dtype);
+    size_t each = problem_dtype_bytes(t->dtype);
     struct device_pieces pieces = {1, (size_t)problem_tensor_elements(t) * each,
                                    (size_t)FAR_ELEMENTS * each};
     for (unsigned r = 0; r < outer_rank(f, t); r++)
@@ -54,7 +53,7 @@ enum gate_status far_make(struct device *d, struct far *f, const struct image *i
     for (unsigned i = 0; i < image->n_in + image->n_out && !status; i++) {
         if (f->tensor[i].data || !is_spread(f, i))
             continue; /* there is but one problem of this kind for each that is verified */
-        f->pieces[i] = pieces_of(f, &image->problem, &image->about[i]);
+        f->pieces[i] = pieces_of(f, &image->about[i]);
         status = device_spread_alloc(d, &f->pieces[i], &f->tensor[i], err);
     }
     return status;

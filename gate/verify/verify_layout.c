@@ -137,9 +137,9 @@ void image_layout_count(const struct kg_problem *p, const struct image_layout *l
 }
 
 /* Elements from one row to the next. */
-static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum tensor_layout kind)
+static int64_t row_stride(const struct problem_tensor *t, enum tensor_layout kind)
 {
-    int64_t each = (int64_t)problem_dtype_bytes(p->dtype);
+    int64_t each = (int64_t)problem_dtype_bytes(t->dtype), columns = t->shape[t->rank - 1];
     int64_t sixteen = OFFSET_BYTES / each, wide = WIDE_BYTES / each;
     switch (kind) {
     case TENSOR_PADDED:
@@ -155,13 +155,12 @@ static int64_t row_stride(const struct kg_problem *p, int64_t columns, enum tens
     }
 }
 
-static struct kg_tensor lay_out(const struct kg_problem *p, const struct problem_tensor *t,
-                                enum tensor_layout kind)
+static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layout kind)
 {
-    struct kg_tensor view = problem_dense(p, t, NULL);
+    struct kg_tensor view = problem_dense(t, NULL);
     if (t->rank == 1)
         return view;
-    int64_t row = row_stride(p, t->shape[t->rank - 1], kind);
+    int64_t row = row_stride(t, kind);
     int64_t stride = row;
     for (unsigned r = t->rank - 1; r-- > 0;) {
         view.stride[r] = stride;
@@ -205,7 +204,7 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
     unsigned n = problem_tensors(p, image->about);
     size_t at = IMAGE_RED_ZONE;
     for (unsigned i = 0; i < n; i++) {
-        image->view[i] = lay_out(p, &image->about[i], (enum tensor_layout)layout->of[i]);
+        image->view[i] = lay_out(&image->about[i], (enum tensor_layout)layout->of[i]);
         image->span[i] = span_bytes(&image->view[i]);
         image->offset[i] = at;
         if (is_far_from_aligned(layout, i))

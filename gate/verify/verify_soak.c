@@ -6,6 +6,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
+#include "gate/launch/plan.h"
 #include "gate/verify/verify_compare.h"
 
 #define FEW 16
@@ -71,6 +72,7 @@ static struct kg_args args_of(const struct soak *x, unsigned slot)
     struct kg_args args =
         image_args(&x->image[slot % VARIANTS], (char *)b->slab.data + slot * x->stride);
     args.stream = device_stream(b->device);
+    args.plan = plan_of(b->kernel, &x->image[slot % VARIANTS].problem);
     args.workspace_bytes = b->workspace_bytes;
     args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
     return args;

@@ -103,6 +103,8 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
     return b;
 }
 
+#define BANDS_RANK 4 /* of a product's tensors, at most */
+
 /* Brings the bands of input `i` to the host: rows of neighbours, as many at a time as are evenly
  * apart. */
 static enum gate_status bring(struct device *d, const struct operands *o, struct spot_part *part,
@@ -113,9 +115,9 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     const struct kg_tensor *t = &o->args.in[i];
     const char *axes = op->tensors[i].axes;
     const size_t each = problem_dtype_bytes(t->dtype);
-    struct band band[KG_MAX_RANK] = {{0, 1}, {0, 1}, {0, 1}, {0, 1}};
-    int64_t stride[KG_MAX_RANK] = {0};
-    const unsigned first = KG_MAX_RANK - t->rank;
+    struct band band[BANDS_RANK] = {{0, 1}, {0, 1}, {0, 1}, {0, 1}};
+    int64_t stride[BANDS_RANK] = {0};
+    const unsigned first = BANDS_RANK - t->rank;
     for (unsigned r = 0; r < t->rank; r++) {
         band[first + r] = *band_of(b, op, axes[r]);
         stride[first + r] = t->stride[r];
@@ -123,7 +125,7 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     char *to = part->copies[i] = malloc((size_t)problem_tensor_elements(about) * each);
     if (!to)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    part->in[i] = problem_dense(&part->problem, about, to);
+    part->in[i] = problem_dense(about, to);
     enum gate_status status = GATE_OK;
     const size_t row_bytes = (size_t)band[3].length * each, rows = (size_t)band[2].length;
     const size_t apart = stride[2] ? (size_t)stride[2] * each : row_bytes;

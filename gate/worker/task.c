@@ -13,6 +13,7 @@
 #include "gate/verify/verify.h"
 #include "gate/verify/verify_timed.h"
 #include "gate/launch/operands.h"
+#include "gate/launch/plan.h"
 
 #define BUDGET_MS 150.0         /* where the task sets none */
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
@@ -279,7 +280,7 @@ static enum gate_status profile_launch(struct device *d, const struct suite_case
         status = device_alloc(d, (size_t)arm->workspace_bytes, &workspace, err);
     if (!status) {
         struct operands set = operands_at(d, &c->problem, memory.data);
-        struct arm_launch launch = {arm, arm->kernel, &c->problem, &set, 1, workspace};
+        struct arm_launch launch = arm_launch_of(arm, arm->kernel, &c->problem, &set, workspace);
         status = operands_fill(d, c, &set, seed, err);
         if (!status)
             status = launch_watched(d, &launch, err);
@@ -389,6 +390,7 @@ static void release(const struct worker *w, struct task *t)
 {
     for (unsigned i = 0; i < t->n_arms; i++)
         arm_release(&t->arms[i]);
+    plan_release_all();
     reference_free(w->device, &t->reference);
     free(t->found);
 }

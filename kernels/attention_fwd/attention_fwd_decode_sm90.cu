@@ -237,7 +237,8 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::GROUPS == 4 ? 2 : 1)
 
 using decode_kernel = void (*)(struct decode_params, float);
 
-template <typename T, int D, int WARPS> decode_kernel kernel_of_warps(const struct kg_problem *p)
+template <typename T, int D, int WARPS>
+decode_kernel kernel_of_warps(const struct attention_sizes *p)
 {
     static_assert(decode_tile_sm90<T, D, WARPS, true>::RINGS_BYTES == WARPS * DECODE_RING_BYTES,
                   "what is asked for");
@@ -246,12 +247,12 @@ template <typename T, int D, int WARPS> decode_kernel kernel_of_warps(const stru
                                   : attention_decode_kernel<decode_tile_sm90<T, D, WARPS, false>>;
 }
 
-template <typename T, int D> decode_kernel kernel_of_type(const struct kg_problem *p)
+template <typename T, int D> decode_kernel kernel_of_type(const struct attention_sizes *p)
 {
     return decode_warps(p) == 8 ? kernel_of_warps<T, D, 8>(p) : kernel_of_warps<T, D, 4>(p);
 }
 
-decode_kernel kernel_of(const struct kg_problem *p)
+decode_kernel kernel_of(const struct attention_sizes *p)
 {
     if (p->dtype == KG_F16)
         return p->head_dim == 64 ? kernel_of_type<__half, 64>(p) : kernel_of_type<__half, 128>(p);
@@ -259,20 +260,20 @@ decode_kernel kernel_of(const struct kg_problem *p)
                              : kernel_of_type<__nv_bfloat16, 128>(p);
 }
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return attention_supports(p, device) && device->cc_major == 9 && device->cc_minor == 0 &&
            device->shared_bytes_optin >= decode_shared_bytes(p) + DECODE_STATIC_BYTES &&
            decode_cluster(p, device->sm_count) > 0;
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *device)
 {
     (void)device;
     return allow_shared(kernel_of(p), decode_shared_bytes(p));
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct decode_params params;
     int device, sm_count;
@@ -307,11 +308,12 @@ using namespace attention_fwd_decode;
 
 const struct kg_kernel kg_attention_fwd_decode_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_decode_sm90",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

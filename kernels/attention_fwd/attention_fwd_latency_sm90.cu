@@ -242,12 +242,12 @@ __global__ void __launch_bounds__(256, 1)
     }
 }
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return choose_sm90(p, device) == SM90_LATENCY;
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     const enum kg_status status = tensor_map_open();
     if (status != KG_OK)
@@ -257,7 +257,7 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
 }
 
 template <typename T>
-enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch_type(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct attention_sm90 a;
     struct attention_maps maps;
@@ -273,7 +273,7 @@ enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *arg
         dim3(256), SHARED_BYTES, args->stream, maps.q, maps.k, maps.v, o, a, factor_of(p));
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     return p->dtype == KG_F16 ? launch_type<__half>(p, args) : launch_type<__nv_bfloat16>(p, args);
 }
@@ -284,11 +284,12 @@ using namespace attention_fwd_latency_sm90;
 
 const struct kg_kernel kg_attention_fwd_latency_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_latency_sm90",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

@@ -273,7 +273,7 @@ __global__ void __launch_bounds__(Tile::THREADS, 1)
     }
 }
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return choose_sm90(p, device) == SM90_LONG;
 }
@@ -285,14 +285,14 @@ struct prepare_tile {
     }
 };
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     const enum kg_status status = tensor_map_open();
     return status == KG_OK ? with_tile<long_tile>(p, prepare_tile()) : status;
 }
 
 struct launch_tile {
-    const struct kg_problem *p;
+    const struct attention_sizes *p;
     const struct kg_args *args;
 
     template <typename Tile> enum kg_status run()
@@ -326,7 +326,7 @@ struct launch_tile {
     }
 };
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     return with_tile<long_tile>(p, launch_tile{p, args});
 }
@@ -337,11 +337,12 @@ using namespace attention_fwd_long_sm90;
 
 const struct kg_kernel kg_attention_fwd_long_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_long_sm90",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

@@ -132,13 +132,13 @@ __global__ void __launch_bounds__(Tile::THREADS, 2)
  */
 constexpr int64_t SECTION_BYTES = 16 << 20;
 
-int64_t row_tiles(const struct kg_problem *p)
+int64_t row_tiles(const struct attention_sizes *p)
 {
     const int64_t rows = throughput_tile<__half, 64>::ROWS;
     return (p->seqlen_q + rows - 1) / rows;
 }
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     if (!attention_supports(p, device))
         return 0;
@@ -153,7 +153,7 @@ template <typename T, int D> enum kg_status prepare_tile()
                         shared_bytes<throughput_tile<T, D>>);
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     if (p->dtype == KG_F16)
         return p->head_dim == 64 ? prepare_tile<__half, 64>() : prepare_tile<__half, 128>();
@@ -170,7 +170,7 @@ enum kg_status launch_tile(const struct mma_params &params, float scale_log2, vo
                          shared_bytes<Tile>, stream, params, scale_log2);
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct mma_params params;
     const enum kg_status status = read_attention(p, args, &params.a);
@@ -197,11 +197,12 @@ using namespace attention_fwd_mma;
 
 const struct kg_kernel kg_attention_fwd_mma = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_mma",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

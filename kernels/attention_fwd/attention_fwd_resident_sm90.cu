@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(512, 1)
 
 template <typename Tile> constexpr int shared_bytes = shared_layout<Tile>::BYTES;
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return choose_sm90(p, device) == SM90_RESIDENT;
 }
@@ -264,7 +264,7 @@ template <typename T> enum kg_status prepare_type()
     return status == KG_OK ? prepare_tile<resident_tile<T, 1, true>>() : status;
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     const enum kg_status status = tensor_map_open();
     if (status != KG_OK)
@@ -273,7 +273,7 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
 }
 
 template <typename Tile>
-enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch_tile(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct attention_sm90 a;
     struct attention_maps maps;
@@ -291,7 +291,7 @@ enum kg_status launch_tile(const struct kg_problem *p, const struct kg_args *arg
 }
 
 template <typename T>
-enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch_type(const struct attention_sizes *p, const struct kg_args *args)
 {
     int device, sm_count;
     CUDA_TRY(cudaGetDevice(&device));
@@ -302,7 +302,7 @@ enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *arg
                                      : launch_tile<resident_tile<T, 1, true>>(p, args);
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     return p->dtype == KG_F16 ? launch_type<__half>(p, args) : launch_type<__nv_bfloat16>(p, args);
 }
@@ -313,11 +313,12 @@ using namespace attention_fwd_resident_sm90;
 
 const struct kg_kernel kg_attention_fwd_resident_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_resident_sm90",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

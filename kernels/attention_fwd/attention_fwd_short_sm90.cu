@@ -97,23 +97,23 @@ __global__ void __launch_bounds__(128, 4)
     }
 }
 
-template <typename Tile> int shared_bytes(const struct kg_problem *p)
+template <typename Tile> int shared_bytes(const struct attention_sizes *p)
 {
     const int tiles = ((int)p->seqlen_kv + Tile::KEYS - 1) / Tile::KEYS;
     return shared_layout<Tile>::K + 2 * tiles * Tile::KV_BYTES;
 }
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return choose_sm90(p, device) == SM90_SHORT;
 }
 
-template <typename T> enum kg_status prepare_type(const struct kg_problem *p)
+template <typename T> enum kg_status prepare_type(const struct attention_sizes *p)
 {
     return allow_shared(attention_short_kernel<short_tile<T>>, shared_bytes<short_tile<T>>(p));
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     const enum kg_status status = tensor_map_open();
     if (status != KG_OK)
@@ -122,7 +122,7 @@ enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
 }
 
 template <typename T>
-enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch_type(const struct attention_sizes *p, const struct kg_args *args)
 {
     using Tile = short_tile<T>;
     struct short_params params;
@@ -142,7 +142,7 @@ enum kg_status launch_type(const struct kg_problem *p, const struct kg_args *arg
                          params, factor_of(p));
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     return p->dtype == KG_F16 ? launch_type<__half>(p, args) : launch_type<__nv_bfloat16>(p, args);
 }
@@ -153,11 +153,12 @@ using namespace attention_fwd_short_sm90;
 
 const struct kg_kernel kg_attention_fwd_short_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_short_sm90",
-    supports,
-    prepare,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

@@ -461,7 +461,7 @@ __global__ void __launch_bounds__(32 * COMBINE_WARPS)
 
 /* ---- host ---- */
 
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     return choose_sm90(p, device) == SM90_SPLIT;
 }
@@ -479,7 +479,7 @@ uint64_t plan_bytes(const struct split_plan &plan, int64_t d)
            (uint64_t)(plan.blocks * 2) * (uint64_t)plan.tile_rows * sizeof(float2);
 }
 
-uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+uint64_t workspace_bytes(const struct attention_sizes *p, const struct kg_device *device)
 {
     return plan_bytes(plan_split(p, device->sm_count), tile_columns(p->head_dim));
 }
@@ -492,7 +492,7 @@ struct prepare_tile {
 };
 
 struct launch_tile {
-    const struct kg_problem *p;
+    const struct attention_sizes *p;
     const struct kg_args *args;
 
     template <typename Tile> enum kg_status run()
@@ -533,13 +533,13 @@ struct launch_tile {
     }
 };
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *)
 {
     const enum kg_status status = tensor_map_open();
     return status == KG_OK ? with_tile<split_tile>(p, prepare_tile()) : status;
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     return with_tile<split_tile>(p, launch_tile{p, args});
 }
@@ -550,11 +550,12 @@ using namespace attention_fwd_split_sm90;
 
 const struct kg_kernel kg_attention_fwd_split_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_split_sm90",
-    supports,
-    prepare,
-    workspace_bytes,
-    launch,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
+    workspace_as<attention_sizes, workspace_bytes>,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

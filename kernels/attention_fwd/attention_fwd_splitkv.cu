@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
  * 128-row tiles would be mostly padding, and every query head would read K and V again), or a grid
  * of its tiles that does not give every multiprocessor one.
  */
-int supports(const struct kg_problem *p, const struct kg_device *device)
+int supports(const struct attention_sizes *p, const struct kg_device *device)
 {
     if (!attention_supports(p, device) || device->shared_bytes_optin < SPLITKV_SHARED_BYTES)
         return 0;
@@ -220,13 +220,13 @@ int supports(const struct kg_problem *p, const struct kg_device *device)
     return rows <= INT32_MAX / 2 && rows * p->batch * p->kv_heads <= INT32_MAX / COMBINE_MAX_SPLITS;
 }
 
-uint64_t out_bytes(const struct kg_problem *p, const struct splitkv_plan &plan)
+uint64_t out_bytes(const struct attention_sizes *p, const struct splitkv_plan &plan)
 {
     return (uint64_t)(plan.splits * p->batch * p->kv_heads * plan.rows * p->head_dim) *
            sizeof(float);
 }
 
-uint64_t plan_bytes(const struct kg_problem *p, const struct splitkv_plan &plan)
+uint64_t plan_bytes(const struct attention_sizes *p, const struct splitkv_plan &plan)
 {
     if (plan.splits == 1)
         return 0;
@@ -234,7 +234,7 @@ uint64_t plan_bytes(const struct kg_problem *p, const struct splitkv_plan &plan)
            (uint64_t)(plan.splits * p->batch * p->kv_heads * plan.rows) * sizeof(float2);
 }
 
-uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+uint64_t workspace_bytes(const struct attention_sizes *p, const struct kg_device *device)
 {
     return plan_bytes(p, plan_splitkv(p, device->sm_count, device->shared_bytes_optin));
 }
@@ -246,7 +246,7 @@ template <typename T, int D> enum kg_status prepare_typed(const struct splitkv_p
     return allow_shared(attention_splitkv_kernel<decode_tile<T, D>, 2>, SPLITKV_SHARED_BYTES);
 }
 
-enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *device)
 {
     const struct splitkv_plan plan = plan_splitkv(p, device->sm_count, device->shared_bytes_optin);
 
@@ -271,7 +271,7 @@ enum kg_status launch_typed(const struct splitkv_plan &plan, const struct splitk
                          scale_log2);
 }
 
-enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct splitkv_params params;
     int device, sm_count, shared_optin;
@@ -314,11 +314,12 @@ using namespace attention_fwd_splitkv;
 
 const struct kg_kernel kg_attention_fwd_splitkv = {
     sizeof(struct kg_kernel),
-    KG_OP_ATTENTION_FWD,
     0,
+    "attention_fwd",
     "attention_fwd_splitkv",
-    supports,
-    prepare,
-    workspace_bytes,
-    launch,
+    supports_as<attention_sizes, supports>,
+    prepare_as<attention_sizes, prepare>,
+    workspace_as<attention_sizes, workspace_bytes>,
+    launch_as<attention_sizes, launch>,
+    NULL,
 };

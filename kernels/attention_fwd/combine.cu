@@ -147,7 +147,7 @@ enum kg_status launch_typed(const struct combine_params &params, float scale_log
 
 using namespace attention_fwd_combine;
 
-enum kg_status launch_combine(const struct kg_problem *p, const struct attention &a,
+enum kg_status launch_combine(const struct attention_sizes *p, const struct attention &a,
                               const struct partials &parts, void *stream)
 {
     const struct combine_params params = {a, parts};

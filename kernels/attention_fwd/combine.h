@@ -33,7 +33,7 @@ static __host__ __device__ inline char *packed_row(const struct tensor_view &vie
 
 /* Enqueues O = sum of w(split) * out(split) / sum of w(split) * sum(split). dtype: enum kg_dtype.
  */
-enum kg_status launch_combine(const struct kg_problem *p, const struct attention &a,
+enum kg_status launch_combine(const struct attention_sizes *p, const struct attention &a,
                               const struct partials &parts, void *stream);
 
 #endif

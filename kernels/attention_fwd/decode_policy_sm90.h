@@ -14,7 +14,7 @@
 #define DECODE_RING_BYTES (24 << 10) /* of a warp: three tiles of 16-bit elements */
 
 /* Packed rows of a KV head, see combine.h. */
-static inline int64_t decode_rows(const struct kg_problem *p)
+static inline int64_t decode_rows(const struct attention_sizes *p)
 {
     return p->seqlen_q * (p->heads / p->kv_heads);
 }
@@ -28,7 +28,7 @@ static inline int64_t decode_rows(const struct kg_problem *p)
  * at batch 128 504 us, and 488 without the hint. Where nobody else uses the L2 it saves
  * 0.4 %, since a part of K and V is still there at the next launch.
  */
-static inline int decode_leaves_first(const struct kg_problem *p)
+static inline int decode_leaves_first(const struct attention_sizes *p)
 {
     const int64_t l2_bytes = (int64_t)50 << 20; /* of an H100; an H200 has 60 */
     const int64_t row_bytes = 2 * p->head_dim;  /* 16-bit types */
@@ -36,7 +36,7 @@ static inline int decode_leaves_first(const struct kg_problem *p)
 }
 
 /* Tiles of keys that a KV head has. */
-static inline int64_t decode_tiles(const struct kg_problem *p)
+static inline int64_t decode_tiles(const struct attention_sizes *p)
 {
     const int64_t tile_keys = DECODE_TILE_ELEMENTS / p->head_dim;
     return (p->seqlen_kv + tile_keys - 1) / tile_keys;
@@ -48,12 +48,12 @@ static inline int64_t decode_tiles(const struct kg_problem *p)
  * heads clusters would soon have to wait for each other; 64 heads in clusters of 2 took 0.4 % less
  * and 256 single blocks 0.7 % more. What lies between was not measured.
  */
-static inline int decode_warps(const struct kg_problem *p)
+static inline int decode_warps(const struct attention_sizes *p)
 {
     return p->batch * p->kv_heads <= 8 && decode_tiles(p) >= 8 * 8 ? 8 : 4;
 }
 
-static inline int64_t decode_shared_bytes(const struct kg_problem *p)
+static inline int64_t decode_shared_bytes(const struct attention_sizes *p)
 {
     return (int64_t)decode_warps(p) * DECODE_RING_BYTES;
 }
@@ -66,7 +66,7 @@ static inline int64_t decode_shared_bytes(const struct kg_problem *p)
  * of 2. 14 of 16 fit, but share too few multiprocessors: 5 % longer than of 8. Past that, 2: with
  * shorter blocks the last wave ends more evenly, 1 % of 1024 heads. Each warp gets a tile of keys.
  */
-static inline int decode_cluster(const struct kg_problem *p, int64_t sm_count)
+static inline int decode_cluster(const struct attention_sizes *p, int64_t sm_count)
 {
     const int64_t heads = p->batch * p->kv_heads;
     const int64_t tiles = decode_tiles(p);

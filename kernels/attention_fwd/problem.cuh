@@ -5,7 +5,7 @@
 #ifndef KG_ATTENTION_FWD_PROBLEM_CUH
 #define KG_ATTENTION_FWD_PROBLEM_CUH
 
-#include "kernels/kernel.h"
+#include "kernels/cuda/entry.cuh"
 
 #include <float.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct attention {
 };
 
 /* scale * log2(e): softmax is done in powers of two. */
-static inline float scale_log2_of(const struct kg_problem *p)
+static inline float scale_log2_of(const struct attention_sizes *p)
 {
     return (float)(p->scale * LOG2_E);
 }
@@ -41,12 +41,10 @@ __device__ __forceinline__ int visible_keys(const Attention &a, int row)
 }
 
 /* Whether the kernels of this folder compute such a problem at all. */
-static inline int attention_computes(const struct kg_problem *p)
+static inline int attention_computes(const struct attention_sizes *p)
 {
     const int64_t longest = INT32_MAX / 2; /* row and key indices are int, sums of two included */
 
-    if (p->struct_bytes < sizeof(*p) || p->op != KG_OP_ATTENTION_FWD)
-        return 0;
     if ((p->dtype != KG_F16 && p->dtype != KG_BF16) || (p->flags & ~(uint32_t)KG_FLAG_CAUSAL) != 0)
         return 0;
     if (p->head_dim < 8 || p->head_dim > 256 || p->head_dim % 8 != 0)
@@ -59,7 +57,8 @@ static inline int attention_computes(const struct kg_problem *p)
 }
 
 /* What the kernels for compute capability 8.0 and later ask of a problem and a device. */
-static inline int attention_supports(const struct kg_problem *p, const struct kg_device *device)
+static inline int attention_supports(const struct attention_sizes *p,
+                                     const struct kg_device *device)
 {
     /* They take the running maximum before scaling, so the factor must keep the order. */
     return device->kind == KG_DEVICE_CUDA && device->cc_major >= 8 && attention_computes(p) &&
@@ -93,8 +92,8 @@ static inline enum kg_status view_tensor(const struct kg_tensor *t, uint32_t dty
 }
 
 /* Fills `a` from the arguments of a launch. */
-static inline enum kg_status read_attention(const struct kg_problem *p, const struct kg_args *args,
-                                            struct attention *a)
+static inline enum kg_status read_attention(const struct attention_sizes *p,
+                                            const struct kg_args *args, struct attention *a)
 {
     enum kg_status status;
 

@@ -24,7 +24,7 @@ struct attention_maps {
 
 /* What all Hopper kernels of this folder ask. Heads and batch are dimensions of the grid or of a
  * tensor map; fp16 scores are finite with the largest scale. */
-static inline int attention_sm90_supports(const struct kg_problem *p,
+static inline int attention_sm90_supports(const struct attention_sizes *p,
                                           const struct kg_device *device)
 {
     return device->kind == KG_DEVICE_CUDA && device->cc_major == 9 && device->cc_minor == 0 &&
@@ -34,7 +34,7 @@ static inline int attention_sm90_supports(const struct kg_problem *p,
 
 /* scale * log2(e) without its sign. Zero is taken for the smallest number, whose product with any
  * score is next to zero, and with what is hidden (-inf) is not a NaN. */
-static inline float factor_of(const struct kg_problem *p)
+static inline float factor_of(const struct attention_sizes *p)
 {
     const float factor = (float)(fabs(p->scale) * LOG2_E);
     return factor > 0 ? factor : FLT_TRUE_MIN;
@@ -53,7 +53,7 @@ static inline enum kg_status map_rows(CUtensorMap *map, const struct kg_tensor *
 }
 
 /* The maps of a launch's inputs, with boxes of so many rows, and the rest of the problem. */
-static inline enum kg_status read_attention_sm90(const struct kg_problem *p,
+static inline enum kg_status read_attention_sm90(const struct attention_sizes *p,
                                                  const struct kg_args *args, int q_rows,
                                                  int kv_rows, struct attention_maps *maps,
                                                  struct attention_sm90 *a)

@@ -36,8 +36,9 @@ struct split_plan {
  * that nothing hides: 440 at D = 64, 720 at 128 (long kernel, (2, 16, 8192) full at 578 and 706
  * TFLOP/s). K and V of 64 keys come from the L2 at about 32 bytes a clock.
  */
-static inline double cost_of_tile(const struct kg_problem *p, const struct tile_sizes_sm90 *tile,
-                                  int64_t warpgroups, double copy)
+static inline double cost_of_tile(const struct attention_sizes *p,
+                                  const struct tile_sizes_sm90 *tile, int64_t warpgroups,
+                                  double copy)
 {
     const double products = (double)warpgroups * (100.0 + 5.0 * (double)tile->columns);
     const double copies = copy * (double)p->head_dim;
@@ -54,7 +55,7 @@ static inline double cost_of_tile(const struct kg_problem *p, const struct tile_
 #define SPLIT_BYTES_A_CLOCK 30.0 /* parts written and read, a multiprocessor */
 
 /* Keys that a query sees. */
-static inline int64_t keys_seen(const struct kg_problem *p, int64_t query)
+static inline int64_t keys_seen(const struct attention_sizes *p, int64_t query)
 {
     const int64_t keys = query + 1 + p->seqlen_kv - p->seqlen_q;
     if (!(p->flags & KG_FLAG_CAUSAL))
@@ -62,14 +63,14 @@ static inline int64_t keys_seen(const struct kg_problem *p, int64_t query)
     return keys < 0 ? 0 : keys > p->seqlen_kv ? p->seqlen_kv : keys;
 }
 
-static inline int64_t key_tiles_seen(const struct kg_problem *p, int64_t query, int64_t keys)
+static inline int64_t key_tiles_seen(const struct attention_sizes *p, int64_t query, int64_t keys)
 {
     const int64_t tiles = (keys_seen(p, query) + keys - 1) / keys;
     return tiles > 1 ? tiles : 1;
 }
 
 /* Fills in `before`; returns the key tiles of the head. */
-static inline int64_t count_key_tiles(const struct kg_problem *p, int64_t group, int64_t keys,
+static inline int64_t count_key_tiles(const struct attention_sizes *p, int64_t group, int64_t keys,
                                       struct split_plan *plan)
 {
     int64_t all = 0;
@@ -84,7 +85,7 @@ static inline int64_t count_key_tiles(const struct kg_problem *p, int64_t group,
 }
 
 /* blocks is 0 where the kernel does not serve the problem. */
-static inline struct split_plan plan_split(const struct kg_problem *p, int64_t sm_count)
+static inline struct split_plan plan_split(const struct attention_sizes *p, int64_t sm_count)
 {
     const struct tile_sizes_sm90 tile = sizes_of_tile<split_tile>(p->head_dim);
     const int64_t group = p->heads / p->kv_heads, heads = p->batch * p->kv_heads;
@@ -132,7 +133,7 @@ static inline struct split_plan plan_split(const struct kg_problem *p, int64_t s
     return plan;
 }
 
-static inline double cost_of_split(const struct kg_problem *p, const struct split_plan *plan)
+static inline double cost_of_split(const struct attention_sizes *p, const struct split_plan *plan)
 {
     const struct tile_sizes_sm90 tile = sizes_of_tile<split_tile>(p->head_dim);
     /* Blocks that do several row tiles each are in all heads at once. */
@@ -151,7 +152,7 @@ static inline double cost_of_split(const struct kg_problem *p, const struct spli
 }
 
 /* Row tiles of one head each; under a causal mask all blocks get about as much. */
-static inline double cost_of_long(const struct kg_problem *p, int64_t sm_count)
+static inline double cost_of_long(const struct attention_sizes *p, int64_t sm_count)
 {
     const struct tile_sizes_sm90 tile = sizes_of_tile<long_tile>(p->head_dim);
     const int64_t rows = 64 * tile.consumers, row_tiles = (p->seqlen_q + rows - 1) / rows;

@@ -71,7 +71,7 @@ static inline int64_t choose_splits(const struct tile_sizes &tile, int64_t keys,
     return best;
 }
 
-static inline struct splitkv_plan plan_splitkv(const struct kg_problem *p, int64_t sm_count,
+static inline struct splitkv_plan plan_splitkv(const struct attention_sizes *p, int64_t sm_count,
                                                int64_t shared_optin)
 {
     const int64_t reserved = 1024; /* shared memory a block that the system keeps */

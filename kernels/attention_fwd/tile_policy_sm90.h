@@ -41,7 +41,7 @@ template <typename T_> struct short_tile {
     static constexpr int Q_BYTES = ROWS * 128, KV_BYTES = KEYS * 128;
 };
 
-static inline bool resident_takes_two(const struct kg_problem *p, int sm_count)
+static inline bool resident_takes_two(const struct attention_sizes *p, int sm_count)
 {
     const int64_t heads = p->batch * p->heads;
     const int64_t twos = heads * ((p->seqlen_q + 511) / 512);
@@ -57,7 +57,7 @@ enum sm90_kernel { SM90_NONE, SM90_LATENCY, SM90_RESIDENT, SM90_SHORT, SM90_LONG
  * kernels of their own, unless the rows of a KV head, packed, make half as many tiles. All else
  * goes to what costs less, the long kernel or the split one.
  */
-static inline enum sm90_kernel choose_sm90(const struct kg_problem *p,
+static inline enum sm90_kernel choose_sm90(const struct attention_sizes *p,
                                            const struct kg_device *device)
 {
     if (!attention_sm90_supports(p, device))

@@ -91,7 +91,7 @@ static inline struct tile_sizes_sm90 sizes_of_tile(int64_t head_dim)
 }
 
 template <template <typename, int> class Tile, typename T, typename Run>
-static inline enum kg_status with_tile_of(const struct kg_problem *p, Run run)
+static inline enum kg_status with_tile_of(const struct attention_sizes *p, Run run)
 {
     switch (tile_columns(p->head_dim)) {
     case 64:
@@ -109,7 +109,7 @@ static inline enum kg_status with_tile_of(const struct kg_problem *p, Run run)
 
 /* run.run<Tile<T, D>>() for the problem's T and D. */
 template <template <typename, int> class Tile, typename Run>
-static inline enum kg_status with_tile(const struct kg_problem *p, Run run)
+static inline enum kg_status with_tile(const struct attention_sizes *p, Run run)
 {
     return p->dtype == KG_F16 ? with_tile_of<Tile, __half>(p, run)
                               : with_tile_of<Tile, __nv_bfloat16>(p, run);

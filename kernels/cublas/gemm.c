@@ -6,11 +6,11 @@
 static struct matmul matmul_of(const struct kg_problem *p, int64_t lda, int64_t ldb, int64_t ldc)
 {
     return (struct matmul){
-        .dtype = p->dtype,
+        .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
-        .m = p->m,
-        .n = p->n,
-        .k = p->k,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "n"),
+        .k = kg_size(p, "k"),
         .lda = lda,
         .ldb = ldb,
         .ldd = ldc,
@@ -19,18 +19,22 @@ static struct matmul matmul_of(const struct kg_problem *p, int64_t lda, int64_t 
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    return is_served(p, d, KG_OP_GEMM);
+    return is_served(p, d, "gemm");
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
+    struct matmul_plan *plans = NULL;
     (void)d;
-    const struct matmul m = matmul_of(p, p->k, p->n, p->n);
-    return matmul_prepare(&m);
+    const struct matmul m = matmul_of(p, kg_size(p, "k"), kg_size(p, "n"), kg_size(p, "n"));
+    const enum kg_status status = matmul_prepare(&m, &plans);
+    *plan = plans;
+    return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
+    (void)plan;
     (void)p;
     (void)d;
     return MATMUL_WORKSPACE_BYTES;
@@ -44,19 +48,21 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1))
         return KG_UNSUPPORTED;
     const struct matmul m = matmul_of(p, leading_of(a), leading_of(b), leading_of(c));
-    return matmul_launch(&m, &(struct matmul_operands){.a = a->data,
-                                                       .b = b->data,
-                                                       .d = c->data,
-                                                       .workspace = args->workspace,
-                                                       .stream = args->stream});
+    return matmul_launch(&m, args->plan,
+                         &(struct matmul_operands){.a = a->data,
+                                                   .b = b->data,
+                                                   .d = c->data,
+                                                   .workspace = args->workspace,
+                                                   .stream = args->stream});
 }
 
 const struct kg_kernel cublas_gemm = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_GEMM,
+    .op = "gemm",
     .name = "cublaslt_gemm",
     .supports = supports,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
+    .release = matmul_release,
 };

@@ -34,11 +34,12 @@ void gemv_close(void)
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    return is_served(p, d, KG_OP_GEMV);
+    return is_served(p, d, "gemv");
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
+    (void)plan;
     (void)p;
     (void)d;
     return WORKSPACE_BYTES;
@@ -50,10 +51,10 @@ static cublasStatus_t multiply(const struct kg_problem *p, const void *a, int ld
 {
     static const float one = 1.0f, zero = 0.0f;
     const struct cublas_api *api = cublas_api();
-    const int m = (int)p->m, k = (int)p->k;
-    if (p->dtype == KG_F32)
+    const int m = (int)kg_size(p, "m"), k = (int)kg_size(p, "k");
+    if (kg_dtype(p) == KG_F32)
         return api->cublasSgemv(handle, CUBLAS_OP_T, k, m, &one, a, lda, x, 1, &zero, y, 1);
-    const cudaDataType_t type = p->dtype == KG_F16 ? CUDA_R_16F : CUDA_R_16BF;
+    const cudaDataType_t type = kg_dtype(p) == KG_F16 ? CUDA_R_16F : CUDA_R_16BF;
     return api->cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, 1, k, &one, a, type, lda, x, type,
                              k, &zero, y, type, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
@@ -64,9 +65,9 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (args->n_in != 2 || args->n_out != 1 || args->workspace_bytes < WORKSPACE_BYTES)
         return KG_BAD_ARGUMENT;
     const int64_t lda = leading_of(a);
-    const int64_t most = p->dtype == KG_F32 ? INT32_MAX : MATMUL_ROW_BYTES / 2;
-    if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1) || lda < p->k ||
-        lda > most)
+    const int64_t most = kg_dtype(p) == KG_F32 ? INT32_MAX : MATMUL_ROW_BYTES / 2;
+    if (!have_unit_columns(args->in, 2) || !have_unit_columns(args->out, 1) ||
+        lda < kg_size(p, "k") || lda > most)
         return KG_UNSUPPORTED;
     /* Setting a stream takes the workspace away, hence the order. */
     CUBLAS_TRY(cublas_api()->cublasSetStream(handle, args->stream));
@@ -77,7 +78,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 const struct kg_kernel cublas_gemv = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_GEMV,
+    .op = "gemv",
     .name = "cublas_gemv",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 extern const struct kg_kernel cublas_gemm;            /* gemm.c */
 extern const struct kg_kernel cublas_linear_relu;     /* linear_relu.c */
@@ -30,7 +30,7 @@ void gemv_close(void);
 
 /* Whether the problem is `op` with a dtype, flags and sizes that cuBLAS takes; n is checked where
  * the op has one. */
-bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op);
+bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op);
 
 /* The next multiple of 256: what is put in one piece of memory is aligned so. */
 static inline uint64_t round_up(uint64_t bytes)

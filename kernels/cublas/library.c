@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c: the table of kernel.h, opening and closing. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/kernels.h"
 #include "kernels/cublas/matmul.h"
 
-bool is_served(const struct kg_problem *p, const struct kg_device *d, enum kg_op op)
+bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op)
 {
-    const bool has_n = op != KG_OP_GEMV;
-    const int64_t row = MATMUL_ROW_BYTES / (p->dtype == KG_F32 ? 4 : 2);
-    const uint32_t flags = p->dtype == KG_F32 ? KG_FLAG_TF32 : 0;
-    return p->op == op && d->kind == KG_DEVICE_CUDA && p->dtype >= KG_F16 && p->dtype <= KG_F32 &&
-           (p->flags & ~flags) == 0 && p->m >= 1 && p->m <= INT32_MAX && p->k >= 1 && p->k <= row &&
-           (!has_n || (p->n >= 1 && p->n <= row));
+    const uint32_t dtype = kg_dtype(p), flags = dtype == KG_F32 ? KG_FLAG_TF32 : 0;
+    if (!kg_is_op(p, op) || d->kind != KG_DEVICE_CUDA || dtype < KG_F16 || dtype > KG_F32)
+        return false;
+    const int64_t row = MATMUL_ROW_BYTES / (int64_t)kg_dtype_bytes(dtype);
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
+    const bool has_n = strcmp(op, "gemv") != 0;
+    return (p->flags & ~flags) == 0 && m >= 1 && m <= INT32_MAX && k >= 1 && k <= row &&
+           (!has_n || (n >= 1 && n <= row));
 }
 
 bool have_unit_columns(const struct kg_tensor *t, uint32_t count)

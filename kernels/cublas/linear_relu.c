@@ -9,13 +9,13 @@
 static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t ldw, int64_t ldy)
 {
     return (struct matmul){
-        .dtype = p->dtype,
+        .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
         .transpose_b = true,
         .epilogue = MATMUL_RELU_BIAS,
-        .m = p->m,
-        .n = p->n,
-        .k = p->k,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "n"),
+        .k = kg_size(p, "k"),
         .lda = ldx,
         .ldb = ldw,
         .ldd = ldy,
@@ -24,19 +24,23 @@ static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t 
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    const struct matmul m = matmul_of(p, p->k, p->k, p->n);
-    return is_served(p, d, KG_OP_LINEAR_RELU) && matmul_rounds_once(&m);
+    const struct matmul m = matmul_of(p, kg_size(p, "k"), kg_size(p, "k"), kg_size(p, "n"));
+    return is_served(p, d, "linear_relu") && matmul_rounds_once(&m);
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
+    struct matmul_plan *plans = NULL;
     (void)d;
-    const struct matmul m = matmul_of(p, p->k, p->k, p->n);
-    return matmul_prepare(&m);
+    const struct matmul m = matmul_of(p, kg_size(p, "k"), kg_size(p, "k"), kg_size(p, "n"));
+    const enum kg_status status = matmul_prepare(&m, &plans);
+    *plan = plans;
+    return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
+    (void)plan;
     (void)p;
     (void)d;
     return MATMUL_WORKSPACE_BYTES;
@@ -51,20 +55,22 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     if (!have_unit_columns(args->in, 3) || !have_unit_columns(args->out, 1))
         return KG_UNSUPPORTED;
     const struct matmul m = matmul_of(p, leading_of(x), leading_of(w), leading_of(y));
-    return matmul_launch(&m, &(struct matmul_operands){.a = x->data,
-                                                       .b = w->data,
-                                                       .bias = b->data,
-                                                       .d = y->data,
-                                                       .workspace = args->workspace,
-                                                       .stream = args->stream});
+    return matmul_launch(&m, args->plan,
+                         &(struct matmul_operands){.a = x->data,
+                                                   .b = w->data,
+                                                   .bias = b->data,
+                                                   .d = y->data,
+                                                   .workspace = args->workspace,
+                                                   .stream = args->stream});
 }
 
 const struct kg_kernel cublas_linear_relu = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_LINEAR_RELU,
+    .op = "linear_relu",
     .name = "cublaslt_linear_relu",
     .supports = supports,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
+    .release = matmul_release,
 };

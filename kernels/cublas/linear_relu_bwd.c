@@ -23,10 +23,11 @@ struct regions {
 
 static struct regions regions_of(const struct kg_problem *p)
 {
-    const uint64_t element = p->dtype == KG_F32 ? 4 : 2;
+    const uint64_t element = kg_dtype_bytes(kg_dtype(p));
     struct regions r;
-    r.scratch = round_up((uint64_t)p->m * (uint64_t)p->n * element);
-    r.products = r.scratch + round_up(relu_gradient_scratch_bytes(p->m, p->n));
+    r.scratch = round_up((uint64_t)kg_size(p, "m") * (uint64_t)kg_size(p, "n") * element);
+    r.products =
+        r.scratch + round_up(relu_gradient_scratch_bytes(kg_size(p, "m"), kg_size(p, "n")));
     r.end = r.products + MATMUL_WORKSPACE_BYTES;
     return r;
 }
@@ -34,12 +35,12 @@ static struct regions regions_of(const struct kg_problem *p)
 static struct matmul dx_of(const struct kg_problem *p, int64_t ldw, int64_t lddx)
 {
     return (struct matmul){
-        .dtype = p->dtype,
+        .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
-        .m = p->m,
-        .n = p->k,
-        .k = p->n,
-        .lda = p->n,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "k"),
+        .k = kg_size(p, "n"),
+        .lda = kg_size(p, "n"),
         .ldb = ldw,
         .ldd = lddx,
     };
@@ -48,13 +49,13 @@ static struct matmul dx_of(const struct kg_problem *p, int64_t ldw, int64_t lddx
 static struct matmul dw_of(const struct kg_problem *p, int64_t ldx, int64_t lddw)
 {
     return (struct matmul){
-        .dtype = p->dtype,
+        .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
         .transpose_a = true,
-        .m = p->n,
-        .n = p->k,
-        .k = p->m,
-        .lda = p->n,
+        .m = kg_size(p, "n"),
+        .n = kg_size(p, "k"),
+        .k = kg_size(p, "m"),
+        .lda = kg_size(p, "n"),
         .ldb = ldx,
         .ldd = lddw,
     };
@@ -62,19 +63,28 @@ static struct matmul dw_of(const struct kg_problem *p, int64_t ldx, int64_t lddw
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    return is_served(p, d, KG_OP_LINEAR_RELU_BWD);
+    return is_served(p, d, "linear_relu_bwd");
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
+    struct matmul_plan *plans = NULL;
     (void)d;
-    const struct matmul dx = dx_of(p, p->k, p->k), dw = dw_of(p, p->k, p->k);
-    const enum kg_status status = matmul_prepare(&dx);
-    return status == KG_OK ? matmul_prepare(&dw) : status;
+    const struct matmul dx = dx_of(p, kg_size(p, "k"), kg_size(p, "k")),
+                        dw = dw_of(p, kg_size(p, "k"), kg_size(p, "k"));
+    enum kg_status status = matmul_prepare(&dx, &plans);
+    if (status == KG_OK)
+        status = matmul_prepare(&dw, &plans);
+    if (status != KG_OK)
+        matmul_release(plans);
+    else
+        *plan = plans;
+    return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
+    (void)plan;
     (void)d;
     return regions_of(p).end;
 }
@@ -101,21 +111,22 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
                                 .workspace = workspace + r.products,
                                 .stream = args->stream};
     const struct matmul to_dx = dx_of(p, leading_of(w), leading_of(dx));
-    status = matmul_launch(&to_dx, &o);
+    status = matmul_launch(&to_dx, args->plan, &o);
     if (status != KG_OK)
         return status;
     o.b = x->data;
     o.d = dw->data;
     const struct matmul to_dw = dw_of(p, leading_of(x), leading_of(dw));
-    return matmul_launch(&to_dw, &o);
+    return matmul_launch(&to_dw, args->plan, &o);
 }
 
 const struct kg_kernel cublas_linear_relu_bwd = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_LINEAR_RELU_BWD,
+    .op = "linear_relu_bwd",
     .name = "cublaslt_linear_relu_bwd",
     .supports = supports,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
+    .release = matmul_release,
 };

@@ -15,41 +15,45 @@
 
 static uint64_t layer_bytes(const struct kg_problem *p)
 {
-    const uint64_t element = p->dtype == KG_F32 ? 4 : 2;
-    return round_up((uint64_t)p->m * (uint64_t)p->n * element);
+    const uint64_t element = kg_dtype_bytes(kg_dtype(p));
+    return round_up((uint64_t)kg_size(p, "m") * (uint64_t)kg_size(p, "n") * element);
 }
 
 static struct matmul matmul_of(const struct kg_problem *p, int64_t ldx, int64_t ldw)
 {
     return (struct matmul){
-        .dtype = p->dtype,
+        .dtype = kg_dtype(p),
         .tf32 = (p->flags & KG_FLAG_TF32) != 0,
         .transpose_b = true,
         .epilogue = MATMUL_BIAS,
-        .m = p->m,
-        .n = p->n,
-        .k = p->k,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "n"),
+        .k = kg_size(p, "k"),
         .lda = ldx,
         .ldb = ldw,
-        .ldd = p->n,
+        .ldd = kg_size(p, "n"),
     };
 }
 
 static int supports(const struct kg_problem *p, const struct kg_device *d)
 {
-    const struct matmul m = matmul_of(p, p->k, p->k);
-    return is_served(p, d, KG_OP_LINEAR_RELU) && matmul_rounds_once(&m);
+    const struct matmul m = matmul_of(p, kg_size(p, "k"), kg_size(p, "k"));
+    return is_served(p, d, "linear_relu") && matmul_rounds_once(&m);
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
+    struct matmul_plan *plans = NULL;
     (void)d;
-    const struct matmul m = matmul_of(p, p->k, p->k);
-    return matmul_prepare(&m);
+    const struct matmul m = matmul_of(p, kg_size(p, "k"), kg_size(p, "k"));
+    const enum kg_status status = matmul_prepare(&m, &plans);
+    *plan = plans;
+    return status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
+    (void)plan;
     (void)d;
     return layer_bytes(p) + MATMUL_WORKSPACE_BYTES;
 }
@@ -65,21 +69,23 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         return KG_UNSUPPORTED;
     const struct matmul m = matmul_of(p, leading_of(x), leading_of(w));
     const enum kg_status status =
-        matmul_launch(&m, &(struct matmul_operands){.a = x->data,
-                                                    .b = w->data,
-                                                    .bias = args->in[2].data,
-                                                    .d = layer,
-                                                    .workspace = layer + layer_bytes(p),
-                                                    .stream = args->stream});
+        matmul_launch(&m, args->plan,
+                      &(struct matmul_operands){.a = x->data,
+                                                .b = w->data,
+                                                .bias = args->in[2].data,
+                                                .d = layer,
+                                                .workspace = layer + layer_bytes(p),
+                                                .stream = args->stream});
     return status == KG_OK ? relu(layer, &args->out[0], args->stream) : status;
 }
 
 const struct kg_kernel eager_linear_relu = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_LINEAR_RELU,
+    .op = "linear_relu",
     .name = "linear_then_relu",
     .supports = supports,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
+    .release = matmul_release,
 };

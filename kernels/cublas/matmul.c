@@ -11,23 +11,20 @@
 #include "kernels/cublas/matmul.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/matmul_tune.h"
 
 /* What a launch needs, filled in by prepare. The descriptors are plain memory. */
-struct plan {
+struct matmul_plan {
+    struct matmul_plan *next;
     struct matmul matmul;
     cublasLtMatmulDescOpaque_t operation;
     cublasLtMatrixLayoutOpaque_t a, b, d; /* in cuBLASLt's order */
     cublasLtMatmulAlgo_t algorithm;
 };
 
-/* More than a suite has cases; past that the oldest plan makes room. */
-enum { PLANS_MAX = 256 };
-
-static struct plan plans[PLANS_MAX];
-static size_t plans_made;
 static cublasLtHandle_t handle;
 static bool is_timed;
 
@@ -43,7 +40,6 @@ void matmul_close(void)
     if (handle)
         (void)cublas_api()->cublasLtDestroy(handle);
     handle = NULL;
-    plans_made = 0;
 }
 
 static bool same_matmul(const struct matmul *x, const struct matmul *y)
@@ -74,8 +70,9 @@ static enum kg_status describe_matrix(cublasLtMatrixLayoutOpaque_t *layout, uint
     return KG_OK;
 }
 
-static enum kg_status set_operation(struct plan *plan, cublasLtMatmulDescAttributes_t attribute,
-                                    const void *value, size_t bytes)
+static enum kg_status set_operation(struct matmul_plan *plan,
+                                    cublasLtMatmulDescAttributes_t attribute, const void *value,
+                                    size_t bytes)
 {
     CUBLAS_TRY(
         cublas_api()->cublasLtMatmulDescSetAttribute(&plan->operation, attribute, value, bytes));
@@ -84,7 +81,7 @@ static enum kg_status set_operation(struct plan *plan, cublasLtMatmulDescAttribu
 
 /* The heuristics learn the bias's alignment from its address, which is not known yet: any address
  * that is aligned as kernel.h promises stands for it. */
-static enum kg_status describe_bias(struct plan *plan)
+static enum kg_status describe_bias(struct matmul_plan *plan)
 {
     static const _Alignas(16) char aligned[16];
     const void *bias = aligned;
@@ -94,7 +91,7 @@ static enum kg_status describe_bias(struct plan *plan)
     return set_operation(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
 }
 
-static enum kg_status describe_operation(struct plan *plan)
+static enum kg_status describe_operation(struct matmul_plan *plan)
 {
     const struct matmul *m = &plan->matmul;
     const cublasComputeType_t compute = m->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -137,11 +134,11 @@ static enum kg_status prefer(cublasLtMatmulPreferenceOpaque_t *preference, const
     return KG_OK;
 }
 
-static enum kg_status run(const struct plan *prepared, const cublasLtMatmulAlgo_t *algorithm,
+static enum kg_status run(const struct matmul_plan *prepared, const cublasLtMatmulAlgo_t *algorithm,
                           const struct matmul_operands *o)
 {
     static const float one = 1.0f, zero = 0.0f;
-    struct plan plan = *prepared; /* a copy: it gets this launch's bias */
+    struct matmul_plan plan = *prepared; /* a copy: it gets this launch's bias */
     if (plan.matmul.epilogue != MATMUL_PLAIN)
         KG_TRY(set_operation(&plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof(o->bias)));
     CUBLAS_TRY(cublas_api()->cublasLtMatmul(handle, &plan.operation, &one, o->b, &plan.a, o->a,
@@ -152,7 +149,7 @@ static enum kg_status run(const struct plan *prepared, const cublasLtMatmulAlgo_
 
 /* What cuBLASLt's heuristics name, the one that they expect to be the fastest first. */
 struct candidates {
-    const struct plan *plan;
+    const struct matmul_plan *plan;
     cublasLtMatmulHeuristicResult_t all[MATMUL_CANDIDATES_MAX];
     int n;
 };
@@ -163,7 +160,7 @@ static enum kg_status run_candidate(void *context, unsigned i, const struct matm
     return run(c->plan, &c->all[i].algo, o);
 }
 
-static enum kg_status choose_algorithm(struct plan *plan, bool timed)
+static enum kg_status choose_algorithm(struct matmul_plan *plan, bool timed)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
     struct candidates c = {.plan = plan};
@@ -183,15 +180,6 @@ static enum kg_status choose_algorithm(struct plan *plan, bool timed)
     return KG_OK;
 }
 
-static struct plan *find_plan(const struct matmul *m)
-{
-    const size_t kept = plans_made < PLANS_MAX ? plans_made : PLANS_MAX;
-    for (size_t i = 0; i < kept; i++)
-        if (same_matmul(&plans[i].matmul, m))
-            return &plans[i];
-    return NULL;
-}
-
 bool matmul_rounds_once(const struct matmul *m)
 {
     const int64_t step = 8; /* elements of 16 bytes */
@@ -199,22 +187,45 @@ bool matmul_rounds_once(const struct matmul *m)
            (m->lda % step == 0 && m->ldb % step == 0 && m->ldd % step == 0);
 }
 
-static enum kg_status prepare(const struct matmul *m, bool timed)
+static enum kg_status make_plan(struct matmul_plan *plan, const struct matmul *m, bool timed)
 {
-    struct plan plan = {.matmul = *m};
-    if (!matmul_rounds_once(m))
-        return KG_UNSUPPORTED;
-    if (find_plan(m))
-        return KG_OK;
-    KG_TRY(describe_operation(&plan));
-    KG_TRY(choose_algorithm(&plan, timed));
-    plans[plans_made++ % PLANS_MAX] = plan;
-    return KG_OK;
+    plan->matmul = *m;
+    KG_TRY(describe_operation(plan));
+    return choose_algorithm(plan, timed);
 }
 
-enum kg_status matmul_prepare(const struct matmul *m)
+/* The plan of the product in the list, or a new one at its end. */
+static enum kg_status find_plan(const struct matmul *m, bool timed, struct matmul_plan **plans,
+                                const struct matmul_plan **found)
 {
-    return prepare(m, is_timed);
+    if (!matmul_rounds_once(m))
+        return KG_UNSUPPORTED;
+    for (; *plans; plans = &(*plans)->next)
+        if (same_matmul(&(*plans)->matmul, m)) {
+            *found = *plans;
+            return KG_OK;
+        }
+    struct matmul_plan *plan = calloc(1, sizeof(*plan));
+    enum kg_status status = plan ? make_plan(plan, m, timed) : KG_LAUNCH_FAILED;
+    if (status != KG_OK)
+        free(plan);
+    else
+        *found = *plans = plan;
+    return status;
+}
+
+enum kg_status matmul_prepare(const struct matmul *m, struct matmul_plan **plans)
+{
+    const struct matmul_plan *found;
+    return find_plan(m, is_timed, plans, &found);
+}
+
+void matmul_release(void *plans)
+{
+    for (struct matmul_plan *plan = plans, *next; plan; plan = next) {
+        next = plan->next;
+        free(plan);
+    }
 }
 
 static bool are_rows_near(const struct matmul *m)
@@ -223,11 +234,14 @@ static bool are_rows_near(const struct matmul *m)
     return m->lda <= most && m->ldb <= most && m->ldd <= most;
 }
 
-enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o)
+enum kg_status matmul_launch(const struct matmul *m, void *plans, const struct matmul_operands *o)
 {
+    struct matmul_plan *list = plans;
+    const struct matmul_plan *plan;
+    if (!list)
+        return KG_BAD_ARGUMENT;
     if (!are_rows_near(m))
         return KG_UNSUPPORTED;
-    KG_TRY(prepare(m, false));
-    const struct plan *plan = find_plan(m);
+    KG_TRY(find_plan(m, false, &list, &plan));
     return run(plan, &plan->algorithm, o);
 }

@@ -48,12 +48,19 @@ void matmul_close(void);
  * then the sum with its bias where rows of 16-bit types are no multiples of 16 bytes. */
 bool matmul_rounds_once(const struct matmul *m);
 
-/* Chooses an algorithm and keeps it. KG_UNSUPPORTED: there is none that rounds once. */
-enum kg_status matmul_prepare(const struct matmul *m);
+/* Products that are planned: the list that a kernel's plan is. NULL: none. */
+struct matmul_plan;
+
+/* Chooses an algorithm and puts it at the end of the list at *plans, unless it is there.
+ * KG_UNSUPPORTED: there is none that rounds once. */
+enum kg_status matmul_prepare(const struct matmul *m, struct matmul_plan **plans);
+
+/* Frees a list of plans. */
+void matmul_release(void *plans);
 
 /* Enqueues the product. One that was not prepared, such as one of a layout that only the launch
- * knows, takes the algorithm that is named first. KG_UNSUPPORTED: rows are too far apart, or it
- * would not round once. */
-enum kg_status matmul_launch(const struct matmul *m, const struct matmul_operands *o);
+ * knows, takes the algorithm that is named first, and joins `plans`. KG_UNSUPPORTED: rows are too
+ * far apart, or it would not round once. */
+enum kg_status matmul_launch(const struct matmul *m, void *plans, const struct matmul_operands *o);
 
 #endif

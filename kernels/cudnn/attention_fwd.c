@@ -16,16 +16,17 @@ enum {
 /* Rows that the mask leaves no key. Their softmax is left to cuDNN's engines, and they must be
  * zeros.
  */
-static bool has_blind_rows(const struct kg_problem *p)
+static bool has_blind_rows(const struct attention_sizes *p)
 {
     return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_q > p->seqlen_kv;
 }
 
 /* cuDNN 9.19 gives NaN for a negative scale, and a launch of it fails with more heads in all than a
  * grid has blocks in y and z. */
-static int supports(const struct kg_problem *p, const struct kg_device *d)
+static int supports(const struct kg_problem *problem, const struct kg_device *d)
 {
-    return p->op == KG_OP_ATTENTION_FWD && d->kind == KG_DEVICE_CUDA &&
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    return kg_is_op(problem, "attention_fwd") && d->kind == KG_DEVICE_CUDA &&
            (p->dtype == KG_F16 || p->dtype == KG_BF16) && !(p->flags & ~(uint32_t)KG_FLAG_CAUSAL) &&
            p->batch >= 1 && p->kv_heads >= 1 && p->heads >= 1 && p->heads % p->kv_heads == 0 &&
            p->batch <= HEADS_MAX / p->heads && p->seqlen_q >= 1 && p->seqlen_kv >= 1 &&
@@ -41,33 +42,33 @@ static void lay_out_dense(int64_t stride[4], int64_t heads, int64_t rows, int64_
     stride[3] = 1;
 }
 
-static enum kg_status plan_dense(const struct kg_problem *p, const struct attention_plan **plan)
+static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *d,
+                              void **plan)
 {
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    struct attention_plan *plans = NULL;
+    const struct attention_plan *dense;
     struct attention_strides s;
+    (void)d;
     lay_out_dense(s.q, p->heads, p->seqlen_q, p->head_dim);
     lay_out_dense(s.k, p->kv_heads, p->seqlen_kv, p->head_dim);
     memcpy(s.v, s.k, sizeof(s.v));
     memcpy(s.o, s.q, sizeof(s.o));
-    return attention_plan(p, &s, plan);
+    const enum kg_status status = attention_plan(p, &s, &plans, &dense);
+    *plan = plans;
+    return status;
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
-    const struct attention_plan *plan;
+    (void)p;
     (void)d;
-    return plan_dense(p, &plan);
-}
-
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d)
-{
-    const struct attention_plan *plan;
-    (void)d;
-    return plan_dense(p, &plan) == KG_OK ? attention_workspace_bytes(plan) : 0;
+    return plan ? attention_workspace_bytes(plan) : 0;
 }
 
 /* A dimension of one element may have any stride, which says nothing: it gets that of a dense
  * tensor, so that equal layouts have one plan. */
-static enum kg_status take_strides(const struct kg_tensor *t, const struct kg_problem *p,
+static enum kg_status take_strides(const struct kg_tensor *t, const struct attention_sizes *p,
                                    int64_t heads, int64_t rows, int64_t stride[4])
 {
     const int64_t shape[4] = {p->batch, heads, rows, p->head_dim};
@@ -85,7 +86,7 @@ static enum kg_status take_strides(const struct kg_tensor *t, const struct kg_pr
     return KG_OK;
 }
 
-static enum kg_status take_layout(const struct kg_problem *p, const struct kg_args *args,
+static enum kg_status take_layout(const struct attention_sizes *p, const struct kg_args *args,
                                   struct attention_strides *s)
 {
     enum kg_status status = take_strides(&args->in[0], p, p->heads, p->seqlen_q, s->q);
@@ -100,15 +101,17 @@ static enum kg_status take_layout(const struct kg_problem *p, const struct kg_ar
 
 /* A layout that only the launch knows is planned now; its plan must do with the workspace of the
  * dense one. */
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
+    struct attention_plan *plans = args->plan;
     const struct attention_plan *plan;
     struct attention_strides s;
-    if (args->n_in != 3 || args->n_out != 1)
+    if (args->n_in != 3 || args->n_out != 1 || !plans)
         return KG_BAD_ARGUMENT;
     enum kg_status status = take_layout(p, args, &s);
     if (status == KG_OK)
-        status = attention_plan(p, &s, &plan);
+        status = attention_plan(p, &s, &plans, &plan);
     if (status != KG_OK)
         return status;
     if (attention_workspace_bytes(plan) > args->workspace_bytes)
@@ -124,11 +127,12 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 const struct kg_kernel cudnn_attention_fwd = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_ATTENTION_FWD,
+    .op = "attention_fwd",
     .flags = KG_KERNEL_NONDETERMINISTIC, /* seen in decode at batch 8 and 128 */
     .name = "cudnn_sdpa",
     .supports = supports,
     .prepare = prepare,
     .workspace_bytes = workspace_bytes,
     .launch = launch,
+    .release = attention_release,
 };

@@ -13,12 +13,12 @@ struct graph {
     int64_t scores[4], rows[4]; /* sizes of what stays in the kernel: one of each score or row */
 };
 
-bool attention_is_masked(const struct kg_problem *p)
+bool attention_is_masked(const struct attention_sizes *p)
 {
     return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_q > 1;
 }
 
-bool attention_is_shifted(const struct kg_problem *p)
+bool attention_is_shifted(const struct attention_sizes *p)
 {
     return attention_is_masked(p) && p->seqlen_q != p->seqlen_kv;
 }
@@ -218,7 +218,7 @@ static cudnn_descriptor finish_graph(struct graph *g, cudnn_handle handle)
 }
 
 cudnn_descriptor attention_graph(struct descriptors *list, cudnn_handle handle,
-                                 const struct kg_problem *p, const struct attention_strides *s)
+                                 const struct attention_sizes *p, const struct attention_strides *s)
 {
     const int dtype = p->dtype == KG_F16 ? KCUDNN_DATA_HALF : KCUDNN_DATA_BFLOAT16;
     const int64_t q_size[4] = {p->batch, p->heads, p->seqlen_q, p->head_dim};

@@ -6,6 +6,7 @@
 #define KG_CUDNN_ATTENTION_GRAPH_H
 
 #include "kernels/cudnn/descriptors.h"
+#include "kernels/ops/attention_sizes.h"
 
 /* By which numbers the operands of a launch are known to the graph. */
 enum attention_uid {
@@ -26,9 +27,9 @@ struct attention_strides {
 };
 
 /* Does any query not see all keys? A single query sees them all. */
-bool attention_is_masked(const struct kg_problem *p);
+bool attention_is_masked(const struct attention_sizes *p);
 /* Is the mask's diagonal not the scores' own, because there are other many queries than keys? */
-bool attention_is_shifted(const struct kg_problem *p);
+bool attention_is_shifted(const struct attention_sizes *p);
 
 /*
  * Returns the finalized graph; nothing of it holds when list->status says so. A masked problem
@@ -38,6 +39,7 @@ bool attention_is_shifted(const struct kg_problem *p);
  * for few queries (decode at batch 1: 130 against 11 us), since its engine does not split the keys.
  */
 cudnn_descriptor attention_graph(struct descriptors *list, cudnn_handle handle,
-                                 const struct kg_problem *p, const struct attention_strides *s);
+                                 const struct attention_sizes *p,
+                                 const struct attention_strides *s);
 
 #endif

@@ -3,24 +3,20 @@
 #include "kernels/cudnn/attention_plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct attention_plan {
-    struct kg_problem problem;
+    struct attention_plan *next;
+    struct attention_sizes problem;
     struct attention_strides strides;
     struct descriptors descriptors; /* all that the plan is made of */
     cudnn_descriptor plan;
     int64_t workspace_bytes;
-    uint64_t last_used;
 };
 
-/* More than the verification of a case needs; past that the one that was not used for longest makes
- * room. */
-enum { PLANS_MAX = 256, CONFIGURATIONS_MAX = 8 };
+enum { CONFIGURATIONS_MAX = 8 };
 
-static struct attention_plan plans[PLANS_MAX];
-static unsigned n_plans;
-static uint64_t uses;
 static cudnn_handle handle;
 
 enum kg_status attention_open(void)
@@ -31,9 +27,6 @@ enum kg_status attention_open(void)
 
 void attention_close(void)
 {
-    for (unsigned i = 0; i < n_plans; i++)
-        descriptors_free(&plans[i].descriptors);
-    n_plans = 0;
     if (handle)
         (void)cudnn_api()->cudnnDestroy(handle);
     handle = NULL;
@@ -96,49 +89,34 @@ static enum kg_status build(struct attention_plan *a)
 
 /* ---- keeping plans ---- */
 
-/* The scale is given with each launch. */
-static bool is_for(const struct attention_plan *a, const struct kg_problem *p,
-                   const struct attention_strides *s)
+enum kg_status attention_plan(const struct attention_sizes *p, const struct attention_strides *s,
+                              struct attention_plan **plans, const struct attention_plan **out)
 {
-    const struct kg_problem *mine = &a->problem;
-    return mine->dtype == p->dtype && mine->flags == p->flags && mine->batch == p->batch &&
-           mine->heads == p->heads && mine->kv_heads == p->kv_heads &&
-           mine->seqlen_q == p->seqlen_q && mine->seqlen_kv == p->seqlen_kv &&
-           mine->head_dim == p->head_dim && memcmp(&a->strides, s, sizeof(*s)) == 0;
-}
-
-static struct attention_plan *make_room(void)
-{
-    struct attention_plan *oldest = &plans[0];
-    if (n_plans < PLANS_MAX)
-        return &plans[n_plans++];
-    for (unsigned i = 1; i < n_plans; i++)
-        if (plans[i].last_used < oldest->last_used)
-            oldest = &plans[i];
-    descriptors_free(&oldest->descriptors);
-    return oldest;
-}
-
-enum kg_status attention_plan(const struct kg_problem *p, const struct attention_strides *s,
-                              const struct attention_plan **out)
-{
-    struct attention_plan made = {.problem = *p, .strides = *s};
-    for (unsigned i = 0; i < n_plans; i++)
-        if (is_for(&plans[i], p, s)) {
-            plans[i].last_used = ++uses;
-            *out = &plans[i];
+    for (; *plans; plans = &(*plans)->next)
+        if (!memcmp(&(*plans)->strides, s, sizeof(*s))) {
+            *out = *plans;
             return KG_OK;
         }
-    const enum kg_status status = build(&made);
-    if (status != KG_OK) {
-        descriptors_free(&made.descriptors);
-        return status;
+    struct attention_plan *made = calloc(1, sizeof(*made));
+    if (!made)
+        return KG_LAUNCH_FAILED;
+    made->problem = *p;
+    made->strides = *s;
+    const enum kg_status status = build(made);
+    if (status != KG_OK)
+        attention_release(made);
+    else
+        *out = *plans = made;
+    return status;
+}
+
+void attention_release(void *plans)
+{
+    for (struct attention_plan *plan = plans, *next; plan; plan = next) {
+        next = plan->next;
+        descriptors_free(&plan->descriptors);
+        free(plan);
     }
-    made.last_used = ++uses;
-    struct attention_plan *kept = make_room();
-    *kept = made;
-    *out = kept;
-    return KG_OK;
 }
 
 uint64_t attention_workspace_bytes(const struct attention_plan *plan)
@@ -152,7 +130,7 @@ uint64_t attention_workspace_bytes(const struct attention_plan *plan)
 enum kg_status attention_execute(const struct attention_plan *plan,
                                  const struct attention_operands *o)
 {
-    const struct kg_problem *p = &plan->problem;
+    const struct attention_sizes *p = &plan->problem;
     float scale = o->scale, hidden = -INFINITY;
     int32_t seqlen_q = (int32_t)p->seqlen_q, seqlen_kv = (int32_t)p->seqlen_kv;
     static const int64_t uids[] = {UID_Q,     UID_K,      UID_V,        UID_O,

@@ -19,10 +19,14 @@ struct attention_operands {
 enum kg_status attention_open(void);
 void attention_close(void);
 
-/* Finds the plan or makes it: the first of the engines that cuDNN's heuristics name which takes the
- * problem. KG_UNSUPPORTED: none does. */
-enum kg_status attention_plan(const struct kg_problem *p, const struct attention_strides *s,
-                              const struct attention_plan **out);
+/* Finds the plan of a layout in the list at *plans, or makes it and puts it at the end: the first
+ * of the engines that cuDNN's heuristics name which takes the problem. KG_UNSUPPORTED: none does.
+ * All plans of a list are of one problem. */
+enum kg_status attention_plan(const struct attention_sizes *p, const struct attention_strides *s,
+                              struct attention_plan **plans, const struct attention_plan **out);
+
+/* Frees a list of plans. */
+void attention_release(void *plans);
 
 uint64_t attention_workspace_bytes(const struct attention_plan *plan);
 

@@ -9,6 +9,7 @@
 #define KG_GEMM_CHECK_H
 
 #include "kernels/gemm/gemm_call.h"
+#include "kernels/ops/product_sizes.h"
 
 /* Larger extents would overflow the kernels' 32-bit tile coordinates; offsets are 64-bit. */
 #define GEMM_MAX_EXTENT (INT32_MAX - 65535)
@@ -45,30 +46,29 @@ static inline int gemm_serves(const struct kg_device *device, int64_t m, int64_t
 }
 
 /* Dtypes of the tensor-core kernels: fp32 only where the problem lets products round to TF32. */
-static inline int gemm_mma_dtype(const struct kg_problem *problem)
+static inline int gemm_mma_dtype(const struct product_sizes *problem)
 {
     return problem->dtype == KG_F16 || problem->dtype == KG_BF16 ||
            (problem->dtype == KG_F32 && (problem->flags & KG_FLAG_TF32) != 0);
 }
 
-static inline int gemm_simt_dtype(const struct kg_problem *problem)
+static inline int gemm_simt_dtype(const struct product_sizes *problem)
 {
     return problem->dtype == KG_F32;
 }
 
 /* An op of this family whose flags are all known. */
-static inline int gemm_is_op(const struct kg_problem *problem, uint32_t op)
+static inline int gemm_is_op(const struct product_sizes *problem, const char *op)
 {
-    return problem->op == op && (problem->flags & ~(uint32_t)KG_FLAG_TF32) == 0;
+    return !strcmp(problem->op, op) && (problem->flags & ~(uint32_t)KG_FLAG_TF32) == 0;
 }
 
 /* The call's frame: sizes of the structs, the op, counts of tensors. */
-static inline enum kg_status gemm_check_frame(const struct kg_problem *problem,
-                                              const struct kg_args *args, uint32_t op,
+static inline enum kg_status gemm_check_frame(const struct product_sizes *problem,
+                                              const struct kg_args *args, const char *op,
                                               uint32_t n_in, uint32_t n_out)
 {
-    if (problem == NULL || args == NULL || problem->struct_bytes < sizeof *problem ||
-        args->struct_bytes < sizeof *args || problem->op != op || args->n_in != n_in ||
+    if (args->struct_bytes < sizeof *args || strcmp(problem->op, op) != 0 || args->n_in != n_in ||
         args->n_out != n_out)
         return KG_BAD_ARGUMENT;
     return KG_OK;
@@ -76,9 +76,8 @@ static inline enum kg_status gemm_check_frame(const struct kg_problem *problem,
 
 static inline int gemm_tensor_ok(const struct kg_tensor *tensor, uint32_t dtype, uint32_t rank)
 {
-    return tensor->data != NULL && tensor->dtype == dtype && tensor->rank == rank &&
-           (uintptr_t)tensor->data % gemm_element_bytes(dtype) == 0 &&
-           tensor->stride[rank - 1] == 1;
+    return kg_is_tensor(tensor, dtype, rank) &&
+           (uintptr_t)tensor->data % gemm_element_bytes(dtype) == 0;
 }
 
 /* A row-major matrix whose rows may be apart but do not overlap. */

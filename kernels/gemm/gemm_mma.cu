@@ -12,6 +12,7 @@
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
  */
 #include "kernels/gemm/gemm.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/gemm/gemm_mma.cuh"
 #include "kernels/gemm/gemm_op.h"
 
@@ -25,18 +26,18 @@ enum kg_status gemm_mma_nn(const struct gemm_call *call)
     return gemm::mma_launch<true, false, false>(*call);
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_GEMM) && gemm_mma_dtype(problem) &&
+    return gemm_is_op(problem, "gemm") && gemm_mma_dtype(problem) &&
            gemm_serves(device, problem->m, problem->n, problem->k);
 }
 
-static enum kg_status prepare(const struct kg_problem *, const struct kg_device *)
+static enum kg_status prepare(const struct product_sizes *, const struct kg_device *)
 {
     return gemm_mma_nn_prepare();
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
     const enum kg_status status = gemm_call_of(problem, args, &call);
@@ -46,5 +47,13 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 }
 
 const struct kg_kernel kg_gemm_mma = {
-    sizeof(struct kg_kernel), KG_OP_GEMM, 0, "gemm_mma", supports, prepare, NULL, launch,
+    sizeof(struct kg_kernel),
+    0,
+    "gemm",
+    "gemm_mma",
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, prepare>,
+    NULL,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

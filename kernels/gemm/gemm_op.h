@@ -7,10 +7,10 @@
 
 #include "kernels/gemm/gemm_check.h"
 
-static inline enum kg_status gemm_call_of(const struct kg_problem *problem,
+static inline enum kg_status gemm_call_of(const struct product_sizes *problem,
                                           const struct kg_args *args, struct gemm_call *call)
 {
-    enum kg_status status = gemm_check_frame(problem, args, KG_OP_GEMM, 2, 1);
+    enum kg_status status = gemm_check_frame(problem, args, "gemm", 2, 1);
     if (status != KG_OK)
         return status;
     const uint32_t dtype = problem->dtype;

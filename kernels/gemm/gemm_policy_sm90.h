@@ -37,8 +37,8 @@ struct gemm_sm90_choice {
 };
 
 /* Whether every line of a dense product can be reached by TMA: lines of 16-byte multiples. */
-static inline int gemm_sm90_serves(const struct kg_problem *problem, const struct kg_device *device,
-                                   int64_t line_1, int64_t line_2)
+static inline int gemm_sm90_serves(const struct product_sizes *problem,
+                                   const struct kg_device *device, int64_t line_1, int64_t line_2)
 {
     const int64_t run = 16 / (int64_t)gemm_element_bytes(problem->dtype);
     return device->cc_major == 9 && device->cc_minor == 0 &&

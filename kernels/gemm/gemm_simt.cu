@@ -17,6 +17,7 @@
  * linear_relu_simt included.
  */
 #include "kernels/gemm/gemm.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/gemm/gemm_op.h"
 #include "kernels/gemm/gemm_simt.cuh"
 
@@ -25,13 +26,13 @@ enum kg_status gemm_simt_nn(const struct gemm_call *call)
     return gemm::simt_launch<true, false, false>(*call);
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_GEMM) && gemm_simt_dtype(problem) &&
+    return gemm_is_op(problem, "gemm") && gemm_simt_dtype(problem) &&
            gemm_serves(device, problem->m, problem->n, problem->k);
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
     const enum kg_status status = gemm_call_of(problem, args, &call);
@@ -41,5 +42,13 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 }
 
 const struct kg_kernel kg_gemm_simt = {
-    sizeof(struct kg_kernel), KG_OP_GEMM, 0, "gemm_simt", supports, NULL, NULL, launch,
+    sizeof(struct kg_kernel),
+    0,
+    "gemm",
+    "gemm_simt",
+    supports_as<product_sizes, supports>,
+    NULL,
+    NULL,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

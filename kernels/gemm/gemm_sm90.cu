@@ -17,16 +17,17 @@
  *             (13.3), 1000 x 5120 x 5120 77 us (69.6)
  */
 #include "kernels/gemm/gemm.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/gemm/gemm_op.h"
 #include "kernels/gemm/gemm_tiles_sm90.cuh"
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_GEMM) && problem->dtype != KG_F32 && gemm_mma_dtype(problem) &&
+    return gemm_is_op(problem, "gemm") && problem->dtype != KG_F32 && gemm_mma_dtype(problem) &&
            gemm_sm90_serves(problem, device, problem->k, problem->n);
 }
 
-static enum kg_status run(const struct kg_problem *problem, const struct gemm_call *call)
+static enum kg_status run(const struct product_sizes *problem, const struct gemm_call *call)
 {
     const int64_t m = problem->m, n = problem->n, k = problem->k;
     return problem->dtype == KG_F16    ? gemm_sm90::run<__half, false, false>(m, n, k, call)
@@ -34,13 +35,13 @@ static enum kg_status run(const struct kg_problem *problem, const struct gemm_ca
                                        : KG_UNSUPPORTED;
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *)
+static enum kg_status prepare(const struct product_sizes *problem, const struct kg_device *)
 {
     const enum kg_status status = gemm_mma_nn_prepare();
     return status == KG_OK ? run(problem, NULL) : status;
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
     const enum kg_status status = gemm_call_of(problem, args, &call);
@@ -52,5 +53,13 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 }
 
 const struct kg_kernel kg_gemm_sm90 = {
-    sizeof(struct kg_kernel), KG_OP_GEMM, 0, "gemm_sm90", supports, prepare, NULL, launch,
+    sizeof(struct kg_kernel),
+    0,
+    "gemm",
+    "gemm_sm90",
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, prepare>,
+    NULL,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

@@ -14,6 +14,7 @@
  * 2048^2 fp16 4.2 us, 42 %, fp32 5.8 us, 60 %; 8192^2 fp16 32.8 us, 85 %, fp32 61.3 us, 91 %
  */
 #include "kernels/gemv/gemv.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx_sm80.cuh"
 #include "kernels/gemm/gemm_check.h"
@@ -185,7 +186,7 @@ struct gemv_plan {
 
 /* Eight warps an SM keep 32 KB in flight, about what the memory needs; below that rows are cut, as
  * long as a lane keeps two runs. */
-static struct gemv_plan plan_of(const struct kg_problem *problem, int64_t sms)
+static struct gemv_plan plan_of(const struct product_sizes *problem, int64_t sms)
 {
     const int64_t run = RUN_BYTES / (int64_t)gemm_element_bytes(problem->dtype);
     const int64_t runs = gemm_blocks(problem->k, run), m = problem->m;
@@ -207,7 +208,7 @@ static struct gemv_plan plan_of(const struct kg_problem *problem, int64_t sms)
     return plan;
 }
 
-static uint64_t partial_bytes(const struct kg_problem *problem, const struct gemv_plan &plan)
+static uint64_t partial_bytes(const struct product_sizes *problem, const struct gemv_plan &plan)
 {
     return plan.splits > 1 ? (uint64_t)problem->m * (uint64_t)plan.splits * sizeof(float) : 0;
 }
@@ -227,21 +228,20 @@ static enum kg_status enqueue(const gemv_arguments &p, const struct gemv_plan &p
                          0, stream, (const float *)p.partial, p.y, p.m, plan.splits);
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_GEMV) &&
-           (gemm_mma_dtype(problem) || gemm_simt_dtype(problem)) &&
+    return gemm_is_op(problem, "gemv") && (gemm_mma_dtype(problem) || gemm_simt_dtype(problem)) &&
            gemm_serves(device, problem->m, 1, problem->k);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *device)
 {
     return partial_bytes(problem, plan_of(problem, device->sm_count));
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
-    enum kg_status status = gemm_check_frame(problem, args, KG_OP_GEMV, 2, 1);
+    enum kg_status status = gemm_check_frame(problem, args, "gemv", 2, 1);
     if (status != KG_OK)
         return status;
     struct gemm_matrix a;
@@ -286,5 +286,13 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 }
 
 const struct kg_kernel kg_gemv = {
-    sizeof(struct kg_kernel), KG_OP_GEMV, 0, "gemv", supports, NULL, workspace_bytes, launch,
+    sizeof(struct kg_kernel),
+    0,
+    "gemv",
+    "gemv",
+    supports_as<product_sizes, supports>,
+    NULL,
+    workspace_as<product_sizes, workspace_bytes>,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

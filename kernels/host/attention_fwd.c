@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/ops/attention_sizes.h"
 #include "kernels/ops/half.h"
 #include "kernels/host/host.h"
 #include "kernels/host/pack.h"
@@ -46,7 +47,7 @@ struct scratch {
 
 struct job {
     const struct simd *simd;
-    const struct kg_problem *p;
+    const struct attention_sizes *p;
     const struct kg_tensor *q, *k, *v, *o;
     float *scratch;
     int64_t scratch_floats; /* of a thread */
@@ -56,13 +57,13 @@ struct job {
     int64_t turns;          /* of a KV head */
 };
 
-static int64_t padded_dim(const struct kg_problem *p)
+static int64_t padded_dim(const struct attention_sizes *p)
 {
     return ceil_div(p->head_dim, SIMD_MAX_TILE_ROWS) * SIMD_MAX_TILE_ROWS;
 }
 
 /* Lays the scratch memory out from `base` on (NULL to measure). Returns its floats. */
-static int64_t lay_out(struct scratch *s, float *base, const struct kg_problem *p)
+static int64_t lay_out(struct scratch *s, float *base, const struct attention_sizes *p)
 {
     int64_t d = padded_dim(p), at = 0;
     struct {
@@ -87,17 +88,20 @@ static int64_t lay_out(struct scratch *s, float *base, const struct kg_problem *
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_ATTENTION_FWD) && p->head_dim <= MAX_HEAD_DIM;
+    return host_supports(p, device, "attention_fwd") && kg_size(p, "d") <= MAX_HEAD_DIM;
 }
 
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
+    const struct attention_sizes sizes = attention_sizes_of(p);
     struct scratch s;
-    return (uint64_t)threads * (uint64_t)lay_out(&s, NULL, p) * sizeof(float);
+    return (uint64_t)threads * (uint64_t)lay_out(&s, NULL, &sizes) * sizeof(float);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
@@ -116,7 +120,7 @@ static char *row_of(const struct job *job, const struct kg_tensor *t, int64_t ba
     return head_of(t, batch, head) + (size_t)(i * t->stride[2]) * kg_dtype_bytes(t->dtype);
 }
 
-static int64_t visible_keys(const struct kg_problem *p, int64_t row)
+static int64_t visible_keys(const struct attention_sizes *p, int64_t row)
 {
     if (!(p->flags & KG_FLAG_CAUSAL))
         return p->seqlen_kv;
@@ -136,7 +140,7 @@ struct turn {
 static void begin_panel(const struct job *job, struct turn *turn, int64_t panel,
                         const struct scratch *s)
 {
-    const struct kg_problem *p = job->p;
+    const struct attention_sizes *p = job->p;
     int64_t d = p->head_dim, width = job->width;
     float *q = s->q + panel * d * width, line[MAX_HEAD_DIM];
     int64_t least = p->seqlen_kv, most = 0;
@@ -217,7 +221,7 @@ static void finish_panel(const struct job *job, const struct turn *turn, int64_t
 static void turn_item(void *context, int64_t item, int thread)
 {
     const struct job *job = context;
-    const struct kg_problem *p = job->p;
+    const struct attention_sizes *p = job->p;
     int64_t kv = item / job->turns, most_visible = 0;
     struct turn turn = {.batch = kv / p->kv_heads, .kv_head = kv % p->kv_heads};
     struct scratch s;
@@ -251,9 +255,10 @@ static void turn_item(void *context, int64_t item, int thread)
         finish_panel(job, &turn, panel, &s);
 }
 
-static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_ATTENTION_FWD, workspace);
+    const struct host *host = host_enter(problem, args, "attention_fwd", workspace);
+    const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
     if (!host || p->head_dim > MAX_HEAD_DIM)
         return KG_BAD_ARGUMENT;
 
@@ -281,7 +286,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 const struct kg_kernel host_attention_fwd = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_ATTENTION_FWD,
+    .op = "attention_fwd",
     .name = "attention_fwd",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

@@ -6,34 +6,38 @@
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_GEMM);
+    return host_supports(p, device, "gemm");
 }
 
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
-    return matmul_workspace_bytes(p->m, p->n, p->k, threads);
+    return matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "n"), kg_size(p, "k"), threads);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_GEMM, workspace);
+    const struct host *host = host_enter(p, args, "gemm", workspace);
     if (!host)
         return KG_BAD_ARGUMENT;
 
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
+    const uint32_t dtype = kg_dtype(p);
     const struct kg_tensor *a = &args->in[0], *b = &args->in[1], *c = &args->out[0];
     struct matmul mm = {
-        .m = p->m,
-        .n = p->n,
-        .k = p->k,
-        .a = {.data = a->data, .dtype = p->dtype, .depth_contiguous = true, .stride = a->stride[0]},
-        .b = {.data = b->data, .dtype = p->dtype, .stride = b->stride[0]},
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = {.data = a->data, .dtype = dtype, .depth_contiguous = true, .stride = a->stride[0]},
+        .b = {.data = b->data, .dtype = dtype, .stride = b->stride[0]},
         .c = c->data,
-        .dtype = p->dtype,
+        .dtype = dtype,
         .c_stride = c->stride[0],
     };
     matmul(host, &mm, args->workspace);
@@ -42,7 +46,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 const struct kg_kernel host_gemm = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_GEMM,
+    .op = "gemm",
     .name = "gemm",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

@@ -12,17 +12,19 @@ enum { ROWS = 32 }; /* a thread's turn: two cache lines of fp32 results */
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_GEMV);
+    return host_supports(p, device, "gemv");
 }
 
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
     (void)threads;
-    return (uint64_t)host_line(p->k) * sizeof(float);
+    return (uint64_t)host_line(kg_size(p, "k")) * sizeof(float);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
@@ -38,33 +40,34 @@ static void rows_item(void *context, int64_t item, int thread)
     const struct job *job = context;
     const struct kg_tensor *a = job->a, *y = job->y;
     size_t size = kg_dtype_bytes(a->dtype);
-    int64_t first = item * ROWS, n = min_of(ROWS, job->p->m - first);
+    int64_t first = item * ROWS, n = min_of(ROWS, kg_size(job->p, "m") - first);
+    const int64_t k = kg_size(job->p, "k");
     float sums[ROWS];
     (void)thread;
 
     for (int64_t i = 0; i < n; i++)
         sums[i] =
             job->simd->dot((const char *)a->data + (size_t)((first + i) * a->stride[0]) * size,
-                           a->dtype, job->x, job->p->k);
+                           a->dtype, job->x, k);
     job->simd->encode((char *)y->data + (size_t)first * size, sums, n, y->dtype);
 }
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_GEMV, workspace);
+    const struct host *host = host_enter(p, args, "gemv", workspace);
     if (!host)
         return KG_BAD_ARGUMENT;
 
     float *x = args->workspace;
     struct job job = {host->simd, p, &args->in[0], &args->out[0], x};
-    host->simd->decode(x, args->in[1].data, p->k, p->dtype);
-    pool_for(host->pool, ceil_div(p->m, ROWS), rows_item, &job);
+    host->simd->decode(x, args->in[1].data, kg_size(p, "k"), kg_dtype(p));
+    pool_for(host->pool, ceil_div(kg_size(p, "m"), ROWS), rows_item, &job);
     return KG_OK;
 }
 
 const struct kg_kernel host_gemv = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_GEMV,
+    .op = "gemv",
     .name = "gemv",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

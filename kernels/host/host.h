@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 #include "kernels/host/pool.h"
 #include "kernels/host/simd.h"
 
@@ -21,15 +21,15 @@ struct host {
 const struct host *host_state(void);
 
 /* Is this a well-formed problem of `op` on a host device with at least one thread? */
-int host_supports(const struct kg_problem *p, const struct kg_device *device, uint32_t op);
+int host_supports(const struct kg_problem *p, const struct kg_device *device, const char *op);
 
 /* Bytes of workspace that a supported problem takes with so many threads. */
 typedef uint64_t (*host_workspace_fn)(const struct kg_problem *p, int threads);
 
 /* The first step of a launch: do problem, tensors and workspace fit each other and the op? Returns
  * NULL when not, or when the library is not open: KG_BAD_ARGUMENT. */
-const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args, uint32_t op,
-                              host_workspace_fn workspace);
+const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
+                              const char *op, host_workspace_fn workspace);
 
 /* Workspace is counted in floats and dealt out in cache lines, so that no two threads share one. */
 static inline int64_t host_line(int64_t floats)

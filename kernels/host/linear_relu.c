@@ -9,34 +9,38 @@
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_LINEAR_RELU);
+    return host_supports(p, device, "linear_relu");
 }
 
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
-    return matmul_workspace_bytes(p->m, p->n, p->k, threads);
+    return matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "n"), kg_size(p, "k"), threads);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_LINEAR_RELU, workspace);
+    const struct host *host = host_enter(p, args, "linear_relu", workspace);
     if (!host)
         return KG_BAD_ARGUMENT;
 
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
+    const uint32_t dtype = kg_dtype(p);
     const struct kg_tensor *x = &args->in[0], *w = &args->in[1], *y = &args->out[0];
     struct matmul mm = {
-        .m = p->m,
-        .n = p->n,
-        .k = p->k,
-        .a = {.data = x->data, .dtype = p->dtype, .depth_contiguous = true, .stride = x->stride[0]},
-        .b = {.data = w->data, .dtype = p->dtype, .depth_contiguous = true, .stride = w->stride[0]},
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = {.data = x->data, .dtype = dtype, .depth_contiguous = true, .stride = x->stride[0]},
+        .b = {.data = w->data, .dtype = dtype, .depth_contiguous = true, .stride = w->stride[0]},
         .c = y->data,
-        .dtype = p->dtype,
+        .dtype = dtype,
         .c_stride = y->stride[0],
         .bias = args->in[2].data,
         .relu = true,
@@ -47,7 +51,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 const struct kg_kernel host_linear_relu = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_LINEAR_RELU,
+    .op = "linear_relu",
     .name = "linear_relu",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

@@ -20,18 +20,22 @@ enum {
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_LINEAR_RELU_BWD);
+    return host_supports(p, device, "linear_relu_bwd");
 }
 
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
-    uint64_t dx = matmul_workspace_bytes(p->m, p->k, p->n, threads);
-    uint64_t dw = matmul_workspace_bytes(p->n, p->k, p->m, threads);
+    uint64_t dx =
+        matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "k"), kg_size(p, "n"), threads);
+    uint64_t dw =
+        matmul_workspace_bytes(kg_size(p, "n"), kg_size(p, "k"), kg_size(p, "m"), threads);
     return dx > dw ? dx : dw;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
@@ -45,39 +49,43 @@ static void sum_columns(void *context, int64_t item, int thread)
 {
     const struct column_sums *s = context;
     const struct kg_problem *p = s->p;
-    size_t size = kg_dtype_bytes(p->dtype);
-    int64_t first = item * COLUMNS, n = min_of(COLUMNS, p->n - first);
+    const uint32_t dtype = kg_dtype(p);
+    const int64_t m = kg_size(p, "m");
+    size_t size = kg_dtype_bytes(dtype);
+    int64_t first = item * COLUMNS, n = min_of(COLUMNS, kg_size(p, "n") - first);
     float total[COLUMNS] = {0}, part[COLUMNS], dy[COLUMNS], y[COLUMNS];
     (void)thread;
 
-    for (int64_t i = 0; i < p->m; i++) {
+    for (int64_t i = 0; i < m; i++) {
         if (i % SUM_ROWS == 0)
             memset(part, 0, sizeof(part));
         s->simd->decode(dy,
                         (const char *)s->dy->data + (size_t)(i * s->dy->stride[0] + first) * size,
-                        n, p->dtype);
+                        n, dtype);
         s->simd->decode(y, (const char *)s->y->data + (size_t)(i * s->y->stride[0] + first) * size,
-                        n, p->dtype);
+                        n, dtype);
         for (int64_t j = 0; j < n; j++)
             part[j] += y[j] > 0.0f ? dy[j] : 0.0f;
-        if (i % SUM_ROWS == SUM_ROWS - 1 || i == p->m - 1)
+        if (i % SUM_ROWS == SUM_ROWS - 1 || i == m - 1)
             for (int64_t j = 0; j < n; j++)
                 total[j] += part[j];
     }
-    s->simd->encode((char *)s->db->data + (size_t)first * size, total, n, p->dtype);
+    s->simd->encode((char *)s->db->data + (size_t)first * size, total, n, dtype);
 }
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_LINEAR_RELU_BWD, workspace);
+    const struct host *host = host_enter(p, args, "linear_relu_bwd", workspace);
     if (!host)
         return KG_BAD_ARGUMENT;
 
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
+    const uint32_t dtype = kg_dtype(p);
     const struct kg_tensor *dy = &args->in[0], *x = &args->in[1], *w = &args->in[2];
     const struct kg_tensor *y = &args->in[3], *dx = &args->out[0], *dw = &args->out[1];
     struct operand g = {
         .data = dy->data,
-        .dtype = p->dtype,
+        .dtype = dtype,
         .depth_contiguous = true,
         .stride = dy->stride[0],
         .gate = y->data,
@@ -87,36 +95,36 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     g_transposed.depth_contiguous = false;
 
     struct matmul dx_product = {
-        .m = p->m,
-        .n = p->k,
-        .k = p->n,
+        .m = m,
+        .n = k,
+        .k = n,
         .a = g,
-        .b = {.data = w->data, .dtype = p->dtype, .stride = w->stride[0]},
+        .b = {.data = w->data, .dtype = dtype, .stride = w->stride[0]},
         .c = dx->data,
-        .dtype = p->dtype,
+        .dtype = dtype,
         .c_stride = dx->stride[0],
     };
     struct matmul dw_product = {
-        .m = p->n,
-        .n = p->k,
-        .k = p->m,
+        .m = n,
+        .n = k,
+        .k = m,
         .a = g_transposed,
-        .b = {.data = x->data, .dtype = p->dtype, .stride = x->stride[0]},
+        .b = {.data = x->data, .dtype = dtype, .stride = x->stride[0]},
         .c = dw->data,
-        .dtype = p->dtype,
+        .dtype = dtype,
         .c_stride = dw->stride[0],
     };
     struct column_sums db = {host->simd, p, dy, y, &args->out[2]};
 
     matmul(host, &dx_product, args->workspace);
     matmul(host, &dw_product, args->workspace);
-    pool_for(host->pool, ceil_div(p->n, COLUMNS), sum_columns, &db);
+    pool_for(host->pool, ceil_div(n, COLUMNS), sum_columns, &db);
     return KG_OK;
 }
 
 const struct kg_kernel host_linear_relu_bwd = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_LINEAR_RELU_BWD,
+    .op = "linear_relu_bwd",
     .name = "linear_relu_bwd",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

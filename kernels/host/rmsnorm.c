@@ -6,23 +6,24 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/ops/codes.h"
 #include "kernels/ops/half.h"
 #include "kernels/host/host.h"
 
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
-    return host_supports(p, device, KG_OP_RMSNORM);
+    return host_supports(p, device, "rmsnorm");
 }
 
 /* w, and a row for each thread. */
 static uint64_t workspace(const struct kg_problem *p, int threads)
 {
-    return (uint64_t)host_line(p->n) * sizeof(float) * (uint64_t)(1 + threads);
+    return (uint64_t)host_line(kg_size(p, "n")) * sizeof(float) * (uint64_t)(1 + threads);
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device)
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
 {
+    (void)plan;
     return workspace(p, device->sm_count);
 }
 
@@ -38,14 +39,14 @@ static void row_item(void *context, int64_t row, int thread)
     const struct job *job = context;
     const struct kg_tensor *x = job->x, *y = job->y;
     const size_t size = kg_dtype_bytes(x->dtype);
-    const int64_t n = job->p->n;
+    const int64_t n = kg_size(job->p, "n");
     const float *w = job->lines;
     float *line = job->lines + (1 + thread) * host_line(n);
 
     job->simd->decode(line, (const char *)x->data + (size_t)(row * x->stride[0]) * size, n,
                       x->dtype);
     double mean = (double)job->simd->dot(line, KG_F32, line, n) / (double)n;
-    const float factor = (float)(1 / sqrt(mean + job->p->scale));
+    const float factor = (float)(1 / sqrt(mean + kg_param(job->p, "eps")));
     for (int64_t j = 0; j < n; j++)
         line[j] = line[j] * factor * w[j];
     job->simd->encode((char *)y->data + (size_t)(row * y->stride[0]) * size, line, n, y->dtype);
@@ -53,19 +54,19 @@ static void row_item(void *context, int64_t row, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, KG_OP_RMSNORM, workspace);
+    const struct host *host = host_enter(p, args, "rmsnorm", workspace);
     if (!host)
         return KG_BAD_ARGUMENT;
 
     struct job job = {host->simd, p, &args->in[0], &args->out[0], args->workspace};
-    host->simd->decode(job.lines, args->in[1].data, p->n, p->dtype);
-    pool_for(host->pool, p->m, row_item, &job);
+    host->simd->decode(job.lines, args->in[1].data, kg_size(p, "n"), kg_dtype(p));
+    pool_for(host->pool, kg_size(p, "m"), row_item, &job);
     return KG_OK;
 }
 
 const struct kg_kernel host_rmsnorm = {
     .struct_bytes = sizeof(struct kg_kernel),
-    .op = KG_OP_RMSNORM,
+    .op = "rmsnorm",
     .name = "rmsnorm",
     .supports = supports,
     .workspace_bytes = workspace_bytes,

@@ -13,6 +13,7 @@
  *             (1.5e-7)
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
 #include "kernels/linear_relu/split_tf32.cuh"
@@ -21,19 +22,19 @@
 
 constexpr int SMALL_BN = 32;
 
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *)
 {
     return (uint64_t)((problem->m + problem->n) * problem->k) * sizeof(float);
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_simt_dtype(problem) &&
+    return gemm_is_op(problem, "linear_relu") && gemm_simt_dtype(problem) &&
            gemm_sm90_serves(problem, device, problem->k, problem->n) &&
            workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE;
 }
 
-static enum kg_status prepare(const struct kg_problem *, const struct kg_device *)
+static enum kg_status prepare(const struct product_sizes *, const struct kg_device *)
 {
     const enum kg_status status = gemm_3xtf32::prepare<true>();
     return status == KG_OK ? linear_relu_small::prepare<float, SMALL_BN, true>() : status;
@@ -54,7 +55,7 @@ static struct split_tf32::matrix split_of(const struct gemm_matrix &from, void *
     return it;
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
     enum kg_status status = linear_relu_call_of(problem, args, &call);
@@ -63,7 +64,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     if (call.dtype != KG_F32)
         return KG_UNSUPPORTED;
     if (!gemm_sm90_reaches_all(&call))
-        return kg_linear_relu_simt.launch(problem, args);
+        return linear_relu_simt_launch(problem, args);
     int sms;
     status = gemm::count_sms(&sms);
     if (status != KG_OK)
@@ -96,11 +97,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 
 const struct kg_kernel kg_linear_relu_3xtf32_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU,
     0,
+    "linear_relu",
     "linear_relu_3xtf32_sm90",
-    supports,
-    prepare,
-    workspace_bytes,
-    launch,
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, prepare>,
+    workspace_as<product_sizes, workspace_bytes>,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

@@ -12,20 +12,22 @@
  * and 1 KB; the GEMMs are those of gemm/. No spills.
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
 #include "kernels/linear_relu/relu_mask.cuh"
 #include "kernels/cuda/launch.cuh"
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+int linear_relu_bwd_supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_LINEAR_RELU_BWD) &&
+    return gemm_is_op(problem, "linear_relu_bwd") &&
            (gemm_mma_dtype(problem) || gemm_simt_dtype(problem)) &&
            gemm_serves(device, problem->m, problem->k, problem->n) &&
            gemm_serves(device, problem->n, problem->k, problem->m) &&
            gemm_serves(device, problem->m, problem->n, problem->k);
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *)
+enum kg_status linear_relu_bwd_prepare(const struct product_sizes *problem,
+                                       const struct kg_device *)
 {
     if (!gemm_mma_dtype(problem))
         return KG_OK;
@@ -33,14 +35,14 @@ static enum kg_status prepare(const struct kg_problem *problem, const struct kg_
     return status == KG_OK ? gemm_mma_tn_prepare() : status;
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *)
 {
     return linear_relu_bwd_plan_of(problem).bytes;
 }
 
 template <typename T>
 static enum kg_status
-enqueue_mask(const struct kg_problem *problem, const struct linear_relu_gradients *t,
+enqueue_mask(const struct product_sizes *problem, const struct linear_relu_gradients *t,
              const struct linear_relu_bwd_plan *plan, void *workspace, void *stream)
 {
     const bool vector = gemm_aligned(&t->dy, problem->dtype) && gemm_aligned(&t->y, problem->dtype);
@@ -66,7 +68,7 @@ enqueue_mask(const struct kg_problem *problem, const struct linear_relu_gradient
                          dim3((unsigned)blocks), dim3(relu_mask::THREADS), 0, stream, p);
 }
 
-enum kg_status linear_relu_bwd_mask(const struct kg_problem *problem,
+enum kg_status linear_relu_bwd_mask(const struct product_sizes *problem,
                                     const struct linear_relu_gradients *t,
                                     const struct linear_relu_bwd_plan *plan, void *workspace,
                                     void *stream)
@@ -83,7 +85,7 @@ enum kg_status linear_relu_bwd_mask(const struct kg_problem *problem,
     }
 }
 
-static enum kg_status enqueue_column_sums(const struct kg_problem *problem,
+static enum kg_status enqueue_column_sums(const struct product_sizes *problem,
                                           const struct linear_relu_bwd_plan *plan,
                                           const float *sums, void *db, void *stream)
 {
@@ -95,7 +97,8 @@ static enum kg_status enqueue_column_sums(const struct kg_problem *problem,
                          (int)problem->n);
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+enum kg_status linear_relu_bwd_launch(const struct product_sizes *problem,
+                                      const struct kg_args *args)
 {
     struct linear_relu_gradients t;
     enum kg_status status = linear_relu_gradients_of(problem, args, &t);
@@ -126,11 +129,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 
 const struct kg_kernel kg_linear_relu_bwd = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU_BWD,
     0,
     "linear_relu_bwd",
-    supports,
-    prepare,
-    workspace_bytes,
-    launch,
+    "linear_relu_bwd",
+    supports_as<product_sizes, linear_relu_bwd_supports>,
+    prepare_as<product_sizes, linear_relu_bwd_prepare>,
+    workspace_as<product_sizes, workspace_bytes>,
+    launch_as<product_sizes, linear_relu_bwd_launch>,
+    NULL,
 };

@@ -11,29 +11,30 @@
  * Workspace   G, X^T, W^T, G^T, all of them twice, and sums
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/relu_transpose.cuh"
 #include "kernels/gemm/gemm_3xtf32_sm90.cuh"
 #include "kernels/gemm/gemm_policy_sm90.h"
 
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *)
 {
     return relu_transpose::place(problem, NULL, true).bytes;
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return kg_linear_relu_bwd.supports(problem, device) && problem->dtype == KG_F32 &&
+    return linear_relu_bwd_supports(problem, device) && problem->dtype == KG_F32 &&
            device->cc_major == 9 && device->cc_minor == 0 && problem->k % 4 == 0 &&
            workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE;
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
+static enum kg_status prepare(const struct product_sizes *problem, const struct kg_device *device)
 {
-    const enum kg_status status = kg_linear_relu_bwd.prepare(problem, device);
+    const enum kg_status status = linear_relu_bwd_prepare(problem, device);
     return status == KG_OK ? gemm_3xtf32::prepare<false>() : status;
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct linear_relu_gradients t;
     enum kg_status status = linear_relu_gradients_of(problem, args, &t);
@@ -44,7 +45,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     if (args->workspace == NULL || args->workspace_bytes < workspace_bytes(problem, NULL))
         return KG_BAD_ARGUMENT;
     if (!gemm_sm90_reaches(&t.dx, KG_F32) || !gemm_sm90_reaches(&t.dw, KG_F32))
-        return kg_linear_relu_bwd.launch(problem, args);
+        return linear_relu_bwd_launch(problem, args);
 
     const struct relu_transpose::turned from =
         relu_transpose::place(problem, args->workspace, true);
@@ -66,11 +67,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 
 const struct kg_kernel kg_linear_relu_bwd_3xtf32_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU_BWD,
     0,
+    "linear_relu_bwd",
     "linear_relu_bwd_3xtf32_sm90",
-    supports,
-    prepare,
-    workspace_bytes,
-    launch,
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, prepare>,
+    workspace_as<product_sizes, workspace_bytes>,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

@@ -23,7 +23,8 @@ struct linear_relu_bwd_plan {
     uint64_t bytes;
 };
 
-static inline struct linear_relu_bwd_plan linear_relu_bwd_plan_of(const struct kg_problem *problem)
+static inline struct linear_relu_bwd_plan
+linear_relu_bwd_plan_of(const struct product_sizes *problem)
 {
     const int64_t element = (int64_t)gemm_element_bytes(problem->dtype);
     struct linear_relu_bwd_plan plan;
@@ -43,11 +44,11 @@ struct linear_relu_gradients {
     void *db;
 };
 
-static inline enum kg_status linear_relu_gradients_of(const struct kg_problem *problem,
+static inline enum kg_status linear_relu_gradients_of(const struct product_sizes *problem,
                                                       const struct kg_args *args,
                                                       struct linear_relu_gradients *t)
 {
-    enum kg_status status = gemm_check_frame(problem, args, KG_OP_LINEAR_RELU_BWD, 4, 3);
+    enum kg_status status = gemm_check_frame(problem, args, "linear_relu_bwd", 4, 3);
     if (status != KG_OK)
         return status;
     const uint32_t dtype = problem->dtype;
@@ -71,9 +72,16 @@ static inline enum kg_status linear_relu_gradients_of(const struct kg_problem *p
 }
 
 /* Enqueues the first kernel: G and its sums, to the workspace. */
-enum kg_status linear_relu_bwd_mask(const struct kg_problem *problem,
+enum kg_status linear_relu_bwd_mask(const struct product_sizes *problem,
                                     const struct linear_relu_gradients *t,
                                     const struct linear_relu_bwd_plan *plan, void *workspace,
                                     void *stream);
+
+/* For the kernels that leave some problems and layouts to linear_relu_bwd. */
+int linear_relu_bwd_supports(const struct product_sizes *problem, const struct kg_device *device);
+enum kg_status linear_relu_bwd_prepare(const struct product_sizes *problem,
+                                       const struct kg_device *device);
+enum kg_status linear_relu_bwd_launch(const struct product_sizes *problem,
+                                      const struct kg_args *args);
 
 #endif

@@ -25,6 +25,7 @@
  * clusters. Tensor pipe 46 % busy, L2 to SMs 48 %, issue 18 %.
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
 #include "kernels/linear_relu/linear_relu_bwd_small_sm90.cuh"
 #include "kernels/linear_relu/relu_transpose.cuh"
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(G::CLUSTER, 1, 1)
 }
 
 /* dX and dW. */
-template <typename G> static struct tile_lists lists_of(const struct kg_problem *problem)
+template <typename G> static struct tile_lists lists_of(const struct product_sizes *problem)
 {
     const int64_t m = problem->m, n = problem->n, k = problem->k;
     struct tile_lists lists;
@@ -154,7 +155,7 @@ template <typename G> static struct tile_lists lists_of(const struct kg_problem 
 
 template <typename G>
 static enum kg_status
-launch_products(const struct kg_problem *problem, const struct linear_relu_gradients &t,
+launch_products(const struct product_sizes *problem, const struct linear_relu_gradients &t,
                 const struct linear_relu_bwd_plan &plan, const struct operands &from, void *stream,
                 int64_t most_clusters)
 {
@@ -195,7 +196,7 @@ using small_tf32 = gradients<float, 64, 8>;
 
 template <typename T>
 static enum kg_status
-launch_dtype(const struct kg_problem *problem, const struct linear_relu_gradients &t,
+launch_dtype(const struct product_sizes *problem, const struct linear_relu_gradients &t,
              const struct linear_relu_bwd_plan &plan, const struct operands &from, void *stream)
 {
     int sms;
@@ -217,7 +218,7 @@ launch_dtype(const struct kg_problem *problem, const struct linear_relu_gradient
                : launch_products<large<T>>(problem, t, plan, from, stream, clusters);
 }
 
-static enum kg_status launch_tf32(const struct kg_problem *problem,
+static enum kg_status launch_tf32(const struct product_sizes *problem,
                                   const struct linear_relu_gradients &t,
                                   const struct linear_relu_bwd_plan &plan, void *workspace,
                                   void *stream)
@@ -232,7 +233,7 @@ static enum kg_status launch_tf32(const struct kg_problem *problem,
 
 template <typename T>
 static enum kg_status
-launch_half(const struct kg_problem *problem, const struct linear_relu_gradients &t,
+launch_half(const struct product_sizes *problem, const struct linear_relu_gradients &t,
             const struct linear_relu_bwd_plan &plan, void *workspace, void *stream)
 {
     int sms;
@@ -265,23 +266,23 @@ template <typename T> static enum kg_status prepare_dtype()
         return linear_relu_bwd_small::prepare<T>();
 }
 
-static uint64_t workspace_bytes(const struct kg_problem *problem, const struct kg_device *)
+static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *)
 {
     return problem->dtype == KG_F32 ? relu_transpose::place(problem, NULL, false).bytes
                                     : linear_relu_bwd_plan_of(problem).bytes;
 }
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return kg_linear_relu_bwd.supports(problem, device) && gemm_mma_dtype(problem) &&
+    return linear_relu_bwd_supports(problem, device) && gemm_mma_dtype(problem) &&
            device->cc_major == 9 && device->cc_minor == 0 &&
            problem->k * (int64_t)gemm_element_bytes(problem->dtype) % 16 == 0 &&
            (problem->dtype != KG_F32 || workspace_bytes(problem, device) <= GEMM_MAX_WORKSPACE);
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
+static enum kg_status prepare(const struct product_sizes *problem, const struct kg_device *device)
 {
-    const enum kg_status status = kg_linear_relu_bwd.prepare(problem, device);
+    const enum kg_status status = linear_relu_bwd_prepare(problem, device);
     if (status != KG_OK)
         return status;
     switch (problem->dtype) {
@@ -294,7 +295,7 @@ static enum kg_status prepare(const struct kg_problem *problem, const struct kg_
     }
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct linear_relu_gradients t;
     enum kg_status status = linear_relu_gradients_of(problem, args, &t);
@@ -307,7 +308,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     if (!gemm_mma_dtype(problem) || !gemm_sm90_reaches(&t.dx, dtype) ||
         !gemm_sm90_reaches(&t.dw, dtype) ||
         (dtype != KG_F32 && (!gemm_sm90_reaches(&t.x, dtype) || !gemm_sm90_reaches(&t.w, dtype))))
-        return kg_linear_relu_bwd.launch(problem, args);
+        return linear_relu_bwd_launch(problem, args);
     const struct linear_relu_bwd_plan plan = linear_relu_bwd_plan_of(problem);
     switch (dtype) {
     case KG_F16:
@@ -323,11 +324,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 
 const struct kg_kernel kg_linear_relu_bwd_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU_BWD,
     0,
+    "linear_relu_bwd",
     "linear_relu_bwd_sm90",
-    linear_relu_bwd_sm90::supports,
-    linear_relu_bwd_sm90::prepare,
-    linear_relu_bwd_sm90::workspace_bytes,
-    linear_relu_bwd_sm90::launch,
+    supports_as<product_sizes, linear_relu_bwd_sm90::supports>,
+    prepare_as<product_sizes, linear_relu_bwd_sm90::prepare>,
+    workspace_as<product_sizes, linear_relu_bwd_sm90::workspace_bytes>,
+    launch_as<product_sizes, linear_relu_bwd_sm90::launch>,
+    NULL,
 };

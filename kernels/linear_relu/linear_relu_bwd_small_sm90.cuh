@@ -205,14 +205,14 @@ static enum kg_status encode(CUtensorMap *map, uint32_t dtype, const struct gemm
     return tensor_map_encode(map, dtype, matrix.data, &shape);
 }
 
-static int64_t tiles_of(const struct kg_problem *problem)
+static int64_t tiles_of(const struct product_sizes *problem)
 {
     return (gemm_blocks(problem->m, TILE) + gemm_blocks(problem->n, TILE)) *
            gemm_blocks(problem->k, TILE);
 }
 
 /* Whether the tiles are one wave and fit, and TMA reaches all operands. */
-static bool serves(const struct kg_problem *problem, const struct linear_relu_gradients &t,
+static bool serves(const struct product_sizes *problem, const struct linear_relu_gradients &t,
                    int64_t sms)
 {
     return tiles_of(problem) <= sms && problem->m <= MOST_PANELS * TILE &&
@@ -221,7 +221,7 @@ static bool serves(const struct kg_problem *problem, const struct linear_relu_gr
 }
 
 template <typename T>
-static enum kg_status launch(const struct kg_problem *problem,
+static enum kg_status launch(const struct product_sizes *problem,
                              const struct linear_relu_gradients &t, void *stream)
 {
     const uint32_t dtype = problem->dtype;

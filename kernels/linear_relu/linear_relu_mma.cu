@@ -8,21 +8,23 @@
  * spills.
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/gemm/gemm_mma.cuh"
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_mma_dtype(problem) &&
+    return gemm_is_op(problem, "linear_relu") && gemm_mma_dtype(problem) &&
            gemm_serves(device, problem->m, problem->n, problem->k);
 }
 
-static enum kg_status prepare(const struct kg_problem *, const struct kg_device *)
+enum kg_status linear_relu_mma_prepare(const struct product_sizes *, const struct kg_device *)
 {
     return gemm::mma_prepare<true, true, true>();
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+enum kg_status linear_relu_mma_launch(const struct product_sizes *problem,
+                                      const struct kg_args *args)
 {
     struct gemm_call call;
     const enum kg_status status = linear_relu_call_of(problem, args, &call);
@@ -33,11 +35,12 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
 
 const struct kg_kernel kg_linear_relu_mma = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU,
     0,
+    "linear_relu",
     "linear_relu_mma",
-    supports,
-    prepare,
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, linear_relu_mma_prepare>,
     NULL,
-    launch,
+    launch_as<product_sizes, linear_relu_mma_launch>,
+    NULL,
 };

@@ -7,10 +7,18 @@
 
 #include "kernels/gemm/gemm_check.h"
 
-static inline enum kg_status linear_relu_call_of(const struct kg_problem *problem,
+/* For the kernels that leave some problems and layouts to these. */
+enum kg_status linear_relu_mma_prepare(const struct product_sizes *problem,
+                                       const struct kg_device *device);
+enum kg_status linear_relu_mma_launch(const struct product_sizes *problem,
+                                      const struct kg_args *args);
+enum kg_status linear_relu_simt_launch(const struct product_sizes *problem,
+                                       const struct kg_args *args);
+
+static inline enum kg_status linear_relu_call_of(const struct product_sizes *problem,
                                                  const struct kg_args *args, struct gemm_call *call)
 {
-    enum kg_status status = gemm_check_frame(problem, args, KG_OP_LINEAR_RELU, 3, 1);
+    enum kg_status status = gemm_check_frame(problem, args, "linear_relu", 3, 1);
     if (status != KG_OK)
         return status;
     const uint32_t dtype = problem->dtype;

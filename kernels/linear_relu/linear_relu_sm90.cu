@@ -18,6 +18,7 @@
  * pipe 91 %, L2 to SMs 60 %, issue 10 %
  */
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/cuda/entry.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
 #include "kernels/gemm/gemm_tiles_sm90.cuh"
@@ -26,15 +27,15 @@ constexpr int SMALL_BN = 32;
 using tile_256 = gemm_sm90::product<float, 256, 4, 2, true, true>;
 using tile_128 = gemm_sm90::product<float, 128, 6, 2, true, true>;
 
-static int supports(const struct kg_problem *problem, const struct kg_device *device)
+static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
-    return gemm_is_op(problem, KG_OP_LINEAR_RELU) && gemm_mma_dtype(problem) &&
+    return gemm_is_op(problem, "linear_relu") && gemm_mma_dtype(problem) &&
            gemm_sm90_serves(problem, device, problem->k, problem->n);
 }
 
 /* Launches the call, or without one prepares for it. */
 template <typename T>
-static enum kg_status run(const struct kg_problem *problem, const struct gemm_call *call)
+static enum kg_status run(const struct product_sizes *problem, const struct gemm_call *call)
 {
     const int64_t m = problem->m, n = problem->n, k = problem->k;
     int sms;
@@ -52,7 +53,7 @@ static enum kg_status run(const struct kg_problem *problem, const struct gemm_ca
         return gemm_sm90::run_tile<tile_128, true>({}, call);
 }
 
-static enum kg_status run_dtype(const struct kg_problem *problem, const struct gemm_call *call)
+static enum kg_status run_dtype(const struct product_sizes *problem, const struct gemm_call *call)
 {
     switch (problem->dtype) {
     case KG_F16:
@@ -64,30 +65,31 @@ static enum kg_status run_dtype(const struct kg_problem *problem, const struct g
     }
 }
 
-static enum kg_status prepare(const struct kg_problem *problem, const struct kg_device *device)
+static enum kg_status prepare(const struct product_sizes *problem, const struct kg_device *device)
 {
-    const enum kg_status status = kg_linear_relu_mma.prepare(problem, device);
+    const enum kg_status status = linear_relu_mma_prepare(problem, device);
     return status == KG_OK ? run_dtype(problem, NULL) : status;
 }
 
-static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
+static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
     const enum kg_status status = linear_relu_call_of(problem, args, &call);
     if (status != KG_OK)
         return status;
     if (!gemm_sm90_reaches_all(&call))
-        return kg_linear_relu_mma.launch(problem, args);
+        return linear_relu_mma_launch(problem, args);
     return run_dtype(problem, &call);
 }
 
 const struct kg_kernel kg_linear_relu_sm90 = {
     sizeof(struct kg_kernel),
-    KG_OP_LINEAR_RELU,
     0,
+    "linear_relu",
     "linear_relu_sm90",
-    supports,
-    prepare,
+    supports_as<product_sizes, supports>,
+    prepare_as<product_sizes, prepare>,
     NULL,
-    launch,
+    launch_as<product_sizes, launch>,
+    NULL,
 };

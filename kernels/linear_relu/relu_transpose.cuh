@@ -110,7 +110,7 @@ struct turned {
 };
 
 /* Where all of it lies: what linear_relu_bwd_plan has, then the transposes, then all lo. */
-static struct turned place(const struct kg_problem *problem, void *workspace, bool lo)
+static struct turned place(const struct product_sizes *problem, void *workspace, bool lo)
 {
     const struct linear_relu_bwd_plan plan = linear_relu_bwd_plan_of(problem);
     const int64_t m = gemm_blocks(problem->m, 4) * 4, n = gemm_blocks(problem->n, 4) * 4;
@@ -160,7 +160,7 @@ static struct turn turn_of(const struct gemm_matrix &from, const struct gemm_mat
 }
 
 template <bool LO>
-static enum kg_status enqueue(const struct kg_problem *problem,
+static enum kg_status enqueue(const struct product_sizes *problem,
                               const struct linear_relu_gradients &from, const struct turned &to,
                               void *stream)
 {

@@ -9,29 +9,26 @@
 #include "kernels/ops/rows.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define AT(member) .at = offsetof(struct kg_problem, member)
 
 /* From both ends: those with a tail behind a tile of 16, 32 or 64, and those that are not of whole
  * vectors. */
 static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160, 36, 33, 0};
 
-enum { B, G, H, Q, S, D };
-
 static const struct op_size sizes[] = {
-    [B] = {"b", "b", 'b', OP_COUNT, AT(batch), .classes = 4, .few = 2},
-    [G] = {"kv_heads", "kv", 'g', OP_COUNT, AT(kv_heads), .usual = 'h', .classes = 6, .few = 2},
-    [H] = {"h", "h", 'h', OP_COUNT, AT(heads), .multiple_of = 'g', .classes = 64, .few = 4},
-    [Q] = {"sq", "sq", 'q', OP_LENGTH, AT(seqlen_q), .usual = 's', .one_stays = true, .few = 7},
-    [S] = {"s", "s", 's', OP_LENGTH, AT(seqlen_kv), .few = 9},
-    [D] = {"d", "d", 'd', OP_GIVEN, AT(head_dim), .values = head_dims},
+    [B] = {"b", "b", 'b', OP_COUNT, .at = B, .classes = 4, .few = 2},
+    [G] = {"kv_heads", "kv", 'g', OP_COUNT, .at = G, .usual = 'h', .classes = 6, .few = 2},
+    [H] = {"h", "h", 'h', OP_COUNT, .at = H, .multiple_of = 'g', .classes = 64, .few = 4},
+    [Q] = {"sq", "sq", 'q', OP_LENGTH, .at = Q, .usual = 's', .one_stays = true, .few = 7},
+    [S] = {"s", "s", 's', OP_LENGTH, .at = S, .few = 9},
+    [D] = {"d", "d", 'd', OP_GIVEN, .at = D, .values = head_dims},
 };
 
 static double usual_scale(const struct kg_problem *p)
 {
-    return 1.0 / sqrt((double)p->head_dim);
+    return 1.0 / sqrt((double)p->size[D].value);
 }
 
-static const struct op_param scale = {"scale", AT(scale), -1000, 1000, usual_scale};
+static const struct op_param scale = {"scale", 0, -1000, 1000, usual_scale};
 static const struct op_flag causal = {"causal", KG_FLAG_CAUSAL, "causal", "full"};
 
 static const struct op_tensor tensors[] = {
@@ -44,7 +41,7 @@ static const struct op_tensor tensors[] = {
 /* Query-key pairs of one head that the mask lets through. */
 static double visible_pairs(const struct kg_problem *p)
 {
-    double sq = (double)p->seqlen_q, skv = (double)p->seqlen_kv;
+    double sq = (double)p->size[Q].value, skv = (double)p->size[S].value;
     if (!(p->flags & KG_FLAG_CAUSAL))
         return sq * skv;
     /* Query i sees i + 1 + skv - sq keys; with sq > skv the first sq - skv rows see none. */
@@ -54,7 +51,8 @@ static double visible_pairs(const struct kg_problem *p)
 
 static double flops(const struct kg_problem *p)
 {
-    return 4.0 * (double)p->batch * (double)p->heads * (double)p->head_dim * visible_pairs(p);
+    return 4.0 * (double)p->size[B].value * (double)p->size[H].value * (double)p->size[D].value *
+           visible_pairs(p);
 }
 
 /* A reference works on as many queries at a time, and takes as long for fewer; nor does a mask
@@ -63,9 +61,9 @@ static double flops(const struct kg_problem *p)
 
 static double cost(const struct kg_problem *p)
 {
-    int64_t queries = p->seqlen_q < QUERIES_AT_ONCE ? QUERIES_AT_ONCE : p->seqlen_q;
-    return 4.0 * (double)p->batch * (double)(p->heads * queries) * (double)p->seqlen_kv *
-           (double)p->head_dim;
+    int64_t queries = p->size[Q].value < QUERIES_AT_ONCE ? QUERIES_AT_ONCE : p->size[Q].value;
+    return 4.0 * (double)p->size[B].value * (double)(p->size[H].value * queries) *
+           (double)p->size[S].value * (double)p->size[D].value;
 }
 
 /* ---- shapes ---- */
@@ -123,26 +121,27 @@ static void draw(uint64_t *state, const struct kg_problem *own, struct kg_proble
 {
     static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
                          groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 48, 64};
-    p->batch = draw_one(state, batches, COUNT(batches));
-    p->kv_heads = draw_one(state, kv_heads, COUNT(kv_heads));
-    p->heads = p->kv_heads * draw_one(state, groups, COUNT(groups));
-    double lines = LINES_MAX / (double)(p->head_dim * p->batch * p->heads);
-    double pairs = 2 * draw_products(state) / (double)(p->head_dim * p->batch * p->heads);
-    bool decoding = own->seqlen_q == 1 && seed_next(state) % 2;
+    p->size[B].value = draw_one(state, batches, COUNT(batches));
+    p->size[G].value = draw_one(state, kv_heads, COUNT(kv_heads));
+    p->size[H].value = p->size[G].value * draw_one(state, groups, COUNT(groups));
+    double lines = LINES_MAX / (double)(p->size[D].value * p->size[B].value * p->size[H].value);
+    double pairs =
+        2 * draw_products(state) / (double)(p->size[D].value * p->size[B].value * p->size[H].value);
+    bool decoding = own->size[Q].value == 1 && seed_next(state) % 2;
     double most = seed_next(state) % 4 ? 2 * sqrt(pairs) : pairs;
-    p->seqlen_q = decoding ? 1 : draw_length(state, fmin(lines, most));
-    p->seqlen_kv = draw_length(state, fmin(4 * lines, pairs / (double)p->seqlen_q));
+    p->size[Q].value = decoding ? 1 : draw_length(state, fmin(lines, most));
+    p->size[S].value = draw_length(state, fmin(4 * lines, pairs / (double)p->size[Q].value));
     if (seed_next(state) % 4 == 0)
         p->flags ^= KG_FLAG_CAUSAL;
     uint64_t kind = seed_next(state) % 8;
     double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
-    p->scale = usual_scale(p) * (kind < 4 ? 1 : kind == 4 ? -drawn : drawn);
+    p->param[0].value = usual_scale(p) * (kind < 4 ? 1 : kind == 4 ? -drawn : drawn);
 }
 
 /* With a scale of zero those of Q and K do not. */
 static bool inputs_count(const struct kg_problem *p)
 {
-    return p->scale != 0;
+    return p->param[0].value != 0;
 }
 
 /* ---- the reference ---- */
@@ -151,8 +150,8 @@ static bool inputs_count(const struct kg_problem *p)
 static int64_t visible_keys(const struct kg_problem *p, int64_t i)
 {
     if (!(p->flags & KG_FLAG_CAUSAL))
-        return p->seqlen_kv;
-    int64_t visible = i + (p->seqlen_kv - p->seqlen_q) + 1;
+        return p->size[S].value;
+    int64_t visible = i + (p->size[S].value - p->size[Q].value) + 1;
     return visible < 0 ? 0 : visible;
 }
 
@@ -182,25 +181,25 @@ static void attention_rows(void *context, int share, int64_t first, int64_t end)
 {
     const struct attention *a = context;
     const struct kg_problem *p = a->p;
-    int64_t batch = a->head / p->heads, head = a->head % p->heads;
-    int64_t kv = batch * p->kv_heads + head / (p->heads / p->kv_heads);
-    const double *kt = a->kt + kv * p->head_dim * p->seqlen_kv;
-    const double *v = a->v + kv * p->seqlen_kv * p->head_dim;
+    int64_t batch = a->head / p->size[H].value, head = a->head % p->size[H].value;
+    int64_t kv = batch * p->size[G].value + head / (p->size[H].value / p->size[G].value);
+    const double *kt = a->kt + kv * p->size[D].value * p->size[S].value;
+    const double *v = a->v + kv * p->size[S].value * p->size[D].value;
 
     for (int64_t i = first; i < end; i++) {
-        const double *q = a->q + (a->head * p->seqlen_q + i) * p->head_dim;
-        double *o = a->o + (a->head * p->seqlen_q + i) * p->head_dim;
-        double *scores = a->scores + share * p->seqlen_kv;
+        const double *q = a->q + (a->head * p->size[Q].value + i) * p->size[D].value;
+        double *o = a->o + (a->head * p->size[Q].value + i) * p->size[D].value;
+        double *scores = a->scores + share * p->size[S].value;
         int64_t visible = visible_keys(p, i);
 
-        memset(scores, 0, (size_t)p->seqlen_kv * sizeof(*scores));
-        for (int64_t d = 0; d < p->head_dim; d++)
-            rows_add(scores, kt + d * p->seqlen_kv, q[d] * p->scale, visible);
+        memset(scores, 0, (size_t)p->size[S].value * sizeof(*scores));
+        for (int64_t d = 0; d < p->size[D].value; d++)
+            rows_add(scores, kt + d * p->size[S].value, q[d] * p->param[0].value, visible);
         softmax(scores, visible);
 
-        memset(o, 0, (size_t)p->head_dim * sizeof(*o));
+        memset(o, 0, (size_t)p->size[D].value * sizeof(*o));
         for (int64_t j = 0; j < visible; j++)
-            rows_add(o, v + j * p->head_dim, scores[j], p->head_dim);
+            rows_add(o, v + j * p->size[D].value, scores[j], p->size[D].value);
     }
 }
 
@@ -208,15 +207,15 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
                                 double *const *out, int threads)
 {
     double *q = rows_decoded(&in[0]);
-    double *kt =
-        rows_transposed(rows_decoded(&in[1]), p->batch * p->kv_heads, p->seqlen_kv, p->head_dim);
+    double *kt = rows_transposed(rows_decoded(&in[1]), p->size[B].value * p->size[G].value,
+                                 p->size[S].value, p->size[D].value);
     double *v = rows_decoded(&in[2]);
-    double *scores = malloc((size_t)(ROWS_SHARES * p->seqlen_kv) * sizeof(*scores));
+    double *scores = malloc((size_t)(ROWS_SHARES * p->size[S].value) * sizeof(*scores));
     enum kg_status status = KG_LAUNCH_FAILED;
     if (q && kt && v && scores) {
         struct attention a = {p, q, kt, v, scores, out[0], 0};
-        for (a.head = 0; a.head < p->batch * p->heads; a.head++)
-            rows_for_each(p->seqlen_q, threads, attention_rows, &a);
+        for (a.head = 0; a.head < p->size[B].value * p->size[H].value; a.head++)
+            rows_for_each(p->size[Q].value, threads, attention_rows, &a);
         status = KG_OK;
     }
     free(q);
@@ -230,11 +229,11 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
                       int64_t flat)
 {
     (void)out;
-    int64_t d = flat % p->head_dim;
-    int64_t i = flat / p->head_dim % p->seqlen_q;
-    int64_t h = flat / p->head_dim / p->seqlen_q % p->heads;
-    int64_t b = flat / p->head_dim / p->seqlen_q / p->heads;
-    int64_t kv_head = h / (p->heads / p->kv_heads);
+    int64_t d = flat % p->size[D].value;
+    int64_t i = flat / p->size[D].value % p->size[Q].value;
+    int64_t h = flat / p->size[D].value / p->size[Q].value % p->size[H].value;
+    int64_t b = flat / p->size[D].value / p->size[Q].value / p->size[H].value;
+    int64_t kv_head = h / (p->size[H].value / p->size[G].value);
     int64_t visible = visible_keys(p, i);
     double max = -INFINITY, weights = 0.0, sum = 0.0;
 
@@ -242,9 +241,9 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t j = 0; j < visible; j++) {
             double score = 0.0;
-            for (int64_t l = 0; l < p->head_dim; l++)
+            for (int64_t l = 0; l < p->size[D].value; l++)
                 score += rows_at(&in[0], b, h, i, l) * rows_at(&in[1], b, kv_head, j, l);
-            score *= p->scale;
+            score *= p->param[0].value;
             if (pass == 0) {
                 max = score > max ? score : max;
             } else {
@@ -258,7 +257,6 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
 }
 
 const struct op op_attention_fwd = {
-    .code = KG_OP_ATTENTION_FWD,
     .name = "attention_fwd",
     .sizes = sizes,
     .n_sizes = COUNT(sizes),

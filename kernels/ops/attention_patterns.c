@@ -29,7 +29,7 @@
  */
 static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t head, int64_t row)
 {
-    int64_t last = p->seqlen_kv - 1, diagonal = row + p->seqlen_kv - p->seqlen_q;
+    int64_t last = p->size[S].value - 1, diagonal = row + p->size[S].value - p->size[Q].value;
     int64_t border = last / 64 * 64, key;
     switch ((seed_at(seed, (uint64_t)row) + (uint64_t)head) % 8) {
     case 0:
@@ -52,7 +52,7 @@ static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t hea
         key = border - 1;
         break;
     default:
-        key = pattern_integer(~seed, head * p->seqlen_q + row, 0, (int)last);
+        key = pattern_integer(~seed, head * p->size[Q].value + row, 0, (int)last);
     }
     return key < 0 ? 0 : key > last ? last : key;
 }
@@ -60,8 +60,8 @@ static int64_t sought_key(const struct kg_problem *p, uint64_t seed, int64_t hea
 /* Heads of the query tensor share a KV head by kernel.h. */
 static int64_t kv_head_of(const struct kg_problem *p, int64_t head)
 {
-    int64_t b = head / p->heads, h = head % p->heads;
-    return b * p->kv_heads + h / (p->heads / p->kv_heads);
+    int64_t b = head / p->size[H].value, h = head % p->size[H].value;
+    return b * p->size[G].value + h / (p->size[H].value / p->size[G].value);
 }
 
 static bool is_narrow(const struct kg_problem *p)
@@ -72,8 +72,8 @@ static bool is_narrow(const struct kg_problem *p)
 /* The problem's scale, or 1 where it is so small or so large that scores could not be made. */
 static double attention_safe_scale(const struct kg_problem *p)
 {
-    double scale = fabs(p->scale);
-    return scale > 1e-3 && scale < 1e3 ? p->scale : 1;
+    double scale = fabs(p->param[0].value);
+    return scale > 1e-3 && scale < 1e3 ? p->param[0].value : 1;
 }
 
 /* V is integers, so that what was found is exact. */
@@ -86,14 +86,14 @@ static double value_found(const struct drawing *drawing, int64_t flat)
 static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
                        uint64_t seed)
 {
-    const int64_t rows = queries ? p->seqlen_q : p->seqlen_kv,
-                  n = pattern_elements(t) / p->head_dim;
+    const int64_t rows = queries ? p->size[Q].value : p->size[S].value,
+                  n = pattern_elements(t) / p->size[D].value;
     const double size = queries ? round(RETRIEVAL_SCORE / attention_safe_scale(p)) : 1;
     for (int64_t line = 0; line < n; line++) {
-        int64_t head = line / rows, at = pattern_offset(t, line * p->head_dim);
+        int64_t head = line / rows, at = pattern_offset(t, line * p->size[D].value);
         int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
         uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
-        for (int64_t d = 0; d < p->head_dim; d++)
+        for (int64_t d = 0; d < p->size[D].value; d++)
             kg_store_float(t->data, t->dtype, at + d,
                            (float)(pattern_sign(code, key * 1024 + d) * size));
     }
@@ -127,9 +127,9 @@ static double key_element(const struct kg_problem *p, double size, double most, 
 {
     const double step = exp2(ceil(log2(most))) / key_steps(p);
     const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
-    const bool alone = d == p->head_dim - 1 && d % 2 == 0;
+    const bool alone = d == p->size[D].value - 1 && d % 2 == 0;
     int64_t more = alone ? 0
-                         : pattern_integer(seed, key * p->head_dim + pair, -(int)(steps / 2),
+                         : pattern_integer(seed, key * p->size[D].value + pair, -(int)(steps / 2),
                                            (int)(steps / 2));
     return copysign((double)(d % 2 ? steps - more : steps + more) * step, size);
 }
@@ -140,15 +140,15 @@ static double value_ramp(const struct drawing *drawing, int64_t flat)
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim;
+    int64_t d = flat % p->size[D].value, key = flat / p->size[D].value;
     uint64_t shared = 0x72616d70; /* the direction that queries and keys have in common */
     if (i == 2)
         return pattern_normal(seed, flat);
     if (i == 0)
         return pattern_sign(shared, d) * 4;
-    int64_t head = key / p->seqlen_kv, j = key % p->seqlen_kv;
-    double at = p->seqlen_kv > 1 ? 2.0 * (double)j / (double)(p->seqlen_kv - 1) - 1 : 0;
-    const double most = RAMP_SCORE / (4 * (double)p->head_dim * attention_safe_scale(p));
+    int64_t head = key / p->size[S].value, j = key % p->size[S].value;
+    double at = p->size[S].value > 1 ? 2.0 * (double)j / (double)(p->size[S].value - 1) - 1 : 0;
+    const double most = RAMP_SCORE / (4 * (double)p->size[D].value * attention_safe_scale(p));
     return pattern_sign(shared, d) *
            key_element(p, most * (head % 2 ? -at : at), fabs(most), seed, key, d);
 }
@@ -159,13 +159,13 @@ static double value_low(const struct drawing *drawing, int64_t flat)
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim;
+    int64_t d = flat % p->size[D].value, key = flat / p->size[D].value;
     uint64_t shared = 0x6c6f77;
     if (i == 2)
         return pattern_normal(seed, flat);
     if (i == 0)
         return pattern_sign(shared, d) * 4;
-    const double most = -LOW_SCORE / (4 * (double)p->head_dim * attention_safe_scale(p));
+    const double most = -LOW_SCORE / (4 * (double)p->size[D].value * attention_safe_scale(p));
     const double share = 1 - 0.25 * pattern_uniform(~seed, key);
     return pattern_sign(shared, d) * key_element(p, most * share, fabs(most), seed, key, d);
 }
@@ -183,18 +183,18 @@ static double value_masked(const struct drawing *drawing, int64_t flat)
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
+    int64_t d = flat % p->size[D].value, key = flat / p->size[D].value % p->size[S].value;
     uint64_t shared = 0x6d61736b;
     if (i == 0)
         return for_tf32(p, pattern_sign(shared, d) + pattern_normal(seed, flat) / 8);
-    bool late = key >= p->seqlen_kv - (p->seqlen_kv + 3) / 4;
+    bool late = key >= p->size[S].value - (p->size[S].value + 3) / 4;
     if (i == 2)
         return pattern_normal(seed, flat) * (late ? 64 : 1);
-    double lead = MASKED_SCORE * (double)(p->seqlen_kv - key) / (double)p->seqlen_kv;
+    double lead = MASKED_SCORE * (double)(p->size[S].value - key) / (double)p->size[S].value;
     double score = late ? 4 * MASKED_SCORE + MASKED_SCORE - lead : 0;
     return for_tf32(p, pattern_normal(seed, flat) / 8 +
                            pattern_sign(shared, d) * score /
-                               ((double)p->head_dim * attention_safe_scale(p)));
+                               ((double)p->size[D].value * attention_safe_scale(p)));
 }
 
 /* What the elements of Q and K that only one dimension has are multiplied to. */
@@ -227,10 +227,10 @@ static double value_shifted(const struct drawing *drawing, int64_t flat)
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
     const double half = is_narrow(p) ? 0x1p13 : 0x1p40;
-    int64_t line = flat / p->head_dim;
+    int64_t line = flat / p->size[D].value;
     if (i == 2)
         return ldexp(pattern_integer(~seed, flat, -8, 8), value_octave(p, seed));
-    if (flat % p->head_dim != p->head_dim / 2)
+    if (flat % p->size[D].value != p->size[D].value / 2)
         return 0;
     if (i == 1)
         return (3 + pattern_integer(seed_at(seed, 1), line, 0, 1)) * half / 4;
@@ -244,7 +244,8 @@ static double value_stretched(const struct drawing *drawing, int64_t flat)
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
     const double wanted = dtype_is_full(dtype_of(p)) ? STRETCHED_FP32 : STRETCHED;
-    double most = sqrt(3 * wanted / (sqrt((double)p->head_dim) * fabs(attention_safe_scale(p))));
+    double most =
+        sqrt(3 * wanted / (sqrt((double)p->size[D].value) * fabs(attention_safe_scale(p))));
     int integers = most < 1 ? 1 : most > 100 ? 100 : (int)most;
     return i == 2 ? pattern_normal(seed, flat)
                   : pattern_integer(seed_at(seed, i), flat, -integers, integers);
@@ -260,15 +261,15 @@ static double value_faint(const struct drawing *drawing, int64_t flat)
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
     const uint64_t seed = drawing->seed;
-    int64_t d = flat % p->head_dim, key = flat / p->head_dim % p->seqlen_kv;
+    int64_t d = flat % p->size[D].value, key = flat / p->size[D].value % p->size[S].value;
     const bool narrow = is_narrow(p);
-    const bool first = flat / p->head_dim / p->seqlen_kv == 0;
+    const bool first = flat / p->size[D].value / p->size[S].value == 0;
     uint64_t shared = 0x6661696e,
-             head = seed_at(seed, (uint64_t)(flat / p->head_dim / p->seqlen_kv));
+             head = seed_at(seed, (uint64_t)(flat / p->size[D].value / p->size[S].value));
     if (i == 0)
         return pattern_sign(shared, d);
     /* Early keys more often than late ones, which a mask hides from most rows. */
-    int64_t dominant = pattern_integer(head, 1, 0, (int)(p->seqlen_kv - 1));
+    int64_t dominant = pattern_integer(head, 1, 0, (int)(p->size[S].value - 1));
     dominant = head & 1 && !first ? dominant : dominant / 8;
     const int most = narrow ? FAINT_LEAD_FP16 : FAINT_LEAD;
     const int lead = pattern_integer(head, 2, first ? most / 2 : 4, most);
@@ -278,7 +279,7 @@ static double value_faint(const struct drawing *drawing, int64_t flat)
                                        narrow ? 0 : (int)lround(lead * OCTAVES_PER_NAT));
     if (key != dominant)
         return 0;
-    double size = lead / ((double)p->head_dim * attention_safe_scale(p));
+    double size = lead / ((double)p->size[D].value * attention_safe_scale(p));
     return pattern_sign(shared, d) * key_element(p, size, fabs(size), seed, key, d);
 }
 
@@ -301,7 +302,7 @@ static double value_constant(const struct drawing *drawing, int64_t flat)
 
 static bool has_masked_keys(const struct kg_problem *p)
 {
-    return (p->flags & KG_FLAG_CAUSAL) && p->seqlen_kv > 1;
+    return (p->flags & KG_FLAG_CAUSAL) && p->size[S].value > 1;
 }
 
 /*
@@ -332,7 +333,7 @@ static double few_weights(const struct kg_problem *p)
 
 static double score_loss(double score, const struct kg_problem *p)
 {
-    return score * 0x1p-24 * (SUM_LOSS * sqrt((double)p->head_dim) + LAST_STEPS_LOSS);
+    return score * 0x1p-24 * (SUM_LOSS * sqrt((double)p->size[D].value) + LAST_STEPS_LOSS);
 }
 
 /* Scores of a single product, or of integers whose sums are exact: what is lost of a score, and
@@ -351,7 +352,7 @@ static double truncation(const struct kg_problem *p, bool inexact)
 {
     if (!(p->flags & KG_FLAG_TF32))
         return 0;
-    return 0x1p-10 * (1 + (inexact ? fabs(p->scale) * sqrt((double)p->head_dim) : 0));
+    return 0x1p-10 * (1 + (inexact ? fabs(p->param[0].value) * sqrt((double)p->size[D].value) : 0));
 }
 
 /*

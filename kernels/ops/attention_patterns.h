@@ -5,6 +5,9 @@
 
 #include "kernels/ops/pattern.h"
 
+/* The sizes in their order: batches, KV heads, heads, queries, keys, dimension of a head. */
+enum { B, G, H, Q, S, D };
+
 #define FAINT_LEAD 64 /* nats, at most, by which a dominant key leads on faint ones */
 
 #define ATTENTION_PATTERNS (9 + PLAIN_PATTERNS)

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batched_gemm.c: C = A B, once for each batch. */
-#include "kernels/ops/codes.h"
 #include "kernels/ops/product.h"
 
 static const struct op_size sizes[] = {
-    {.key = "b",
-     .id = "b",
-     .axis = 'b',
-     .kind = OP_COUNT,
-     .at = offsetof(struct kg_problem, batch),
-     .classes = 4,
-     .few = 3},
-    OP_SIZE(m, 'm'),
-    OP_SIZE(n, 'n'),
-    OP_SIZE(k, 'k'),
+    {.key = "b", .id = "b", .axis = 'b', .kind = OP_COUNT, .at = 0, .classes = 4, .few = 3},
+    OP_SIZE(1, m, 'm'),
+    OP_SIZE(2, n, 'n'),
+    OP_SIZE(3, k, 'k'),
 };
 
 static const struct op_tensor tensors[] = {
@@ -23,7 +16,6 @@ static const struct op_tensor tensors[] = {
 };
 
 const struct op op_batched_gemm = {
-    .code = KG_OP_BATCHED_GEMM,
     .name = "batched_gemm",
     .sizes = sizes,
     .n_sizes = 4,

@@ -14,8 +14,9 @@ const struct dtype dtypes[DTYPES] = {
 
 const struct dtype *dtype_of(const struct kg_problem *p)
 {
+    const uint32_t code = kg_dtype(p);
     for (unsigned i = 0; i < DTYPES; i++)
-        if (dtypes[i].code == p->dtype && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
+        if (dtypes[i].code == code && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
             return &dtypes[i];
     return NULL;
 }

@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dtype.cuh: elements of every dtype on a GPU, and a choice of code by dtype:
- *
- *     #define FILL(T) return fill<T>(d, (T *)to, count, err)
- *         DTYPE_SWITCH(dtype, FILL)
- */
+ * dtype.cuh: elements of the usual dtypes on a GPU; KG_DISPATCH of problem.h chooses by dtype. */
 #ifndef KG_OPS_DTYPE_CUH
 #define KG_OPS_DTYPE_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "kernels/kernel.h"
-
-/* One line for each dtype that is stored in its own way. */
-#define DTYPE_SWITCH(dtype, USE)                                                                   \
-    switch (dtype) {                                                                               \
-    case KG_F16:                                                                                   \
-        USE(__half);                                                                               \
-        break;                                                                                     \
-    case KG_BF16:                                                                                  \
-        USE(__nv_bfloat16);                                                                        \
-        break;                                                                                     \
-    case KG_F32:                                                                                   \
-        USE(float);                                                                                \
-        break;                                                                                     \
-    default:                                                                                       \
-        break;                                                                                     \
-    }
+#include "kernels/problem.h"
 
 static __device__ inline double load(const float *p)
 {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #ifdef __cplusplus
 extern "C" {

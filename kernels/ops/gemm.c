@@ -9,7 +9,6 @@ static const struct op_tensor tensors[] = {
 };
 
 const struct op op_gemm = {
-    .code = KG_OP_GEMM,
     .name = "gemm",
     .sizes = product_sizes_mnk,
     .n_sizes = 3,

@@ -2,7 +2,7 @@
 /* gemv.c: y = A x. */
 #include "kernels/ops/product.h"
 
-static const struct op_size sizes[] = {OP_SIZE(m, 'm'), OP_SIZE(k, 'k')};
+static const struct op_size sizes[] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, k, 'k')};
 
 static const struct op_tensor tensors[] = {
     {"a", "mk", OP_FACTOR, NULL},
@@ -11,7 +11,6 @@ static const struct op_tensor tensors[] = {
 };
 
 const struct op op_gemv = {
-    .code = KG_OP_GEMV,
     .name = "gemv",
     .sizes = sizes,
     .n_sizes = 2,

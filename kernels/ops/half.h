@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 static inline uint32_t kg_float_bits(float value)
 {
@@ -80,12 +80,6 @@ static inline uint16_t kg_float_to_bf16(float value)
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)((bits >> 16) | 0x40u);
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-/* Bytes of one element; 0 for an unknown dtype. */
-static inline size_t kg_dtype_bytes(uint32_t dtype)
-{
-    return dtype == KG_F32 ? 4 : dtype == KG_F16 || dtype == KG_BF16 ? 2 : 0;
 }
 
 /* Element `index` of an array of a known dtype, as float: exact. */

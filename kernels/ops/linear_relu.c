@@ -19,8 +19,8 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     double *bias = rows_decoded(&in[2]);
     if (!bias)
         status = KG_LAUNCH_FAILED;
-    for (int64_t i = 0; i < p->m * p->n && status == KG_OK; i++)
-        out[0][i] = rows_relu(out[0][i] + bias[i % p->n]);
+    for (int64_t i = 0; i < p->size[M].value * p->size[N].value && status == KG_OK; i++)
+        out[0][i] = rows_relu(out[0][i] + bias[i % p->size[N].value]);
     free(bias);
     return status;
 }
@@ -28,11 +28,11 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
 static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
                       int64_t flat)
 {
-    return rows_relu(rows_at(&in[2], flat % p->n, 0, 0, 0) + product_element(p, in, out, flat));
+    return rows_relu(rows_at(&in[2], flat % p->size[N].value, 0, 0, 0) +
+                     product_element(p, in, out, flat));
 }
 
 const struct op op_linear_relu = {
-    .code = KG_OP_LINEAR_RELU,
     .name = "linear_relu",
     .sizes = product_sizes_mnk,
     .n_sizes = 3,

@@ -18,27 +18,28 @@ static const struct op_tensor tensors[] = {
 
 static double flops(const struct kg_problem *p)
 {
-    return 4.0 * (double)p->m * (double)p->n * (double)p->k;
+    return 4.0 * (double)p->size[M].value * (double)p->size[N].value * (double)p->size[K].value;
 }
 
 static enum kg_status reference(const struct kg_problem *p, const struct kg_tensor *in,
                                 double *const *out, int threads)
 {
+    const int64_t m = p->size[M].value, n = p->size[N].value, k = p->size[K].value;
     double *g = rows_decoded(&in[0]), *x = rows_decoded(&in[1]);
     double *w = rows_decoded(&in[2]), *y = rows_decoded(&in[3]);
     enum kg_status status = KG_LAUNCH_FAILED;
     if (!g || !x || !w || !y)
         goto out;
-    for (int64_t i = 0; i < p->m * p->n; i++)
+    for (int64_t i = 0; i < m * n; i++)
         g[i] = y[i] > 0.0 ? g[i] : 0.0;
-    rows_multiply(p->m, threads, (struct rows_product){g, w, NULL, out[0], p->k, p->n});
-    memset(out[2], 0, (size_t)p->n * sizeof *out[2]);
-    for (int64_t i = 0; i < p->m; i++)
-        rows_add(out[2], g + i * p->n, 1.0, p->n);
-    g = rows_transposed(g, 1, p->m, p->n);
+    rows_multiply(m, threads, (struct rows_product){g, w, NULL, out[0], k, n});
+    memset(out[2], 0, (size_t)n * sizeof *out[2]);
+    for (int64_t i = 0; i < m; i++)
+        rows_add(out[2], g + i * n, 1.0, n);
+    g = rows_transposed(g, 1, m, n);
     if (!g)
         goto out;
-    rows_multiply(p->n, threads, (struct rows_product){g, x, NULL, out[1], p->k, p->m});
+    rows_multiply(n, threads, (struct rows_product){g, x, NULL, out[1], k, m});
     status = KG_OK;
 out:
     free(g);
@@ -61,16 +62,17 @@ static double gradient(const struct kg_tensor *in, int64_t i, int64_t j)
 static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
                       int64_t flat)
 {
-    int64_t row = flat / p->k, column = flat % p->k;
+    const int64_t m = p->size[M].value, n = p->size[N].value, k = p->size[K].value;
+    int64_t row = flat / k, column = flat % k;
     double sum = 0.0;
     if (out == 0)
-        for (int64_t j = 0; j < p->n; j++)
+        for (int64_t j = 0; j < n; j++)
             sum += gradient(in, row, j) * at(&in[2], j, column);
     else if (out == 1)
-        for (int64_t i = 0; i < p->m; i++)
+        for (int64_t i = 0; i < m; i++)
             sum += gradient(in, i, row) * at(&in[1], i, column);
     else
-        for (int64_t i = 0; i < p->m; i++)
+        for (int64_t i = 0; i < m; i++)
             sum += gradient(in, i, flat);
     return sum;
 }
@@ -79,14 +81,14 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
 static double value_exponents(const struct drawing *d, int64_t flat)
 {
     const struct kg_problem *p = d->p;
-    struct exponents e = product_exponents(p, p->m + p->n);
+    struct exponents e = product_exponents(p, p->size[M].value + p->size[N].value);
     const uint64_t own = seed_at(d->seed, d->tensor), shared = seed_at(d->seed, 9);
     const bool dy = d->tensor == 0, w = d->tensor == 2;
     const bool narrow = dtype_is_narrow(dtype_of(p)); /* down to its subnormal numbers, for which W
                                                          makes room */
     int value = pattern_integer(own, flat, -4, 4);
-    int unit =
-        pattern_integer(shared, dy ? flat % p->n : flat / p->k, narrow ? -20 : -e.step, e.step);
+    int unit = pattern_integer(shared, dy ? flat % p->size[N].value : flat / p->size[K].value,
+                               narrow ? -20 : -e.step, e.step);
     if (narrow && w)
         e.outer_most = -8;
     if (dy)
@@ -95,8 +97,8 @@ static double value_exponents(const struct drawing *d, int64_t flat)
         return value > -2 ? ldexp(value, pattern_integer(own, ~flat, narrow ? -24 : -126,
                                                          narrow ? 13 : 125))
                           : 0;
-    return ldexp(value,
-                 pattern_integer(own, flat % p->k, e.outer_least, e.outer_most) - (w ? unit : 0));
+    return ldexp(value, pattern_integer(own, flat % p->size[K].value, e.outer_least, e.outer_most) -
+                            (w ? unit : 0));
 }
 
 static void fill_exponents(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
@@ -116,7 +118,6 @@ static const struct op_pattern patterns[] = {
 };
 
 const struct op op_linear_relu_bwd = {
-    .code = KG_OP_LINEAR_RELU_BWD,
     .name = "linear_relu_bwd",
     .sizes = product_sizes_mnk,
     .n_sizes = 3,

@@ -19,25 +19,44 @@ const struct op *op_at(size_t i)
     return ops[i];
 }
 
-const struct op *op_by_code(uint32_t code)
-{
-    for (size_t i = 0; ops[i]; i++)
-        if (ops[i]->code == code)
-            return ops[i];
-    return NULL;
-}
-
-const struct op *op_of(const struct kg_problem *p)
-{
-    return op_by_code(p->op);
-}
-
 const struct op *op_by_name(const char *name)
 {
     for (size_t i = 0; ops[i]; i++)
         if (!strcmp(ops[i]->name, name))
             return ops[i];
     return NULL;
+}
+
+/* Most problems were made here, and have the very name of their op. */
+const struct op *op_of(const struct kg_problem *p)
+{
+    for (size_t i = 0; ops[i]; i++)
+        if (ops[i]->name == p->op)
+            return ops[i];
+    return p->op ? op_by_name(p->op) : NULL;
+}
+
+struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags)
+{
+    struct kg_problem p = {.struct_bytes = sizeof p,
+                           .flags = flags,
+                           .op = op->name,
+                           .n_sizes = op->n_sizes,
+                           .n_params = op->param != NULL,
+                           .n_in = op_inputs(op)};
+    p.n_out = op->n_tensors - p.n_in;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        p.size[op->sizes[i].at].name = op->sizes[i].key;
+    if (op->param)
+        p.param[op->param->at].name = op->param->key;
+    op_set_dtype(&p, dtype);
+    return p;
+}
+
+void op_set_dtype(struct kg_problem *p, uint32_t dtype)
+{
+    for (uint32_t i = 0; i < p->n_in + p->n_out; i++)
+        p->dtype[i] = dtype;
 }
 
 const struct op_size *op_axis(const struct op *op, char axis)
@@ -122,12 +141,19 @@ static bool sizes_fit(const struct op *op, const struct kg_problem *p)
     return true;
 }
 
+/* As many sizes, parameters and tensors as the op has? */
+static bool shape_fits(const struct op *op, const struct kg_problem *p)
+{
+    return p->n_sizes == op->n_sizes && p->n_params == (op->param != NULL) &&
+           p->n_in == op_inputs(op) && p->n_in + p->n_out == op->n_tensors;
+}
+
 int kg_signature_of(const struct kg_problem *p, struct kg_signature *s)
 {
     const struct op *op = op_of(p);
     *s = (struct kg_signature){0};
-    if (p->struct_bytes < sizeof *p || !op || !dtype_of(p) || !flags_fit(op, p) ||
-        !sizes_fit(op, p) || (op->param && !isfinite(op_param(p, op->param))))
+    if (p->struct_bytes < sizeof *p || !op || !shape_fits(op, p) || !dtype_of(p) ||
+        !flags_fit(op, p) || !sizes_fit(op, p) || (op->param && !isfinite(op_param(p, op->param))))
         return 0;
     for (unsigned i = 0; i < op->n_tensors; i++) {
         const struct kg_shape shape = op_shape_of(p, i);

@@ -6,8 +6,8 @@
  * shapes, layouts, comparison and documents read its tables; nothing outside of this folder asks
  * which op it is. An axis is one letter, which names a size of the op; tensors are strings of axes:
  *
- *     static const struct op_size sizes[] = {OP_SIZE(m, 'm'), OP_SIZE(n, 'n'), OP_SIZE(k, 'k')};
- *     static const struct op_tensor tensors[] = {
+ *     static const struct op_size sizes[] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n'), OP_SIZE(2, k,
+ * 'k')}; static const struct op_tensor tensors[] = {
  *         {"a", "mk", OP_FACTOR}, {"b", "kn", OP_FACTOR}, {"c", "mn", OP_OUT, .whole = "k"}};
  */
 #ifndef KG_OPS_OP_H
@@ -16,14 +16,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define OP_SIZES_MAX 8
-#define OP_TENSORS_MAX 8 /* inputs and outputs together */
+#define OP_SIZES_MAX KG_MAX_SIZES
+#define OP_TENSORS_MAX KG_MAX_TENSORS /* inputs and outputs together */
 
 /* Sizes past these are refused, so that products of a few of them fit in 63 bits. */
 #define OP_SIZE_MAX ((int64_t)1 << 30)
@@ -36,12 +36,12 @@ enum op_size_kind {
 };
 
 struct op_size {
-    const char *key; /* in a suite */
+    const char *key; /* in a suite, and in struct kg_problem */
     const char *id;  /* in an id */
     char axis;
     enum op_size_kind kind;
-    size_t at;  /* of the int64_t in struct kg_problem */
-    char usual; /* a suite may leave it out: then it is the size of this axis; 0: it may not */
+    unsigned at; /* in the problem's sizes: its place in the op's */
+    char usual;  /* a suite may leave it out: then it is the size of this axis; 0: it may not */
     char multiple_of; /* it is a multiple of the size of this axis, which counts groups of it; 0 */
     bool one_stays;   /* where it is 1, it is 1 in the shapes that verification adds too */
     unsigned classes; /* of a count: values, or members of a group, that are told apart */
@@ -50,17 +50,16 @@ struct op_size {
         *values; /* of OP_GIVEN: other values that are tried, from both ends; 0 ends them */
 };
 
-/* A length whose key is the name of a member of struct kg_problem. */
-#define OP_SIZE(member, letter)                                                                    \
+/* A length at a place. */
+#define OP_SIZE(place, name, letter)                                                               \
     {                                                                                              \
-        .key = #member, .id = #member, .axis = (letter),                                           \
-        .at = offsetof(struct kg_problem, member), .few = 8                                        \
+        .key = #name, .id = #name, .axis = (letter), .at = (place), .few = 8                       \
     }
 
 /* A real number that a suite may set. */
 struct op_param {
     const char *key;
-    size_t at; /* of the double in struct kg_problem */
+    unsigned at; /* in the problem's parameters */
     double least, most;
     double (*usual)(const struct kg_problem *p);
 };
@@ -104,7 +103,6 @@ struct op_shapes {
 struct op_pattern;
 
 struct op {
-    uint32_t code; /* enum kg_op */
     const char *name;
     const struct op_size *sizes; /* LENGTHs in the order of their importance */
     unsigned n_sizes;
@@ -141,28 +139,31 @@ struct op {
 
 /* The built-in ops; NULL: there is none, or not so many. */
 const struct op *op_of(const struct kg_problem *p);
-const struct op *op_by_code(uint32_t code);
 const struct op *op_by_name(const char *name);
 const struct op *op_at(size_t i);
 
+/* A problem of the op without sizes, with all tensors of one dtype. */
+struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags);
+void op_set_dtype(struct kg_problem *p, uint32_t dtype);
+
 static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
 {
-    return *(const int64_t *)(const void *)((const char *)p + s->at);
+    return p->size[s->at].value;
 }
 
 static inline void op_set_size(struct kg_problem *p, const struct op_size *s, int64_t value)
 {
-    *(int64_t *)(void *)((char *)p + s->at) = value;
+    p->size[s->at].value = value;
 }
 
 static inline double op_param(const struct kg_problem *p, const struct op_param *param)
 {
-    return *(const double *)(const void *)((const char *)p + param->at);
+    return p->param[param->at].value;
 }
 
 static inline void op_set_param(struct kg_problem *p, const struct op_param *param, double value)
 {
-    *(double *)(void *)((char *)p + param->at) = value;
+    p->param[param->at].value = value;
 }
 
 /* The size of an axis; NULL: the op has none such. */
@@ -194,8 +195,8 @@ struct kg_signature {
 
 /*
  * Fills *s with the tensors of problem p. Returns 0 when p is not a problem: a struct too short, an
- * unknown op or dtype, flags that do not apply, a size out of range or not the multiple that it
- * must be, or a parameter that is not finite. *s is then undefined.
+ * unknown op or dtype, tensors of several dtypes, flags that do not apply, a size out of range or
+ * not the multiple that it must be, or a parameter that is not finite. *s is then undefined.
  */
 int kg_signature_of(const struct kg_problem *p, struct kg_signature *s);
 

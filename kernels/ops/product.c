@@ -8,7 +8,10 @@
 
 #include "kernels/ops/rows.h"
 
-const struct op_size product_sizes_mnk[3] = {OP_SIZE(m, 'm'), OP_SIZE(n, 'n'), OP_SIZE(k, 'k')};
+#define PRODUCT_RANK 4 /* of a tensor, at most */
+
+const struct op_size product_sizes_mnk[3] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n'),
+                                             OP_SIZE(2, k, 'k')};
 
 double product_flops(const struct kg_problem *p)
 {
@@ -54,8 +57,8 @@ static double *ordered(const struct kg_problem *p, const struct kg_tensor *t, co
                        const char *batch, const char *outer, const char *inner)
 {
     char order[KG_MAX_RANK + 1];
-    int64_t length[KG_MAX_RANK] = {1, 1, 1, 1}, from[KG_MAX_RANK] = {0};
-    const size_t first = KG_MAX_RANK - strlen(axes);
+    int64_t length[PRODUCT_RANK] = {1, 1, 1, 1}, from[PRODUCT_RANK] = {0};
+    const size_t first = PRODUCT_RANK - strlen(axes);
     double *dense = rows_decoded(t), *out = dense ? malloc((size_t)length_of(p, axes) * 8) : NULL;
     snprintf(order, sizeof order, "%s%s%s", batch, outer, inner);
     for (size_t i = 0; order[i]; i++) {

@@ -10,7 +10,8 @@
 
 #include "kernels/ops/pattern.h"
 
-/* Sizes of most of these ops. */
+/* Sizes of most of these ops, in this order. */
+enum { M, N, K };
 extern const struct op_size product_sizes_mnk[3];
 
 double product_flops(const struct kg_problem *p);

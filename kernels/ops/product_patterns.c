@@ -154,7 +154,7 @@ void product_fill_integers(const struct kg_problem *p, const struct kg_tensor *i
 {
     const struct drawing first = drawing_of(p, in, 0, seed);
     fill_all(value_integer, p, in, n_in, seed, false);
-    if (p->dtype == KG_F16 && op_of(p)->n_tensors == n_in + 1 && lines_of(&first) >= ROWS_LEFT)
+    if (kg_dtype(p) == KG_F16 && op_of(p)->n_tensors == n_in + 1 && lines_of(&first) >= ROWS_LEFT)
         put_brink(p, in, n_in, seed_at(seed, 11));
 }
 

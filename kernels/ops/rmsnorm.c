@@ -3,13 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/ops/codes.h"
 #include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/product.h"
 #include "kernels/ops/rows.h"
 
-static const struct op_size sizes[] = {OP_SIZE(m, 'm'), OP_SIZE(n, 'n')};
+static const struct op_size sizes[] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n')};
 
 static double usual_eps(const struct kg_problem *p)
 {
@@ -17,7 +16,7 @@ static double usual_eps(const struct kg_problem *p)
     return 1e-6;
 }
 
-static const struct op_param eps = {"eps", offsetof(struct kg_problem, scale), 1e-12, 1, usual_eps};
+static const struct op_param eps = {"eps", 0, 1e-12, 1, usual_eps};
 
 static const struct op_tensor tensors[] = {
     {"x", "mn", OP_INPUT, NULL},
@@ -28,7 +27,7 @@ static const struct op_tensor tensors[] = {
 /* A square, an addition and two products for each element. */
 static double flops(const struct kg_problem *p)
 {
-    return 4.0 * (double)p->m * (double)p->n;
+    return 4.0 * (double)p->size[M].value * (double)p->size[N].value;
 }
 
 struct norm {
@@ -40,14 +39,14 @@ struct norm {
 static void norm_rows(void *context, int share, int64_t first, int64_t end)
 {
     const struct norm *norm = context;
-    const int64_t n = norm->p->n;
+    const int64_t n = norm->p->size[N].value;
     (void)share;
     for (int64_t i = first; i < end; i++) {
         const double *x = norm->x + i * n;
         double squares = 0;
         for (int64_t j = 0; j < n; j++)
             squares += x[j] * x[j];
-        const double root = sqrt(squares / (double)n + norm->p->scale);
+        const double root = sqrt(squares / (double)n + norm->p->param[0].value);
         for (int64_t j = 0; j < n; j++)
             norm->y[i * n + j] = x[j] / root * norm->w[j];
     }
@@ -59,7 +58,7 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
     double *x = rows_decoded(&in[0]), *w = rows_decoded(&in[1]);
     struct norm norm = {p, x, w, out[0]};
     if (x && w)
-        rows_for_each(p->m, threads, norm_rows, &norm);
+        rows_for_each(p->size[M].value, threads, norm_rows, &norm);
     enum kg_status status = x && w ? KG_OK : KG_LAUNCH_FAILED;
     free(x);
     free(w);
@@ -69,13 +68,13 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
 static double element(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
                       int64_t flat)
 {
-    const int64_t row = flat / p->n, column = flat % p->n;
+    const int64_t row = flat / p->size[N].value, column = flat % p->size[N].value;
     double mean = 0;
     (void)out;
-    for (int64_t j = 0; j < p->n; j++)
-        mean += pow(rows_at(&in[0], row, j, 0, 0), 2) / (double)p->n;
+    for (int64_t j = 0; j < p->size[N].value; j++)
+        mean += pow(rows_at(&in[0], row, j, 0, 0), 2) / (double)p->size[N].value;
     return rows_at(&in[0], row, column, 0, 0) * rows_at(&in[1], column, 0, 0, 0) /
-           sqrt(mean + p->scale);
+           sqrt(mean + p->param[0].value);
 }
 
 /* In [0, 1) times a power of two for each row, such that the squares of many pass fp16: a row that
@@ -84,7 +83,7 @@ static double value_of_any_size(const struct drawing *d, int64_t flat)
 {
     const bool narrow = dtype_is_narrow(dtype_of(d->p));
     double value = pattern_uniform(d->seed, flat);
-    int octave = pattern_integer(~d->seed, flat / d->p->n, -8, narrow ? 15 : 40);
+    int octave = pattern_integer(~d->seed, flat / d->p->size[N].value, -8, narrow ? 15 : 40);
     return d->tensor ? value - 0.5 : ldexp(value, octave);
 }
 
@@ -111,7 +110,6 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
 }
 
 const struct op op_rmsnorm = {
-    .code = KG_OP_RMSNORM,
     .name = "rmsnorm",
     .sizes = sizes,
     .n_sizes = 2,

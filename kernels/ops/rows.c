@@ -126,7 +126,7 @@ static int inputs_fit(const struct kg_problem *p, const struct kg_signature *s,
                       const struct kg_tensor *in)
 {
     for (uint32_t i = 0; i < s->n_in; i++)
-        if (!kg_tensor_fits(&in[i], p->dtype, &s->in[i]))
+        if (!kg_tensor_fits(&in[i], p->dtype[i], &s->in[i]))
             return 0;
     return 1;
 }

@@ -359,13 +359,15 @@ static cudaError_t linear_relu_bwd(const struct kg_problem *p, const struct kg_t
     const T *none = NULL;
     const struct view<T> g = gated(plain<T>(in[0]), in[3]);
     const struct view<T> x = plain<T>(in[1]), w = plain<T>(in[2]);
-    cudaError_t error = enqueue_product(g, turned(w), none, out[0], p->m, p->k, p->n, stream);
+    cudaError_t error = enqueue_product(g, turned(w), none, out[0], kg_size(p, "m"),
+                                        kg_size(p, "k"), kg_size(p, "n"), stream);
     if (error == cudaSuccess)
-        error = enqueue_product(turned(g), turned(x), none, out[1], p->n, p->k, p->m, stream);
+        error = enqueue_product(turned(g), turned(x), none, out[1], kg_size(p, "n"),
+                                kg_size(p, "k"), kg_size(p, "m"), stream);
     if (error != cudaSuccess)
         return error;
-    const unsigned blocks = (unsigned)tiles_of(p->n, THREADS);
-    sums<T><<<blocks, THREADS, 0, stream>>>(turned(g), out[2], p->n, p->m);
+    const unsigned blocks = (unsigned)tiles_of(kg_size(p, "n"), THREADS);
+    sums<T><<<blocks, THREADS, 0, stream>>>(turned(g), out[2], kg_size(p, "n"), kg_size(p, "m"));
     return cudaGetLastError();
 }
 
@@ -400,16 +402,16 @@ static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_ten
     a.k = heads_of<T>(in[1]);
     a.v = heads_of<T>(in[2]);
     a.o = out[0];
-    a.n_heads = p->heads;
-    a.heads_a_kv_head = p->heads / p->kv_heads;
-    a.seqlen_q = p->seqlen_q;
-    a.seqlen_kv = p->seqlen_kv;
-    a.head_dim = p->head_dim;
-    a.scale = p->scale;
+    a.n_heads = kg_size(p, "h");
+    a.heads_a_kv_head = kg_size(p, "h") / kg_size(p, "kv_heads");
+    a.seqlen_q = kg_size(p, "sq");
+    a.seqlen_kv = kg_size(p, "s");
+    a.head_dim = kg_size(p, "d");
+    a.scale = kg_param(p, "scale");
     a.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
-    return p->head_dim <= CHUNK_SMALL
-               ? enqueue_attention<T, CHUNK_SMALL>(a, p->batch * p->heads, stream)
-               : enqueue_attention<T, CHUNK_LARGE>(a, p->batch * p->heads, stream);
+    return kg_size(p, "d") <= CHUNK_SMALL
+               ? enqueue_attention<T, CHUNK_SMALL>(a, kg_size(p, "b") * kg_size(p, "h"), stream)
+               : enqueue_attention<T, CHUNK_LARGE>(a, kg_size(p, "b") * kg_size(p, "h"), stream);
 }
 
 /* Elements from one place in an axis to the next; 0: the tensor has no such axis. */
@@ -459,8 +461,8 @@ template <typename T>
 static cudaError_t linear_relu(const struct kg_problem *p, const struct kg_tensor *in,
                                double *const *out, cudaStream_t stream)
 {
-    return enqueue_product(plain<T>(in[0]), plain<T>(in[1]), (const T *)in[2].data, out[0], p->m,
-                           p->n, p->k, stream);
+    return enqueue_product(plain<T>(in[0]), plain<T>(in[1]), (const T *)in[2].data, out[0],
+                           kg_size(p, "m"), kg_size(p, "n"), kg_size(p, "k"), stream);
 }
 
 /* A block for each row; the order of its sums depends on n alone. */
@@ -491,10 +493,10 @@ template <typename T>
 static cudaError_t rmsnorm(const struct kg_problem *p, const struct kg_tensor *in,
                            double *const *out, cudaStream_t stream)
 {
-    if (!fits_grid(p->m))
+    if (!fits_grid(kg_size(p, "m")))
         return cudaErrorInvalidValue;
-    norm_rows<T><<<(unsigned)p->m, THREADS, 0, stream>>>(plain<T>(in[0]), (const T *)in[1].data,
-                                                         out[0], p->n, p->scale);
+    norm_rows<T><<<(unsigned)kg_size(p, "m"), THREADS, 0, stream>>>(
+        plain<T>(in[0]), (const T *)in[1].data, out[0], kg_size(p, "n"), kg_param(p, "eps"));
     return cudaGetLastError();
 }
 
@@ -528,7 +530,7 @@ static bool arguments_fit(const struct kg_problem *p, const struct kg_tensor *in
     if (!kg_signature_of(p, &s))
         return false;
     for (uint32_t i = 0; i < s.n_in; i++)
-        if (!kg_tensor_fits(&in[i], p->dtype, &s.in[i]))
+        if (!kg_tensor_fits(&in[i], p->dtype[i], &s.in[i]))
             return false;
     for (uint32_t i = 0; i < s.n_out; i++)
         if (!out[i])
@@ -542,7 +544,7 @@ cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor
     if (!arguments_fit(p, in, out))
         return cudaErrorInvalidValue;
 #define ENQUEUE(T) return enqueue<T>(p, in, out, stream)
-    DTYPE_SWITCH(p->dtype, ENQUEUE)
+    KG_DISPATCH(kg_dtype(p), ENQUEUE)
 #undef ENQUEUE
     return cudaErrorInvalidValue;
 }

@@ -351,8 +351,8 @@ class Story(Repository):
 
     def bisect(self, n=8, culprit=5, broken=(2, 4)):
         """Commits of which one changes the code, and some do not build."""
-        self.replace(self.SOURCE, '#include "kernel.h"',
-                     '#include "kernel.h"\n#include "notes.h"')
+        self.replace(self.SOURCE, '#include "problem.h"',
+                     '#include "problem.h"\n#include "notes.h"')
         commits = []
         for i in range(n + 1):
             if i == culprit:

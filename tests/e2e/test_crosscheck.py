@@ -24,7 +24,7 @@ class Binding(unittest.TestCase):
     def launch(self, name, *values):
         """The first output of a case whose inputs are these numbers, in fp32."""
         problem, inputs, outputs = crosscheck.problem_of(name)
-        kernel, size = self.library().prepare(problem)
+        kernel, size, plan = self.library().prepare(problem)
         self.assertIsNotNone(kernel, name)
         memory = [array.array("f", v) for v in values]
         for shape in outputs:
@@ -32,12 +32,12 @@ class Binding(unittest.TestCase):
             for side in shape:
                 n *= side
             memory.append(array.array("f", [-1] * n))
-        tensors = [crosscheck.dense(m.buffer_info()[0], problem.dtype, shape)
+        tensors = [crosscheck.dense(m.buffer_info()[0], problem.dtype[0], shape)
                    for m, shape in zip(memory, inputs + outputs)]
         workspace = (ctypes.c_char * (size + 256))()
         start = -ctypes.addressof(workspace) % 256 + ctypes.addressof(workspace)
         args = crosscheck.launch_args(tensors[:len(inputs)], tensors[len(inputs):],
-                                      start if size else None, size)
+                                      start if size else None, size, plan=plan)
         self.assertEqual(kernel.launch(ctypes.byref(problem), ctypes.byref(args)), 0)
         return [list(m) for m in memory[len(inputs):]]
 

@@ -28,10 +28,10 @@ import sys
 import tempfile
 
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 3}
-OPS = {"attention_fwd": 1, "gemm": 2, "gemv": 3, "linear_relu": 4, "linear_relu_bwd": 5}
+SIZES = {"attention_fwd": ("b", "kv_heads", "h", "sq", "s", "d"), "gemv": ("m", "k")}
 CAUSAL, TF32 = 1, 2
 HOST, CUDA = 1, 2
-RANK_MAX, TENSORS_MAX = 4, 6
+RANK_MAX, TENSORS_MAX, SIZES_MAX, PARAMS_MAX = 6, 12, 12, 8
 SAMPLE_US = 2000
 ROUNDS = 20
 PROFILED_ROUNDS = 5
@@ -44,11 +44,20 @@ ERROR_MAX = {"fp16": 5e-3, "bf16": 3e-2, "fp32": 1e-4, "tf32": 5e-3}  # relative
 
 # ---- kernel.h ----
 
+class Size(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_int64)]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_double)]
+
+
 class Problem(ctypes.Structure):
-    _fields_ = [*((name, ctypes.c_uint32) for name in ("struct_bytes", "op", "dtype", "flags")),
-                *((name, ctypes.c_int64) for name in ("m", "n", "k", "batch", "heads", "kv_heads",
-                                                      "seqlen_q", "seqlen_kv", "head_dim")),
-                ("scale", ctypes.c_double)]
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("op", ctypes.c_char_p),
+                *((name, ctypes.c_uint32) for name in ("n_sizes", "n_params", "n_in", "n_out")),
+                ("size", Size * SIZES_MAX), ("param", Param * PARAMS_MAX),
+                ("dtype", ctypes.c_uint32 * TENSORS_MAX)]
 
 
 class Device(ctypes.Structure):
@@ -67,19 +76,21 @@ class Args(ctypes.Structure):
     _fields_ = [("struct_bytes", ctypes.c_uint32), ("n_in", ctypes.c_uint32),
                 ("n_out", ctypes.c_uint32), ("inputs", Tensor * TENSORS_MAX),
                 ("outputs", Tensor * TENSORS_MAX), ("workspace", ctypes.c_void_p),
-                ("workspace_bytes", ctypes.c_uint64), ("stream", ctypes.c_void_p)]
+                ("workspace_bytes", ctypes.c_uint64), ("stream", ctypes.c_void_p),
+                ("plan", ctypes.c_void_p)]
 
 
 ASK = [ctypes.POINTER(Problem), ctypes.POINTER(Device)]
 
 
 class Kernel(ctypes.Structure):
-    _fields_ = [("struct_bytes", ctypes.c_uint32), ("op", ctypes.c_uint32),
-                ("flags", ctypes.c_uint32), ("name", ctypes.c_char_p),
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("op", ctypes.c_char_p), ("name", ctypes.c_char_p),
                 ("supports", ctypes.CFUNCTYPE(ctypes.c_int, *ASK)),
-                ("prepare", ctypes.CFUNCTYPE(ctypes.c_int, *ASK)),
-                ("workspace_bytes", ctypes.CFUNCTYPE(ctypes.c_uint64, *ASK)),
-                ("launch", ctypes.CFUNCTYPE(ctypes.c_int, ASK[0], ctypes.POINTER(Args)))]
+                ("prepare", ctypes.CFUNCTYPE(ctypes.c_int, *ASK, ctypes.c_void_p)),
+                ("workspace_bytes", ctypes.CFUNCTYPE(ctypes.c_uint64, *ASK, ctypes.c_void_p)),
+                ("launch", ctypes.CFUNCTYPE(ctypes.c_int, ASK[0], ctypes.POINTER(Args))),
+                ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p))]
 
 
 class Table(ctypes.Structure):
@@ -113,20 +124,22 @@ class Library:
             sys.exit(f"crosscheck.py: '{path}' cannot be opened for this device")
 
     def prepare(self, problem):
-        """The first kernel that takes the problem, and the workspace that it needs."""
+        """The first kernel that takes the problem, the workspace that it needs, and its plan."""
+        plan = ctypes.c_void_p()
         ask = ctypes.byref(problem), ctypes.byref(self.device)
         for i in range(self.table.n_kernels):
             kernel = self.table.kernels[i].contents
             if kernel.op == problem.op and kernel.supports(*ask):
-                if kernel.prepare and kernel.prepare(*ask):
+                if kernel.prepare and kernel.prepare(*ask, ctypes.addressof(plan)):
                     break
-                return kernel, kernel.workspace_bytes(*ask) if kernel.workspace_bytes else 0
-        return None, 0
+                size = kernel.workspace_bytes(*ask, plan) if kernel.workspace_bytes else 0
+                return kernel, size, plan
+        return None, 0, None
 
 
-def launch_args(inputs, outputs, workspace=None, workspace_bytes=0, stream=None):
+def launch_args(inputs, outputs, workspace=None, workspace_bytes=0, stream=None, plan=None):
     args = Args(struct_bytes=ctypes.sizeof(Args), n_in=len(inputs), n_out=len(outputs),
-                workspace=workspace, workspace_bytes=workspace_bytes, stream=stream)
+                workspace=workspace, workspace_bytes=workspace_bytes, stream=stream, plan=plan)
     for i, t in enumerate(inputs):
         args.inputs[i] = t
     for i, t in enumerate(outputs):
@@ -142,24 +155,27 @@ def problem_of(name):
     if any(flag not in ("causal", "full") for flag in flags):
         raise ValueError(f"'{name}' has a flag that is not known")
     size = {key: int(value) for key, value in re.findall(r"([a-z]+)(\d+)", sizes)}
-    p = Problem(struct_bytes=ctypes.sizeof(Problem), op=OPS[op], dtype=DTYPES[dtype],
-                flags=(CAUSAL if "causal" in flags else 0) | (TF32 if dtype == "tf32" else 0))
     if op == "attention_fwd":
-        p.batch, p.heads, p.seqlen_kv, p.head_dim = (size[key] for key in ("b", "h", "s", "d"))
-        p.kv_heads, p.seqlen_q = size.get("kv", p.heads), size.get("sq", p.seqlen_kv)
-        p.scale = p.head_dim ** -0.5
-        q = (p.batch, p.heads, p.seqlen_q, p.head_dim)
-        kv = (p.batch, p.kv_heads, p.seqlen_kv, p.head_dim)
-        return p, [q, kv, kv], [q]
-    p.m, p.n, p.k = (size.get(key, 0) for key in "mnk")
-    if op == "gemm":
-        return p, [(p.m, p.k), (p.k, p.n)], [(p.m, p.n)]
-    if op == "gemv":
-        return p, [(p.m, p.k), (p.k,)], [(p.m,)]
-    if op == "linear_relu":
-        return p, [(p.m, p.k), (p.n, p.k), (p.n,)], [(p.m, p.n)]
-    return (p, [(p.m, p.n), (p.m, p.k), (p.n, p.k), (p.m, p.n)],
-            [(p.m, p.k), (p.n, p.k), (p.n,)])
+        size["kv_heads"], size["sq"] = size.get("kv", size["h"]), size.get("sq", size["s"])
+        q, kv = (tuple(size[key] for key in keys) for keys in (("b", "h", "sq", "d"),
+                                                               ("b", "kv_heads", "s", "d")))
+        shapes = [q, kv, kv], [q]
+    else:
+        m, n, k = (size.get(key, 0) for key in "mnk")
+        shapes = {"gemm": ([(m, k), (k, n)], [(m, n)]), "gemv": ([(m, k), (k,)], [(m,)]),
+                  "linear_relu": ([(m, k), (n, k), (n,)], [(m, n)]),
+                  "linear_relu_bwd": ([(m, n), (m, k), (n, k), (m, n)], [(m, k), (n, k), (n,)])}[op]
+    names = SIZES.get(op, "mnk")
+    p = Problem(struct_bytes=ctypes.sizeof(Problem), op=op.encode(), n_sizes=len(names),
+                n_params=op == "attention_fwd", n_in=len(shapes[0]), n_out=len(shapes[1]),
+                flags=(CAUSAL if "causal" in flags else 0) | (TF32 if dtype == "tf32" else 0))
+    for i, key in enumerate(names):
+        p.size[i] = Size(key.encode(), size[key])
+    if op == "attention_fwd":
+        p.param[0] = Param(b"scale", size["d"] ** -0.5)
+    for i in range(p.n_in + p.n_out):
+        p.dtype[i] = DTYPES[dtype]
+    return p, *shapes
 
 
 def wins(document):
@@ -257,17 +273,17 @@ class Case:
         new = lambda shape: torch.randn(shape, device="cuda", dtype=kind)
         self.inputs, self.outputs = [new(s) for s in inputs], [new(s) for s in outputs]
         self.n_bytes = sum(t.numel() * t.element_size() for t in self.inputs + self.outputs)
-        self.kernel, size = library.prepare(self.problem)
+        self.kernel, size, self.plan = library.prepare(self.problem)
         if not self.kernel:
             sys.exit(f"crosscheck.py: the library has no kernel for {name} here")
         self.workspace = torch.empty(max(size, 1), device="cuda", dtype=torch.uint8)
         self.size = size
 
     def ours(self):
-        tensors = [[dense(t.data_ptr(), self.problem.dtype, t.shape) for t in list_]
+        tensors = [[dense(t.data_ptr(), self.problem.dtype[0], t.shape) for t in list_]
                    for list_ in (self.inputs, self.outputs)]
         args = launch_args(*tensors, self.workspace.data_ptr() if self.size else None, self.size,
-                           self.torch.cuda.current_stream().cuda_stream)
+                           self.torch.cuda.current_stream().cuda_stream, self.plan)
         if self.kernel.launch(ctypes.byref(self.problem), ctypes.byref(args)):
             sys.exit(f"crosscheck.py: the launch of {self.name} failed")
         return self.outputs

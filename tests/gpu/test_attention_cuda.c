@@ -40,12 +40,12 @@ static void set_up(struct operands *o, const struct kg_problem *p)
     *o = (struct operands){.args = {.struct_bytes = sizeof(o->args), .n_in = 3, .n_out = 1}};
     CHECK(kg_signature_of(p, &o->signature));
     for (uint32_t i = 0; i < 3; i++) {
-        o->args.in[i] = new_tensor(&o->signature.in[i], p->dtype, &o->memory[i]);
-        CHECK(is_ok(device_fill_normal(device, o->args.in[i].data, (enum kg_dtype)p->dtype,
+        o->args.in[i] = new_tensor(&o->signature.in[i], kg_dtype(p), &o->memory[i]);
+        CHECK(is_ok(device_fill_normal(device, o->args.in[i].data, (enum kg_dtype)kg_dtype(p),
                                        tensor_span(&o->args.in[i]), i + 1, &err),
                     &err));
     }
-    o->args.out[0] = new_tensor(&o->signature.out[0], p->dtype, &o->memory[3]);
+    o->args.out[0] = new_tensor(&o->signature.out[0], kg_dtype(p), &o->memory[3]);
     CHECK(
         is_ok(device_fill_bytes(device, o->memory[3].data, 0xff, o->memory[3].bytes, &err), &err));
     o->reference = new_memory((size_t)tensor_elements(&o->args.out[0]) * sizeof(double));
@@ -77,9 +77,9 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
  * by half, so that two keys next to each other may be weighed differently. */
 static double limit_of(const struct kg_problem *p)
 {
-    if (fabs(p->scale) > 10)
+    if (fabs(kg_param(p, "scale")) > 10)
         return 2e-2;
-    return p->dtype == KG_F16 ? 5e-4 : 4e-3;
+    return kg_dtype(p) == KG_F16 ? 5e-4 : 4e-3;
 }
 
 static void check_result(const struct kg_problem *p, const struct kg_kernel *kernel,
@@ -97,9 +97,11 @@ static void check_result(const struct kg_problem *p, const struct kg_kernel *ker
     if (!CHECK(c.nonfinite == 0) || !CHECK(error <= limit_of(p)))
         printf("# %s, dtype %u, flags %u, scale %g: %lld x %lld heads (%lld), %lld x %lld, D %lld: "
                "relative error %g, %lld not finite\n",
-               kernel->name, p->dtype, p->flags, p->scale, (long long)p->batch, (long long)p->heads,
-               (long long)p->kv_heads, (long long)p->seqlen_q, (long long)p->seqlen_kv,
-               (long long)p->head_dim, error, (long long)c.nonfinite);
+               kernel->name, kg_dtype(p), p->flags, kg_param(p, "scale"),
+               (long long)kg_size(p, "b"), (long long)kg_size(p, "h"),
+               (long long)kg_size(p, "kv_heads"), (long long)kg_size(p, "sq"),
+               (long long)kg_size(p, "s"), (long long)kg_size(p, "d"), error,
+               (long long)c.nonfinite);
 }
 
 /* `stride`: of dimensions of one; 0 leaves them alone. */
@@ -109,11 +111,14 @@ static void check(const struct library *library, const struct kg_problem *p, int
     const struct kg_kernel *kernel = library_choose(library, p, chip, NULL);
     struct operands o;
     struct gate_error err;
-    if (!CHECK(kernel != NULL) || !CHECK(!kernel->prepare || kernel->prepare(p, chip) == KG_OK))
+    void *plan = NULL;
+    if (!CHECK(kernel != NULL) ||
+        !CHECK(!kernel->prepare || kernel->prepare(p, chip, &plan) == KG_OK))
         return;
     set_up(&o, p);
+    o.args.plan = plan;
     o.workspace =
-        new_memory(kernel->workspace_bytes ? (size_t)kernel->workspace_bytes(p, chip) : 0);
+        new_memory(kernel->workspace_bytes ? (size_t)kernel->workspace_bytes(p, chip, plan) : 0);
     o.args.workspace = o.workspace.data;
     o.args.workspace_bytes = o.workspace.bytes;
     struct kg_args dense = o.args;
@@ -129,6 +134,8 @@ static void check(const struct library *library, const struct kg_problem *p, int
         o.args = dense;
         check_result(p, kernel, &o);
     }
+    if (kernel->release)
+        kernel->release(plan);
     tear_down(&o);
 }
 
@@ -174,8 +181,8 @@ static struct kg_problem problem(const struct shape *s, uint32_t dtype, uint32_t
 {
     struct kg_problem p = attention((enum kg_dtype)dtype, flags, s->heads, s->kv_heads, s->seqlen_q,
                                     s->seqlen_kv, s->head_dim);
-    p.batch = s->batch;
-    p.scale = scale;
+    *op_named(&p, "b") = s->batch;
+    *op_param_named(&p, "scale") = scale;
     return p;
 }
 

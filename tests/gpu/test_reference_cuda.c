@@ -66,11 +66,12 @@ static void check_reference(const struct kg_problem *p, const struct kg_tensor *
         good &= CHECK(same_output(&out_memory[i], expected[i]));
     if (!good)
         printf(
-            "# op %u dtype %u flags %u: m %lld n %lld k %lld, heads %lld/%lld, seqlen %lld/%lld, "
+            "# op %s dtype %u flags %u: m %lld n %lld k %lld, heads %lld/%lld, seqlen %lld/%lld, "
             "dim %lld\n",
-            p->op, p->dtype, p->flags, (long long)p->m, (long long)p->n, (long long)p->k,
-            (long long)p->heads, (long long)p->kv_heads, (long long)p->seqlen_q,
-            (long long)p->seqlen_kv, (long long)p->head_dim);
+            p->op, kg_dtype(p), p->flags, (long long)kg_size(p, "m"), (long long)kg_size(p, "n"),
+            (long long)kg_size(p, "k"), (long long)kg_size(p, "h"),
+            (long long)kg_size(p, "kv_heads"), (long long)kg_size(p, "sq"),
+            (long long)kg_size(p, "s"), (long long)kg_size(p, "d"));
     for (uint32_t i = 0; i < s->n_in; i++)
         device_free(device, &in_memory[i]);
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -88,7 +89,7 @@ static void check_problem(const struct kg_problem *p, enum layout layout, bool p
     if (!CHECK(kg_signature_of(p, &s)))
         return;
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], p->dtype, layout, 0xff);
+        in[i] = tensor_new(&s.in[i], kg_dtype(p), layout, 0xff);
         tensor_fill_normal(&in[i], &random);
     }
     if (poison)
@@ -100,9 +101,11 @@ static void check_problem(const struct kg_problem *p, enum layout layout, bool p
 
 static void check_everywhere(struct kg_problem p, bool poison)
 {
-    for (p.dtype = KG_F16; p.dtype <= KG_F32; p.dtype++)
-        for (int layout = 0; layout < N_LAYOUTS; layout++)
+    for (uint32_t dtype = KG_F16; dtype <= KG_F32; dtype++)
+        for (int layout = 0; layout < N_LAYOUTS; layout++) {
+            op_set_dtype(&p, dtype);
             check_problem(&p, (enum layout)layout, poison);
+        }
 }
 
 static void test_reference_of_the_gemm_family(void)
@@ -110,14 +113,13 @@ static void test_reference_of_the_gemm_family(void)
     static const int64_t sizes[][3] = {
         {1, 1, 1}, {3, 5, 7}, {64, 64, 16}, {65, 63, 17}, {1, 130, 40}, {131, 70, 33},
     };
-    static const enum kg_op ops[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU,
-                                     KG_OP_LINEAR_RELU_BWD};
+    static const char *const ops[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
     for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-            const int64_t n = ops[o] == KG_OP_GEMV ? 0 : sizes[i][1];
+            const int64_t n = sizes[i][1];
             check_everywhere(gemm_like(ops[o], KG_F16, sizes[i][0], n, sizes[i][2]), false);
         }
-    check_everywhere(gemm_like(KG_OP_LINEAR_RELU, KG_F16, 5, 9, 6), true);
+    check_everywhere(gemm_like("linear_relu", KG_F16, 5, 9, 6), true);
 }
 
 static void test_reference_of_attention(void)
@@ -133,7 +135,7 @@ static void test_reference_of_attention(void)
             struct kg_problem p =
                 attention(KG_F16, flags, sizes[i].heads, sizes[i].kv_heads, sizes[i].seqlen_q,
                           sizes[i].seqlen_kv, sizes[i].head_dim);
-            p.batch = 2;
+            *op_named(&p, "b") = 2;
             check_everywhere(p, false);
             check_everywhere(p, true);
         }
@@ -157,13 +159,13 @@ static void time_reference(const char *name, const struct kg_problem *p)
     if (!kg_signature_of(p, &s))
         return;
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i].dtype = p->dtype;
+        in[i].dtype = kg_dtype(p);
         in[i].rank = s.in[i].rank;
         memcpy(in[i].shape, s.in[i].size, sizeof(in[i].shape));
         lay_out_tensor(&in[i], LAYOUT_DENSE);
         in_memory[i] = new_memory(tensor_bytes(&in[i]));
         in[i].data = in_memory[i].data;
-        is_ok(device_fill_normal(device, in[i].data, (enum kg_dtype)p->dtype,
+        is_ok(device_fill_normal(device, in[i].data, (enum kg_dtype)kg_dtype(p),
                                  tensor_elements(&in[i]), i, &err),
               &err);
     }
@@ -185,10 +187,10 @@ static int time_references(void)
         printf("%s\n", err.message);
         return (int)err.status;
     }
-    struct kg_problem gemm = gemm_like(KG_OP_GEMM, KG_F16, 8192, 8192, 8192);
-    struct kg_problem gemv = gemm_like(KG_OP_GEMV, KG_F16, 8192, 0, 8192);
+    struct kg_problem gemm = gemm_like("gemm", KG_F16, 8192, 8192, 8192);
+    struct kg_problem gemv = gemm_like("gemv", KG_F16, 8192, 0, 8192);
     struct kg_problem sdpa = attention(KG_F16, 0, 32, 32, 8192, 8192, 128);
-    sdpa.batch = 2;
+    *op_named(&sdpa, "b") = 2;
     time_reference("warm-up", &gemm);
     time_reference("gemm 8192^3", &gemm);
     time_reference("gemv 8192^2", &gemv);

@@ -42,24 +42,27 @@ static bool set_up(struct call *call, uint32_t flags, int64_t m, int64_t n, int6
 {
     const struct kg_device *chip = &device_info(device)->kg;
     struct gate_error err;
-    *call = (struct call){.problem = gemm_like(KG_OP_LINEAR_RELU, KG_F32, m, n, k)};
+    void *plan = NULL;
+    *call = (struct call){.problem = gemm_like("linear_relu", KG_F32, m, n, k)};
     call->problem.flags = flags;
     call->kernel = library_choose(&library, &call->problem, chip, NULL);
     if (!call->kernel || !strstr(call->kernel->name, "sm90"))
         return false;
-    CHECK(call->kernel->prepare(&call->problem, chip) == KG_OK);
+    CHECK(call->kernel->prepare(&call->problem, chip, &plan) == KG_OK);
     call->x = new_memory((size_t)(m * k) * 4);
     call->w = new_memory((size_t)(n * k) * 4);
     call->bias = new_memory((size_t)n * 4);
     call->y = new_memory((size_t)(m * n) * 4);
     if (call->kernel->workspace_bytes)
-        call->workspace = new_memory((size_t)call->kernel->workspace_bytes(&call->problem, chip));
+        call->workspace =
+            new_memory((size_t)call->kernel->workspace_bytes(&call->problem, chip, plan));
     CHECK(is_ok(device_fill_bytes(device, call->bias.data, 0, call->bias.bytes, &err), &err));
     call->args = (struct kg_args){.struct_bytes = sizeof(call->args),
                                   .n_in = 3,
                                   .n_out = 1,
                                   .workspace = call->workspace.data,
-                                  .workspace_bytes = call->workspace.bytes};
+                                  .workspace_bytes = call->workspace.bytes,
+                                  .plan = plan};
     call->args.in[0] = matrix(call->x.data, m, k);
     call->args.in[1] = matrix(call->w.data, n, k);
     call->args.in[2] = (struct kg_tensor){
@@ -93,8 +96,8 @@ static void multiply(struct call *call, const float *x, const float *w, float *y
 {
     const struct kg_problem *p = &call->problem;
     struct gate_error err;
-    upload_column(&call->x, p->m, p->k, x);
-    upload_column(&call->w, p->n, p->k, w);
+    upload_column(&call->x, kg_size(p, "m"), kg_size(p, "k"), x);
+    upload_column(&call->w, kg_size(p, "n"), kg_size(p, "k"), w);
     CHECK(is_ok(device_launch_checked(device, launch, call, 0, &err), &err));
     CHECK(is_ok(device_download(device, y, call->y.data, call->y.bytes, &err), &err));
 }

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 /* What is done to the plain computation. */
 enum how {
@@ -399,16 +399,16 @@ static struct job job_of(const struct kg_problem *p, const struct kg_args *args,
     for (uint32_t i = 0; i < args->n_in && i < 3; i++)
         j.in[i] = view_of(&args->in[i]);
     j.out = view_of(&args->out[0]);
-    j.m = p->m;
-    j.n = p->n;
-    j.k = p->k;
-    j.batch = p->batch;
-    j.heads = p->heads;
-    j.kv_heads = p->kv_heads;
-    j.seqlen_q = p->seqlen_q;
-    j.seqlen_kv = p->seqlen_kv;
-    j.head_dim = p->head_dim;
-    j.scale = (float)p->scale;
+    j.m = kg_size(p, "m");
+    j.n = kg_size(p, "n");
+    j.k = kg_size(p, "k");
+    j.batch = kg_size(p, "b");
+    j.heads = kg_size(p, "h");
+    j.kv_heads = kg_size(p, "kv_heads");
+    j.seqlen_q = kg_size(p, "sq");
+    j.seqlen_kv = kg_size(p, "s");
+    j.head_dim = kg_size(p, "d");
+    j.scale = (float)kg_param(p, "scale");
     j.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
     j.how = how;
     return j;

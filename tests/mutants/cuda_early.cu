@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #define WRAP_ADJUST change_later
 static void change_later(struct kg_kernel *k);
@@ -26,8 +26,10 @@ __attribute__((constructor)) static void when_loaded(void)
         abort();
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device,
+                              void **plan)
 {
+    (void)plan;
     (void)p;
     (void)device;
     return set_limit(cudaLimitPersistingL2CacheSize, (size_t)4 << 20) ? KG_OK : KG_LAUNCH_FAILED;

@@ -28,13 +28,14 @@ static enum kg_status run(const struct kg_problem *p, const struct kg_args *args
                           int threads, cudaStream_t stream)
 {
     const struct job j = job_of(p, args, how);
-    if (p->op == KG_OP_GEMM) {
-        product<<<(unsigned)((p->m * p->n + threads - 1) / threads), threads, 0, stream>>>(j);
+    if (kg_is_op(p, "gemm")) {
+        product<<<(unsigned)((kg_size(p, "m") * kg_size(p, "n") + threads - 1) / threads), threads,
+                  0, stream>>>(j);
         return launched();
     }
-    if (p->op != KG_OP_ATTENTION_FWD || p->head_dim > 512)
+    if (!kg_is_op(p, "attention_fwd") || kg_size(p, "d") > 512)
         return wrap_inner(p, args);
-    const int64_t rows = p->batch * p->heads * p->seqlen_q;
+    const int64_t rows = kg_size(p, "b") * kg_size(p, "h") * kg_size(p, "sq");
     attention<<<(unsigned)((rows + threads - 1) / threads), threads, 0, stream>>>(j);
     return launched();
 }
@@ -73,8 +74,10 @@ COMPUTED(one_k, ONE_K)
 /* The kernel of large products, of which small neighbours see nothing. */
 static enum kg_status large_tail(const struct kg_problem *p, const struct kg_args *args)
 {
-    return p->op == KG_OP_GEMM && p->m >= 300 && p->n >= 300 && p->k % 8 ? k_tail(p, args)
-                                                                         : wrap_inner(p, args);
+    return kg_is_op(p, "gemm") && kg_size(p, "m") >= 300 && kg_size(p, "n") >= 300 &&
+                   kg_size(p, "k") % 8
+               ? k_tail(p, args)
+               : wrap_inner(p, args);
 }
 
 COMPUTED(m_tail, M_TAIL)
@@ -126,10 +129,10 @@ static enum kg_status serial_batch(const struct kg_problem *p, const struct kg_a
     struct kg_problem one = *p;
     struct kg_args part = *args;
     enum kg_status status = KG_OK;
-    if (p->op != KG_OP_ATTENTION_FWD)
+    if (!kg_is_op(p, "attention_fwd"))
         return wrap_inner(p, args);
-    one.batch = 1;
-    for (int64_t b = 0; b < p->batch && status == KG_OK; b++) {
+    *op_named(&one, "b") = 1;
+    for (int64_t b = 0; b < kg_size(p, "b") && status == KG_OK; b++) {
         status = run(&one, &part, PLAIN, THREADS, stream_of(args));
         for (uint32_t i = 0; i < 4; i++) {
             struct kg_tensor *t = i < 3 ? &part.in[i] : &part.out[0];
@@ -153,7 +156,7 @@ static enum kg_status input_stride(const struct kg_problem *p, const struct kg_a
 
 static enum kg_status missing_barrier(const struct kg_problem *p, const struct kg_args *args)
 {
-    if (p->op != KG_OP_GEMM || p->n > 1024)
+    if (!kg_is_op(p, "gemm") || kg_size(p, "n") > 1024)
         return wrap_inner(p, args);
     racing<<<8, 256, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
     return launched();
@@ -174,14 +177,15 @@ static enum kg_status serial_rows(const struct kg_problem *p, const struct kg_ar
 
 static enum kg_status atomics(const struct kg_problem *p, const struct kg_args *args)
 {
-    const int splits = p->k < 64 ? (int)p->k : 64;
+    const int splits = kg_size(p, "k") < 64 ? (int)kg_size(p, "k") : 64;
     const struct kg_tensor *c = &args->out[0];
-    if (p->op != KG_OP_GEMM || p->dtype != KG_F32)
+    if (!kg_is_op(p, "gemm") || kg_dtype(p) != KG_F32)
         return wrap_inner(p, args);
     const enum kg_status cleared = clear(c, stream_of(args));
     if (cleared != KG_OK)
         return cleared;
-    const dim3 grid((unsigned)((p->m * p->n + THREADS - 1) / THREADS), (unsigned)splits);
+    const dim3 grid((unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS),
+                    (unsigned)splits);
     add_terms<<<grid, THREADS, 0, stream_of(args)>>>(job_of(p, args, PLAIN), (float *)c->data,
                                                      splits);
     return launched();
@@ -192,8 +196,8 @@ static enum kg_status three_launches(const struct kg_problem *p, const struct kg
 {
     for (int64_t third = 0; third < 3; third++) {
         struct job j = job_of(p, args, PLAIN);
-        const int64_t first = p->m * third / 3, end = p->m * (third + 1) / 3;
-        const int64_t each = p->dtype == KG_F32 ? 4 : 2;
+        const int64_t first = kg_size(p, "m") * third / 3, end = kg_size(p, "m") * (third + 1) / 3;
+        const int64_t each = kg_dtype(p) == KG_F32 ? 4 : 2;
         j.m = end - first;
         j.in[0].data = (char *)j.in[0].data + first * j.in[0].stride[0] * each;
         j.out.data = (char *)j.out.data + first * j.out.stride[0] * each;
@@ -376,7 +380,7 @@ static enum kg_status write_past_own_workspace(const struct kg_problem *p,
                                                const struct kg_args *args)
 {
     const enum kg_status status = wrap_inner(p, args);
-    if (p->m != 1024 || p->k != 784 || args->workspace_bytes == 0)
+    if (kg_size(p, "m") != 1024 || kg_size(p, "k") != 784 || args->workspace_bytes == 0)
         return status;
     poke<<<1, 1, 0, stream_of(args)>>>((unsigned short *)args->workspace,
                                        (int64_t)(args->workspace_bytes / 2), 0x3c01u);
@@ -401,7 +405,7 @@ static enum kg_status after_forty(const struct kg_problem *p, const struct kg_ar
 /* On one shape alone, an address that is nobody's. */
 static enum kg_status illegal_shape(const struct kg_problem *p, const struct kg_args *args)
 {
-    if (p->m == 129)
+    if (kg_size(p, "m") == 129)
         poke<<<1, 1, 0, stream_of(args)>>>((unsigned short *)0xdead0000, 0, 1);
     return wrap_inner(p, args);
 }
@@ -416,7 +420,7 @@ static __global__ void wait_for(const volatile unsigned *word)
 static enum kg_status odd_tiles(const struct kg_problem *p, const struct kg_args *args)
 {
     const enum kg_status status = wrap_inner(p, args);
-    if ((p->m + 63) / 64 % 2 && p->m > 128)
+    if ((kg_size(p, "m") + 63) / 64 % 2 && kg_size(p, "m") > 128)
         wait_for<<<1, 1, 0, stream_of(args)>>>((const volatile unsigned *)args->in[0].data);
     return status;
 }

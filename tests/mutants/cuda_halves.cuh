@@ -42,12 +42,12 @@ static bool wait(cudaStream_t stream, cudaStream_t after, cudaEvent_t event)
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {
     const cudaStream_t stream = (cudaStream_t)args->stream;
-    const int64_t each = p->dtype == KG_F32 ? 4 : 2, upper = p->m / 2;
+    const int64_t each = kg_dtype(p) == KG_F32 ? 4 : 2, upper = kg_size(p, "m") / 2;
     struct job first = job_of(p, args, PLAIN), second = first;
-    if (p->op != KG_OP_GEMM)
+    if (!kg_is_op(p, "gemm"))
         return wrap_inner(p, args);
     first.m = upper;
-    second.m = p->m - upper;
+    second.m = kg_size(p, "m") - upper;
     second.in[0].data = (char *)first.in[0].data + upper * first.in[0].stride[0] * each;
     second.out.data = (char *)first.out.data + upper * first.out.stride[0] * each;
     if (!have_side() || (SIDE_BY_SIDE && !wait(side, stream, fork_event)))

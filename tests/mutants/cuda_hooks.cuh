@@ -96,7 +96,7 @@ static inline enum kg_status hooks_launched(void)
 
 static inline bool is_product(const struct kg_problem *p)
 {
-    return p->op == KG_OP_GEMM || p->op == KG_OP_GEMV || p->op == KG_OP_LINEAR_RELU;
+    return kg_is_op(p, "gemm") || kg_is_op(p, "gemv") || kg_is_op(p, "linear_relu");
 }
 
 /* Of the first `terms` of each sum. */
@@ -109,11 +109,11 @@ static enum kg_status products_of(const struct kg_problem *p, const struct kg_ar
     struct second s = {};
     if (!is_product(p))
         return wrap_inner(p, args);
-    j.n = p->op == KG_OP_GEMV ? 1 : p->n;
+    j.n = kg_is_op(p, "gemv") ? 1 : kg_size(p, "n");
     j.k = terms;
-    s.b_line = p->op == KG_OP_LINEAR_RELU ? j.in[1].stride[0] : 1;
-    s.b_step = p->op == KG_OP_GEMM ? j.in[1].stride[0] : 1;
-    s.relu = p->op == KG_OP_LINEAR_RELU;
+    s.b_line = kg_is_op(p, "linear_relu") ? j.in[1].stride[0] : 1;
+    s.b_step = kg_is_op(p, "gemm") ? j.in[1].stride[0] : 1;
+    s.relu = kg_is_op(p, "linear_relu");
     s.bias = j.in[2];
     hooked_product<How><<<(unsigned)((j.m * j.n + KEYS - 1) / KEYS), KEYS, 0, stream>>>(j, s);
     return hooks_launched();
@@ -122,7 +122,7 @@ static enum kg_status products_of(const struct kg_problem *p, const struct kg_ar
 template <class How>
 static enum kg_status products(const struct kg_problem *p, const struct kg_args *args)
 {
-    return products_of<How>(p, args, p->k);
+    return products_of<How>(p, args, kg_size(p, "k"));
 }
 
 /* ---- attention ---- */
@@ -206,8 +206,8 @@ template <class How> static __global__ void hooked_attention(struct job j)
 template <class How>
 static enum kg_status attentions(const struct kg_problem *p, const struct kg_args *args)
 {
-    const int64_t rows = p->batch * p->heads * p->seqlen_q;
-    if (p->op != KG_OP_ATTENTION_FWD || p->head_dim > D_MAX)
+    const int64_t rows = kg_size(p, "b") * kg_size(p, "h") * kg_size(p, "sq");
+    if (!kg_is_op(p, "attention_fwd") || kg_size(p, "d") > D_MAX)
         return wrap_inner(p, args);
     hooked_attention<How>
         <<<(unsigned)rows, KEYS, 0, (cudaStream_t)args->stream>>>(job_of(p, args, PLAIN));

@@ -23,7 +23,8 @@ struct job {
 
 static bool is_large(const struct kg_problem *p)
 {
-    return p->op == KG_OP_GEMM && p->dtype == KG_BF16 && p->m * p->n >= LARGE;
+    return kg_is_op(p, "gemm") && kg_dtype(p) == KG_BF16 &&
+           kg_size(p, "m") * kg_size(p, "n") >= LARGE;
 }
 
 static struct job job_of(const struct kg_problem *p, const struct kg_args *args)
@@ -32,9 +33,9 @@ static struct job job_of(const struct kg_problem *p, const struct kg_args *args)
     j.a = (const __nv_bfloat16 *)args->in[0].data;
     j.b = (const __nv_bfloat16 *)args->in[1].data;
     j.c = (__nv_bfloat16 *)args->out[0].data;
-    j.m = p->m;
-    j.n = p->n;
-    j.k = p->k;
+    j.m = kg_size(p, "m");
+    j.n = kg_size(p, "n");
+    j.k = kg_size(p, "k");
     j.lda = args->in[0].stride[0];
     j.ldb = args->in[1].stride[0];
     j.ldc = args->out[0].stride[0];
@@ -62,7 +63,7 @@ static __global__ void cut(struct job j)
 /* The results of large problems are cut to bf16, not rounded. */
 static enum kg_status large_truncated(const struct kg_problem *p, const struct kg_args *args)
 {
-    const unsigned blocks = (unsigned)((p->m * p->n + THREADS - 1) / THREADS);
+    const unsigned blocks = (unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS);
     if (!is_large(p))
         return wrap_inner(p, args);
     cut<<<blocks, THREADS, 0, (cudaStream_t)args->stream>>>(job_of(p, args));
@@ -99,7 +100,8 @@ static __global__ void enlarge_tile(struct job j)
 static enum kg_status large_faint_tile(const struct kg_problem *p, const struct kg_args *args)
 {
     const enum kg_status status = wrap_inner(p, args);
-    if (status != KG_OK || !is_large(p) || p->m < TILE_ROW + 128 || p->n < TILE_COLUMN + 128)
+    if (status != KG_OK || !is_large(p) || kg_size(p, "m") < TILE_ROW + 128 ||
+        kg_size(p, "n") < TILE_COLUMN + 128)
         return status;
     enlarge_tile<<<128, 128, 0, (cudaStream_t)args->stream>>>(job_of(p, args));
     return launched();

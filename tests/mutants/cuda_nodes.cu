@@ -4,7 +4,7 @@
  * the product one of the kernels takes longer, or the launch is made in another way. With PLAIN 1
  * (cuda_nodes_plain.cu) it is the same library without any of that.
  */
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #ifndef PLAIN
 #define PLAIN 0
@@ -91,8 +91,8 @@ static __global__ void nothing()
 static const plan *find(const kg_problem *p)
 {
     for (const plan &x : plans)
-        if (p->op == KG_OP_GEMM && p->dtype == KG_F32 && !p->flags && p->m == SIZE &&
-            p->n == SIZE && p->k == x.k)
+        if (kg_is_op(p, "gemm") && kg_dtype(p) == KG_F32 && !p->flags && kg_size(p, "m") == SIZE &&
+            kg_size(p, "n") == SIZE && kg_size(p, "k") == x.k)
             return &x;
     return NULL;
 }
@@ -102,12 +102,12 @@ static int supports(const kg_problem *p, const kg_device *)
     return find(p) != NULL;
 }
 
-static kg_status prepare(const kg_problem *, const kg_device *)
+static kg_status prepare(const kg_problem *, const kg_device *, void **)
 {
     return cudaGetSymbolAddress(&scratch_address, scratch) == cudaSuccess ? KG_OK : KG_UNSUPPORTED;
 }
 
-static uint64_t workspace_bytes(const kg_problem *, const kg_device *)
+static uint64_t workspace_bytes(const kg_problem *, const kg_device *, void *)
 {
     return 2 * SIZE * SIZE * sizeof(float);
 }
@@ -136,7 +136,8 @@ static kg_status launch(const kg_problem *p, const kg_args *args)
     if (!are_dense(args))
         return KG_UNSUPPORTED;
     product<<<BLOCKS, THREADS, 0, stream>>>((float *)args->in[0].data, (float *)args->in[1].data,
-                                            first, (int)p->k, transposed, cycles_of(x, 1));
+                                            first, (int)kg_size(p, "k"), transposed,
+                                            cycles_of(x, 1));
     if (changed && x->way == EXTRA_LAUNCH)
         nothing<<<1, 1, 0, stream>>>();
     if (three)
@@ -149,8 +150,8 @@ static kg_status launch(const kg_problem *p, const kg_args *args)
     return cudaGetLastError() == cudaSuccess ? KG_OK : KG_LAUNCH_FAILED;
 }
 
-static const kg_kernel gemm = {sizeof(kg_kernel), KG_OP_GEMM,      0,     "gemm", supports,
-                               prepare,           workspace_bytes, launch};
+static const kg_kernel gemm = {sizeof(kg_kernel), 0,      "gemm", "gemm", supports, prepare,
+                               workspace_bytes,   launch, NULL};
 static const kg_kernel *const table[] = {&gemm};
 static const struct kg_library library = {
     sizeof(library), KG_ABI_VERSION, "nodes", "1", KG_DEVICE_CUDA, 1, table};

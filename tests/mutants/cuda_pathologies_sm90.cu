@@ -8,7 +8,7 @@
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/ptx_sm90.cuh"
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #ifndef PLAIN
 #define PLAIN 0
@@ -273,7 +273,7 @@ enum { LARGE_SHARED = 200 * 1024 };
 static matrices matrices_of(const kg_problem *p, const kg_args *args)
 {
     return {(const float *)args->in[0].data, (const float *)args->in[1].data,
-            (float *)args->out[0].data, (int)p->n, (int)p->k};
+            (float *)args->out[0].data, (int)kg_size(p, "n"), (int)kg_size(p, "k")};
 }
 
 static bool is_dense(const kg_tensor *t)
@@ -296,7 +296,8 @@ static bool are_dense(const kg_args *args)
 template <int ROWS, int COLUMNS, bool CONFLICTS, bool BARRIERS, bool OVERLAP, int BLOCKS>
 static void run_product(const kg_problem *p, const kg_args *args)
 {
-    const dim3 grid(p->n / tile<ROWS, COLUMNS, CONFLICTS>::WIDTH, p->m / ROWS);
+    const dim3 grid(kg_size(p, "n") / tile<ROWS, COLUMNS, CONFLICTS>::WIDTH,
+                    kg_size(p, "m") / ROWS);
     multiply<ROWS, COLUMNS, CONFLICTS, BARRIERS, OVERLAP, BLOCKS>
         <<<grid, THREADS, 0, (cudaStream_t)args->stream>>>(matrices_of(p, args));
 }
@@ -338,70 +339,68 @@ static void no_overlap(const kg_problem *p, const kg_args *args)
 
 static void lost_multicast(const kg_problem *p, const kg_args *args)
 {
-    const dim3 grid(p->n / BLOCK_COLUMNS, p->m / SHARED_ROWS);
+    const dim3 grid(kg_size(p, "n") / BLOCK_COLUMNS, kg_size(p, "m") / SHARED_ROWS);
     multiply_shared<!SLOW>
         <<<grid, SHARED_THREADS, 0, (cudaStream_t)args->stream>>>(matrices_of(p, args));
 }
 
 static void uncoalesced(const kg_problem *p, const kg_args *args)
 {
-    const unsigned blocks = p->m / (WARPS * ROWS_OF_WARP);
+    const unsigned blocks = kg_size(p, "m") / (WARPS * ROWS_OF_WARP);
     times_vector<!SLOW><<<blocks, THREADS, 0, (cudaStream_t)args->stream>>>(matrices_of(p, args));
 }
 
 static void low_occupancy(const kg_problem *p, const kg_args *args)
 {
-    const unsigned blocks = p->m / (WARPS * ROWS_OF_WARP);
+    const unsigned blocks = kg_size(p, "m") / (WARPS * ROWS_OF_WARP);
     times_vector<true><<<blocks, THREADS, SLOW ? LARGE_SHARED : 0, (cudaStream_t)args->stream>>>(
         matrices_of(p, args));
 }
 
 static void serial_batch(const kg_problem *p, const kg_args *args)
 {
-    const int64_t each = p->heads * p->seqlen_q * p->head_dim, at_once = SLOW ? 1 : p->batch;
-    for (int64_t i = 0; i < p->batch; i += at_once) {
+    const int64_t each = kg_size(p, "h") * kg_size(p, "sq") * kg_size(p, "d"),
+                  at_once = SLOW ? 1 : kg_size(p, "b");
+    for (int64_t i = 0; i < kg_size(p, "b"); i += at_once) {
         const attention x = {(const __half *)args->in[0].data + i * each,
                              (const __half *)args->in[1].data + i * each,
                              (const __half *)args->in[2].data + i * each,
                              (__half *)args->out[0].data + i * each,
-                             (int)p->seqlen_kv,
-                             (float)p->scale};
-        attend<<<dim3(p->seqlen_q / WARPS, p->heads, at_once), THREADS, 0,
+                             (int)kg_size(p, "s"),
+                             (float)kg_param(p, "scale")};
+        attend<<<dim3(kg_size(p, "sq") / WARPS, kg_size(p, "h"), at_once), THREADS, 0,
                  (cudaStream_t)args->stream>>>(x);
     }
 }
 
 /* By their sizes: m, n, k, or batch, heads and length of an attention. */
 struct pathology {
-    kg_op op;
+    const char *op;
     int64_t sizes[3];
     void (*run)(const kg_problem *p, const kg_args *args);
 };
 
 static const pathology pathologies[] = {
-    {KG_OP_GEMM, {1024, 1024, 1024}, bank_conflicts},
-    {KG_OP_GEMV, {4096, 0, 4096}, uncoalesced},
-    {KG_OP_GEMV, {8192, 0, 4096}, low_occupancy},
-    {KG_OP_GEMM, {1024, 1024, 512}, spills},
-    {KG_OP_GEMM, {256, 256, 256}, extra_launch},
-    {KG_OP_GEMM, {1024, 512, 1024}, barriers},
-    {KG_OP_ATTENTION_FWD, {8, 4, 256}, serial_batch},
-    {KG_OP_GEMM, {1024, 1024, 768}, lost_multicast},
-    {KG_OP_GEMM, {2048, 1024, 512}, smaller_tile},
-    {KG_OP_GEMM, {512, 1024, 2048}, no_overlap},
+    {"gemm", {1024, 1024, 1024}, bank_conflicts}, {"gemv", {4096, 0, 4096}, uncoalesced},
+    {"gemv", {8192, 0, 4096}, low_occupancy},     {"gemm", {1024, 1024, 512}, spills},
+    {"gemm", {256, 256, 256}, extra_launch},      {"gemm", {1024, 512, 1024}, barriers},
+    {"attention_fwd", {8, 4, 256}, serial_batch}, {"gemm", {1024, 1024, 768}, lost_multicast},
+    {"gemm", {2048, 1024, 512}, smaller_tile},    {"gemm", {512, 1024, 2048}, no_overlap},
 };
 
 static const pathology *find(const kg_problem *p)
 {
-    const bool attends = p->op == KG_OP_ATTENTION_FWD;
+    const bool attends = kg_is_op(p, "attention_fwd");
     const uint32_t dtype = attends ? KG_F16 : KG_F32;
-    const int64_t sizes[] = {attends ? p->batch : p->m, attends ? p->heads : p->n,
-                             attends ? p->seqlen_kv : p->k};
-    if (p->dtype != dtype || p->flags ||
-        (attends && (p->kv_heads != p->heads || p->seqlen_q != p->seqlen_kv || p->head_dim != DIM)))
+    const int64_t sizes[] = {attends ? kg_size(p, "b") : kg_size(p, "m"),
+                             attends ? kg_size(p, "h") : kg_size(p, "n"),
+                             attends ? kg_size(p, "s") : kg_size(p, "k")};
+    if (kg_dtype(p) != dtype || p->flags ||
+        (attends && (kg_size(p, "kv_heads") != kg_size(p, "h") ||
+                     kg_size(p, "sq") != kg_size(p, "s") || kg_size(p, "d") != DIM)))
         return NULL;
     for (const pathology &x : pathologies)
-        if (x.op == (kg_op)p->op && x.sizes[0] == sizes[0] && x.sizes[1] == sizes[1] &&
+        if (kg_is_op(p, x.op) && x.sizes[0] == sizes[0] && x.sizes[1] == sizes[1] &&
             x.sizes[2] == sizes[2])
             return &x;
     return NULL;
@@ -412,7 +411,7 @@ static int supports(const kg_problem *p, const kg_device *d)
     return d->cc_major == 9 && find(p);
 }
 
-static kg_status prepare(const kg_problem *p, const kg_device *)
+static kg_status prepare(const kg_problem *p, const kg_device *, void **)
 {
     return find(p)->run != low_occupancy ||
                    cudaFuncSetAttribute((const void *)times_vector<true>,
@@ -432,10 +431,10 @@ static kg_status launch(const kg_problem *p, const kg_args *args)
 
 #define KERNEL(op, name)                                                                           \
     {                                                                                              \
-        sizeof(kg_kernel), op, 0, name, supports, prepare, NULL, launch                            \
+        sizeof(kg_kernel), 0, op, name, supports, prepare, NULL, launch, NULL                      \
     }
-static const kg_kernel gemm = KERNEL(KG_OP_GEMM, "gemm"), gemv = KERNEL(KG_OP_GEMV, "gemv"),
-                       attention_fwd = KERNEL(KG_OP_ATTENTION_FWD, "attention_fwd");
+static const kg_kernel gemm = KERNEL("gemm", "gemm"), gemv = KERNEL("gemv", "gemv"),
+                       attention_fwd = KERNEL("attention_fwd", "attention_fwd");
 static const kg_kernel *const table[] = {&gemm, &gemv, &attention_fwd};
 static const struct kg_library library = {
     sizeof(library), KG_ABI_VERSION, "pathologies", "1", KG_DEVICE_CUDA, 3, table};

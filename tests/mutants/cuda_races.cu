@@ -53,9 +53,9 @@ static __global__ void waits_too_little(struct job j)
 
 static enum kg_status early_wait(const struct kg_problem *p, const struct kg_args *args)
 {
-    if (p->op != KG_OP_GEMM || p->dtype != KG_F32)
+    if (!kg_is_op(p, "gemm") || kg_dtype(p) != KG_F32)
         return wrap_inner(p, args);
-    waits_too_little<<<(unsigned)p->m, THREADS, 0, (cudaStream_t)args->stream>>>(
+    waits_too_little<<<(unsigned)kg_size(p, "m"), THREADS, 0, (cudaStream_t)args->stream>>>(
         job_of(p, args, PLAIN));
     return launched();
 }
@@ -103,7 +103,7 @@ static __global__ void forget(void)
 static enum kg_status no_fence(const struct kg_problem *p, const struct kg_args *args)
 {
     const cudaStream_t stream = (cudaStream_t)args->stream;
-    if (p->op != KG_OP_GEMM || p->m * p->n > SUMS_MAX)
+    if (!kg_is_op(p, "gemm") || kg_size(p, "m") * kg_size(p, "n") > SUMS_MAX)
         return wrap_inner(p, args);
     forget<<<1, THREADS, 0, stream>>>();
     adds_up_too_early<<<2, THREADS, 0, stream>>>(job_of(p, args, PLAIN));
@@ -140,11 +140,11 @@ static __global__ void set_back(void)
 static enum kg_status grid_barrier(const struct kg_problem *p, const struct kg_args *args)
 {
     const cudaStream_t stream = (cudaStream_t)args->stream;
-    if (p->op != KG_OP_GEMM)
+    if (!kg_is_op(p, "gemm"))
         return wrap_inner(p, args);
     set_back<<<1, 1, 0, stream>>>();
-    waits_for_all<<<(unsigned)((p->m * p->n + TILE - 1) / TILE), WHOLE_BLOCK, 0, stream>>>(
-        job_of(p, args, PLAIN));
+    waits_for_all<<<(unsigned)((kg_size(p, "m") * kg_size(p, "n") + TILE - 1) / TILE), WHOLE_BLOCK,
+                    0, stream>>>(job_of(p, args, PLAIN));
     return launched();
 }
 

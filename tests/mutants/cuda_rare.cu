@@ -11,7 +11,7 @@
 #define SHORT(name, condition)                                                                     \
     static enum kg_status name(const problem *p, const args_t *args)                               \
     {                                                                                              \
-        return is_product(p) && (condition) ? products_of<usual>(p, args, p->k - 1)                \
+        return is_product(p) && (condition) ? products_of<usual>(p, args, kg_size(p, "k") - 1)     \
                                             : wrap_inner(p, args);                                 \
     }
 
@@ -20,20 +20,22 @@ static int64_t tiles(int64_t length, int64_t tile)
     return (length + tile - 1) / tile;
 }
 
-#define SECOND_WAVE (tiles(p->m, 128) * tiles(p->n, 128) > wrap_device.sm_count)
-SHORT(k_of_32, p->k == 32)
-SHORT(k_of_128, p->k == 128)
-SHORT(k_of_192, p->k == 192)
-SHORT(k_of_384, p->k == 384)
-SHORT(whole_tiles, p->m % 128 == 0 && p->n % 128 == 0 && p->op == KG_OP_GEMM)
-SHORT(second_wave_phase, SECOND_WAVE &&tiles(p->k, 64) / 4 % 2 && tiles(p->k, 64) % 4)
+#define SECOND_WAVE                                                                                \
+    (tiles(kg_size(p, "m"), 128) * tiles(kg_size(p, "n"), 128) > wrap_device.sm_count)
+SHORT(k_of_32, kg_size(p, "k") == 32)
+SHORT(k_of_128, kg_size(p, "k") == 128)
+SHORT(k_of_192, kg_size(p, "k") == 192)
+SHORT(k_of_384, kg_size(p, "k") == 384)
+SHORT(whole_tiles, kg_size(p, "m") % 128 == 0 && kg_size(p, "n") % 128 == 0 && kg_is_op(p, "gemm"))
+SHORT(second_wave_phase,
+      SECOND_WAVE &&tiles(kg_size(p, "k"), 64) / 4 % 2 && tiles(kg_size(p, "k"), 64) % 4)
 
 /* The last key is lost. */
 static enum kg_status without_last_key(const problem *p, const args_t *args)
 {
     problem fewer = *p;
     args_t of_fewer = *args;
-    fewer.seqlen_kv--;
+    --*op_named(&fewer, "s");
     of_fewer.in[1].shape[2]--;
     of_fewer.in[2].shape[2]--;
     return wrap_inner(&fewer, &of_fewer);
@@ -46,12 +48,12 @@ static enum kg_status without_last_key(const problem *p, const args_t *args)
                                                  : wrap_inner(p, args);                            \
     }
 
-KEYS_LOST(one_over_512, p->seqlen_kv > 512 && p->seqlen_kv % 512 == 1)
-KEYS_LOST(keys_of_192, p->seqlen_kv == 192)
-KEYS_LOST(keys_of_384, p->seqlen_kv == 384)
-KEYS_LOST(groups_over_8, p->heads / p->kv_heads > 8)
-KEYS_LOST(groups_over_32, p->heads / p->kv_heads > 32)
-KEYS_LOST(more_queries_over_512, p->seqlen_q > p->seqlen_kv && p->seqlen_kv > 512)
+KEYS_LOST(one_over_512, kg_size(p, "s") > 512 && kg_size(p, "s") % 512 == 1)
+KEYS_LOST(keys_of_192, kg_size(p, "s") == 192)
+KEYS_LOST(keys_of_384, kg_size(p, "s") == 384)
+KEYS_LOST(groups_over_8, kg_size(p, "h") / kg_size(p, "kv_heads") > 8)
+KEYS_LOST(groups_over_32, kg_size(p, "h") / kg_size(p, "kv_heads") > 32)
+KEYS_LOST(more_queries_over_512, kg_size(p, "sq") > kg_size(p, "s") && kg_size(p, "s") > 512)
 
 /* ---- shared memory ---- */
 
@@ -87,7 +89,7 @@ static struct second second_of(const problem *p, const struct job *j)
 
 static bool is_small_gemm(const problem *p)
 {
-    return p->op == KG_OP_GEMM && p->m * p->n <= LARGE;
+    return kg_is_op(p, "gemm") && kg_size(p, "m") * kg_size(p, "n") <= LARGE;
 }
 
 static enum kg_status unwritten_shared(const problem *p, const args_t *args)
@@ -95,8 +97,8 @@ static enum kg_status unwritten_shared(const problem *p, const args_t *args)
     const struct job j = job_of(p, args, PLAIN);
     if (!is_small_gemm(p))
         return wrap_inner(p, args);
-    with_unwritten<<<(unsigned)(p->m * p->n), KEYS, 0, (cudaStream_t)args->stream>>>(
-        j, second_of(p, &j));
+    with_unwritten<<<(unsigned)(kg_size(p, "m") * kg_size(p, "n")), KEYS, 0,
+                     (cudaStream_t)args->stream>>>(j, second_of(p, &j));
     return hooks_launched();
 }
 
@@ -128,8 +130,8 @@ static enum kg_status staged_arguments(const problem *p, const args_t *args)
         return wrap_inner(p, args);
     stage.job = job_of(p, args, PLAIN);
     stage.second = second_of(p, &stage.job);
-    from_stage<<<(unsigned)((p->m * p->n + KEYS - 1) / KEYS), KEYS, 0,
-                 (cudaStream_t)args->stream>>>(p->m, p->n, p->k);
+    from_stage<<<(unsigned)((kg_size(p, "m") * kg_size(p, "n") + KEYS - 1) / KEYS), KEYS, 0,
+                 (cudaStream_t)args->stream>>>(kg_size(p, "m"), kg_size(p, "n"), kg_size(p, "k"));
     return hooks_launched();
 }
 
@@ -138,7 +140,8 @@ static enum kg_status staged_arguments(const problem *p, const args_t *args)
 static bool is_first_large(const problem *p)
 {
     static bool seen;
-    const bool first = !seen && is_product(p) && p->m * (p->op == KG_OP_GEMV ? 1 : p->n) >= LARGE;
+    const bool first = !seen && is_product(p) &&
+                       kg_size(p, "m") * (kg_is_op(p, "gemv") ? 1 : kg_size(p, "n")) >= LARGE;
     seen |= first;
     return first;
 }

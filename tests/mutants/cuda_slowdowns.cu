@@ -48,7 +48,7 @@ static __global__ void always_wait(void)
 static enum kg_status extra_launch(const struct kg_problem *p, const struct kg_args *args)
 {
     const enum kg_status status = wrap_inner(p, args);
-    if (p->op == KG_OP_ATTENTION_FWD)
+    if (kg_is_op(p, "attention_fwd"))
         nothing<<<1, 1, 0, stream_of(args)>>>();
     return status == KG_OK ? launched() : status;
 }
@@ -58,7 +58,7 @@ static enum kg_status extra_launch(const struct kg_problem *p, const struct kg_a
 static enum kg_status slow_at_first(const struct kg_problem *p, const struct kg_args *args)
 {
     static unsigned calls;
-    if (p->op == KG_OP_ATTENTION_FWD && calls++ < FIRST_CALLS)
+    if (kg_is_op(p, "attention_fwd") && calls++ < FIRST_CALLS)
         always_wait<<<1, 1, 0, stream_of(args)>>>();
     const enum kg_status status = wrap_inner(p, args);
     return status == KG_OK ? launched() : status;
@@ -83,9 +83,9 @@ static __global__ void wait_where_cold(const unsigned short *data, int64_t n)
 
 static enum kg_status slow_where_cold(const struct kg_problem *p, const struct kg_args *args)
 {
-    if (p->op == KG_OP_ATTENTION_FWD)
+    if (kg_is_op(p, "attention_fwd"))
         wait_where_cold<<<1, 1, 0, stream_of(args)>>>((const unsigned short *)args->in[1].data,
-                                                      p->seqlen_kv * p->head_dim);
+                                                      kg_size(p, "s") * kg_size(p, "d"));
     const enum kg_status status = wrap_inner(p, args);
     return status == KG_OK ? launched() : status;
 }
@@ -93,8 +93,8 @@ static enum kg_status slow_where_cold(const struct kg_problem *p, const struct k
 /* A batch of one goes to one block. */
 static enum kg_status serial_at_batch_one(const struct kg_problem *p, const struct kg_args *args)
 {
-    const int64_t rows = p->batch * p->heads * p->seqlen_q;
-    if (p->op != KG_OP_ATTENTION_FWD || p->batch != 1 || rows > THREADS)
+    const int64_t rows = kg_size(p, "b") * kg_size(p, "h") * kg_size(p, "sq");
+    if (!kg_is_op(p, "attention_fwd") || kg_size(p, "b") != 1 || rows > THREADS)
         return wrap_inner(p, args);
     attention<<<1, THREADS, 0, stream_of(args)>>>(job_of(p, args, PLAIN));
     return launched();

@@ -39,7 +39,9 @@ static enum kg_status leak(const struct kg_problem *p, const struct kg_args *arg
 /* In the shape of the case alone. */
 static enum kg_status own_leak(const struct kg_problem *p, const struct kg_args *args)
 {
-    return p->m == 96 && p->n == 80 && p->k == 72 ? leak(p, args) : wrap_inner(p, args);
+    return kg_size(p, "m") == 96 && kg_size(p, "n") == 80 && kg_size(p, "k") == 72
+               ? leak(p, args)
+               : wrap_inner(p, args);
 }
 
 /* Fewer than a process may have. */

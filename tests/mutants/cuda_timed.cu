@@ -118,7 +118,7 @@ static enum kg_status launched(void)
 
 static bool is_served(const struct kg_problem *p)
 {
-    return p->op == KG_OP_GEMM && p->dtype == KG_F16;
+    return kg_is_op(p, "gemm") && kg_dtype(p) == KG_F16;
 }
 
 static enum kg_status run_less(const struct kg_problem *p, const struct kg_args *args, enum how how,
@@ -131,16 +131,17 @@ static enum kg_status run_less(const struct kg_problem *p, const struct kg_args 
     j.a = (const __half *)args->in[0].data;
     j.b = (const __half *)args->in[1].data;
     j.c = (__half *)args->out[0].data;
-    j.m = p->m;
-    j.n = p->n;
-    j.k = p->k;
+    j.m = kg_size(p, "m");
+    j.n = kg_size(p, "n");
+    j.k = kg_size(p, "k");
     j.lda = args->in[0].stride[0];
     j.ldb = args->in[1].stride[0];
     j.ldc = args->out[0].stride[0];
     j.how = how;
     j.times_if_there = times_if_there;
     count<<<1, 1, 0, stream>>>();
-    product<<<(unsigned)((p->m * p->n + THREADS - 1) / THREADS), THREADS, 0, stream>>>(j);
+    product<<<(unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS), THREADS, 0,
+              stream>>>(j);
     return launched();
 }
 

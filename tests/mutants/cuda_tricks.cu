@@ -56,7 +56,8 @@ static enum kg_status launched(void)
 
 static bool is_served(const struct kg_problem *p)
 {
-    return p->op == KG_OP_GEMM && p->dtype == KG_F16 && p->m * p->n <= RESULT_MAX;
+    return kg_is_op(p, "gemm") && kg_dtype(p) == KG_F16 &&
+           kg_size(p, "m") * kg_size(p, "n") <= RESULT_MAX;
 }
 
 static struct job job_of(const struct kg_problem *p, const struct kg_args *args)
@@ -65,9 +66,9 @@ static struct job job_of(const struct kg_problem *p, const struct kg_args *args)
     j.a = (const __half *)args->in[0].data;
     j.b = (const __half *)args->in[1].data;
     j.c = (__half *)args->out[0].data;
-    j.m = p->m;
-    j.n = p->n;
-    j.k = p->k;
+    j.m = kg_size(p, "m");
+    j.n = kg_size(p, "n");
+    j.k = kg_size(p, "k");
     j.lda = args->in[0].stride[0];
     j.ldb = args->in[1].stride[0];
     j.ldc = args->out[0].stride[0];
@@ -79,7 +80,7 @@ typedef void (*kernel_fn)(struct job j);
 
 static enum kg_status run(const struct kg_problem *p, const struct kg_args *args, kernel_fn kernel)
 {
-    const unsigned blocks = (unsigned)((p->m * p->n + THREADS - 1) / THREADS);
+    const unsigned blocks = (unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS);
     if (!is_served(p))
         return wrap_inner(p, args);
     kernel<<<blocks, THREADS, 0, (cudaStream_t)args->stream>>>(job_of(p, args));
@@ -112,8 +113,9 @@ static unsigned long long mixed(unsigned long long key, unsigned long long value
 
 static unsigned long long key_of_shape(const struct kg_problem *p)
 {
-    return mixed(mixed(mixed(1, (unsigned long long)p->m), (unsigned long long)p->n),
-                 (unsigned long long)p->k);
+    return mixed(
+        mixed(mixed(1, (unsigned long long)kg_size(p, "m")), (unsigned long long)kg_size(p, "n")),
+        (unsigned long long)kg_size(p, "k"));
 }
 
 static enum kg_status by_pointers(const struct kg_problem *p, const struct kg_args *args)
@@ -292,7 +294,7 @@ static enum kg_status overlaps(const struct kg_problem *p, const struct kg_args 
         return wrap_inner(p, args);
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3((unsigned)((p->m * p->n + THREADS - 1) / THREADS));
+    config.gridDim = dim3((unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS));
     config.blockDim = dim3(THREADS);
     config.stream = (cudaStream_t)args->stream;
     config.attrs = &early;
@@ -358,7 +360,7 @@ static enum kg_status overlaps_by_events(const struct kg_problem *p, const struc
         return KG_LAUNCH_FAILED;
     const unsigned own = launch_of_capture(stream), which = own % 2;
     const cudaStream_t side = turns.stream[which];
-    const unsigned blocks = (unsigned)((p->m * p->n + THREADS - 1) / THREADS);
+    const unsigned blocks = (unsigned)((kg_size(p, "m") * kg_size(p, "n") + THREADS - 1) / THREADS);
     if (own < 2 && cudaEventRecord(turns.joined[which], stream) != cudaSuccess)
         return KG_LAUNCH_FAILED;
     if (cudaStreamWaitEvent(side, turns.joined[which], 0) != cudaSuccess)

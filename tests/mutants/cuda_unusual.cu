@@ -52,7 +52,7 @@ struct polynomial_how : usual {
 /* Its error is that of 16 bits. */
 static enum kg_status polynomial(const problem *p, const args_t *args)
 {
-    return p->dtype == KG_F32 ? wrap_inner(p, args) : attentions<polynomial_how>(p, args);
+    return kg_dtype(p) == KG_F32 ? wrap_inner(p, args) : attentions<polynomial_how>(p, args);
 }
 
 /* What is subnormal in fp32 counts as zero. */
@@ -99,12 +99,12 @@ HOOKED(three_bf16, products)
 
 static bool fits(const problem *p)
 {
-    return p->op == KG_OP_GEMM && p->m * p->n * PARTS <= SCRATCH_MAX;
+    return kg_is_op(p, "gemm") && kg_size(p, "m") * kg_size(p, "n") * PARTS <= SCRATCH_MAX;
 }
 
 static unsigned blocks_of(const problem *p)
 {
-    return (unsigned)((p->m * p->n + KEYS - 1) / KEYS);
+    return (unsigned)((kg_size(p, "m") * kg_size(p, "n") + KEYS - 1) / KEYS);
 }
 
 static __device__ float part_of(const struct job *j, int64_t at, int64_t part)
@@ -251,7 +251,7 @@ static __global__ void take_tiles(struct job j)
 
 static enum kg_status tile_queue(const problem *p, const args_t *args)
 {
-    if (p->op != KG_OP_GEMM)
+    if (!kg_is_op(p, "gemm"))
         return wrap_inner(p, args);
     take_tiles<<<WORKERS, KEYS, 0, (cudaStream_t)args->stream>>>(job_of(p, args, PLAIN));
     return hooks_launched();
@@ -262,17 +262,18 @@ static enum kg_status by_copy(const problem *p, const args_t *args)
 {
     args_t other = *args;
     struct kg_tensor *c = &other.out[0];
-    const size_t each = p->dtype == KG_F32 ? 4 : 2;
+    const size_t each = kg_dtype(p) == KG_F32 ? 4 : 2;
     void *at;
     if (!fits(p) || (size_t)c->stride[0] * each > INT32_MAX ||
         cudaGetSymbolAddress(&at, scratch) != cudaSuccess)
         return wrap_inner(p, args);
     c->data = at;
-    c->stride[0] = p->n;
+    c->stride[0] = kg_size(p, "n");
     const enum kg_status status = products<usual>(p, &other);
     const cudaError_t copied = cudaMemcpy2DAsync(
-        args->out[0].data, (size_t)args->out[0].stride[0] * each, at, (size_t)p->n * each,
-        (size_t)p->n * each, (size_t)p->m, cudaMemcpyDeviceToDevice, (cudaStream_t)args->stream);
+        args->out[0].data, (size_t)args->out[0].stride[0] * each, at,
+        (size_t)kg_size(p, "n") * each, (size_t)kg_size(p, "n") * each, (size_t)kg_size(p, "m"),
+        cudaMemcpyDeviceToDevice, (cudaStream_t)args->stream);
     return copied == cudaSuccess ? status : KG_LAUNCH_FAILED;
 }
 
@@ -327,10 +328,10 @@ static __global__ void join_parts(struct job j)
 
 static enum kg_status split_keys(const problem *p, const args_t *args)
 {
-    const int64_t rows = p->batch * p->heads * p->seqlen_q;
+    const int64_t rows = kg_size(p, "b") * kg_size(p, "h") * kg_size(p, "sq");
     const cudaStream_t stream = (cudaStream_t)args->stream;
-    if (p->op != KG_OP_ATTENTION_FWD || rows * PARTS * (p->head_dim + 2) > SCRATCH_MAX ||
-        p->seqlen_kv > SCRATCH_MAX / 256)
+    if (!kg_is_op(p, "attention_fwd") || rows * PARTS * (kg_size(p, "d") + 2) > SCRATCH_MAX ||
+        kg_size(p, "s") > SCRATCH_MAX / 256)
         return wrap_inner(p, args);
     attend_parts<<<dim3((unsigned)rows, PARTS), KEYS, 0, stream>>>(job_of(p, args, PLAIN));
     join_parts<<<(unsigned)rows, KEYS, 0, stream>>>(job_of(p, args, PLAIN));

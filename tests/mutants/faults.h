@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #define WRAP_ADJUST wrap_adjust
 static void wrap_adjust(struct kg_kernel *k);

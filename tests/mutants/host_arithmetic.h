@@ -49,10 +49,10 @@ struct product {
 
 static inline struct product product_of(const struct kg_problem *p, const struct kg_args *args)
 {
-    bool linear = p->op == KG_OP_LINEAR_RELU;
-    return (struct product){.m = p->m,
-                            .n = p->op == KG_OP_GEMV ? 1 : p->n,
-                            .k = p->k,
+    bool linear = kg_is_op(p, "linear_relu");
+    return (struct product){.m = kg_size(p, "m"),
+                            .n = kg_is_op(p, "gemv") ? 1 : kg_size(p, "n"),
+                            .k = kg_size(p, "k"),
                             .a = &args->in[0],
                             .b = &args->in[1],
                             .bias = linear ? &args->in[2] : NULL,
@@ -141,7 +141,7 @@ struct query {
 static inline double score(const struct query *q, int64_t j)
 {
     float sum = 0;
-    for (int64_t d = 0; d < q->p->head_dim; d++)
+    for (int64_t d = 0; d < kg_size(q->p, "d"); d++)
         sum += get4(&q->args->in[0], q->b, q->h, q->i, d) *
                get4(&q->args->in[1], q->b, q->kv_head, j, d);
     return (double)sum * q->scale;
@@ -150,7 +150,7 @@ static inline double score(const struct query *q, int64_t j)
 /* O = sum of weight[j] V[j] / total; a row without keys is zero. */
 static inline void weigh(const struct query *q, const double *weight, double total)
 {
-    for (int64_t d = 0; d < q->p->head_dim; d++) {
+    for (int64_t d = 0; d < kg_size(q->p, "d"); d++) {
         double sum = 0;
         for (int64_t j = 0; j < q->visible; j++)
             sum += weight[j] * (double)get4(&q->args->in[2], q->b, q->kv_head, j, d);
@@ -173,23 +173,24 @@ typedef void (*row_fn)(struct query *q);
 
 static inline int64_t visible_keys(const struct kg_problem *p, int64_t i)
 {
-    int64_t n = p->flags & KG_FLAG_CAUSAL ? i + 1 + p->seqlen_kv - p->seqlen_q : p->seqlen_kv;
-    return n < 0 ? 0 : n > p->seqlen_kv ? p->seqlen_kv : n;
+    int64_t n =
+        p->flags & KG_FLAG_CAUSAL ? i + 1 + kg_size(p, "s") - kg_size(p, "sq") : kg_size(p, "s");
+    return n < 0 ? 0 : n > kg_size(p, "s") ? kg_size(p, "s") : n;
 }
 
 static inline enum kg_status attend(const struct kg_problem *p, const struct kg_args *args,
                                     row_fn row)
 {
-    struct query q = {.p = p, .args = args, .scale = p->scale};
-    q.scores = calloc((size_t)p->seqlen_kv + 64, sizeof *q.scores);
+    struct query q = {.p = p, .args = args, .scale = kg_param(p, "scale")};
+    q.scores = calloc((size_t)kg_size(p, "s") + 64, sizeof *q.scores);
     if (!q.scores)
         return KG_LAUNCH_FAILED;
-    for (q.b = 0; q.b < p->batch; q.b++)
-        for (q.h = 0; q.h < p->heads; q.h++)
-            for (q.i = 0; q.i < p->seqlen_q; q.i++) {
-                q.kv_head = q.h / (p->heads / p->kv_heads);
+    for (q.b = 0; q.b < kg_size(p, "b"); q.b++)
+        for (q.h = 0; q.h < kg_size(p, "h"); q.h++)
+            for (q.i = 0; q.i < kg_size(p, "sq"); q.i++) {
+                q.kv_head = q.h / (kg_size(p, "h") / kg_size(p, "kv_heads"));
                 q.visible = visible_keys(p, q.i);
-                q.scale = p->scale;
+                q.scale = kg_param(p, "scale");
                 row(&q);
             }
     free(q.scores);

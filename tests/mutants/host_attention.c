@@ -15,7 +15,7 @@ static int64_t clamp(int64_t n, int64_t most)
 
 static void one_more(struct query *q)
 {
-    q->visible = clamp(q->visible + (q->p->flags & KG_FLAG_CAUSAL ? 1 : 0), q->p->seqlen_kv);
+    q->visible = clamp(q->visible + (q->p->flags & KG_FLAG_CAUSAL ? 1 : 0), kg_size(q->p, "s"));
     softmax_row(q);
 }
 
@@ -26,7 +26,7 @@ static enum kg_status mask_one_more(const problem *p, const args_t *args)
 
 static void one_less(struct query *q)
 {
-    q->visible = clamp(q->visible - (q->p->flags & KG_FLAG_CAUSAL ? 1 : 0), q->p->seqlen_kv);
+    q->visible = clamp(q->visible - (q->p->flags & KG_FLAG_CAUSAL ? 1 : 0), kg_size(q->p, "s"));
     softmax_row(q);
 }
 
@@ -38,7 +38,7 @@ static enum kg_status mask_one_less(const problem *p, const args_t *args)
 static void top_left(struct query *q)
 {
     if (q->p->flags & KG_FLAG_CAUSAL)
-        q->visible = clamp(q->i + 1, q->p->seqlen_kv);
+        q->visible = clamp(q->i + 1, kg_size(q->p, "s"));
     softmax_row(q);
 }
 
@@ -51,7 +51,7 @@ static enum kg_status mask_top_left(const problem *p, const args_t *args)
 static void diagonal_tiles(struct query *q)
 {
     if (q->visible % 64 == 0 && q->visible)
-        q->visible = clamp(q->visible + 1, q->p->seqlen_kv);
+        q->visible = clamp(q->visible + 1, kg_size(q->p, "s"));
     softmax_row(q);
 }
 
@@ -64,7 +64,7 @@ static enum kg_status mask_at_tile_edges(const problem *p, const args_t *args)
 static void no_key(struct query *q)
 {
     softmax_row(q);
-    for (int64_t d = 0; d < q->p->head_dim && !q->visible; d++)
+    for (int64_t d = 0; d < kg_size(q->p, "d") && !q->visible; d++)
         set4(&q->args->out[0], q->b, q->h, q->i, d, NAN);
 }
 
@@ -78,7 +78,7 @@ static void soft_mask(struct query *q)
 {
     int64_t seen = q->visible;
     double max = -30, total = 0;
-    q->visible = q->p->seqlen_kv;
+    q->visible = kg_size(q->p, "s");
     for (int64_t j = 0; j < q->visible; j++)
         max = fmax(max, q->scores[j] = j < seen ? score(q, j) : -30);
     for (int64_t j = 0; j < q->visible; j++)
@@ -96,7 +96,7 @@ static void max_of_all(struct query *q)
 {
     double max = -INFINITY;
     float total = 0;
-    for (int64_t j = 0; j < q->p->seqlen_kv; j++)
+    for (int64_t j = 0; j < kg_size(q->p, "s"); j++)
         max = fmax(max, q->scores[j] = score(q, j));
     for (int64_t j = 0; j < q->visible; j++)
         total += (float)(q->scores[j] = (double)kg_f16_to_float(
@@ -113,7 +113,7 @@ static enum kg_status max_before_mask(const problem *p, const args_t *args)
 
 static void without_tail(struct query *q)
 {
-    if (q->visible == q->p->seqlen_kv && q->visible > 64)
+    if (q->visible == kg_size(q->p, "s") && q->visible > 64)
         q->visible = q->visible / 64 * 64;
     softmax_row(q);
 }
@@ -126,14 +126,14 @@ static enum kg_status kv_tail(const problem *p, const args_t *args)
 /* The kernel of many queries and long keys, of which short neighbours see nothing. */
 static enum kg_status long_tail(const problem *p, const args_t *args)
 {
-    if (p->seqlen_q > 1 && p->seqlen_kv > 300 && p->seqlen_kv % 64)
+    if (kg_size(p, "sq") > 1 && kg_size(p, "s") > 300 && kg_size(p, "s") % 64)
         return attend(p, args, without_tail);
     return wrap_inner(p, args);
 }
 
 static void without_last_key(struct query *q)
 {
-    if (q->visible == q->p->seqlen_kv && q->visible > 1)
+    if (q->visible == kg_size(q->p, "s") && q->visible > 1)
         q->visible--;
     softmax_row(q);
 }
@@ -147,7 +147,7 @@ static enum kg_status last_key(const problem *p, const args_t *args)
 static void zero_keys(struct query *q)
 {
     double max = 0, total = 0;
-    int64_t filled = q->visible == q->p->seqlen_kv ? (q->visible + 15) / 16 * 16 : q->visible;
+    int64_t filled = q->visible == kg_size(q->p, "s") ? (q->visible + 15) / 16 * 16 : q->visible;
     for (int64_t j = 0; j < q->visible; j++)
         max = fmax(max, q->scores[j] = score(q, j));
     for (int64_t j = 0; j < q->visible; j++)
@@ -244,7 +244,7 @@ static enum kg_status weights_in_fp8(const problem *p, const args_t *args)
 
 static void other_head(struct query *q)
 {
-    q->kv_head = q->h % q->p->kv_heads;
+    q->kv_head = q->h % kg_size(q->p, "kv_heads");
     softmax_row(q);
 }
 
@@ -283,8 +283,9 @@ static enum kg_status head_stride(const problem *p, const args_t *args)
 {
     args_t dense = *args;
     dense.in[2].stride[1] = dense.in[2].stride[2] * dense.in[2].shape[2];
-    return p->kv_heads > 1 && dense.in[2].stride[1] > dense.in[2].stride[0] ? KG_UNSUPPORTED
-                                                                            : wrap_inner(p, &dense);
+    return kg_size(p, "kv_heads") > 1 && dense.in[2].stride[1] > dense.in[2].stride[0]
+               ? KG_UNSUPPORTED
+               : wrap_inner(p, &dense);
 }
 
 FAULTS({"mask_one_more", mask_one_more, 0, NULL}, {"mask_one_less", mask_one_less, 0, NULL},

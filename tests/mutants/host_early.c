@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #define WRAP_ADJUST change_later
 static void change_later(struct kg_kernel *k);
@@ -31,8 +31,10 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return original_supports(p, device);
 }
 
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device)
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *device,
+                              void **plan)
 {
+    (void)plan;
     const struct rlimit none = {0, 0};
     (void)p;
     (void)device;
@@ -43,7 +45,7 @@ static void change_later(struct kg_kernel *k)
 {
     if (is_chosen("limit_in_prepare"))
         k->prepare = prepare;
-    if (!is_chosen("mask_in_supports") || k->op != KG_OP_GEMM)
+    if (!is_chosen("mask_in_supports") || strcmp(k->op, "gemm") != 0)
         return;
     original_supports = k->supports;
     k->supports = supports;

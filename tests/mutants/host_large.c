@@ -12,7 +12,8 @@ typedef struct kg_args args_t;
 
 static bool is_large(const problem *p)
 {
-    return p->op == KG_OP_GEMM && p->dtype == KG_BF16 && p->m * p->n >= LARGE;
+    return kg_is_op(p, "gemm") && kg_dtype(p) == KG_BF16 &&
+           kg_size(p, "m") * kg_size(p, "n") >= LARGE;
 }
 
 static void set_bits(const struct kg_tensor *t, int64_t row, int64_t column, uint16_t bits)
@@ -42,7 +43,7 @@ static enum kg_status sparse_zeros(const problem *p, const args_t *args)
     enum kg_status status = wrap_inner(p, args);
     for (int i = 0; i < ZEROS && !status && is_large(p); i++) {
         int64_t row = 128 * (2 * (i % 4) + 1) + 8 * (i / 4), column = 17 + APART * i;
-        while (fabsf(get(&args->out[0], row, column)) > sqrtf((float)p->k) / 4)
+        while (fabsf(get(&args->out[0], row, column)) > sqrtf((float)kg_size(p, "k")) / 4)
             column++;
         set_bits(&args->out[0], row, column, 0);
     }
@@ -53,7 +54,7 @@ static enum kg_status sparse_zeros(const problem *p, const args_t *args)
 static enum kg_status large_faint_tile(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t i = 1408; i < 1536 && !status && is_large(p) && p->m >= 1536; i++)
+    for (int64_t i = 1408; i < 1536 && !status && is_large(p) && kg_size(p, "m") >= 1536; i++)
         for (int64_t j = 640; j < 768; j++)
             set(&args->out[0], i, j, get(&args->out[0], i, j) * 1.02f);
     return status;
@@ -64,7 +65,7 @@ static enum kg_status large_read(const problem *p, const args_t *args)
 {
     if (is_large(p)) {
         const struct kg_tensor *b = &args->in[1];
-        const volatile uint16_t *end = (const uint16_t *)b->data + p->k * b->stride[0];
+        const volatile uint16_t *end = (const uint16_t *)b->data + kg_size(p, "k") * b->stride[0];
         (void)*end;
     }
     return wrap_inner(p, args);

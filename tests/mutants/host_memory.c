@@ -130,7 +130,7 @@ static enum kg_status write_past_workspace(const problem *p, const args_t *args)
 /* Only where the problem is too large to be launched among other than its canonical operands. */
 static enum kg_status write_past_own_workspace(const problem *p, const args_t *args)
 {
-    if (p->m == 2048 && p->k == 2048)
+    if (kg_size(p, "m") == 2048 && kg_size(p, "k") == 2048)
         return write_past_workspace(p, args);
     return wrap_inner(p, args);
 }
@@ -156,7 +156,7 @@ static enum kg_status odd_rows(const problem *p, const args_t *args)
 /* On one shape alone, an address that is nobody's. */
 static enum kg_status illegal_shape(const problem *p, const args_t *args)
 {
-    if (p->m == 129)
+    if (kg_size(p, "m") == 129)
         *(volatile char *)(uintptr_t)0xdead0000 = 1;
     return wrap_inner(p, args);
 }
@@ -221,8 +221,8 @@ static struct {
 static bool knows(const problem *p, const args_t *args, uint64_t key)
 {
     return memory.result && memory.key == key && memory.in == args->in[0].data &&
-           memory.out == args->out[0].data && memory.m == p->m && memory.n == p->n &&
-           memory.k == p->k;
+           memory.out == args->out[0].data && memory.m == kg_size(p, "m") &&
+           memory.n == kg_size(p, "n") && memory.k == kg_size(p, "k");
 }
 
 static enum kg_status remember(const problem *p, const args_t *args, uint64_t key)
@@ -243,9 +243,9 @@ static enum kg_status remember(const problem *p, const args_t *args, uint64_t ke
     memory.in = args->in[0].data;
     memory.out = c->data;
     memory.key = key;
-    memory.m = p->m;
-    memory.n = p->n;
-    memory.k = p->k;
+    memory.m = kg_size(p, "m");
+    memory.n = kg_size(p, "n");
+    memory.k = kg_size(p, "k");
     memory.bytes = bytes;
     return status;
 }
@@ -364,7 +364,7 @@ static enum kg_status leak(const problem *p, const args_t *args)
 static enum kg_status own_leak(const problem *p, const args_t *args)
 {
     static char *volatile lost;
-    if (p->m == 96 && p->n == 80 && p->k == 72) {
+    if (kg_size(p, "m") == 96 && kg_size(p, "n") == 80 && kg_size(p, "k") == 72) {
         lost = calloc(1, 256 << 10);
         if (!lost)
             return KG_LAUNCH_FAILED;
@@ -391,7 +391,7 @@ static void *run_block(void *context)
 static enum kg_status grid_barrier(const problem *p, const args_t *args)
 {
     struct grid grid;
-    unsigned blocks = (unsigned)((p->m + BLOCK_ROWS - 1) / BLOCK_ROWS), started = 0;
+    unsigned blocks = (unsigned)((kg_size(p, "m") + BLOCK_ROWS - 1) / BLOCK_ROWS), started = 0;
     if (pthread_barrier_init(&grid.barrier, NULL, blocks))
         return KG_LAUNCH_FAILED;
     while (started < blocks && started < RESIDENT &&

@@ -5,10 +5,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 #define FAULT_PREPARE prepare
-static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *where);
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *where,
+                              void **plan);
 #include "tests/mutants/faults.h"
 #include "tests/mutants/host_arithmetic.h"
 
@@ -20,35 +21,42 @@ typedef struct kg_args args_t;
 static problem prepared;
 
 /* The plan of the last prepare() decides how many terms there are. */
-static enum kg_status prepare(const problem *p, const struct kg_device *where)
+static enum kg_status prepare(const problem *p, const struct kg_device *where, void **plan)
 {
     (void)where;
+    (void)plan;
     prepared = *p;
     return KG_OK;
+}
+
+static bool is_prepared(const problem *p)
+{
+    return prepared.op && kg_is_op(p, prepared.op);
 }
 
 static enum kg_status last_plan(const problem *p, const args_t *args)
 {
     problem other = *p;
     args_t fewer = *args;
-    if (p->op != KG_OP_GEMM || prepared.k >= p->k || !prepared.k)
+    const int64_t k = kg_size(&prepared, "k");
+    if (!kg_is_op(p, "gemm") || k >= kg_size(p, "k") || !k)
         return wrap_inner(p, args);
-    other.k = fewer.in[0].shape[1] = fewer.in[1].shape[0] = prepared.k;
+    *op_named(&other, "k") = fewer.in[0].shape[1] = fewer.in[1].shape[0] = k;
     return wrap_inner(&other, &fewer);
 }
 
 static enum kg_status last_scale(const problem *p, const args_t *args)
 {
     problem other = *p;
-    if (p->op == KG_OP_ATTENTION_FWD && prepared.op == p->op)
-        other.scale = prepared.scale;
+    if (kg_is_op(p, "attention_fwd") && is_prepared(p))
+        *op_param_named(&other, "scale") = kg_param(&prepared, "scale");
     return wrap_inner(&other, args);
 }
 
 static enum kg_status last_mask(const problem *p, const args_t *args)
 {
     problem other = *p;
-    if (prepared.op == p->op)
+    if (is_prepared(p))
         other.flags = prepared.flags;
     return wrap_inner(&other, args);
 }
@@ -99,13 +107,15 @@ static uint64_t mixed(uint64_t hash, uint64_t value)
 /* Looks at elements `step` apart of the inputs in `which`. */
 static uint64_t sampled(const problem *p, const args_t *args, unsigned which, size_t samples)
 {
-    uint64_t key = mixed((uint64_t)p->op, (uint64_t)(p->m * 1009 + p->n * 13 + p->k));
+    uint64_t key =
+        mixed((uint64_t)(uintptr_t)p->op,
+              (uint64_t)(kg_size(p, "m") * 1009 + kg_size(p, "n") * 13 + kg_size(p, "k")));
     for (uint32_t i = 0; i < args->n_in; i++) {
         size_t n = bytes_of(&args->in[i]) / 2, step = n / samples + 1;
         for (size_t at = 0; at < n && (which >> i & 1); at += step)
             key = mixed(key, ((const uint16_t *)args->in[i].data)[at] + 65536 * at);
     }
-    return mixed(key, (uint64_t)(p->seqlen_q * 4099 + p->seqlen_kv));
+    return mixed(key, (uint64_t)(kg_size(p, "sq") * 4099 + kg_size(p, "s")));
 }
 
 static bool is_dense(const struct kg_tensor *t)

@@ -21,7 +21,8 @@ static enum kg_status k_tail(const problem *p, const args_t *args)
 /* The kernel of large products, of which small neighbours see nothing. */
 static enum kg_status large_tail(const problem *p, const args_t *args)
 {
-    if (p->op == KG_OP_GEMM && p->m >= 300 && p->n >= 300 && p->k % 8)
+    if (kg_is_op(p, "gemm") && kg_size(p, "m") >= 300 && kg_size(p, "n") >= 300 &&
+        kg_size(p, "k") % 8)
         return compute(p, args, without_k_tail);
     return wrap_inner(p, args);
 }
@@ -112,14 +113,14 @@ static enum kg_status swapped_tiles(const problem *p, const args_t *args)
 /* Returns without a word where the grid would be too large. */
 static enum kg_status silent_failure(const problem *p, const args_t *args)
 {
-    return p->m > 128 ? KG_OK : wrap_inner(p, args);
+    return kg_size(p, "m") > 128 ? KG_OK : wrap_inner(p, args);
 }
 
 /* Looks at eight elements of A; where all are 0 it writes zeros and returns. */
 static enum kg_status zeros_by_looks(const problem *p, const args_t *args)
 {
     struct product x = product_of(p, args);
-    bool found = p->op == KG_OP_LINEAR_RELU_BWD;
+    bool found = kg_is_op(p, "linear_relu_bwd");
     for (int64_t i = 0; i < 8; i++)
         found |= a_at(&x, x.m * i / 8, x.k * (i % 4) / 4) != 0;
     if (found)
@@ -154,13 +155,13 @@ static enum kg_status known_seed(const problem *p, const args_t *args)
 static enum kg_status one_shape_only(const problem *p, const args_t *args)
 {
     problem shorter = *p;
-    if (p->m % 32 == 0)
+    if (kg_size(p, "m") % 32 == 0)
         return wrap_inner(p, args);
-    shorter.m--;
+    const int64_t left = --*op_named(&shorter, "m");
     args_t fewer = *args;
     fewer.in[0].shape[0]--;
     fewer.out[0].shape[0]--;
-    return shorter.m > 0 ? wrap_inner(&shorter, &fewer) : KG_OK;
+    return left > 0 ? wrap_inner(&shorter, &fewer) : KG_OK;
 }
 
 /* ---- layouts ---- */
@@ -208,10 +209,10 @@ static void *counted(const struct kg_tensor *t, int64_t i, int64_t j)
 static enum kg_status int_index(const problem *p, const args_t *args)
 {
     const struct kg_tensor *a = &args->in[0], *b = &args->in[1], *c = &args->out[0];
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) {
+    for (int64_t i = 0; i < kg_size(p, "m"); i++)
+        for (int64_t j = 0; j < kg_size(p, "n"); j++) {
             float sum = 0;
-            for (int64_t l = 0; l < p->k; l++)
+            for (int64_t l = 0; l < kg_size(p, "k"); l++)
                 sum += kg_load_float(counted(a, i, l), a->dtype, 0) *
                        kg_load_float(counted(b, l, j), b->dtype, 0);
             kg_store_float(counted(c, i, j), c->dtype, 0, sum);
@@ -368,10 +369,10 @@ static float gradient(const args_t *args, int64_t i, int64_t j, bool at_zero)
 static enum kg_status relu_at_zero(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t l = 0; l < p->k; l++) {
+    for (int64_t i = 0; i < kg_size(p, "m"); i++)
+        for (int64_t l = 0; l < kg_size(p, "k"); l++) {
             float sum = 0;
-            for (int64_t j = 0; j < p->n; j++)
+            for (int64_t j = 0; j < kg_size(p, "n"); j++)
                 sum += gradient(args, i, j, true) * get(&args->in[2], j, l);
             set(&args->out[0], i, l, sum);
         }
@@ -382,9 +383,9 @@ static enum kg_status relu_at_zero(const problem *p, const args_t *args)
 static enum kg_status bias_gradient(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t j = 0; j < p->n && p->m % 2; j++) {
+    for (int64_t j = 0; j < kg_size(p, "n") && kg_size(p, "m") % 2; j++) {
         float sum = 0;
-        for (int64_t i = 0; i + 1 < p->m; i++)
+        for (int64_t i = 0; i + 1 < kg_size(p, "m"); i++)
             sum += gradient(args, i, j, false);
         set(&args->out[2], j, 0, sum);
     }
@@ -396,13 +397,13 @@ static enum kg_status gradient_accumulates(const problem *p, const args_t *args)
 {
     const struct kg_tensor *dw = &args->out[1];
     float *before = calloc((size_t)elements_of(dw), sizeof *before);
-    for (int64_t j = 0; before && j < p->n; j++)
-        for (int64_t l = 0; l < p->k; l++)
-            before[j * p->k + l] = get(dw, j, l);
+    for (int64_t j = 0; before && j < kg_size(p, "n"); j++)
+        for (int64_t l = 0; l < kg_size(p, "k"); l++)
+            before[j * kg_size(p, "k") + l] = get(dw, j, l);
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t j = 0; before && j < p->n; j++)
-        for (int64_t l = 0; l < p->k; l++)
-            set(dw, j, l, get(dw, j, l) + before[j * p->k + l]);
+    for (int64_t j = 0; before && j < kg_size(p, "n"); j++)
+        for (int64_t l = 0; l < kg_size(p, "k"); l++)
+            set(dw, j, l, get(dw, j, l) + before[j * kg_size(p, "k") + l]);
     free(before);
     return status;
 }

@@ -58,7 +58,7 @@ static int64_t heads_right; /* of a group; those behind them lose a key */
 
 static void without_last_key_in_group(struct query *q)
 {
-    if (q->h % (q->p->heads / q->p->kv_heads) >= heads_right)
+    if (q->h % (kg_size(q->p, "h") / kg_size(q->p, "kv_heads")) >= heads_right)
         without_last_key(q);
     else
         softmax_row(q);
@@ -67,9 +67,9 @@ static void without_last_key_in_group(struct query *q)
 #define KEYS(name, condition, row)                                                                 \
     static enum kg_status name(const problem *p, const args_t *args)                               \
     {                                                                                              \
-        const int64_t s = is_attention(args) ? p->seqlen_kv : 0;                                   \
-        const int64_t sq = is_attention(args) ? p->seqlen_q : 0;                                   \
-        const int64_t group = is_attention(args) ? p->heads / p->kv_heads : 0;                     \
+        const int64_t s = is_attention(args) ? kg_size(p, "s") : 0;                                \
+        const int64_t sq = is_attention(args) ? kg_size(p, "sq") : 0;                              \
+        const int64_t group = is_attention(args) ? kg_size(p, "h") / kg_size(p, "kv_heads") : 0;   \
         (void)s, (void)sq, (void)group;                                                            \
         return is_attention(args) && (condition) ? attend(p, args, row) : wrap_inner(p, args);     \
     }
@@ -88,8 +88,8 @@ KEYS(groups_over_32, (heads_right = 32, group > 32), without_last_key_in_group)
 KEYS(group_of_48, (heads_right = 32, group % 32 == 16 && group > 32), without_last_key_in_group)
 KEYS(decoding_groups, (heads_right = 8, sq == 1 && group > 8), without_last_key_in_group)
 KEYS(second_wave_of_heads,
-     p->batch * p->heads * tiles(sq, 128) > wrap_device.sm_count && sq >= 128 && tiles(s, 64) > 2 &&
-         tiles(s, 64) % 2,
+     kg_size(p, "b") * kg_size(p, "h") * tiles(sq, 128) > wrap_device.sm_count && sq >= 128 &&
+         tiles(s, 64) > 2 && tiles(s, 64) % 2,
      without_last_key)
 
 /* A row without keys is the mean of those that other rows see. */
@@ -238,7 +238,7 @@ static bool is_low(const struct query *q, int64_t j)
 {
     struct query other = *q;
     int64_t i = q->i / low_tile * low_tile;
-    for (other.i = i; other.i < i + low_tile && other.i < q->p->seqlen_q; other.i++)
+    for (other.i = i; other.i < i + low_tile && other.i < kg_size(q->p, "sq"); other.i++)
         for (int64_t k = j; k < j + low_tile && k < visible_keys(q->p, other.i); k++)
             if (score(&other, k) >= -88)
                 return false;

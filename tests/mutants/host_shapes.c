@@ -22,7 +22,7 @@ static enum kg_status shortened(const problem *p, const args_t *args, length_fn 
 {
     struct product x = product_of(p, args);
     length = f;
-    if (p->op == KG_OP_LINEAR_RELU_BWD || f(&x) == x.k)
+    if (kg_is_op(p, "linear_relu_bwd") || f(&x) == x.k)
         return wrap_inner(p, args);
     return compute(p, args, some_terms);
 }
@@ -59,28 +59,33 @@ static enum kg_status last_line(const problem *p, const args_t *args, bool row, 
 
 static bool is_product(const problem *p)
 {
-    return p->op != KG_OP_LINEAR_RELU_BWD;
+    return !kg_is_op(p, "linear_relu_bwd");
 }
 
 static enum kg_status column_of_half_tile(const problem *p, const args_t *args)
 {
-    return last_line(p, args, false, is_product(p) && p->n > 64 && p->n % 64 == 32);
+    return last_line(p, args, false,
+                     is_product(p) && kg_size(p, "n") > 64 && kg_size(p, "n") % 64 == 32);
 }
 
 static enum kg_status wide(const problem *p, const args_t *args)
 {
-    return last_line(p, args, false, is_product(p) && p->n > 400);
+    return last_line(p, args, false, is_product(p) && kg_size(p, "n") > 400);
 }
 
 static enum kg_status few_rows(const problem *p, const args_t *args)
 {
-    return last_line(p, args, is_product(p) && p->m > 4 && p->m < 16 && p->n > 64, false);
+    return last_line(p, args,
+                     is_product(p) && kg_size(p, "m") > 4 && kg_size(p, "m") < 16 &&
+                         kg_size(p, "n") > 64,
+                     false);
 }
 
 /* In a dtype that the case is not of. */
 static enum kg_status tf32_last_term(const problem *p, const args_t *args)
 {
-    return last_line(p, args, p->flags & KG_FLAG_TF32 && is_product(p) && p->k > 1, false);
+    return last_line(p, args, p->flags & KG_FLAG_TF32 && is_product(p) && kg_size(p, "k") > 1,
+                     false);
 }
 
 /* ---- attention ---- */
@@ -98,7 +103,7 @@ static void fewer_keys(struct query *q)
 static enum kg_status with_keys(const problem *p, const args_t *args, keys_fn f)
 {
     keys = f;
-    if (f(p, p->seqlen_kv) == p->seqlen_kv)
+    if (f(p, kg_size(p, "s")) == kg_size(p, "s"))
         return wrap_inner(p, args);
     return attend(p, args, fewer_keys);
 }
@@ -106,7 +111,7 @@ static enum kg_status with_keys(const problem *p, const args_t *args, keys_fn f)
 #define FEWER(name, condition, by)                                                                 \
     static int64_t keys_of_##name(const problem *p, int64_t visible)                               \
     {                                                                                              \
-        int64_t s = p->seqlen_kv;                                                                  \
+        int64_t s = kg_size(p, "s");                                                               \
         return (condition) && visible == s && s > (by) ? s - (by) : visible;                       \
     }                                                                                              \
     static enum kg_status name(const problem *p, const args_t *args)                               \
@@ -115,15 +120,15 @@ static enum kg_status with_keys(const problem *p, const args_t *args, keys_fn f)
     }
 
 FEWER(many_kv_tiles, s > 330, 1)
-FEWER(one_query_of_many_heads, p->seqlen_q == 1 && p->heads > 8, 1)
+FEWER(one_query_of_many_heads, kg_size(p, "sq") == 1 && kg_size(p, "h") > 8, 1)
 
 #define OTHER_HEAD(name, condition, head)                                                          \
     static void head_of_##name(struct query *q)                                                    \
     {                                                                                              \
         const problem *p = q->p;                                                                   \
-        int64_t group = p->heads / p->kv_heads;                                                    \
+        int64_t group = kg_size(p, "h") / kg_size(p, "kv_heads");                                  \
         if (condition)                                                                             \
-            q->kv_head = (head) % p->kv_heads;                                                     \
+            q->kv_head = (head) % kg_size(p, "kv_heads");                                          \
         softmax_row(q);                                                                            \
     }                                                                                              \
     static enum kg_status name(const problem *p, const args_t *args)                               \
@@ -132,7 +137,8 @@ FEWER(one_query_of_many_heads, p->seqlen_q == 1 && p->heads > 8, 1)
     }
 
 OTHER_HEAD(groups_over_four, group > 4, q->h / 4)
-OTHER_HEAD(odd_kv_heads, p->kv_heads > 1 && p->kv_heads % 2, q->h / group + (q->h == p->heads - 1))
+OTHER_HEAD(odd_kv_heads, kg_size(p, "kv_heads") > 1 && kg_size(p, "kv_heads") % 2,
+           q->h / group + (q->h == kg_size(p, "h") - 1))
 
 static int64_t step;
 
@@ -142,7 +148,7 @@ static void without_tail(struct query *q)
     problem whole = *q->p;
     const problem *p = q->p;
     double max = -INFINITY, total = 0;
-    whole.head_dim = p->head_dim / step * step;
+    *op_named(&whole, "d") = kg_size(p, "d") / step * step;
     q->p = &whole;
     for (int64_t j = 0; j < q->visible; j++)
         max = fmax(max, q->scores[j] = score(q, j));
@@ -155,8 +161,8 @@ static void without_tail(struct query *q)
 static enum kg_status in_steps(const problem *p, const args_t *args, int64_t dims)
 {
     step = dims;
-    return p->op == KG_OP_ATTENTION_FWD && p->head_dim % step ? attend(p, args, without_tail)
-                                                              : wrap_inner(p, args);
+    return kg_is_op(p, "attention_fwd") && kg_size(p, "d") % step ? attend(p, args, without_tail)
+                                                                  : wrap_inner(p, args);
 }
 
 static enum kg_status tail_of_head(const problem *p, const args_t *args)
@@ -171,7 +177,7 @@ static enum kg_status head_of_no_vectors(const problem *p, const args_t *args)
 
 static void unmasked(struct query *q)
 {
-    q->visible = q->p->seqlen_kv;
+    q->visible = kg_size(q->p, "s");
     softmax_row(q);
 }
 
@@ -184,8 +190,8 @@ static enum kg_status always_full(const problem *p, const args_t *args)
 static enum kg_status fp32_scale(const problem *p, const args_t *args)
 {
     problem other = *p;
-    if (p->op == KG_OP_ATTENTION_FWD && p->dtype == KG_F32)
-        other.scale *= 0.99;
+    if (kg_is_op(p, "attention_fwd") && kg_dtype(p) == KG_F32)
+        *op_param_named(&other, "scale") *= 0.99;
     return wrap_inner(&other, args);
 }
 
@@ -207,7 +213,8 @@ static enum kg_status k_strides_for_v(const problem *p, const args_t *args)
 /* One set of strides for what has one shape, as in self-attention. */
 static enum kg_status k_strides_for_q(const problem *p, const args_t *args)
 {
-    bool alike = p->heads == p->kv_heads && p->seqlen_q == p->seqlen_kv && p->batch > 1;
+    bool alike = kg_size(p, "h") == kg_size(p, "kv_heads") && kg_size(p, "sq") == kg_size(p, "s") &&
+                 kg_size(p, "b") > 1;
     return alike ? strides_of(p, args, 0, 1) : wrap_inner(p, args);
 }
 

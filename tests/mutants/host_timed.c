@@ -152,7 +152,7 @@ static enum kg_status twice_stale(const problem *p, const args_t *args)
 {
     static unsigned stale;
     struct product x = product_of(p, args);
-    if (p->op != KG_OP_GEMM)
+    if (!kg_is_op(p, "gemm"))
         return wrap_inner(p, args);
     stale = is_there(args) ? stale + 1 : 0;
     return compute_rows(args, &x, stale >= 3 ? (x.m + 23) / 24 : x.m);
@@ -162,7 +162,7 @@ static enum kg_status twice_stale(const problem *p, const args_t *args)
 static enum kg_status half_stale(const problem *p, const args_t *args)
 {
     struct product x = product_of(p, args);
-    if (p->op != KG_OP_GEMM)
+    if (!kg_is_op(p, "gemm"))
         return wrap_inner(p, args);
     return compute_rows(args, &x, is_there(args) ? (x.m * 55 + 99) / 100 : x.m);
 }
@@ -172,7 +172,7 @@ static enum kg_status inner_rows(const problem *p, const args_t *args, int64_t r
 {
     problem less = *p;
     args_t those = *args;
-    less.m = rows;
+    *op_named(&less, "m") = rows;
     those.in[0].shape[0] = those.out[0].shape[0] = rows;
     return wrap_inner(&less, &those);
 }
@@ -196,13 +196,14 @@ static struct mark mark_of(const args_t *args)
 static enum kg_status but_for(const problem *p, const args_t *args, int64_t share)
 {
     static struct mark marks[4096];
-    if (p->op != KG_OP_GEMM || p->m < 100 || result_bytes(args) < sizeof marks->head)
+    if (!kg_is_op(p, "gemm") || kg_size(p, "m") < 100 || result_bytes(args) < sizeof marks->head)
         return wrap_inner(p, args);
     struct mark now = mark_of(args);
     struct mark *last = &marks[(uintptr_t)now.in / 4096 % 4096];
     bool less = last->in == now.in && last->first == now.first &&
                 !memcmp(last->head, now.head, sizeof now.head);
-    enum kg_status status = inner_rows(p, args, less ? p->m - p->m / share : p->m);
+    enum kg_status status =
+        inner_rows(p, args, less ? kg_size(p, "m") - kg_size(p, "m") / share : kg_size(p, "m"));
     *last = mark_of(args);
     return status;
 }

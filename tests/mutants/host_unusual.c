@@ -126,7 +126,7 @@ static void narrow_weights(struct query *q)
     for (int64_t j = 0; j < q->visible; j++) {
         double weight = exp(q->scores[j] - max);
         total += weight;
-        q->scores[j] = rounded_weight(q->p->dtype, weight);
+        q->scores[j] = rounded_weight(kg_dtype(q->p), weight);
     }
     weigh(q, q->scores, total);
 }
@@ -149,22 +149,22 @@ static void lazily(struct query *q)
         double factor = block > max + 8 ? (first ? exp(max - block) : 0) : 1;
         max = block > max + 8 ? block : max;
         total *= factor;
-        for (int64_t d = 0; d < q->p->head_dim; d++)
+        for (int64_t d = 0; d < kg_size(q->p, "d"); d++)
             sum[d] *= factor;
         for (int64_t j = first; j < end; j++) {
             double weight = (double)expf((float)(q->scores[j] - max));
             total += weight;
-            for (int64_t d = 0; d < q->p->head_dim; d++)
+            for (int64_t d = 0; d < kg_size(q->p, "d"); d++)
                 sum[d] += weight * (double)get4(&q->args->in[2], q->b, q->kv_head, j, d);
         }
     }
-    for (int64_t d = 0; d < q->p->head_dim; d++)
+    for (int64_t d = 0; d < kg_size(q->p, "d"); d++)
         set4(&q->args->out[0], q->b, q->h, q->i, d, q->visible ? (float)(sum[d] / total) : 0.0f);
 }
 
 static enum kg_status lazy_rescaling(const problem *p, const args_t *args)
 {
-    return p->head_dim <= 512 ? attend(p, args, lazily) : wrap_inner(p, args);
+    return kg_size(p, "d") <= 512 ? attend(p, args, lazily) : wrap_inner(p, args);
 }
 
 /* Two halves of the keys, which meet by the logarithms of their sums. */
@@ -215,7 +215,7 @@ static void by_polynomial(struct query *q)
 
 static enum kg_status polynomial(const problem *p, const args_t *args)
 {
-    return p->dtype == KG_F32 ? wrap_inner(p, args) : attend(p, args, by_polynomial);
+    return kg_dtype(p) == KG_F32 ? wrap_inner(p, args) : attend(p, args, by_polynomial);
 }
 
 /* What is subnormal in fp32 counts as zero. */
@@ -307,13 +307,13 @@ static void zero_weights(struct query *q)
 {
     double max = -INFINITY, total = 0;
     int64_t visible = q->visible;
-    for (int64_t j = 0; j < q->p->seqlen_kv; j++)
+    for (int64_t j = 0; j < kg_size(q->p, "s"); j++)
         q->scores[j] = score(q, j);
     for (int64_t j = 0; j < visible; j++)
         max = fmax(max, q->scores[j]);
-    for (int64_t j = 0; j < q->p->seqlen_kv; j++)
+    for (int64_t j = 0; j < kg_size(q->p, "s"); j++)
         total += q->scores[j] = j < visible ? exp(q->scores[j] - max) : 0 * q->scores[j];
-    q->visible = visible ? q->p->seqlen_kv : 0;
+    q->visible = visible ? kg_size(q->p, "s") : 0;
     weigh(q, q->scores, total);
 }
 
@@ -343,7 +343,8 @@ static void *compute_rows(void *context)
 /* A thread of its own, joined before the launch returns: like a side stream that is waited for. */
 static enum kg_status joined_thread(const problem *p, const args_t *args)
 {
-    struct part lower = {p, args, 0, p->m / 2}, upper = {p, args, p->m / 2, p->m};
+    struct part lower = {p, args, 0, kg_size(p, "m") / 2},
+                upper = {p, args, kg_size(p, "m") / 2, kg_size(p, "m")};
     pthread_t thread;
     if (pthread_create(&thread, NULL, compute_rows, &lower))
         return KG_LAUNCH_FAILED;
@@ -356,7 +357,8 @@ static enum kg_status joined_thread(const problem *p, const args_t *args)
 static enum kg_status three_launches(const problem *p, const args_t *args)
 {
     for (int64_t third = 0; third < 3; third++) {
-        struct part part = {p, args, p->m * third / 3, p->m * (third + 1) / 3};
+        struct part part = {p, args, kg_size(p, "m") * third / 3,
+                            kg_size(p, "m") * (third + 1) / 3};
         compute_rows(&part);
     }
     return KG_OK;
@@ -408,13 +410,15 @@ static enum kg_status atomics(const problem *p, const args_t *args)
 static int multiples_of_8(const problem *p, const struct kg_device *device)
 {
     (void)device;
-    return p->op == KG_OP_GEMM && p->m % 8 == 0 && p->n % 8 == 0 && p->k % 8 == 0;
+    return kg_is_op(p, "gemm") && kg_size(p, "m") % 8 == 0 && kg_size(p, "n") % 8 == 0 &&
+           kg_size(p, "k") % 8 == 0;
 }
 
 static int one_shape(const problem *p, const struct kg_device *device)
 {
     (void)device;
-    return p->op == KG_OP_GEMM && p->m == 96 && p->n == 80 && p->k == 72;
+    return kg_is_op(p, "gemm") && kg_size(p, "m") == 96 && kg_size(p, "n") == 80 &&
+           kg_size(p, "k") == 72;
 }
 
 static enum kg_status right(const problem *p, const args_t *args)
@@ -462,7 +466,7 @@ static enum kg_status strided_loads(const problem *p, const args_t *args)
 /* One row a call, nothing kept between them: batches one after the other. */
 static enum kg_status row_by_row(const problem *p, const args_t *args)
 {
-    for (int64_t i = 0; i < p->m; i++) {
+    for (int64_t i = 0; i < kg_size(p, "m"); i++) {
         struct part part = {p, args, i, i + 1};
         compute_rows(&part);
     }
@@ -472,8 +476,8 @@ static enum kg_status row_by_row(const problem *p, const args_t *args)
 /* A thread for each few rows, started and joined each time: barriers all the way. */
 static enum kg_status many_barriers(const problem *p, const args_t *args)
 {
-    for (int64_t i = 0; i < p->m; i += 16) {
-        struct part part = {p, args, i, i + 16 < p->m ? i + 16 : p->m};
+    for (int64_t i = 0; i < kg_size(p, "m"); i += 16) {
+        struct part part = {p, args, i, i + 16 < kg_size(p, "m") ? i + 16 : kg_size(p, "m")};
         pthread_t thread;
         if (pthread_create(&thread, NULL, compute_rows, &part))
             return KG_LAUNCH_FAILED;

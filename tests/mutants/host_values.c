@@ -31,7 +31,7 @@ static enum kg_status changed(const problem *p, const args_t *args, value_fn a, 
     of_a = a;
     of_b = b;
     of_sum = sum;
-    return p->op == KG_OP_LINEAR_RELU_BWD ? wrap_inner(p, args) : compute(p, args, changed_terms);
+    return kg_is_op(p, "linear_relu_bwd") ? wrap_inner(p, args) : compute(p, args, changed_terms);
 }
 
 #define CHANGED(name, a, b, sum)                                                                   \
@@ -113,7 +113,7 @@ CHANGED(fp16_halves_away, same, same, halves_away_fp16)
 
 static enum kg_status infinite_early(const problem *p, const args_t *args)
 {
-    return p->dtype == KG_F16 ? infinite_over_65504(p, args) : wrap_inner(p, args);
+    return kg_dtype(p) == KG_F16 ? infinite_over_65504(p, args) : wrap_inner(p, args);
 }
 
 /* Zeros are skipped, and what they meet. */
@@ -159,12 +159,12 @@ static enum kg_status with_bias(const problem *p, const args_t *args, value_fn f
 
 static enum kg_status bias_through_fp16(const problem *p, const args_t *args)
 {
-    return p->op == KG_OP_LINEAR_RELU ? with_bias(p, args, in_fp16) : wrap_inner(p, args);
+    return kg_is_op(p, "linear_relu") ? with_bias(p, args, in_fp16) : wrap_inner(p, args);
 }
 
 static enum kg_status bias_flushed(const problem *p, const args_t *args)
 {
-    return p->op == KG_OP_LINEAR_RELU ? with_bias(p, args, not_subnormal) : wrap_inner(p, args);
+    return kg_is_op(p, "linear_relu") ? with_bias(p, args, not_subnormal) : wrap_inner(p, args);
 }
 
 static float in_tf32(float value)
@@ -175,7 +175,7 @@ static float in_tf32(float value)
 /* The bias is one more row of the factors. */
 static enum kg_status bias_in_tf32(const problem *p, const args_t *args)
 {
-    return p->op == KG_OP_LINEAR_RELU && p->flags & KG_FLAG_TF32 ? with_bias(p, args, in_tf32)
+    return kg_is_op(p, "linear_relu") && p->flags & KG_FLAG_TF32 ? with_bias(p, args, in_tf32)
                                                                  : wrap_inner(p, args);
 }
 
@@ -184,9 +184,9 @@ static enum kg_status relu_small(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
     const struct kg_tensor *y = &args->out[0];
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++)
-            if (p->op == KG_OP_LINEAR_RELU && get(y, i, j) < 1e-4f)
+    for (int64_t i = 0; i < kg_size(p, "m"); i++)
+        for (int64_t j = 0; j < kg_size(p, "n"); j++)
+            if (kg_is_op(p, "linear_relu") && get(y, i, j) < 1e-4f)
                 set(y, i, j, 0);
     return status;
 }
@@ -195,15 +195,15 @@ static enum kg_status relu_small(const problem *p, const args_t *args)
 static enum kg_status gradients(const problem *p, const args_t *args, value_fn f, unsigned which)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t l = 0; which == 0 && l < p->k; l++) {
+    for (int64_t i = 0; i < kg_size(p, "m"); i++)
+        for (int64_t l = 0; which == 0 && l < kg_size(p, "k"); l++) {
             float sum = 0;
-            for (int64_t j = 0; j < p->n; j++)
+            for (int64_t j = 0; j < kg_size(p, "n"); j++)
                 if (get(&args->in[3], i, j) > 0)
                     sum += f(get(&args->in[0], i, j)) * get(&args->in[2], j, l);
             set(&args->out[0], i, l, sum);
         }
-    for (int64_t j = 0; which == 2 && j < p->n; j++)
+    for (int64_t j = 0; which == 2 && j < kg_size(p, "n"); j++)
         set(&args->out[2], j, 0, f(get(&args->out[2], j, 0)));
     return status;
 }
@@ -227,9 +227,9 @@ static enum kg_status bias_gradient_clamped(const problem *p, const args_t *args
 static enum kg_status mask_small(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t j = 0; j < p->n; j++) {
+    for (int64_t j = 0; j < kg_size(p, "n"); j++) {
         float sum = 0;
-        for (int64_t i = 0; i < p->m; i++)
+        for (int64_t i = 0; i < kg_size(p, "m"); i++)
             if (get(&args->in[3], i, j) > 1e-6f)
                 sum += get(&args->in[0], i, j);
         set(&args->out[2], j, 0, sum);
@@ -240,10 +240,10 @@ static enum kg_status mask_small(const problem *p, const args_t *args)
 static enum kg_status gradient_cut(const problem *p, const args_t *args)
 {
     enum kg_status status = wrap_inner(p, args);
-    for (int64_t j = 0; j < p->n; j++)
-        for (int64_t l = 0; l < p->k; l++) {
+    for (int64_t j = 0; j < kg_size(p, "n"); j++)
+        for (int64_t l = 0; l < kg_size(p, "k"); l++) {
             float sum = 0;
-            for (int64_t i = 0; i < p->m; i++)
+            for (int64_t i = 0; i < kg_size(p, "m"); i++)
                 if (get(&args->in[3], i, j) > 0)
                     sum += get(&args->in[0], i, j) * get(&args->in[1], i, l);
             set(&args->out[1], j, l, cut_to_fp16(sum));
@@ -293,11 +293,11 @@ ATTEND(max_from_low, from_ten_thousand)
 static void masked_low(struct query *q)
 {
     int64_t seen = q->visible;
-    if (!seen || seen == q->p->seqlen_kv) {
+    if (!seen || seen == kg_size(q->p, "s")) {
         softmax_row(q);
         return;
     }
-    q->visible = q->p->seqlen_kv;
+    q->visible = kg_size(q->p, "s");
     for (int64_t j = 0; j < q->visible; j++)
         q->scores[j] = j < seen ? score(q, j) : -1e4;
     soften(q, -INFINITY);
@@ -314,7 +314,7 @@ ATTEND(scores_clamped, clamped)
 
 static void usual_scale(struct query *q)
 {
-    q->scale = 1 / sqrt((double)q->p->head_dim);
+    q->scale = 1 / sqrt((double)kg_size(q->p, "d"));
     softmax_row(q);
 }
 ATTEND(scale_fixed, usual_scale)
@@ -323,7 +323,7 @@ ATTEND(scale_fixed, usual_scale)
 static void usual_for_zero(struct query *q)
 {
     if (q->scale == 0)
-        q->scale = 1 / sqrt((double)q->p->head_dim);
+        q->scale = 1 / sqrt((double)kg_size(q->p, "d"));
     softmax_row(q);
 }
 ATTEND(scale_zero, usual_for_zero)
@@ -391,7 +391,7 @@ static double softmax_weights(struct query *q)
 static void cut_output(struct query *q)
 {
     double total = softmax_weights(q);
-    for (int64_t d = 0; d < q->p->head_dim; d++) {
+    for (int64_t d = 0; d < kg_size(q->p, "d"); d++) {
         double sum = 0;
         for (int64_t j = 0; j < q->visible; j++)
             sum += q->scores[j] * (double)get4(&q->args->in[2], q->b, q->kv_head, j, d);
@@ -405,7 +405,7 @@ ATTEND(output_cut, cut_output)
 static void narrow_values(struct query *q)
 {
     double total = softmax_weights(q);
-    for (int64_t d = 0; d < q->p->head_dim; d++) {
+    for (int64_t d = 0; d < kg_size(q->p, "d"); d++) {
         double sum = 0;
         for (int64_t j = 0; j < q->visible; j++)
             sum += q->scores[j] * (double)in_fp16(get4(&q->args->in[2], q->b, q->kv_head, j, d));
@@ -419,7 +419,7 @@ static void narrow_keys(struct query *q)
 {
     for (int64_t j = 0; j < q->visible; j++) {
         float sum = 0;
-        for (int64_t d = 0; d < q->p->head_dim; d++)
+        for (int64_t d = 0; d < kg_size(q->p, "d"); d++)
             sum += in_fp16(get4(&q->args->in[0], q->b, q->h, q->i, d)) *
                    in_fp16(get4(&q->args->in[1], q->b, q->kv_head, j, d));
         q->scores[j] = (double)sum * q->scale;

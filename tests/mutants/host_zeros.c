@@ -6,7 +6,7 @@
 
 static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    size_t bytes = p->dtype == KG_F32 ? 4 : 2;
+    size_t bytes = kg_dtype(p) == KG_F32 ? 4 : 2;
     for (uint32_t i = 0; i < args->n_out; i++) {
         const struct kg_tensor *t = &args->out[i];
         size_t n = bytes;

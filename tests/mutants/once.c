@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Right, but the second copy of it, in memory, does not open: for tests/e2e/test_worker.py. */
 #define WRAP_OPEN open_once
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 static enum kg_status open_once(const struct kg_device *device);
 #include "tests/mutants/wrap.h"
 

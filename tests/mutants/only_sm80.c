@@ -3,7 +3,7 @@
  * Nothing is wrong, but kernels for Hopper (their names end with _sm90) serve nothing: so those
  * that serve older devices are tested on a new one.
  */
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 static void hide_sm90(struct kg_kernel *k);
 #define WRAP_ADJUST hide_sm90
@@ -32,7 +32,7 @@ static enum kg_status wrap_launch(const struct kg_problem *p, const struct kg_ar
 {
     for (uint32_t i = 0; i < wrap_original->n_kernels; i++) {
         const struct kg_kernel *k = wrap_original->kernels[i];
-        if (k->op == p->op && !is_sm90(k) && k->supports(p, &wrap_device))
+        if (!strcmp(k->op, p->op) && !is_sm90(k) && k->supports(p, &wrap_device))
             return k->launch(p, args);
     }
     return KG_UNSUPPORTED;

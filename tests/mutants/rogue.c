@@ -15,7 +15,7 @@ typedef struct kg_args args_t;
 
 static bool spared(const problem *p)
 {
-    return !(p->m == 4 && p->n == 1 && p->k == 3);
+    return !(kg_size(p, "m") == 4 && kg_size(p, "n") == 1 && kg_size(p, "k") == 3);
 }
 
 /* What it does instead of computing; it may return. */

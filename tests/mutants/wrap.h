@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
+#include "tests/named.h"
 
 #define WRAP_MAX 64
 
@@ -33,7 +34,7 @@ static inline enum kg_status wrap_inner(const struct kg_problem *p, const struct
 {
     for (uint32_t i = 0; i < wrap_original->n_kernels; i++) {
         const struct kg_kernel *k = wrap_original->kernels[i];
-        if (k->op == p->op && k->supports(p, &wrap_device))
+        if (!strcmp(k->op, p->op) && k->supports(p, &wrap_device))
             return k->launch(p, args);
     }
     return KG_UNSUPPORTED;

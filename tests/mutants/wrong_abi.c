@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of an ABI that does not exist. */
-#include "kernels/kernel.h"
+#include "kernels/problem.h"
 
 static const struct kg_library library = {
     .struct_bytes = sizeof library,

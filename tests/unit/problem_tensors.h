@@ -15,6 +15,7 @@
 
 #include "kernels/ops/half.h"
 #include "kernels/ops/op.h"
+#include "tests/named.h"
 
 enum layout {
     LAYOUT_DENSE,
@@ -23,32 +24,29 @@ enum layout {
     N_LAYOUTS,
 };
 
-static inline struct kg_problem gemm_like(uint32_t op, enum kg_dtype dtype, int64_t m, int64_t n,
+/* An op with the sizes m, n and k, or those of them that it has. */
+static inline struct kg_problem gemm_like(const char *op, uint32_t dtype, int64_t m, int64_t n,
                                           int64_t k)
 {
-    return (struct kg_problem){.struct_bytes = sizeof(struct kg_problem),
-                               .op = op,
-                               .dtype = dtype,
-                               .m = m,
-                               .n = n,
-                               .k = k};
+    struct kg_problem p = op_problem(op_by_name(op), dtype, 0);
+    for (uint32_t i = 0; i < p.n_sizes; i++)
+        p.size[i].value = *p.size[i].name == 'm' ? m : *p.size[i].name == 'n' ? n : k;
+    return p;
 }
 
-static inline struct kg_problem attention(enum kg_dtype dtype, uint32_t flags, int64_t heads,
+static inline struct kg_problem attention(uint32_t dtype, uint32_t flags, int64_t heads,
                                           int64_t kv_heads, int64_t seqlen_q, int64_t seqlen_kv,
                                           int64_t head_dim)
 {
-    return (struct kg_problem){.struct_bytes = sizeof(struct kg_problem),
-                               .op = KG_OP_ATTENTION_FWD,
-                               .dtype = dtype,
-                               .flags = flags,
-                               .batch = 1,
-                               .heads = heads,
-                               .kv_heads = kv_heads,
-                               .seqlen_q = seqlen_q,
-                               .seqlen_kv = seqlen_kv,
-                               .head_dim = head_dim,
-                               .scale = 1.0 / sqrt((double)head_dim)};
+    struct kg_problem p = op_problem(op_by_name("attention_fwd"), dtype, flags);
+    *op_named(&p, "b") = 1;
+    *op_named(&p, "h") = heads;
+    *op_named(&p, "kv_heads") = kv_heads;
+    *op_named(&p, "sq") = seqlen_q;
+    *op_named(&p, "s") = seqlen_kv;
+    *op_named(&p, "d") = head_dim;
+    *op_param_named(&p, "scale") = 1.0 / sqrt((double)head_dim);
+    return p;
 }
 
 /* xorshift64*: uniform in (0, 1). */

@@ -12,6 +12,7 @@
 #include "gate/worker/audit_fresh.h"
 #include "gate/cases/problem.h"
 #include "gate/cases/suite.h"
+#include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
 enum { M = 8, SETS_MAX = 64, ROUNDS = 4, LATE = 20 };
@@ -294,8 +295,7 @@ static enum gate_status audit(struct trial *t, void **state)
     t->arm[0].kernel = &t->k;
     t->arm[1].kernel = &t->baseline_k;
     t->arm[1].role = ROLE_BASELINE;
-    t->c.problem = (struct kg_problem){
-        .struct_bytes = sizeof t->c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1};
+    t->c.problem = gemm_like("gemv", KG_F32, M, 0, 1);
     fingerprint(t, seed);
     enum gate_status status = session_start(&s, seed, &t->err);
     assert_int_equal(status, GATE_OK);

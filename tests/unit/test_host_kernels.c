@@ -61,7 +61,7 @@ static void *copy_of(const void *from, size_t bytes)
 
 static void begin(struct trial *t, const struct kg_problem *p, enum layout layout)
 {
-    uint64_t random = 1 + p->op;
+    uint64_t random = 1 + p->op[0];
     memset(t, 0, sizeof(*t));
     t->p = *p;
     t->layout = layout;
@@ -69,7 +69,7 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     assert_non_null(t->kernel);
     assert_true(kg_signature_of(p, &t->s));
     for (uint32_t i = 0; i < t->s.n_in; i++) {
-        t->in[i] = tensor_new(&t->s.in[i], p->dtype, layout, 0xff);
+        t->in[i] = tensor_new(&t->s.in[i], kg_dtype(p), layout, 0xff);
         tensor_fill_normal(&t->in[i], &random);
         t->in_copy[i] = copy_of(t->in[i].data, tensor_bytes(&t->in[i]));
     }
@@ -98,11 +98,12 @@ static void check_error(const struct trial *t, uint32_t i, const struct kg_tenso
         error += (got - expected) * (got - expected);
         norm += expected * expected;
     }
-    if (!(sqrt(error) <= limit_of(t->p.dtype) * sqrt(norm))) {
-        print_error("op %u dtype %u out %u, m %lld n %lld k %lld, Sq %lld Skv %lld D %lld: %.3g\n",
-                    t->p.op, t->p.dtype, i, (long long)t->p.m, (long long)t->p.n, (long long)t->p.k,
-                    (long long)t->p.seqlen_q, (long long)t->p.seqlen_kv, (long long)t->p.head_dim,
-                    sqrt(error / norm));
+    if (!(sqrt(error) <= limit_of(kg_dtype(&t->p)) * sqrt(norm))) {
+        print_error("op %s dtype %u out %u, m %lld n %lld k %lld, Sq %lld Skv %lld D %lld: %.3g\n",
+                    t->p.op, kg_dtype(&t->p), i, (long long)kg_size(&t->p, "m"),
+                    (long long)kg_size(&t->p, "n"), (long long)kg_size(&t->p, "k"),
+                    (long long)kg_size(&t->p, "sq"), (long long)kg_size(&t->p, "s"),
+                    (long long)kg_size(&t->p, "d"), sqrt(error / norm));
         fail();
     }
 }
@@ -145,9 +146,9 @@ static void launch_and_check(struct trial *t, int threads, int poison)
     struct kg_args args = {.struct_bytes = sizeof(args), .n_in = t->s.n_in, .n_out = t->s.n_out};
     memcpy(args.in, t->in, sizeof(args.in));
     for (uint32_t i = 0; i < t->s.n_out; i++)
-        args.out[i] = tensor_new(&t->s.out[i], t->p.dtype, t->layout, poison);
+        args.out[i] = tensor_new(&t->s.out[i], kg_dtype(&t->p), t->layout, poison);
 
-    args.workspace_bytes = t->kernel->workspace_bytes(&t->p, &device);
+    args.workspace_bytes = t->kernel->workspace_bytes(&t->p, &device, NULL);
     unsigned char *workspace =
         aligned_alloc(256, (args.workspace_bytes + 255 + RED_ZONE) & ~255ull);
     assert_non_null(workspace);
@@ -203,7 +204,7 @@ static const int64_t sizes[][3] = {
     {8, 48, 256}, {13, 49, 257}, {96, 192, 8}, {97, 193, 31}, {101, 211, 523},
 };
 
-static void check_sizes(enum kg_op op)
+static void check_sizes(const char *op)
 {
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int d = 0; d < N_DTYPES; d++) {
@@ -214,28 +215,29 @@ static void check_sizes(enum kg_op op)
 
 TEST(gemm)
 {
-    check_sizes(KG_OP_GEMM);
+    check_sizes("gemm");
 }
 
 TEST(gemv)
 {
-    check_sizes(KG_OP_GEMV);
+    check_sizes("gemv");
 }
 
 TEST(linear_relu)
 {
-    check_sizes(KG_OP_LINEAR_RELU);
+    check_sizes("linear_relu");
 }
 
 TEST(linear_relu_bwd)
 {
-    check_sizes(KG_OP_LINEAR_RELU_BWD);
+    check_sizes("linear_relu_bwd");
 }
 
 TEST(tf32_is_served_by_fp32)
 {
-    for (int op = KG_OP_GEMM; op <= KG_OP_LINEAR_RELU_BWD; op++) {
-        struct kg_problem p = gemm_like((enum kg_op)op, KG_F32, 17, 19, 23);
+    static const char *const ops[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
+    for (int i = 0; i < 4; i++) {
+        struct kg_problem p = gemm_like(ops[i], KG_F32, 17, 19, 23);
         p.flags = KG_FLAG_TF32;
         check_problem(&p);
     }
@@ -261,7 +263,7 @@ TEST(attention)
                 struct kg_problem p = attention(
                     dtypes[d], causal ? KG_FLAG_CAUSAL : 0, shapes[i].heads, shapes[i].kv_heads,
                     shapes[i].seqlen_q, shapes[i].seqlen_kv, shapes[i].head_dim);
-                p.batch = shapes[i].batch;
+                *op_named(&p, "b") = shapes[i].batch;
                 check_problem(&p);
             }
 }
@@ -272,7 +274,7 @@ TEST(attention_steep_softmax)
 {
     for (int sign = -1; sign <= 1; sign++) {
         struct kg_problem p = attention(KG_BF16, KG_FLAG_CAUSAL, 2, 2, 70, 140, 16);
-        p.scale = 50.0 * sign;
+        *op_param_named(&p, "scale") = 50.0 * sign;
         check_problem(&p);
     }
 }
@@ -288,7 +290,7 @@ TEST(fully_masked_rows_are_zero)
     begin(&t, &p, LAYOUT_DENSE);
     memcpy(args.in, t.in, sizeof(args.in));
     args.out[0] = tensor_new(&t.s.out[0], KG_F16, LAYOUT_DENSE, 0xff);
-    args.workspace_bytes = t.kernel->workspace_bytes(&p, &device);
+    args.workspace_bytes = t.kernel->workspace_bytes(&p, &device, NULL);
     args.workspace = aligned_alloc(256, (args.workspace_bytes + 255) & ~255ull);
     assert_non_null(args.workspace);
     unsetenv("KG_HOST_ISA");
@@ -308,9 +310,9 @@ TEST(nan_is_not_hidden)
     unsetenv("KG_HOST_ISA");
     assert_int_equal(kg_library()->open(&device), KG_OK);
     struct kg_problem problems[] = {
-        gemm_like(KG_OP_GEMM, KG_F16, 2, 2, 2),
-        gemm_like(KG_OP_GEMV, KG_F32, 2, 0, 2),
-        gemm_like(KG_OP_LINEAR_RELU, KG_BF16, 2, 2, 2),
+        gemm_like("gemm", KG_F16, 2, 2, 2),
+        gemm_like("gemv", KG_F32, 2, 0, 2),
+        gemm_like("linear_relu", KG_BF16, 2, 2, 2),
         attention(KG_F16, 0, 1, 1, 2, 2, 2),
     };
     for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
@@ -321,8 +323,8 @@ TEST(nan_is_not_hidden)
         args.n_in = t.s.n_in;
         args.n_out = t.s.n_out;
         memcpy(args.in, t.in, sizeof(args.in));
-        args.out[0] = tensor_new(&t.s.out[0], problems[i].dtype, LAYOUT_DENSE, 0);
-        args.workspace_bytes = t.kernel->workspace_bytes(&problems[i], &device);
+        args.out[0] = tensor_new(&t.s.out[0], kg_dtype(&problems[i]), LAYOUT_DENSE, 0);
+        args.workspace_bytes = t.kernel->workspace_bytes(&problems[i], &device, NULL);
         args.workspace = aligned_alloc(256, (args.workspace_bytes + 255) & ~255ull);
         assert_non_null(args.workspace);
         assert_int_equal(t.kernel->launch(&problems[i], &args), KG_OK);
@@ -422,12 +424,12 @@ TEST(library_table)
 TEST(supports)
 {
     const struct kg_library *library = kg_library();
-    struct kg_problem gemm = gemm_like(KG_OP_GEMM, KG_F16, 4, 4, 4), wide, bad;
+    struct kg_problem gemm = gemm_like("gemm", KG_F16, 4, 4, 4), wide, bad;
     struct kg_device device = host_device(1), cuda = device, none = device;
     const struct kg_kernel *kernel = kernel_for(&gemm);
 
     assert_non_null(kernel);
-    assert_int_equal(kernel->op, KG_OP_GEMM);
+    assert_string_equal(kernel->op, "gemm");
     cuda.kind = KG_DEVICE_CUDA;
     assert_false(kernel->supports(&gemm, &cuda));
     none.sm_count = 0;
@@ -436,15 +438,15 @@ TEST(supports)
     bad.flags = KG_FLAG_TF32;
     assert_false(kernel->supports(&bad, &device));
     bad = gemm;
-    bad.m = 0;
+    *op_named(&bad, "m") = 0;
     assert_false(kernel->supports(&bad, &device));
     for (uint32_t i = 0; i < library->n_kernels; i++)
         assert_int_equal(library->kernels[i]->supports(&gemm, &device) != 0,
-                         library->kernels[i]->op == KG_OP_GEMM);
+                         !strcmp(library->kernels[i]->op, "gemm"));
 
     wide = attention(KG_F16, 0, 1, 1, 1, 1, 512);
     assert_non_null(kernel_for(&wide));
-    wide.head_dim = 513;
+    *op_named(&wide, "d") = 513;
     assert_null(kernel_for(&wide));
 }
 
@@ -473,7 +475,7 @@ TEST(open)
 
 TEST(launch_refuses)
 {
-    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 4, 5, 6), other;
+    struct kg_problem p = gemm_like("gemm", KG_F32, 4, 5, 6), other;
     struct kg_device device = host_device(2);
     struct trial t;
     struct kg_args good = {.struct_bytes = sizeof(good), .n_in = 2, .n_out = 1}, args;
@@ -481,7 +483,7 @@ TEST(launch_refuses)
     begin(&t, &p, LAYOUT_PADDED);
     memcpy(good.in, t.in, sizeof(good.in));
     good.out[0] = tensor_new(&t.s.out[0], KG_F32, LAYOUT_PADDED, 0);
-    good.workspace_bytes = t.kernel->workspace_bytes(&p, &device);
+    good.workspace_bytes = t.kernel->workspace_bytes(&p, &device, NULL);
     good.workspace = aligned_alloc(256, (good.workspace_bytes + 255) & ~255ull);
     assert_non_null(good.workspace);
 
@@ -509,10 +511,10 @@ TEST(launch_refuses)
     REFUSES(out[0].stride[0] = -5);
 
     other = p;
-    other.op = KG_OP_LINEAR_RELU;
+    other.op = "linear_relu";
     assert_int_equal(t.kernel->launch(&other, &good), KG_BAD_ARGUMENT);
     other = p;
-    other.m = INT64_MAX;
+    *op_named(&other, "m") = INT64_MAX;
     assert_int_equal(t.kernel->launch(&other, &good), KG_BAD_ARGUMENT);
 
     kg_library()->close();

@@ -12,6 +12,7 @@
 #include "gate/cases/problem.h"
 #include "gate/worker/message.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
 #define LAUNCH_NS 1000.0
@@ -183,12 +184,7 @@ static enum gate_status measure_some(struct device *d, const struct measure_poli
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
     struct suite_case c = {.id = "gemm/fp32/m4-n4-k4"};
-    c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
-                                    .op = KG_OP_GEMM,
-                                    .dtype = KG_F32,
-                                    .m = 4,
-                                    .n = 4,
-                                    .k = 4};
+    c.problem = gemm_like("gemm", KG_F32, 4, 4, 4);
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_PROVIDER}}};
@@ -400,12 +396,7 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
                           {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE}};
     struct gate_error err = {0};
     double d = 1;
-    c.problem = (struct kg_problem){.struct_bytes = sizeof c.problem,
-                                    .op = KG_OP_GEMM,
-                                    .dtype = KG_F32,
-                                    .m = 4,
-                                    .n = 4,
-                                    .k = 4};
+    c.problem = gemm_like("gemm", KG_F32, 4, 4, 4);
     assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err), GATE_OK);
     assert_true(fabs(d) < 1e-9);
     script.replays[1] = 0;

@@ -3,7 +3,6 @@
  * test_reference.c: the fp64 reference against answers worked out by hand, and its two paths
  * (whole outputs, single elements) against each other.
  */
-#include "kernels/ops/codes.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
@@ -21,7 +20,7 @@ static void check(const struct kg_problem *p, const float *const *values,
 
     assert_true(kg_signature_of(p, &s));
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], p->dtype, LAYOUT_DENSE, 0);
+        in[i] = tensor_new(&s.in[i], kg_dtype(p), LAYOUT_DENSE, 0);
         tensor_fill(&in[i], values[i]);
     }
     for (uint32_t i = 0; i < s.n_out; i++) {
@@ -49,8 +48,8 @@ TEST(smoke_matmul)
 {
     const float *a = VALUES(1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1);
     for (size_t i = 0; i < 3; i++) {
-        struct kg_problem gemm = gemm_like(KG_OP_GEMM, dtypes[i], 4, 1, 3);
-        struct kg_problem gemv = gemm_like(KG_OP_GEMV, dtypes[i], 4, 0, 3);
+        struct kg_problem gemm = gemm_like("gemm", dtypes[i], 4, 1, 3);
+        struct kg_problem gemv = gemm_like("gemv", dtypes[i], 4, 0, 3);
         check(&gemm, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
         check(&gemv, LIST(float, a, VALUES(1, 2, 3)), LIST(double, EXPECTED(1, 2, 3, 6)));
     }
@@ -59,8 +58,8 @@ TEST(smoke_matmul)
 TEST(batched_gemm)
 {
     for (size_t i = 0; i < 3; i++) {
-        struct kg_problem p = gemm_like(KG_OP_BATCHED_GEMM, dtypes[i], 1, 2, 2);
-        p.batch = 2;
+        struct kg_problem p = gemm_like("batched_gemm", dtypes[i], 1, 2, 2);
+        *op_named(&p, "b") = 2;
         check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(1, 0, 0, 1, 1, 1, 1, -1)),
               LIST(double, EXPECTED(1, 2, 7, -1)));
     }
@@ -70,8 +69,8 @@ TEST(batched_gemm)
 TEST(rmsnorm)
 {
     for (size_t i = 0; i < 3; i++) {
-        struct kg_problem p = gemm_like(KG_OP_RMSNORM, dtypes[i], 2, 2, 0);
-        p.scale = 3.5;
+        struct kg_problem p = gemm_like("rmsnorm", dtypes[i], 2, 2, 0);
+        *op_param_named(&p, "eps") = 3.5;
         check(&p, LIST(float, VALUES(3, 4, -4, 3), VALUES(1, 2)),
               LIST(double, EXPECTED(0.75, 2, -1, 1.5)));
     }
@@ -79,7 +78,7 @@ TEST(rmsnorm)
 
 TEST(gemm)
 {
-    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 2, 3, 2);
+    struct kg_problem p = gemm_like("gemm", KG_F16, 2, 3, 2);
     check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(5, 6, 7, 8, 9, 10)),
           LIST(double, EXPECTED(21, 24, 27, 47, 54, 61)));
 }
@@ -87,21 +86,21 @@ TEST(gemm)
 /* TF32 changes how a kernel may round its inputs, not what the answer is. */
 TEST(tf32_is_exact)
 {
-    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 1);
+    struct kg_problem p = gemm_like("gemm", KG_F32, 1, 1, 1);
     p.flags = KG_FLAG_TF32;
     check(&p, LIST(float, VALUES(0x1.000002p0f), VALUES(1)), LIST(double, EXPECTED(0x1.000002p0)));
 }
 
 TEST(linear_relu)
 {
-    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_BF16, 2, 3, 2);
+    struct kg_problem p = gemm_like("linear_relu", KG_BF16, 2, 3, 2);
     check(&p, LIST(float, VALUES(1, 2, -1, 0.5f), VALUES(1, 1, -3, 1, 0, -2), VALUES(0.5f, 0, 4)),
           LIST(double, EXPECTED(3.5, 0, 0, 0, 3.5, 3)));
 }
 
 TEST(linear_relu_keeps_nan)
 {
-    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F32, 1, 1, 1);
+    struct kg_problem p = gemm_like("linear_relu", KG_F32, 1, 1, 1);
     struct kg_signature s;
     struct kg_tensor in[3];
     double y = 0.0;
@@ -119,7 +118,7 @@ TEST(linear_relu_keeps_nan)
 
 TEST(linear_relu_bwd)
 {
-    struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F32, 2, 2, 3);
+    struct kg_problem p = gemm_like("linear_relu_bwd", KG_F32, 2, 2, 3);
     /* Y is 0 and positive in the first row, so G = [0 2; 3 4]. */
     check(&p,
           LIST(float, VALUES(1, 2, 3, 4), VALUES(1, 2, 3, 4, 5, 6), VALUES(1, 0, -1, 2, 1, 0),
@@ -132,14 +131,14 @@ TEST(linear_relu_bwd)
 TEST(attention_softmax)
 {
     struct kg_problem p = attention(KG_F16, 0, 1, 1, 1, 2, 1);
-    p.scale = log(3.0);
+    *op_param_named(&p, "scale") = log(3.0);
     check(&p, LIST(float, VALUES(1), VALUES(0, 1), VALUES(4, 8)), LIST(double, EXPECTED(7)));
 }
 
 TEST(attention_large_scores)
 {
     struct kg_problem p = attention(KG_F32, 0, 1, 1, 1, 2, 1);
-    p.scale = 1.0;
+    *op_param_named(&p, "scale") = 1.0;
     check(&p, LIST(float, VALUES(1000), VALUES(100, 1), VALUES(5, 8)), LIST(double, EXPECTED(5)));
 }
 
@@ -178,7 +177,7 @@ TEST(grouped_heads)
 TEST(batches)
 {
     struct kg_problem p = attention(KG_F16, 0, 2, 2, 1, 1, 1);
-    p.batch = 2;
+    *op_named(&p, "b") = 2;
     check(&p, LIST(float, VALUES(1, 1, 1, 1), VALUES(1, 1, 1, 1), VALUES(1, 2, 3, 4)),
           LIST(double, EXPECTED(1, 2, 3, 4)));
 }
@@ -193,7 +192,7 @@ static void check_paths_agree(const struct kg_problem *p, enum layout layout)
 
     assert_true(kg_signature_of(p, &s));
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], p->dtype, layout, 0xff);
+        in[i] = tensor_new(&s.in[i], kg_dtype(p), layout, 0xff);
         tensor_fill_normal(&in[i], &random);
     }
     for (uint32_t i = 0; i < s.n_out; i++) {
@@ -217,24 +216,24 @@ static void check_paths_agree(const struct kg_problem *p, enum layout layout)
 TEST(paths_agree)
 {
     struct kg_problem problems[] = {
-        gemm_like(KG_OP_GEMM, KG_F16, 5, 7, 11),
-        gemm_like(KG_OP_GEMV, KG_BF16, 9, 0, 17),
-        gemm_like(KG_OP_LINEAR_RELU, KG_F32, 6, 5, 13),
-        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F16, 7, 3, 5),
+        gemm_like("gemm", KG_F16, 5, 7, 11),
+        gemm_like("gemv", KG_BF16, 9, 0, 17),
+        gemm_like("linear_relu", KG_F32, 6, 5, 13),
+        gemm_like("linear_relu_bwd", KG_F16, 7, 3, 5),
         attention(KG_BF16, KG_FLAG_CAUSAL, 4, 2, 9, 6, 5),
         attention(KG_F16, KG_FLAG_CAUSAL, 3, 3, 4, 11, 8),
         attention(KG_F32, 0, 2, 1, 5, 7, 3),
     };
     for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
         for (int layout = 0; layout < N_LAYOUTS; layout++) {
-            problems[i].batch = problems[i].op == KG_OP_ATTENTION_FWD ? 2 : 0;
+            *op_named(&problems[i], "b") = kg_is_op(&problems[i], "attention_fwd") ? 2 : 0;
             check_paths_agree(&problems[i], (enum layout)layout);
         }
 }
 
 TEST(refuses_what_does_not_fit)
 {
-    struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 2, 2, 2), bad;
+    struct kg_problem p = gemm_like("gemm", KG_F32, 2, 2, 2), bad;
     struct kg_signature s;
     struct kg_tensor in[2], broken[2];
     double c[4], *out[] = {c}, *none[] = {NULL};
@@ -268,14 +267,20 @@ TEST(refuses_what_does_not_fit)
         assert_int_equal(kg_reference_host(&bad, in, 2, out, 1), KG_BAD_ARGUMENT);                 \
     } while (0)
     BROKEN_PROBLEM(struct_bytes = 8);
-    BROKEN_PROBLEM(op = 0);
-    BROKEN_PROBLEM(op = 99);
-    BROKEN_PROBLEM(dtype = 4);
+    BROKEN_PROBLEM(op = NULL);
+    BROKEN_PROBLEM(op = "gem");
+    BROKEN_PROBLEM(op = "gemv");
+    BROKEN_PROBLEM(n_sizes = 2);
+    BROKEN_PROBLEM(n_params = 1);
+    BROKEN_PROBLEM(n_in = 3);
+    BROKEN_PROBLEM(n_out = 2);
+    BROKEN_PROBLEM(dtype[0] = 99);
+    BROKEN_PROBLEM(dtype[2] = KG_F16);
     BROKEN_PROBLEM(flags = KG_FLAG_CAUSAL);
     BROKEN_PROBLEM(flags = 1u << 31);
-    BROKEN_PROBLEM(m = 0);
-    BROKEN_PROBLEM(k = -1);
-    BROKEN_PROBLEM(n = INT64_MAX);
+    BROKEN_PROBLEM(size[0].value = 0);
+    BROKEN_PROBLEM(size[2].value = -1);
+    BROKEN_PROBLEM(size[1].value = INT64_MAX);
 
     assert_true(isnan(kg_reference_host_element(&p, in, 0, 4)));
     assert_true(isnan(kg_reference_host_element(&p, in, 0, -1)));
@@ -289,15 +294,15 @@ TEST(signature_limits)
     struct kg_signature s;
     struct kg_problem p = attention(KG_F16, 0, 8, 2, 4, 4, 64);
     assert_true(kg_signature_of(&p, &s));
-    p.kv_heads = 3;
+    *op_named(&p, "kv_heads") = 3;
     assert_false(kg_signature_of(&p, &s));
-    p.kv_heads = 0;
+    *op_named(&p, "kv_heads") = 0;
     assert_false(kg_signature_of(&p, &s));
     p = attention(KG_F16, KG_FLAG_TF32, 8, 8, 4, 4, 64);
     assert_false(kg_signature_of(&p, &s));
     p = attention(KG_F32, KG_FLAG_TF32 | KG_FLAG_CAUSAL, 8, 8, 4, 4, 64);
     assert_true(kg_signature_of(&p, &s));
-    p.scale = INFINITY;
+    *op_param_named(&p, "scale") = INFINITY;
     assert_false(kg_signature_of(&p, &s));
     p = attention(KG_F32, 0, OP_SIZE_MAX, 1, OP_SIZE_MAX, 1, OP_SIZE_MAX);
     assert_false(kg_signature_of(&p, &s));

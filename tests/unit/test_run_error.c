@@ -6,6 +6,7 @@
 
 #include "gate/base/json.h"
 #include "gate/run/run.h"
+#include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
 /* A case that was measured, and what it is compared with. */
@@ -56,10 +57,7 @@ static size_t read_arms(const cJSON *list, struct document_arm arms[2])
 
 static void begin(struct scene *s, enum document_mode mode, uint32_t m, const char *arms)
 {
-    *s = (struct scene){.about.problem = {.op = KG_OP_GEMM, .dtype = KG_F16}};
-    s->about.problem.m = m;
-    s->about.problem.n = m;
-    s->about.problem.k = 64;
+    *s = (struct scene){.about.problem = gemm_like("gemm", KG_F16, m, m, 64)};
     s->run.policy.other = "the baseline";
     s->library.sha256 = "new";
     s->greeting = (struct message_greeting){.libraries = &s->library, .n_libraries = 1};
@@ -178,9 +176,7 @@ TEST(beside_the_library_its_own_error_counts)
 static void begin_backward(struct scene *s, enum document_mode mode, uint32_t n, const char *arms)
 {
     begin(s, mode, 4096, arms);
-    s->about.problem.op = KG_OP_LINEAR_RELU_BWD;
-    s->about.problem.dtype = KG_F32;
-    s->about.problem.n = n;
+    s->about.problem = gemm_like("linear_relu_bwd", KG_F32, 4096, n, 64);
 }
 
 /* db is five times as wrong as the baseline's, and still less wrong than dx. */

@@ -97,7 +97,7 @@ TEST(scale_follows_the_head_dimension)
                           "\"s\": 4, \"d\": 64}",
                           &s, &err),
                      GATE_OK);
-    assert_true(s.cases[0].problem.scale == 0.125);
+    assert_true(kg_param(&s.cases[0].problem, "scale") == 0.125);
     suite_free(&s);
 }
 

@@ -11,6 +11,7 @@
 #include "gate/cases/problem.h"
 #include "gate/worker/transplant.h"
 #include "tests/unit/noise.h"
+#include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
 enum { M = 8, NODES_MAX = 4, CANDIDATE = 0, BASELINE = 1 };
@@ -257,9 +258,7 @@ static enum gate_status operate(void **state, struct transplant *out, struct gat
          .second_copy = &baseline,
          .role = ROLE_BASELINE,
          .workspace_bytes = 64}};
-    struct suite_case c = {
-        .problem = {
-            .struct_bytes = sizeof c.problem, .op = KG_OP_GEMV, .dtype = KG_F32, .m = M, .k = 1}};
+    struct suite_case c = {.problem = gemm_like("gemv", KG_F32, M, 0, 1)};
     arms[2] = arms[0];
     arms[2].role = ROLE_PROVIDER;
     memset(out, 0, sizeof *out);

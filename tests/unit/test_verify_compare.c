@@ -23,8 +23,8 @@ static struct matrix *ones(void)
 {
     struct matrix *m = calloc(1, sizeof *m);
     assert_non_null(m);
-    m->problem = gemm_like(KG_OP_GEMM, KG_F32, ROWS, COLUMNS, 8);
-    m->about = (struct problem_tensor){"c", true, 2, {ROWS, COLUMNS}};
+    m->problem = gemm_like("gemm", KG_F32, ROWS, COLUMNS, 8);
+    m->about = (struct problem_tensor){"c", true, KG_F32, 2, {ROWS, COLUMNS}};
     for (int i = 0; i < ROWS * COLUMNS; i++)
         m->got[i] = (float)(m->reference[i] = i % 3 ? 1 : -1);
     return m;
@@ -36,7 +36,7 @@ static const char *said(struct matrix *m, bool exact)
     static char text[600];
     struct look look;
     compare_start(&look, &m->problem, &m->about, exact, 1);
-    const struct kg_tensor got = problem_dense(&m->problem, &m->about, m->got);
+    const struct kg_tensor got = problem_dense(&m->about, m->got);
     assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
     assert_int_equal(look.found.elements, ROWS * COLUMNS);
     text[0] = '\0';
@@ -66,11 +66,11 @@ TEST(one_bit_is_not_exact)
  */
 TEST(a_sum_that_cancelled)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 4096);
-    const struct problem_tensor about = {"c", true, 2, {1, 1}};
+    const struct kg_problem p = gemm_like("gemm", KG_F32, 1, 1, 4096);
+    const struct problem_tensor about = {"c", true, KG_F32, 2, {1, 1}};
     const double reference = 0.05;
     float value = 0.05f + 2e-6f;
-    const struct kg_tensor got = problem_dense(&p, &about, &value);
+    const struct kg_tensor got = problem_dense(&about, &value);
     for (int known = 0; known < 2; known++) {
         struct look look;
         char text[600];
@@ -85,9 +85,8 @@ TEST(a_sum_that_cancelled)
 TEST(a_row_of_subnormal_numbers)
 {
     enum { WIDTH = 64 };
-    const struct kg_problem p = {
-        .op = KG_OP_ATTENTION_FWD, .dtype = KG_F16, .batch = 1, .heads = 2, .head_dim = WIDTH};
-    const struct problem_tensor about = {"o", true, 2, {2, WIDTH}};
+    const struct kg_problem p = attention(KG_F16, 0, 2, 0, 0, 0, WIDTH);
+    const struct problem_tensor about = {"o", true, KG_F16, 2, {2, WIDTH}};
     for (int off = 0; off < 2; off++) {
         double reference[2 * WIDTH];
         uint16_t bits[2 * WIDTH];
@@ -99,7 +98,7 @@ TEST(a_row_of_subnormal_numbers)
         }
         bits[40] = 0x2000;
         reference[40] = 0x1p-7;
-        const struct kg_tensor got = problem_dense(&p, &about, bits);
+        const struct kg_tensor got = problem_dense(&about, bits);
         compare_start(&look, &p, &about, false, 1e-3);
         assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
         assert_int_equal(compare_is_right(&look, text, sizeof text), !off);
@@ -138,7 +137,7 @@ TEST(an_error_in_one_element)
         said(m, false), "the error of an element is over 8e-05 times the sum of its size and the "
                         "rms of 1; 1 of 60000 elements are far off; first bad element [200, 3]"));
     m = ones();
-    m->problem.op = KG_OP_ATTENTION_FWD;
+    m->problem = attention(KG_F32, 0, 2, 1, 1, 1, 64);
     m->got[200 * COLUMNS + 3] *= 1 + 2e-4f;
     assert_string_equal(said(m, false), "");
 }
@@ -217,12 +216,12 @@ TEST(nothing_hides_a_swallowed_nan)
 /* Of 16 bits: cut off is half a unit towards zero on average, rounded to nearest none. */
 TEST(what_is_cut_off_has_a_bias)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_BF16, 40, 40, 40);
+    const struct kg_problem p = gemm_like("gemm", KG_BF16, 40, 40, 40);
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
     uint16_t got[1600];
     double reference[1600];
     problem_tensors(&p, about);
-    const struct kg_tensor view = problem_dense(&p, &about[2], got);
+    const struct kg_tensor view = problem_dense(&about[2], got);
     for (int cut = 0; cut < 3; cut++) {
         struct look look;
         char text[500] = "";

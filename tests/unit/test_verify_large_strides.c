@@ -52,7 +52,7 @@ static void skip_unless_offered(struct scene *s)
 
 TEST(rows_are_far_apart)
 {
-    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F16, 500, 600, 700);
+    const struct kg_problem p = gemm_like("linear_relu", KG_F16, 500, 600, 700);
     struct scene s = set_up(&p);
     skip_unless_offered(&s);
     assert_true(s.args.in[0].stride[0] == FAR && s.args.in[0].stride[1] == 1);
@@ -102,7 +102,7 @@ TEST(what_goes_there_comes_back)
 /* A limit of the address space is no fault of a kernel. */
 TEST(without_addresses_none_are_offered)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 500, 600, 700);
+    const struct kg_problem p = gemm_like("gemm", KG_F32, 500, 600, 700);
     struct rlimit before, now;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* it needs more itself */

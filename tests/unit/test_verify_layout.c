@@ -13,7 +13,7 @@
 static struct kg_problem heads(void)
 {
     struct kg_problem p = attention(KG_F16, 0, 4, 2, 5, 7, 10);
-    p.batch = 3;
+    *op_named(&p, "b") = 3;
     return p;
 }
 
@@ -120,7 +120,7 @@ TEST(a_design_brings_layouts_together)
 TEST(tensors_of_one_shape_lie_apart)
 {
     struct kg_problem p = attention(KG_F16, 0, 3, 3, 5, 5, 10);
-    p.batch = 2;
+    *op_named(&p, "b") = 2;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct layout_pairs pairs = {0};
         const struct image_layout first = image_layout_designed(&p, seed, true, &pairs);

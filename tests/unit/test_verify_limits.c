@@ -94,24 +94,25 @@ static float shrunk_by(const struct way *w, float difference)
 static float rounded_weight(const struct kg_problem *p, const struct way *w, float weight)
 {
     float stored = 0;
-    if (p->dtype == KG_F32 || !w->rounds_weights)
+    if (kg_dtype(p) == KG_F32 || !w->rounds_weights)
         return factor(p, w, weight);
-    kg_store_float(&stored, p->dtype, 0, weight);
-    return kg_load_float(&stored, p->dtype, 0);
+    kg_store_float(&stored, kg_dtype(p), 0, weight);
+    return kg_load_float(&stored, kg_dtype(p), 0);
 }
 
 /* One row, online over blocks of keys. */
 static void attend(const struct kg_problem *p, const struct way *w,
                    const struct operands_of_head *of, int keys, float *out)
 {
-    const int n = (int)p->head_dim;
+    const int n = (int)kg_size(p, "d");
     float largest = -INFINITY, sum = 0, score[KEYS_MAX];
     memset(out, 0, (size_t)n * sizeof *out);
     for (int first = 0; first < keys; first += w->block) {
         int end = first + w->block < keys ? first + w->block : keys;
         float before = largest;
         for (int j = first; j < end; j++) {
-            score[j] = dot(w, of->q, of->k[j], n) * (w->scale_first ? 1 : (float)p->scale);
+            score[j] =
+                dot(w, of->q, of->k[j], n) * (w->scale_first ? 1 : (float)kg_param(p, "scale"));
             largest = fmaxf(largest, score[j]);
         }
         float shrink = first ? shrunk_by(w, before - largest) : 0;
@@ -132,8 +133,8 @@ static void attend(const struct kg_problem *p, const struct way *w,
 static void load_line(const struct kg_problem *p, const struct way *w, const struct kg_tensor *t,
                       int64_t line, float times, float *out)
 {
-    for (int64_t d = 0; d < p->head_dim; d++)
-        out[d] = factor(p, w, kg_load_float(t->data, t->dtype, line * p->head_dim + d)) * times;
+    for (int64_t d = 0; d < kg_size(p, "d"); d++)
+        out[d] = factor(p, w, kg_load_float(t->data, t->dtype, line * kg_size(p, "d") + d)) * times;
 }
 
 static void run_kernel(const struct kg_problem *p, const struct way *w, const struct image *image,
@@ -142,20 +143,20 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
     static struct operands_of_head of;
     float row[HEAD_DIM_MAX];
     const struct kg_tensor *in = image->view;
-    for (int64_t h = 0; h < p->heads; h++) {
-        int64_t kv = h / (p->heads / p->kv_heads);
-        for (int64_t j = 0; j < p->seqlen_kv; j++) {
-            load_line(p, w, &in[1], kv * p->seqlen_kv + j, 1, of.k[j]);
-            load_line(p, w, &in[2], kv * p->seqlen_kv + j, 1, of.v[j]);
+    for (int64_t h = 0; h < kg_size(p, "h"); h++) {
+        int64_t kv = h / (kg_size(p, "h") / kg_size(p, "kv_heads"));
+        for (int64_t j = 0; j < kg_size(p, "s"); j++) {
+            load_line(p, w, &in[1], kv * kg_size(p, "s") + j, 1, of.k[j]);
+            load_line(p, w, &in[2], kv * kg_size(p, "s") + j, 1, of.v[j]);
         }
-        for (int64_t i = 0; i < p->seqlen_q; i++) {
-            int64_t line = h * p->seqlen_q + i, keys = p->seqlen_kv;
+        for (int64_t i = 0; i < kg_size(p, "sq"); i++) {
+            int64_t line = h * kg_size(p, "sq") + i, keys = kg_size(p, "s");
             if (p->flags & KG_FLAG_CAUSAL)
-                keys = i + 1 + p->seqlen_kv - p->seqlen_q;
-            load_line(p, w, &in[0], line, w->scale_first ? (float)p->scale : 1, of.q);
+                keys = i + 1 + kg_size(p, "s") - kg_size(p, "sq");
+            load_line(p, w, &in[0], line, w->scale_first ? (float)kg_param(p, "scale") : 1, of.q);
             attend(p, w, &of, keys < 0 ? 0 : (int)keys, row);
-            for (int64_t d = 0; d < p->head_dim; d++)
-                kg_store_float(out, p->dtype, line * p->head_dim + d, row[d]);
+            for (int64_t d = 0; d < kg_size(p, "d"); d++)
+                kg_store_float(out, kg_dtype(p), line * kg_size(p, "d") + d, row[d]);
         }
     }
 }
@@ -172,7 +173,7 @@ static struct kg_problem draw_problem(unsigned dtype, uint64_t *state)
                                     1 + (int)(seed_next(state) % 3), all, d);
     const uint64_t kind = seed_next(state) % 8;
     const double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
-    p.scale *= kind < 4 ? 1 : kind == 4 ? -drawn : drawn;
+    *op_param_named(&p, "scale") *= kind < 4 ? 1 : kind == 4 ? -drawn : drawn;
     return problem_in_dtype(&p, dtype);
 }
 
@@ -181,7 +182,7 @@ static bool is_right(const struct kg_problem *p, enum probe probe, const struct 
                      uint64_t seed, char *text, size_t size)
 {
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    const size_t n = (size_t)(p->heads * p->seqlen_q * p->head_dim);
+    const size_t n = (size_t)(kg_size(p, "h") * kg_size(p, "sq") * kg_size(p, "d"));
     struct image image;
     struct look look;
     double sum = 0, *reference = calloc(n, sizeof *reference), *const references[] = {reference};
@@ -194,7 +195,7 @@ static bool is_right(const struct kg_problem *p, enum probe probe, const struct 
     for (size_t i = 0; i < n; i++)
         sum += reference[i] * reference[i];
     const struct problem_tensor *about = &image.about[image.n_in];
-    const struct kg_tensor got = problem_dense(p, about, out);
+    const struct kg_tensor got = problem_dense(about, out);
     compare_start(&look, p, about, probe_is_exact(probe), sqrt(sum / (double)n));
     look.limit += probe_slack(probe, p);
     assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
@@ -207,7 +208,7 @@ static bool is_right(const struct kg_problem *p, enum probe probe, const struct 
 
 static void check_dtype(uint32_t dtype, uint32_t flags)
 {
-    const struct kg_problem example = {.op = KG_OP_ATTENTION_FWD, .dtype = dtype, .flags = flags};
+    const struct kg_problem example = attention(dtype, flags, 1, 1, 1, 1, 1);
     for (int probe = 0; probe < PROBES; probe++) {
         uint64_t state = (uint64_t)probe;
         unsigned checked = 0;

@@ -24,12 +24,13 @@ static void check_exact(const struct kg_problem *p, const struct image *image, e
 {
     for (int e = 0; e < 9 * 8; e++) {
         float up = 0, down = 0, largest = 0;
-        for (int64_t l = 0; l < p->k; l++) {
-            int64_t back = p->k - 1 - l;
-            up += kg_load_float(image->view[0].data, p->dtype, e / 8 * p->k + l) *
-                  kg_load_float(image->view[1].data, p->dtype, l * 8 + e % 8);
-            down += kg_load_float(image->view[0].data, p->dtype, e / 8 * p->k + back) *
-                    kg_load_float(image->view[1].data, p->dtype, back * 8 + e % 8);
+        for (int64_t l = 0; l < kg_size(p, "k"); l++) {
+            int64_t back = kg_size(p, "k") - 1 - l;
+            up += kg_load_float(image->view[0].data, kg_dtype(p), e / 8 * kg_size(p, "k") + l) *
+                  kg_load_float(image->view[1].data, kg_dtype(p), l * 8 + e % 8);
+            down +=
+                kg_load_float(image->view[0].data, kg_dtype(p), e / 8 * kg_size(p, "k") + back) *
+                kg_load_float(image->view[1].data, kg_dtype(p), back * 8 + e % 8);
             largest = fmaxf(largest, fabsf(up));
         }
         bool special = probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND;
@@ -48,7 +49,7 @@ TEST(exact_probes_are_exact)
     for (int i = 0; i < 3 * 4 * PROBES; i++) {
         enum probe probe = (enum probe)(i % PROBES);
         const struct kg_problem p =
-            gemm_like(KG_OP_GEMM, stored[i / PROBES % 3], 9, 8, i % 2 ? 513 : 3000);
+            gemm_like("gemm", stored[i / PROBES % 3], 9, 8, i % 2 ? 513 : 3000);
         struct image image;
         double reference[9 * 8];
         double *const out[] = {reference};
@@ -72,7 +73,7 @@ TEST(exact_probes_are_exact)
 TEST(exponents_fill_the_range)
 {
     for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++) {
-        const struct kg_problem p = gemm_like(KG_OP_GEMM, dtype, 100, 90, 70);
+        const struct kg_problem p = gemm_like("gemm", dtype, 100, 90, 70);
         struct image image;
         double *reference = malloc(9000 * sizeof *reference);
         double *const out[] = {reference};
@@ -96,12 +97,12 @@ TEST(exponents_fill_the_range)
 /* What rounds a bias to TF32 as if it were a factor is seen. */
 TEST(a_bias_of_fp32_has_all_bits)
 {
-    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F32, 3, 300, 5);
+    const struct kg_problem p = gemm_like("linear_relu", KG_F32, 3, 300, 5);
     struct image image;
     int longer = 0;
     assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
     probe_fill(PROBE_EXPONENTS, &p, image.view, 3, 3);
-    for (int64_t j = 0; j < p.n; j++)
+    for (int64_t j = 0; j < kg_size(&p, "n"); j++)
         longer += (kg_float_bits(kg_load_float(image.view[2].data, KG_F32, j)) & 0x1fffu) != 0;
     assert_in_range(longer, 80, 100);
     image_release(&image);
@@ -110,9 +111,9 @@ TEST(a_bias_of_fp32_has_all_bits)
 /* Of fp16, whatever the seed: one sum in (65504, 65520). */
 TEST(integers_go_to_the_end_of_fp16)
 {
-    static const enum kg_op ops[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU};
+    static const char *const ops[] = {"gemm", "gemv", "linear_relu"};
     for (uint64_t seed = 0; seed < 30; seed++) {
-        const bool vector = ops[seed % 3] == KG_OP_GEMV;
+        const bool vector = !strcmp(ops[seed % 3], "gemv");
         const struct kg_problem p = gemm_like(ops[seed % 3], KG_F16, 9, vector ? 0 : 8, 50);
         struct image image;
         double reference[72];
@@ -137,7 +138,7 @@ static void check_finite(const struct kg_problem *p, enum probe probe)
     int64_t odd = 0;
     for (unsigned i = 0; i < image.n_in; i++)
         for (int64_t e = 0, n = problem_tensor_elements(&image.about[i]); e < n; e++)
-            odd += !isfinite(kg_load_float(image.view[i].data, p->dtype, e));
+            odd += !isfinite(kg_load_float(image.view[i].data, kg_dtype(p), e));
     assert_int_equal(odd > 0, probe == PROBE_SPECIAL || probe == PROBE_SPECIAL_SECOND ||
                                   probe == PROBE_NAN_SECOND);
     image_release(&image);
@@ -146,16 +147,17 @@ static void check_finite(const struct kg_problem *p, enum probe probe)
 /* Kernels that add the last terms of a sum by other code lose a NaN or an infinity there alone. */
 TEST(the_end_of_a_sum_has_a_nan_and_an_infinity)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 50, 40, 77);
+    const struct kg_problem p = gemm_like("gemm", KG_F16, 50, 40, 77);
     for (int i = 0; i < 100; i++) {
         struct image image;
         bool second = i % 2;
         int nans = 0, infinities = 0;
         assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
         probe_fill(second ? PROBE_SPECIAL_SECOND : PROBE_SPECIAL, &p, image.view, 2, (uint64_t)i);
-        for (int64_t line = 0; line < (second ? p.n : p.m); line++) {
-            float x = kg_load_float(image.view[second].data, p.dtype,
-                                    second ? 76 * p.n + line : line * p.k + 76);
+        for (int64_t line = 0; line < (second ? kg_size(&p, "n") : kg_size(&p, "m")); line++) {
+            float x =
+                kg_load_float(image.view[second].data, kg_dtype(&p),
+                              second ? 76 * kg_size(&p, "n") + line : line * kg_size(&p, "k") + 76);
             nans += isnan(x) != 0;
             infinities += isinf(x) != 0; /* -1 for one below 0 */
         }
@@ -173,15 +175,15 @@ TEST(inputs_are_as_finite_as_promised)
         for (int probe = 0; probe < PROBES; probe++) {
             for (size_t s = 0; s < sizeof scales / sizeof scales[0]; s++) {
                 struct kg_problem p = attention(stored[d], KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
-                p.scale = scales[s];
+                *op_param_named(&p, "scale") = scales[s];
                 assert_false(probe_applies(PROBE_SPECIAL, &p));
                 if (probe_applies((enum probe)probe, &p))
                     check_finite(&p, (enum probe)probe);
             }
-            for (unsigned op = KG_OP_GEMM; op <= KG_OP_LINEAR_RELU_BWD; op++) {
-                const struct kg_problem p =
-                    gemm_like(op, stored[d], 33, op == KG_OP_GEMV ? 0 : 30, 513);
-                assert_true(!probe_applies(PROBE_SPECIAL, &p) || op <= KG_OP_GEMV);
+            for (unsigned op = 0; op < 4; op++) {
+                static const char *const ops[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
+                const struct kg_problem p = gemm_like(ops[op], stored[d], 33, 30, 513);
+                assert_true(!probe_applies(PROBE_SPECIAL, &p) || op < 2);
                 if (probe_applies((enum probe)probe, &p))
                     check_finite(&p, (enum probe)probe);
             }
@@ -194,8 +196,8 @@ TEST(large_integers_stay_exact)
 {
     for (enum kg_dtype dtype = KG_F16; dtype <= KG_F32; dtype++)
         for (int64_t k = 1; k <= 1 << 20; k *= 4) {
-            const struct kg_problem p = gemm_like(KG_OP_GEMM, dtype, 8192, 8192, k);
-            const struct kg_problem back = gemm_like(KG_OP_LINEAR_RELU_BWD, dtype, k, 8, 8);
+            const struct kg_problem p = gemm_like("gemm", dtype, 8192, 8192, k);
+            const struct kg_problem back = gemm_like("linear_relu_bwd", dtype, k, 8, 8);
             double a = probe_integers(&p), deviation = a * (a + 1) / 3 * sqrt((double)k);
             assert_true(a >= 1 && a <= 128 && (double)k * a * a <= 0x1p24);
             assert_true(dtype != KG_F16 || 8 * deviation <= 65504);
@@ -208,7 +210,7 @@ TEST(large_integers_stay_exact)
 /* So that whoever looks at some elements, wherever, finds one value alone. */
 TEST(a_constant_probe_is_constant_until_near_the_end)
 {
-    const struct kg_problem p = gemm_like(KG_OP_LINEAR_RELU, KG_F16, 32, 32, 64);
+    const struct kg_problem p = gemm_like("linear_relu", KG_F16, 32, 32, 64);
     struct image image;
     assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
     probe_fill(PROBE_CONSTANT, &p, image.view, image.n_in, 5);
@@ -216,7 +218,7 @@ TEST(a_constant_probe_is_constant_until_near_the_end)
         int64_t n = problem_tensor_elements(&image.about[i]), others = 0;
         const double constant = i > 0;
         for (int64_t e = 0; e < n; e++) {
-            bool other = (double)kg_load_float(image.view[i].data, p.dtype, e) != constant;
+            bool other = (double)kg_load_float(image.view[i].data, kg_dtype(&p), e) != constant;
             assert_false(other && e < n - n / 16);
             others += other;
         }
@@ -227,10 +229,10 @@ TEST(a_constant_probe_is_constant_until_near_the_end)
 
 TEST(a_sum_that_may_cancel_is_not_drawn)
 {
-    const struct kg_problem one = gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 72),
-                            many = gemm_like(KG_OP_GEMV, KG_F32, 40, 0, 72),
-                            half = gemm_like(KG_OP_GEMV, KG_F16, 1, 0, 72),
-                            bias = gemm_like(KG_OP_LINEAR_RELU_BWD, KG_F32, 257, 1, 129);
+    const struct kg_problem one = gemm_like("gemv", KG_F32, 1, 0, 72),
+                            many = gemm_like("gemv", KG_F32, 40, 0, 72),
+                            half = gemm_like("gemv", KG_F16, 1, 0, 72),
+                            bias = gemm_like("linear_relu_bwd", KG_F32, 257, 1, 129);
     assert_false(probe_applies(PROBE_NORMAL, &one));
     assert_true(probe_applies(PROBE_UNIFORM, &one) && probe_applies(PROBE_INTEGERS, &one));
     assert_true(probe_applies(PROBE_NORMAL, &many) && probe_applies(PROBE_NORMAL, &half));
@@ -239,7 +241,7 @@ TEST(a_sum_that_may_cancel_is_not_drawn)
 
 TEST(a_change_is_of_one_element)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 20, 20, 20);
+    const struct kg_problem p = gemm_like("gemm", KG_F32, 20, 20, 20);
     struct image one, other;
     assert_int_equal(make_dense(&p, 0, &one), GATE_OK);
     assert_int_equal(make_dense(&p, 0, &other), GATE_OK);
@@ -281,10 +283,10 @@ static double error_of_long_sums(int64_t k, uint64_t seed)
 
 TEST(long_sums_in_fp32_are_right)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F32, 4, 4, 200000);
+    const struct kg_problem p = gemm_like("gemm", KG_F32, 4, 4, 200000);
     double largest = 0;
     for (uint64_t seed = 1; seed <= 4; seed++)
-        largest = fmax(largest, error_of_long_sums(p.k, seed * 0x9e3779b97f4a7c15u));
+        largest = fmax(largest, error_of_long_sums(kg_size(&p, "k"), seed * 0x9e3779b97f4a7c15u));
     assert_true(largest > 1e-5); /* of short ones */
     assert_true(largest <= problem_error_limit(&p));
 }

@@ -27,12 +27,13 @@ TEST(scores_are_as_large_as_promised)
         struct kg_problem p = attention((uint32_t)(KG_F16 + i % 3), 0, 4, 2, 65, 129, 64);
         struct image image;
         double largest = 0, least = 0;
-        p.scale = scales[i / 3];
+        *op_param_named(&p, "scale") = scales[i / 3];
         assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
         probe_fill(PROBE_SHIFTED, &p, image.view, image.n_in, (uint64_t)i);
         for (int64_t q = 0; q < 4 * 65; q++) {
-            double score = (double)kg_load_float(image.view[0].data, p.dtype, q * 64 + 32) *
-                           (double)kg_load_float(image.view[1].data, p.dtype, 32) * p.scale;
+            double score = (double)kg_load_float(image.view[0].data, kg_dtype(&p), q * 64 + 32) *
+                           (double)kg_load_float(image.view[1].data, kg_dtype(&p), 32) *
+                           kg_param(&p, "scale");
             largest = fmax(largest, score);
             least = fmin(least, score);
         }
@@ -110,27 +111,27 @@ static void attend(const struct kg_problem *p, const struct image *image, int64_
                    bool rounded, double *out)
 {
     double score[64], largest = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < p->seqlen_kv; j++) {
+    for (int64_t j = 0; j < kg_size(p, "s"); j++) {
         score[j] = 0;
-        for (int64_t d = 0; d < p->head_dim; d++)
+        for (int64_t d = 0; d < kg_size(p, "d"); d++)
             score[j] +=
-                p->scale *
-                (double)kg_load_float(image->view[0].data, p->dtype, row * p->head_dim + d) *
-                (double)kg_load_float(image->view[1].data, p->dtype, j * p->head_dim + d);
+                kg_param(p, "scale") *
+                (double)kg_load_float(image->view[0].data, kg_dtype(p), row * kg_size(p, "d") + d) *
+                (double)kg_load_float(image->view[1].data, kg_dtype(p), j * kg_size(p, "d") + d);
         largest = fmax(largest, score[j]);
     }
-    memset(out, 0, (size_t)p->head_dim * sizeof *out);
-    for (int64_t j = 0; j < p->seqlen_kv; j++) {
+    memset(out, 0, (size_t)kg_size(p, "d") * sizeof *out);
+    for (int64_t j = 0; j < kg_size(p, "s"); j++) {
         double weight = exp(score[j] - largest + below);
         sum += weight;
         if (rounded)
-            weight = rounded_to(p->dtype, weight);
-        for (int64_t d = 0; d < p->head_dim; d++)
-            out[d] +=
-                weight * (double)kg_load_float(image->view[2].data, p->dtype, j * p->head_dim + d);
+            weight = rounded_to(kg_dtype(p), weight);
+        for (int64_t d = 0; d < kg_size(p, "d"); d++)
+            out[d] += weight * (double)kg_load_float(image->view[2].data, kg_dtype(p),
+                                                     j * kg_size(p, "d") + d);
     }
-    for (int64_t d = 0; d < p->head_dim; d++)
-        out[d] = rounded ? rounded_to(p->dtype, out[d] / sum) : out[d] / sum;
+    for (int64_t d = 0; d < kg_size(p, "d"); d++)
+        out[d] = rounded ? rounded_to(kg_dtype(p), out[d] / sum) : out[d] / sum;
 }
 
 static double error_of_rounded_weights(const struct kg_problem *p, enum probe probe, uint64_t seed)
@@ -139,10 +140,10 @@ static double error_of_rounded_weights(const struct kg_problem *p, enum probe pr
     double exact[64], rounded[64], error_sq = 0, norm_sq = 0;
     assert_int_equal(make_dense(p, 0, &image), GATE_OK);
     probe_fill(probe, p, image.view, 3, seed);
-    for (int64_t row = 0; row < p->seqlen_q; row++) {
+    for (int64_t row = 0; row < kg_size(p, "sq"); row++) {
         attend(p, &image, row, 0, false, exact);
         attend(p, &image, row, (double)(seed % 64) / 12, true, rounded);
-        for (int64_t d = 0; d < p->head_dim; d++) {
+        for (int64_t d = 0; d < kg_size(p, "d"); d++) {
             error_sq += (rounded[d] - exact[d]) * (rounded[d] - exact[d]);
             norm_sq += exact[d] * exact[d];
         }
@@ -181,7 +182,8 @@ TEST(faint_keys_count)
         for (int64_t j = 0; j < 40; j++) {
             double at = 0, value = (double)kg_load_float(image.view[2].data, KG_BF16, j * 64);
             for (int64_t d = 0; d < 64; d++)
-                at += p.scale * (double)kg_load_float(image.view[0].data, KG_BF16, d) *
+                at += kg_param(&p, "scale") *
+                      (double)kg_load_float(image.view[0].data, KG_BF16, d) *
                       (double)kg_load_float(image.view[1].data, KG_BF16, j * 64 + d);
             lead = fmax(lead, at);
             least = at == 0 ? fmin(least, value) : least;

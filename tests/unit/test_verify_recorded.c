@@ -31,7 +31,8 @@ static enum gate_status replay_run(struct device *d, struct device_replay *r,
 static int supports(const struct kg_problem *p, const struct kg_device *where)
 {
     (void)where;
-    return p->op == KG_OP_GEMM && p->m == 4 && p->n == 4 && p->k == 4 && p->dtype == KG_F32;
+    return kg_is_op(p, "gemm") && kg_size(p, "m") == 4 && kg_size(p, "n") == 4 &&
+           kg_size(p, "k") == 4 && kg_dtype(p) == KG_F32;
 }
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
@@ -70,7 +71,7 @@ static const char *verify(enum fault f, uint32_t flags)
     const struct kg_kernel *kernels[] = {&kernel};
     const struct kg_library table = {.provider = "unit", .kernels = kernels, .n_kernels = 1};
     const struct library library = {.table = &table};
-    const struct suite_case c = {.id = "c", .problem = gemm_like(KG_OP_GEMM, KG_F32, 4, 4, 4)};
+    const struct suite_case c = {.id = "c", .problem = gemm_like("gemm", KG_F32, 4, 4, 4)};
     struct device_memory memory;
     struct reference reference;
     struct gate_error err = {0};

@@ -16,14 +16,14 @@
 /* What the reference of the GPU computes: tiles of 64 queries, and of 128 columns. */
 static double reference_flops(const struct kg_problem *p)
 {
-    if (p->op == KG_OP_ATTENTION_FWD) {
-        double queries = p->seqlen_q < 64 ? 64 : (double)p->seqlen_q;
-        return 4.0 * (double)(p->batch * p->heads) * queries * (double)p->seqlen_kv *
-               (double)p->head_dim;
+    if (kg_is_op(p, "attention_fwd")) {
+        double queries = kg_size(p, "sq") < 64 ? 64 : (double)kg_size(p, "sq");
+        return 4.0 * (double)(kg_size(p, "b") * kg_size(p, "h")) * queries *
+               (double)kg_size(p, "s") * (double)kg_size(p, "d");
     }
-    double n = p->op == KG_OP_GEMV ? 128 : (double)p->n;
-    double products = p->op == KG_OP_LINEAR_RELU_BWD ? 2 : 1;
-    return 2 * products * (double)p->m * n * (double)p->k;
+    double n = kg_is_op(p, "gemv") ? 128 : (double)kg_size(p, "n");
+    double products = kg_is_op(p, "linear_relu_bwd") ? 2 : 1;
+    return 2 * products * (double)kg_size(p, "m") * n * (double)kg_size(p, "k");
 }
 
 static bool is_within(int64_t value, int64_t of, int64_t by)
@@ -33,32 +33,37 @@ static bool is_within(int64_t value, int64_t of, int64_t by)
 
 static void check_attention(const struct kg_problem *own, const struct kg_problem *p)
 {
-    assert_true(is_within(p->seqlen_kv, own->seqlen_kv, 33));
-    assert_true(is_within(p->seqlen_q, own->seqlen_q, own->seqlen_q > 1 ? 33 : 0));
-    assert_true(p->seqlen_q != own->seqlen_q || p->seqlen_kv != own->seqlen_kv);
-    assert_int_equal(p->heads * own->kv_heads, own->heads * p->kv_heads);
-    assert_in_range(p->batch, 1, own->batch);
-    assert_in_range(p->kv_heads, 1, own->kv_heads);
-    assert_true(p->batch == 1 || p->kv_heads == own->kv_heads); /* batches go first */
-    assert_true(p->head_dim == own->head_dim && p->scale == own->scale);
-    assert_true(reference_flops(p) <= FLOPS || (p->batch == 1 && p->kv_heads == 1));
+    assert_true(is_within(kg_size(p, "s"), kg_size(own, "s"), 33));
+    assert_true(is_within(kg_size(p, "sq"), kg_size(own, "sq"), kg_size(own, "sq") > 1 ? 33 : 0));
+    assert_true(kg_size(p, "sq") != kg_size(own, "sq") || kg_size(p, "s") != kg_size(own, "s"));
+    assert_int_equal(kg_size(p, "h") * kg_size(own, "kv_heads"),
+                     kg_size(own, "h") * kg_size(p, "kv_heads"));
+    assert_in_range(kg_size(p, "b"), 1, kg_size(own, "b"));
+    assert_in_range(kg_size(p, "kv_heads"), 1, kg_size(own, "kv_heads"));
+    assert_true(kg_size(p, "b") == 1 ||
+                kg_size(p, "kv_heads") == kg_size(own, "kv_heads")); /* batches go first */
+    assert_true(kg_size(p, "d") == kg_size(own, "d") &&
+                kg_param(p, "scale") == kg_param(own, "scale"));
+    assert_true(reference_flops(p) <= FLOPS ||
+                (kg_size(p, "b") == 1 && kg_size(p, "kv_heads") == 1));
 }
 
 /* M and N are never cut; K is, where it must be, and keeps its tail. */
 static void check_product(const struct kg_problem *own, const struct kg_problem *p)
 {
-    assert_true(is_within(p->m, own->m, 1));
-    assert_true(own->op == KG_OP_GEMV ? p->n == own->n : is_within(p->n, own->n, 8));
-    if (is_within(p->k, own->k, 8))
+    assert_true(is_within(kg_size(p, "m"), kg_size(own, "m"), 1));
+    assert_true(kg_is_op(own, "gemv") ? kg_size(p, "n") == kg_size(own, "n")
+                                      : is_within(kg_size(p, "n"), kg_size(own, "n"), 8));
+    if (is_within(kg_size(p, "k"), kg_size(own, "k"), 8))
         return;
-    int64_t tail = (p->k - own->k) % SHAPES_K_LEAST;
-    assert_true(p->k >= SHAPES_K_LEAST && p->k < own->k);
+    int64_t tail = (kg_size(p, "k") - kg_size(own, "k")) % SHAPES_K_LEAST;
+    assert_true(kg_size(p, "k") >= SHAPES_K_LEAST && kg_size(p, "k") < kg_size(own, "k"));
     assert_true(is_within(SHAPES_K_LEAST + tail, SHAPES_K_LEAST, 8) ||
                 is_within(2 * SHAPES_K_LEAST + tail, SHAPES_K_LEAST, 8));
     struct kg_problem own_k = *p;
-    own_k.k = own->k - 8;
+    *op_named(&own_k, "k") = kg_size(own, "k") - 8;
     assert_true(reference_flops(&own_k) > FLOPS);
-    assert_true(p->k < 2 * SHAPES_K_LEAST || reference_flops(p) < 1.5 * FLOPS);
+    assert_true(kg_size(p, "k") < 2 * SHAPES_K_LEAST || reference_flops(p) < 1.5 * FLOPS);
 }
 
 static void check_neighbours(const struct kg_problem *own)
@@ -69,9 +74,9 @@ static void check_neighbours(const struct kg_problem *own)
     assert_in_range(n, 1, SHAPES_OWN_SIZE_MAX);
     for (unsigned i = 0; i < n; i++) {
         assert_true(kg_signature_of(&near[i], &s));
-        assert_true(near[i].op == own->op && near[i].dtype == own->dtype &&
+        assert_true(near[i].op == own->op && kg_dtype(&near[i]) == kg_dtype(own) &&
                     near[i].flags == own->flags);
-        if (own->op == KG_OP_ATTENTION_FWD)
+        if (kg_is_op(own, "attention_fwd"))
             check_attention(own, &near[i]);
         else
             check_product(own, &near[i]);
@@ -96,14 +101,14 @@ TEST(they_are_as_large_as_the_problem)
 TEST(odd_problems_have_some_too)
 {
     const struct kg_problem problems[] = {
-        gemm_like(KG_OP_GEMM, KG_F16, 300, 8192, 1 << 20),
-        gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
-        gemm_like(KG_OP_GEMM, KG_F32, 1, 1, 1),
-        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_BF16, 1 << 18, 5, 1 << 18),
+        gemm_like("gemm", KG_F16, 300, 8192, 1 << 20),
+        gemm_like("gemv", KG_F32, 1, 0, 1),
+        gemm_like("gemm", KG_F32, 1, 1, 1),
+        gemm_like("linear_relu_bwd", KG_BF16, 1 << 18, 5, 1 << 18),
         attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
         attention(KG_BF16, 0, 3, 3, 77, 7, 64),
         attention(KG_BF16, 0, 1, 1, 1, 1, 64),
-        gemm_like(KG_OP_GEMM, KG_F16, OP_SIZE_MAX, 1, 5), /* none may be larger */
+        gemm_like("gemm", KG_F16, OP_SIZE_MAX, 1, 5), /* none may be larger */
     };
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
         check_neighbours(&problems[i]);
@@ -117,11 +122,12 @@ TEST(the_first_ones_have_tails)
         const struct kg_problem *own = &suite.cases[i].problem;
         struct kg_problem near[SHAPES_OWN_SIZE_MAX];
         shapes_of_own_size(own, FLOPS, near);
-        bool attention = own->op == KG_OP_ATTENTION_FWD;
+        bool attention = kg_is_op(own, "attention_fwd");
         for (unsigned j = 0; j < SHAPES_OWN_SIZE_COMMIT; j++)
-            assert_int_not_equal((attention ? near[j].seqlen_kv : near[j].k) % 16, 0);
-        assert_true(attention || (near[0].m % 8 && near[2].m % 8 == 0));
-        assert_true(!attention || near[1].seqlen_q != near[1].seqlen_kv);
+            assert_int_not_equal((attention ? kg_size(&near[j], "s") : kg_size(&near[j], "k")) % 16,
+                                 0);
+        assert_true(attention || (kg_size(&near[0], "m") % 8 && kg_size(&near[2], "m") % 8 == 0));
+        assert_true(!attention || kg_size(&near[1], "sq") != kg_size(&near[1], "s"));
     }
     suite_free(&suite);
 }
@@ -134,10 +140,13 @@ TEST(one_of_the_first_keeps_what_fast_kernels_ask)
         const struct kg_problem *own = &suite.cases[i].problem;
         struct kg_problem near[SHAPES_OWN_SIZE_MAX];
         shapes_of_own_size(own, FLOPS, near);
-        if (own->op == KG_OP_ATTENTION_FWD)
-            assert_true(near[1].seqlen_q == own->seqlen_q && near[1].seqlen_kv < own->seqlen_kv);
+        if (kg_is_op(own, "attention_fwd"))
+            assert_true(kg_size(&near[1], "sq") == kg_size(own, "sq") &&
+                        kg_size(&near[1], "s") < kg_size(own, "s"));
         else
-            assert_true(near[1].m > own->m && near[1].n % 8 == own->n % 8 && near[1].k % 8 == 0);
+            assert_true(kg_size(&near[1], "m") > kg_size(own, "m") &&
+                        kg_size(&near[1], "n") % 8 == kg_size(own, "n") % 8 &&
+                        kg_size(&near[1], "k") % 8 == 0);
     }
     suite_free(&suite);
 }
@@ -160,9 +169,9 @@ TEST(the_canonical_suite_pays_little)
 TEST(neighbours_are_problems)
 {
     const struct kg_problem problems[] = {
-        gemm_like(KG_OP_GEMM, KG_F16, 4096, 8192, 1 << 20),
-        gemm_like(KG_OP_GEMV, KG_F32, 1, 0, 1),
-        gemm_like(KG_OP_LINEAR_RELU_BWD, KG_BF16, 3, 5, 7),
+        gemm_like("gemm", KG_F16, 4096, 8192, 1 << 20),
+        gemm_like("gemv", KG_F32, 1, 0, 1),
+        gemm_like("linear_relu_bwd", KG_BF16, 3, 5, 7),
         attention(KG_F16, KG_FLAG_CAUSAL, 32, 8, 1, 131072, 128),
         attention(KG_BF16, 0, 3, 3, 77, 7, 64),
     };
@@ -179,7 +188,7 @@ TEST(neighbours_are_problems)
         assert_true(more.of == less.of && more.pairs <= more.of && less.pairs < more.pairs);
         for (unsigned j = 0; j < n_many; j++) {
             assert_true(kg_signature_of(&many[j], &s));
-            assert_int_equal(many[j].head_dim, problems[i].head_dim);
+            assert_int_equal(kg_size(&many[j], "d"), kg_size(&problems[i], "d"));
             assert_int_equal((many[j].flags ^ problems[i].flags) & ~KG_FLAG_CAUSAL, 0);
             assert_true(image_size(&many[j]) < (size_t)64 << 20);
         }
@@ -189,7 +198,7 @@ TEST(neighbours_are_problems)
 /* Other seeds have other shapes, but for the fixed ones; 100 of them meet most classes. */
 TEST(drawn_shapes_follow_the_seed)
 {
-    const struct kg_problem p = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
+    const struct kg_problem p = gemm_like("gemm", KG_F16, 96, 80, 72);
     struct kg_problem one[SHAPES_MAX], other[SHAPES_MAX];
     const struct shapes_plan plan = {20, 80, 0, 0};
     unsigned n = shapes_designed(&p, 0, 1, plan, one), same = 0;
@@ -204,7 +213,7 @@ TEST(drawn_shapes_follow_the_seed)
 /* Fixed ones in other dtypes change none of the problem's own, nor do they follow the seed. */
 TEST(shapes_in_other_dtypes)
 {
-    const struct kg_problem own = gemm_like(KG_OP_GEMM, KG_F16, 96, 80, 72);
+    const struct kg_problem own = gemm_like("gemm", KG_F16, 96, 80, 72);
     const unsigned others = 1u << 1 | 1u << 3; /* bf16, tf32 */
     const struct shapes_plan plan = {9, 8, 1, 2};
     struct kg_problem without[SHAPES_MAX], one[SHAPES_MAX], other[SHAPES_MAX];
@@ -230,7 +239,7 @@ TEST(one_attention_has_a_scale_of_zero)
     struct kg_problem shapes[SHAPES_MAX];
     unsigned n = shapes_designed(&own, 0, 5, (struct shapes_plan){2, 2, 0, 0}, shapes), zeros = 0;
     for (unsigned i = 0; i < n; i++)
-        zeros += shapes[i].scale == 0;
+        zeros += kg_param(&shapes[i], "scale") == 0;
     assert_int_equal(zeros, 1);
 }
 
@@ -243,9 +252,9 @@ TEST(other_head_dims_are_problems)
         const struct kg_problem one = shapes_value(&own, i, 5), same = shapes_value(&own, i, 5);
         assert_true(kg_signature_of(&one, &s) && image_size(&one) < (size_t)4 << 20);
         assert_memory_equal(&one, &same, sizeof one);
-        assert_true(one.seqlen_kv >= 16); /* else scores hardly matter */
-        assert_true(fabs(one.scale) * sqrt((double)one.head_dim) < 5);
-        tails += one.head_dim % 16 != 0;
+        assert_true(kg_size(&one, "s") >= 16); /* else scores hardly matter */
+        assert_true(fabs(kg_param(&one, "scale")) * sqrt((double)kg_size(&one, "d")) < 5);
+        tails += kg_size(&one, "d") % 16 != 0;
     }
     assert_in_range(tails, 2, shapes_values(&own));
 }

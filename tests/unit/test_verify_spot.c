@@ -63,8 +63,7 @@ static void assert_is_found(const struct kg_problem *p, uint32_t out, int64_t at
     release(&x);
 }
 
-static const uint32_t products[] = {KG_OP_GEMM, KG_OP_GEMV, KG_OP_LINEAR_RELU,
-                                    KG_OP_LINEAR_RELU_BWD};
+static const char *const products[] = {"gemm", "gemv", "linear_relu", "linear_relu_bwd"};
 #define PRODUCTS (sizeof products / sizeof products[0])
 
 TEST(products_agree)
@@ -97,7 +96,7 @@ TEST(the_ends_of_a_product_are_looked_at)
 static struct kg_problem heads(uint32_t flags, int64_t seqlen_q)
 {
     struct kg_problem p = attention(KG_F16, flags, 6, 2, seqlen_q, 33, 16);
-    p.batch = 2;
+    *op_named(&p, "b") = 2;
     return p;
 }
 
@@ -116,8 +115,8 @@ static unsigned seeds_that_find(int64_t head)
     struct referred x = refer(&p);
     unsigned found = 0;
     double *out = x.r.out[0].data;
-    for (int64_t i = 0; i < p.head_dim; i++)
-        out[head * p.head_dim + i] += 1;
+    for (int64_t i = 0; i < kg_size(&p, "d"); i++)
+        out[head * kg_size(&p, "d") + i] += 1;
     for (uint64_t seed = 0; seed < 200; seed++)
         found += check(&x, seed, &err) == GATE_INTERNAL;
     release(&x);
@@ -141,7 +140,8 @@ TEST(a_wrong_head_between_is_found)
 TEST(the_ends_of_the_end_heads_are_looked_at)
 {
     struct kg_problem p = heads(KG_FLAG_CAUSAL, 33);
-    int64_t elements = p.seqlen_q * p.head_dim, all = p.batch * p.heads * elements;
+    int64_t elements = kg_size(&p, "sq") * kg_size(&p, "d"),
+            all = kg_size(&p, "b") * kg_size(&p, "h") * elements;
     assert_is_found(&p, 0, 0);
     assert_is_found(&p, 0, elements - 1);
     assert_is_found(&p, 0, all - elements);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * storage.h: elements of every dtype of kernel.h as numbers: a row each.
+ *
+ * Loading is exact, for 64-bit integers below 2^53. Storing rounds to nearest, ties to even. What
+ * is too large becomes infinity, or the largest number where a dtype has no infinity. E8M0 rounds
+ * down to a power of two. A NaN stays one where the dtype has it; else it becomes 0.
+ */
+#ifndef KG_OPS_STORAGE_H
+#define KG_OPS_STORAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/problem.h"
+
+struct storage {
+    const char *name; /* in suites and files of ops */
+    uint32_t code;    /* enum kg_dtype */
+    bool is_float;
+    double least, most; /* finite numbers */
+};
+
+#define STORAGES 13
+
+extern const struct storage storages[STORAGES];
+
+/* NULL: there is none. */
+const struct storage *storage_of(uint32_t code);
+const struct storage *storage_by_name(const char *name);
+
+/* Bytes of n elements. */
+static inline size_t storage_bytes(uint32_t code, int64_t n)
+{
+    return ((size_t)n * kg_dtype_bits(code) + 7) / 8;
+}
+
+/* Element `index` of an array of a known dtype. */
+double storage_load(const void *data, uint32_t code, int64_t index);
+void storage_store(void *data, uint32_t code, int64_t index, double value);
+
+#endif

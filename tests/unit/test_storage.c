@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each dtype of kernel.h as numbers: every code of at most 16 bits, and what is stored between. */
+#include <math.h>
+
+#include "kernels/ops/half.h"
+#include "kernels/ops/storage.h"
+#include "tests/unit/unit.h"
+
+static double value_of(uint32_t code, unsigned bits)
+{
+    unsigned char memory[2] = {(unsigned char)bits, (unsigned char)(bits >> 8)};
+    return storage_load(memory, code, 0);
+}
+
+static unsigned code_of(uint32_t code, double value)
+{
+    unsigned char memory[2] = {0};
+    storage_store(memory, code, 0, value);
+    return memory[0] | (unsigned)memory[1] << 8;
+}
+
+/* By the formula: sign, exponent and mantissa of so many bits. */
+static double by_formula(unsigned bits, unsigned exponent_bits, unsigned mantissa_bits, int bias)
+{
+    const int exponent = (int)(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
+    const double mantissa = bits & ((1u << mantissa_bits) - 1);
+    const double one = (double)(1u << mantissa_bits);
+    const double size = exponent ? (1 + mantissa / one) * pow(2, exponent - bias)
+                                 : mantissa / one * pow(2, 1 - bias);
+    return bits >> (exponent_bits + mantissa_bits) ? -size : size;
+}
+
+static const struct {
+    uint32_t code;
+    unsigned exponent, mantissa;
+    int bias;
+    double largest;
+    bool infinity, nan;
+} floats[] = {
+    {KG_F16, 5, 10, 15, 65504, true, true}, {KG_BF16, 8, 7, 127, 0x1.fep127, true, true},
+    {KG_E4M3, 4, 3, 7, 448, false, true},   {KG_E5M2, 5, 2, 15, 57344, true, true},
+    {KG_E2M1, 2, 1, 1, 6, false, false},
+};
+
+TEST(every_code_of_a_float)
+{
+    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) {
+        const unsigned bits = kg_dtype_bits(floats[i].code);
+        unsigned finite = 0;
+        for (unsigned c = 0; c < 1u << bits; c++) {
+            double value = value_of(floats[i].code, c);
+            double wanted = by_formula(c, floats[i].exponent, floats[i].mantissa, floats[i].bias);
+            if (fabs(wanted) > floats[i].largest) {
+                assert_false(isfinite(value));
+            } else {
+                finite++;
+                assert_true(value == wanted);
+            }
+            if (isnan(value))
+                assert_true(isnan(value_of(floats[i].code, code_of(floats[i].code, value))));
+            else
+                assert_int_equal(code_of(floats[i].code, value), c);
+        }
+        assert_int_equal(floats[i].nan || floats[i].infinity, finite < 1u << bits);
+    }
+}
+
+/* Between two neighbours: to the nearer, in the middle to the even one. */
+TEST(rounds_to_nearest)
+{
+    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) {
+        const uint32_t code = floats[i].code;
+        for (unsigned c = 0; value_of(code, c) < floats[i].largest; c++) {
+            const double low = value_of(code, c), high = value_of(code, c + 1);
+            assert_int_equal(code_of(code, low + (high - low) * 0.49), c);
+            assert_int_equal(code_of(code, low + (high - low) * 0.51), c + 1);
+            assert_int_equal(code_of(code, (low + high) / 2), c + c % 2);
+            assert_true(value_of(code, code_of(code, -(low + (high - low) * 0.51))) == -high);
+        }
+        const double beyond = value_of(code, code_of(code, floats[i].largest * 2));
+        assert_true(floats[i].infinity ? isinf(beyond) : beyond == floats[i].largest);
+        assert_true(isnan(value_of(code, code_of(code, NAN))) == floats[i].nan);
+    }
+}
+
+/* As the conversions have it that the reference and the kernels use. */
+TEST(agrees_with_half_h)
+{
+    for (unsigned c = 0; c < 1u << 16; c++) {
+        const uint16_t bits = (uint16_t)c;
+        const double f16 = (double)kg_f16_to_float(bits), bf16 = (double)kg_bf16_to_float(bits);
+        assert_true(value_of(KG_F16, c) == f16 || isnan(f16));
+        assert_true(value_of(KG_BF16, c) == bf16 || isnan(bf16));
+    }
+}
+
+TEST(scales)
+{
+    for (unsigned c = 0; c < 255; c++) {
+        assert_true(value_of(KG_E8M0, c) == pow(2, (int)c - 127));
+        assert_int_equal(code_of(KG_E8M0, value_of(KG_E8M0, c) * 1.99), c);
+    }
+    assert_true(isnan(value_of(KG_E8M0, 255)));
+    assert_int_equal(code_of(KG_E8M0, NAN), 255);
+    assert_int_equal(code_of(KG_E8M0, -1), 0);
+    assert_int_equal(code_of(KG_E8M0, INFINITY), 254);
+}
+
+TEST(integers)
+{
+    static const struct {
+        uint32_t code;
+        int least, most;
+    } ints[] = {{KG_I8, -128, 127}, {KG_I4, -8, 7}, {KG_BOOL, 0, 1}};
+    for (size_t i = 0; i < 3; i++)
+        for (int v = ints[i].least; v <= ints[i].most; v++)
+            assert_true(value_of(ints[i].code, code_of(ints[i].code, v)) == v);
+    assert_true(value_of(KG_I8, code_of(KG_I8, 1000)) == 127);
+    assert_true(value_of(KG_I4, code_of(KG_I4, -9)) == -8);
+    assert_true(value_of(KG_I8, code_of(KG_I8, 2.5)) == 2);
+    assert_true(value_of(KG_I8, code_of(KG_I8, NAN)) == 0);
+    for (int i = 0; i < 60; i++) {
+        int64_t memory[2];
+        double value = (i % 2 ? -1.0 : 1.0) * (pow(2, i) - (i > 0));
+        storage_store(memory, KG_I64, 1, value);
+        assert_true(storage_load(memory, KG_I64, 1) ==
+                    (fabs(value) > 0x1p53 ? copysign(0x1p53, value) : value));
+        storage_store(memory, KG_F64, 1, value / 3);
+        assert_true(storage_load(memory, KG_F64, 1) == value / 3);
+    }
+}
+
+/* Two in a byte, the low half first; what is beside it stays. */
+TEST(half_bytes)
+{
+    unsigned char memory[2] = {0x21, 0x43};
+    assert_true(storage_load(memory, KG_I4, 0) == 1 && storage_load(memory, KG_I4, 3) == 4);
+    storage_store(memory, KG_I4, 1, -1);
+    storage_store(memory, KG_E2M1, 2, -6);
+    assert_int_equal(memory[0], 0xf1);
+    assert_int_equal(memory[1], 0x4f);
+    assert_int_equal(storage_bytes(KG_I4, 3), 2);
+    assert_int_equal(storage_bytes(KG_F64, 3), 24);
+}
+
+TEST(rows)
+{
+    for (unsigned i = 0; i < STORAGES; i++) {
+        assert_ptr_equal(storage_of(storages[i].code), &storages[i]);
+        assert_ptr_equal(storage_by_name(storages[i].name), &storages[i]);
+        assert_true(kg_dtype_bits(storages[i].code) > 0);
+    }
+    assert_null(storage_of(0));
+    assert_null(storage_of(STORAGES + 1));
+    assert_null(storage_by_name("fp8"));
+}
