@@ -200,7 +200,7 @@ class Build(unittest.TestCase):
         source = os.path.join(SCRATCH, "cmake-source")
         os.mkdir(source)
         with open(os.path.join(source, "library.c"), "w", encoding="utf-8") as file:
-            file.write("#include <kernel.h>\n"
+            file.write("#include <problem.h>\n"
                        "KG_EXPORT const struct kg_library *kg_library(void) { return 0; }\n")
         with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
             file.write("cmake_minimum_required(VERSION 3.18)\nproject(mine C)\n"
@@ -289,7 +289,7 @@ class Build(unittest.TestCase):
         flags = run("pkg-config", "--cflags", "kernel-gate", env=env).stdout
         source = os.path.join(SCRATCH, "library.c")
         with open(source, "w", encoding="utf-8") as file:
-            file.write("#include <kernel.h>\n"
+            file.write("#include <problem.h>\n"
                        "KG_EXPORT const struct kg_library *kg_library(void) { return 0; }\n")
         done = run("gcc", "-std=c11", "-Wall", "-Werror", *flags.split(), "-shared", "-fPIC",
                    source, "-o", os.path.join(SCRATCH, "library.so"), cwd=SCRATCH)
