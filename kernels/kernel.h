@@ -53,10 +53,10 @@
  * for itself, but not most of the device's.
  *
  * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
- *  - NaN and infinity occur only in gemm, batched_gemm and gemv, in either input. They must propagate to every
- *    sum that uses them, and zero times infinity is NaN. An infinity may arrive as a NaN, because
- *    a kernel that splits a factor into parts subtracts it from itself. In the other ops a
- *    maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
+ *  - NaN and infinity occur only in gemm, batched_gemm and gemv, in either input. They must
+ *    propagate to every sum that uses them, and zero times infinity is NaN. An infinity may arrive
+ *    as a NaN, because a kernel that splits a factor into parts subtracts it from itself. In the
+ *    other ops a maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
  *  - Numbers, products and sums smaller than 2^-126, which are subnormal in fp32 and bf16, may
  *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors
  *    nor as results, because they are normal numbers in fp32, in which all sums are computed.
@@ -96,18 +96,15 @@ extern "C" {
 
 #define KG_EXPORT __attribute__((visibility("default")))
 
-/*
- * What is computed: an op by its name, with its sizes and parameters in this order. All matrices
- * are row-major unless their strides say otherwise. Sums are in fp32 or wider, and the result is
- * rounded once to the output's dtype. Tensors in `in` and `out` have the order given here, and all
- * the same dtype: fp16, bf16 or fp32.
- *
+/* What is computed: an op by its name, with its sizes, parameters and tensors in the order given
+ * here; all tensors are fp16, all bf16 or all fp32. Matrices are row-major unless their strides
+ * say otherwise. Sums are in fp32 or wider; the result is rounded once to the output's dtype.
  * attention_fwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  out: O[b,h,sq,d]
  *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to
- *                  the dtype of V before they multiply V. Query head i reads KV head
- *                  i / (h / kv_heads). With KG_FLAG_CAUSAL query i sees keys j <= i + (s - sq)
- *                  (bottom-right aligned); a row that sees no key is all zeros.
+ *                  V's dtype before they multiply V. Query head i reads KV head i / (h / kv_heads).
+ *                  With KG_FLAG_CAUSAL query i sees keys j <= i + (s - sq) (bottom-right aligned);
+ *                  a row that sees no key is all zeros.
  * gemm             in: A[m,k]  B[k,n]                                 out: C[m,n]
  *                  sizes m n k;  C = A B
  * batched_gemm     in: A[b,m,k]  B[b,k,n]                             out: C[b,m,n]
