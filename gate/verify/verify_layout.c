@@ -191,8 +191,7 @@ static size_t room_of(const struct image *image, unsigned i)
 {
     size_t room = image->span[i];
     for (int kind = 0; kind < TENSOR_LAYOUTS && image->layout.pinned; kind++) {
-        const struct kg_tensor view =
-            lay_out(&image->problem, &image->about[i], (enum tensor_layout)kind);
+        const struct kg_tensor view = lay_out(&image->about[i], (enum tensor_layout)kind);
         room = span_bytes(&view) > room ? span_bytes(&view) : room;
     }
     return room;
