@@ -64,6 +64,7 @@ static const char *verify(enum fault f, uint32_t flags)
     static struct arm arm;
     static struct device_backend backend;
     const struct kg_kernel kernel = {.struct_bytes = sizeof kernel,
+                                     .op = "gemm",
                                      .name = "k",
                                      .flags = flags,
                                      .supports = supports,
