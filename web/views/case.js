@@ -12,7 +12,9 @@ import {
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
-import { caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink } from "../frame/parts.js";
+import {
+    caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
+} from "../frame/parts.js";
 import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
 import { badge, word } from "../frame/verdict.js";

@@ -38,7 +38,8 @@ const COLUMNS = [
             h("span", { class: c.ratio ? "" : "none" }, change(c.ratio)),
             h("span", { class: "interval" }, interval(c.ratio_lo, c.ratio_hi)), changeGlyph(c)] },
     { key: "provider", term: "provider", label: "Against the vendor", kind: "number",
-        sort: "vendor", way: "descending", cell: (c) => vendorRatio(c.peer_ratio, c.peer, peerSpan(c)) },
+        sort: "vendor", way: "descending",
+        cell: (c) => vendorRatio(c.peer_ratio, c.peer, peerSpan(c)) },
     { key: "ceiling", term: "ceiling", label: "Ceiling", kind: "number minor narrow-out",
         sort: "ceiling", way: "ascending", cell: (c) => share(c.ceiling) },
 ];
