@@ -121,7 +121,7 @@ function chartOf(loaded, state, signal) {
     const newest = Math.max(...loaded.map(({ series }) => series.columns.time_ms.at(-1)));
     const box = h("div");
     const legend = h("div", { class: "legend of-lines" });
-    const label = h("p", { class: "plot-label" });
+    const label = h("p", { class: "note" });
     const colours = {};
     let plots = [];
     let model, specs;
