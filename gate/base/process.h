@@ -77,4 +77,9 @@ int process_finish(struct process *p, double grace_s);
  * $CI_JOB_TOKEN. */
 void scrub_environment(void);
 
+/* Appends what would be left, sorted, each variable with a NUL behind it: all by which code that
+ * gets this environment could tell one run from another. Left out is what only says from which
+ * shell or for which build a program was started ($PWD, $SHLVL, $BUILD_NUMBER). */
+void scrub_list(struct buf *out);
+
 #endif

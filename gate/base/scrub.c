@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
+
 /* Of CI systems, and of what starts programs on their runners. CircleCI runs what later steps find
  * in the file that BASH_ENV names. */
 static const char *const prefixes[] = {
@@ -18,6 +20,12 @@ static const char *const words[] = {
     "AUTH",     "CREDENTIAL", "CREDENTIALS", "KEY",     "PASS",  "PASSPHRASE", "PASSWD",
     "PASSWORD", "PAT",        "SECRET",      "SECRETS", "TOKEN", "TOKENS",
 };
+
+/* These say where and when, and not how: a build has its own ones each time. */
+static const char *const volatile_names[] = {
+    "_",      "COLUMNS", "HOSTNAME", "INVOCATION_ID", "JOURNAL_STREAM", "LINES",
+    "OLDPWD", "PWD",     "SHLVL",    "TERM",          "WINDOWID"};
+static const char *const volatile_prefixes[] = {"BUILD_", "JOB_", "SLURM_", "SSH_", "XDG_SESSION_"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -49,4 +57,39 @@ void scrub_environment(void)
             at++;
         free(name);
     }
+}
+
+static bool is_volatile(const char *name)
+{
+    for (size_t i = 0; i < COUNT(volatile_names); i++)
+        if (!strcmp(name, volatile_names[i]))
+            return true;
+    for (size_t i = 0; i < COUNT(volatile_prefixes); i++)
+        if (!strncmp(name, volatile_prefixes[i], strlen(volatile_prefixes[i])))
+            return true;
+    return false;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void scrub_list(struct buf *out)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    const char **list = xcalloc(n + 1, sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        char *name = xstrdup(environ[i]);
+        name[strcspn(name, "=")] = '\0';
+        if (!is_secret(name) && !is_volatile(name))
+            list[kept++] = environ[i];
+        free(name);
+    }
+    qsort(list, kept, sizeof *list, by_text);
+    for (size_t i = 0; i < kept; i++)
+        buf_append(out, list[i], strlen(list[i]) + 1);
+    free(list);
 }

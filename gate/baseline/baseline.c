@@ -45,12 +45,14 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     POSITIVE(control_ns, REQUIRED), \
     SHARE(spread, REQUIRED), \
     FORMED(kernel, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS), \
+    SIZE(input_sets, 0), \
     FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
     FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX), \
     SIZE(time_ms, REQUIRED), \
     TEXT(epoch, REQUIRED, TEXT_MAX), \
     FORMED(library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX), \
     FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX), \
+    TEXT(launches, 0, LAUNCHES_TEXT_MAX), \
     YES_NO(dirty), \
     SHARE(rel_fro, 0), \
     MAYBE(outputs, 0, outputs), \
@@ -350,6 +352,8 @@ bool baseline_of_arm(struct baseline_entry *entry, const struct document_process
         entry->spread = fmax(entry->spread, decide_bounds(half_width, used).value);
     entry->control_ns = stats_middle(control, used);
     entry->kernel = arm->kernel;
+    entry->launches = arm->has_timing ? arm->timing.launches : NULL;
+    entry->input_sets = arm->has_timing ? arm->timing.input_sets : -1;
     take_error(arm, entry);
     return true;
 }
@@ -511,7 +515,7 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
     TRY(check_change(b, contract, &c, &change, err));
     keep_suites(b, old ? &old->entry : NULL, e);
     KEEP(b, &contract, &c.id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch, &e->library_sha256,
-         &e->code_sha256, &e->vendor);
+         &e->code_sha256, &e->launches, &e->vendor);
     if (old) {
         free(old->entry.suites);
         old->entry = *e;

@@ -30,12 +30,14 @@ struct baseline_entry {
     double spread; /* for a baseline without its library: SD over processes of ln(p50 / control), or
                       what a process knows its p50 within, whichever is more */
     const char *kernel;
+    int64_t input_sets; /* that its samples rotated over; -1: not known */
     const char *commit; /* 40 hex digits, or "" */
     const char *run_uuid;
     int64_t time_ms;            /* start of the run that measured it */
     const char *epoch;          /* of the run, "" when it named none */
     const char *library_sha256; /* 64 hex digits */
     const char *code_sha256;    /* machine_code_of_file() of it */
+    const char *launches;       /* what its launch() runs: launches.h; NULL: not known */
     enum yes_no dirty;          /* built with changes that were not committed */
     double rel_fro;             /* its error in that run: the worst of all outputs, */
     bool has_outputs;

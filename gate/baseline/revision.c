@@ -190,7 +190,8 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
         return status;
     if (strcmp(r.sha256, entry->library_sha256) != 0) {
         compare_code(r.path, entry->code_sha256, why, sizeof why);
-        if (why[0])
+        r.other_code = why[0] && entry->launches;
+        if (why[0] && !entry->launches)
             return gate_fail(err, GATE_NO_VERDICT,
                              "the build of commit %.12s differs from the file of the stored "
                              "baseline, %s: refused. Builds differ with another compiler, toolkit "

@@ -15,6 +15,7 @@ struct revision {
     char path[PATHS_MAX]; /* of a library, with a slash in it */
     char sha256[65];      /* of that file, as it was read here */
     char commit[41];      /* 40 hex digits; "" for a file */
+    bool other_code;      /* a rebuild whose launches are to be compared with the stored ones */
 };
 
 /*
@@ -41,8 +42,9 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
 /*
  * The library of a stored baseline: its artifact, else a rebuild of its commit, provided that it
  * gives the very same file or, in another file, the same machine code; out->sha256 says which.
- * GATE_NO_VERDICT: that library cannot be had here (no artifact, and no such commit or another file
- * from it); the message says which. Other statuses as above.
+ * Where the baseline stores what its launch() runs, the host's code may differ (out->other_code),
+ * and whoever runs it compares. GATE_NO_VERDICT: that library cannot be had here (no artifact, and
+ * no such commit or another file from it); the message says which. Other statuses as above.
  */
 enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
                                            const struct rebuild_recipe *recipe,

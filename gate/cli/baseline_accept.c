@@ -203,6 +203,11 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     if (!arm)
         return gate_fail(err, GATE_IO, "run %s has no verified measurement of '%s'", d->uuid,
                          c->id);
+    if (arm->verify.verified_in)
+        return gate_fail(err, GATE_USAGE,
+                         "run %.8s took it from run %.8s that '%s' is right, and a baseline is "
+                         "verified by the run that measures it: measure again with --full",
+                         d->uuid, arm->verify.verified_in, c->id);
     *out = (struct accepted){.from_ns = NAN};
     struct baseline_entry *e = &out->entry;
     baseline_clear(e);

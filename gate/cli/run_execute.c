@@ -185,6 +185,7 @@ static void start(const struct run_request *r, struct run_session *s)
                           .no_baselines = access(r->baselines, F_OK) && errno == ENOENT,
                           .library = s->setup.target.library,
                           .recipe = s->recipe,
+                          .memory = s->setup.memory,
                           .own_suite = s->setup.own_suite,
                           .policy = r->policy,
                           .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
@@ -350,6 +351,8 @@ static enum gate_status measure_ceilings(struct run_session *s, struct gate_erro
 {
     if (!any_timed(&s->run) || s->run.greeting->device.kind != DEVICE_CUDA)
         return GATE_OK;
+    if (run_recall_ceilings(&s->run))
+        return GATE_OK;
     retire_workers(s);
     progress_show("measuring the highest rates of the device");
     run_ceilings_measure(&s->setup.target.options, &s->run.greeting->device, &s->run.ceilings);
@@ -388,7 +391,10 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     if (!status && changed)
         fprintf(stderr, "gate run: '%s' has changed%s\n", s->baseline_path,
                 origin_ignores(s->baseline_path) ? "" : ": commit it");
-    return keep_document(r, s, status, err);
+    run_remember(run);
+    status = keep_document(r, s, status, err);
+    s->setup.remember = !status;
+    return status;
 }
 
 int run_execute(const struct command *command, struct run_request *r)

@@ -112,10 +112,14 @@ const struct option_def request_pause_options[] = {
 const struct option_def request_full_options[] = {
     OPTION(PERCENT, "host-threshold", "PERCENT", policy.host_threshold,
            "slowdown of the call of launch() on the host that fails", .key = "host_threshold",
-           .fallback = "none: it is only reported"),
+           .fallback = "100 %, and at least 20 us"),
     FLAG("full", policy.full,
-         "measure every case in full, also those that run the same machine code as the library "
-         "they are compared with (otherwise one process)"),
+         "measure and verify every case in full, also those that run the same machine code as the "
+         "library they are compared with (otherwise one process), and those that an earlier run "
+         "verified"),
+    FLAG("vendors", policy.vendors,
+         "measure cuBLAS, cuDNN and the ceilings anew, also where their times beside this library "
+         "on this device are known from an earlier run"),
     FLAG("no-vendors", target.without_vendors, "do not measure cuBLAS and cuDNN"),
     FLAG("no-ceilings", no_ceilings,
          "do not measure the highest rates of the GPU, which takes 1.5 s on an H200"),

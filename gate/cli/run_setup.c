@@ -140,12 +140,18 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     out->shard = r->shard;
     if (!status && out->shard.count)
         status = shard_select(&out->shard, &out->suite, err);
-    return status ? status : open_device(r, out, err);
+    if (status)
+        return status;
+    /* Before any kernel of the library may run. Another worker is a program that is not known. */
+    if (r->whole && !r->target.worker && !r->target.n_wrapper)
+        out->memory = memory_open(out->target.library);
+    return open_device(r, out, err);
 }
 
 void run_setup_close(struct run_setup *s)
 {
     supervisor_stop(s->supervisor);
+    memory_close(s->memory, s->remember);
     device_lock_release(&s->lock);
     suite_free(&s->suite);
     suite_free(&s->whole);

@@ -8,6 +8,7 @@
 
 #include "gate/cli/run_request.h"
 #include "gate/device/device_lock.h"
+#include "gate/run/memory.h"
 
 struct run_setup {
     struct suite suite;
@@ -17,6 +18,8 @@ struct run_setup {
     struct target target;
     struct supervisor *supervisor;
     struct device_lock lock; /* of the device, against other gates */
+    struct memory *memory;   /* of earlier runs; NULL: nothing is remembered */
+    bool remember;           /* what this run found, once it is at its end */
 };
 
 /* The suite that is asked for on this device, by its filter; the shard is not taken yet. */

@@ -29,7 +29,7 @@ struct kernel_list {
     struct device_kernel kernel[KERNELS_MAX];
     CUDA_KERNEL_NODE_PARAMS_v2 launch[KERNELS_MAX]; /* the first of each */
     size_t n;
-    uint64_t sequence;
+    uint64_t sequence, order;
 };
 
 static bool load_symbol(void *library, const char *name, void *function)
@@ -141,6 +141,8 @@ static bool add_node(const struct cuda_driver *d, cudaGraphNode_t node, struct k
     const size_t place = place_of(d, &p, list);
     list->sequence = seed_hash(list->sequence, &place, sizeof(place));
     mix_settings(d, (CUgraphNode)node, &list->sequence);
+    list->order = seed_hash(list->order, &place, sizeof(place));
+    mix_settings(d, (CUgraphNode)node, &list->order);
     if (place < KERNELS_MAX)
         list->kernel[place].launches++;
     return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
@@ -193,6 +195,7 @@ static bool add_nodes(const struct cuda_driver *d, const cudaGraphNode_t *nodes,
         if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess)
             return false;
         list->sequence = seed_hash(list->sequence, &type, sizeof(type));
+        list->order = seed_hash(list->order, &type, sizeof(type));
         const bool known = type == cudaGraphNodeTypeKernel
                                ? add_node(d, nodes[i], list)
                                : add_other(nodes[i], type, &list->sequence);
@@ -211,7 +214,8 @@ static size_t index_of(const cudaGraphNode_t *nodes, size_t n, cudaGraphNode_t n
 }
 
 /* Who waits for whom; the sum does not depend on the order in which the edges are told. */
-static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n, uint64_t *sequence)
+static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
+                      struct kernel_list *list)
 {
 #ifdef GRAPH_EDGES
     size_t edges = 0;
@@ -230,10 +234,11 @@ static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
     free(from);
     free(to);
     free(data);
-    *sequence = seed_hash(*sequence, &sum, sizeof(sum));
+    list->sequence = seed_hash(list->sequence, &sum, sizeof(sum));
+    list->order = seed_hash(list->order, &sum, sizeof(sum));
     return known;
 #else
-    (void)graph, (void)nodes, (void)n, (void)sequence;
+    (void)graph, (void)nodes, (void)n, (void)list;
     return false;
 #endif
 }
@@ -245,7 +250,8 @@ static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct ker
         return false;
     cudaGraphNode_t *const nodes = (cudaGraphNode_t *)calloc(n, sizeof(*nodes));
     const bool known = nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
-                       add_nodes(d, nodes, n, list) && mix_edges(graph, nodes, n, &list->sequence);
+                       add_nodes(d, nodes, n, list) &&
+                       mix_edges(graph, nodes, n, list);
     free(nodes);
     return known;
 }
@@ -257,11 +263,12 @@ struct device_kernels cuda_kernels_of(cudaGraph_t graph)
     struct kernel_list *const list = (struct kernel_list *)calloc(1, sizeof(*list));
     if (!list)
         return kernels;
-    list->sequence = SEED_HASH;
+    list->sequence = list->order = SEED_HASH;
     if (cuda_driver_load(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */
         kernels.n = list->n;
         kernels.sequence = list->sequence;
+        kernels.order = list->order;
         return kernels;
     }
     (void)cudaGetLastError(); /* not knowing is no error of the launches */

@@ -14,6 +14,15 @@
 /* ---- how often ---- */
 
 /* Of a kernel that both have "8 -> 16", where that differs. */
+/* Where the first instruction lies that is new or gone. */
+static void find_source(const struct diff_row *row, const struct mix_row *r,
+                        char out[LISTING_SOURCE_SIZE])
+{
+    out[0] = '\0';
+    if (row->change == DIFF_CHANGED && r->new != r->old)
+        listing_source(&row->old.listing, &row->new.listing, r->opcode, r->old > r->new, out);
+}
+
 static void put_cell(const struct diff_row *row, const struct mix_row *r, char text[64])
 {
     if (row->change == DIFF_CHANGED && r->new != r->old)
@@ -27,7 +36,7 @@ static void put_mix(const struct diff_row *row, bool markdown, const struct repo
                     struct buf *out)
 {
     struct mix m;
-    char text[64];
+    char text[64], source[LISTING_SOURCE_SIZE], what[300];
     struct table_column columns[] = {
         {"instruction", false, 0}, {"count", true, 0}, {"what it does", false, 0}};
     struct table *t = table_new(columns, 3);
@@ -40,9 +49,15 @@ static void put_mix(const struct diff_row *row, bool markdown, const struct repo
         if (!changed && !opcode_is_work(r->opcode))
             continue;
         put_cell(row, r, text);
+        find_source(row, r, source);
+        snprintf(what, sizeof what, "%s%s%s", meaning ? meaning : "",
+                 !source[0] ? ""
+                 : meaning  ? ", at "
+                            : "at ",
+                 source);
         table_cell(t, TERM_PLAIN, r->opcode);
         table_cell(t, changed ? TERM_YELLOW : TERM_PLAIN, text);
-        table_cell(t, TERM_PLAIN, meaning ? meaning : "");
+        table_cell(t, TERM_PLAIN, what);
     }
     if (markdown)
         table_write_markdown(t, out);

@@ -18,6 +18,7 @@
 #define TEXT_MAX ((size_t)64 << 20)
 #define SYMBOLS_MAX ((size_t)64 << 10)
 #define DIFFERENT_MAX 4000 /* lines of a side between the first and the last that differs */
+#define SOURCE_MAX 1500    /* the same where source lines are looked for */
 #define WIDTH 60
 
 /* ---- nvdisasm ---- */
@@ -53,15 +54,34 @@ static void add_line(struct listing *l, const char *line)
         return;
     buf_append(&l->text, from, (size_t)(end - from));
     buf_putc(&l->text, '\0');
+    buf_append(&l->text, l->at, strlen(l->at) + 1);
     l->n++;
+}
+
+/* `//## File "/src/gemm.cu", line 120 inlined at "...", line 7` stands before the instructions of
+ * that line. */
+static void note_source(struct listing *l, const char *line)
+{
+    const char *file = strstr(line, "//## File \""), *end, *number;
+    file = file ? strchr(file, '"') + 1 : NULL;
+    end = file ? strchr(file, '"') : NULL;
+    number = end ? strstr(end, "line ") : NULL;
+    if (!number)
+        return;
+    for (const char *at = file; at < end; at++)
+        if (*at == '/')
+            file = at + 1;
+    snprintf(l->at, sizeof l->at, "%.*s:%d", (int)(end - file < 100 ? end - file : 100), file,
+             (int)strtol(number + strlen("line "), NULL, 10));
 }
 
 static void split(struct listing *l)
 {
-    l->line = l->text.failed ? NULL : calloc(l->n + 1, sizeof *l->line);
+    l->line = l->text.failed ? NULL : calloc(2 * l->n + 1, sizeof *l->line);
+    l->source = l->line ? l->line + l->n : NULL;
     char *at = l->text.data;
-    for (size_t i = 0; l->line && i < l->n; at += strlen(at) + 1)
-        l->line[i++] = at;
+    for (size_t i = 0; l->line && i < 2 * l->n; at += strlen(at) + 1)
+        l->line[i / 2 + (i % 2) * l->n] = at, i++;
 }
 
 /* The kernel whose section begins with this line; `at`: none does. */
@@ -88,8 +108,10 @@ static void read_output(struct process *p, const struct listing_wanted *wanted, 
     while (process_read_line(p, PATIENCE_S, &line) == PROCESS_LINE && total < TEXT_MAX) {
         total += line.len;
         at = n == 1 ? 0 : find_section(wanted, n, line.data ? line.data : "", at);
-        if (at < n)
+        if (at < n) {
+            note_source(wanted[at].out, line.data ? line.data : "");
             add_line(wanted[at].out, line.data ? line.data : "");
+        }
         buf_clear(&line);
     }
     buf_release(&line);
@@ -99,7 +121,15 @@ static enum gate_status run(const char *path, const char *symbols,
                             const struct listing_wanted *wanted, size_t n, struct gate_error *err)
 {
     char tool[PATHS_MAX];
-    char *argv[] = {tool, (char *)"-c", (char *)"-fun", (char *)symbols, (char *)path, NULL};
+    Elf64_Shdr lines;
+    bool has_lines = elf_find(wanted[0].kernel->cubin, ".debug_line", &lines);
+    char *argv[] = {tool,
+                    (char *)"-c",
+                    (char *)"-fun",
+                    (char *)symbols,
+                    has_lines ? (char *)"-g" : (char *)path,
+                    has_lines ? (char *)path : NULL,
+                    NULL};
     struct process p = {0};
     enum gate_status status = toolkit_find("nvdisasm", NULL, tool, err);
     if (!status)
@@ -185,14 +215,28 @@ static void put_pair(const char *old, const char *new, struct buf *out)
                WIDTH, new ? new : "");
 }
 
+static bool is_same_opcode(const char *a, const char *b)
+{
+    char x[24], y[24];
+    listing_opcode(a, x, sizeof x);
+    listing_opcode(b, y, sizeof y);
+    return !strcmp(x, y);
+}
+
+static bool is_same_line(const char *a, const char *b)
+{
+    return !strcmp(a, b);
+}
+
 /* The longest lines in common, from behind: common[i][k] of the lines from i and k on. */
-static uint16_t *count_common(char *const *a, size_t n, char *const *b, size_t m)
+static uint16_t *count_common(char *const *a, size_t n, char *const *b, size_t m,
+                              bool (*same)(const char *, const char *))
 {
     uint16_t *common = calloc((n + 1) * (m + 1), sizeof *common);
     for (size_t i = n; common && i-- > 0;)
         for (size_t k = m; k-- > 0;) {
             uint16_t down = common[(i + 1) * (m + 1) + k], right = common[i * (m + 1) + k + 1];
-            common[i * (m + 1) + k] = !strcmp(a[i], b[k])
+            common[i * (m + 1) + k] = same(a[i], b[k])
                                           ? (uint16_t)(common[(i + 1) * (m + 1) + k + 1] + 1)
                                       : down > right ? down
                                                      : right;
@@ -202,7 +246,7 @@ static uint16_t *count_common(char *const *a, size_t n, char *const *b, size_t m
 
 static bool put_different(char *const *a, size_t n, char *const *b, size_t m, struct buf *out)
 {
-    uint16_t *common = count_common(a, n, b, m);
+    uint16_t *common = count_common(a, n, b, m, is_same_line);
     size_t i = 0, k = 0;
     while (common && (i < n || k < m)) {
         size_t i_end = i, k_end = k;
@@ -234,4 +278,50 @@ bool listing_compare(const struct listing *old, const struct listing *new, struc
     for (; n && m && !strcmp(a[n - 1], b[m - 1]); n--)
         m--;
     return n <= DIFFERENT_MAX && m <= DIFFERENT_MAX && put_different(a, n, b, m, out);
+}
+
+/* ---- source lines ---- */
+
+/* The first of `mine` with the opcode that corresponds to none of `theirs`; n: there is none. */
+static size_t first_alone(char *const *mine, size_t n, char *const *theirs, size_t m,
+                          const char *opcode)
+{
+    uint16_t *common = count_common(mine, n, theirs, m, is_same_opcode);
+    size_t i = 0, k = 0;
+    while (common && i < n) {
+        char own[24];
+        listing_opcode(mine[i], own, sizeof own);
+        if (k < m && is_same_opcode(mine[i], theirs[k])) {
+            i++;
+            k++;
+        } else if (k < m && common[i * (m + 1) + k + 1] >= common[(i + 1) * (m + 1) + k]) {
+            k++;
+        } else if (!strcmp(own, opcode)) {
+            break;
+        } else {
+            i++;
+        }
+    }
+    free(common);
+    return common ? i : n;
+}
+
+void listing_source(const struct listing *old, const struct listing *new, const char *opcode,
+                    bool of_old, char out[LISTING_SOURCE_SIZE])
+{
+    const struct listing *mine = of_old ? old : new, *other = of_old ? new : old;
+    char **a = mine->line, **b = other->line;
+    size_t n = mine->n, m = other->n;
+    out[0] = '\0';
+    for (; n && m && is_same_opcode(*a, *b); n--, m--) {
+        a++;
+        b++;
+    }
+    for (; n && m && is_same_opcode(a[n - 1], b[m - 1]); n--)
+        m--;
+    if (!n || n > SOURCE_MAX || m > SOURCE_MAX)
+        return;
+    size_t at = first_alone(a, n, b, m, opcode);
+    if (at < n)
+        snprintf(out, LISTING_SOURCE_SIZE, "%s", mine->source[(size_t)(a - mine->line) + at]);
 }

@@ -10,10 +10,14 @@
 #include "gate/base/buf.h"
 #include "gate/library/machine_code.h"
 
+#define LISTING_SOURCE_SIZE 120
+
 struct listing {
-    char **line; /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
+    char **line;   /* "@P0 LDG.E R2, desc[UR4][R2.64]", without addresses */
+    char **source; /* of each "gemm.cu:120"; "": the library has no line information there */
     size_t n;
-    struct buf text; /* that the lines lie in */
+    struct buf text;              /* that all of them lie in */
+    char at[LISTING_SOURCE_SIZE]; /* while it is read */
 };
 
 struct listing_wanted {
@@ -30,6 +34,12 @@ void listing_release(struct listing *l);
 /* What an instruction does, "LDG" of the above; at most size - 1 characters, letters, digits and
  * '_' alone. */
 void listing_opcode(const char *line, char *out, size_t size);
+
+/* Where in the source the first instruction with this opcode lies that only `new` has, or only
+ * `old`
+ * (`of_old`); instructions correspond by their opcodes. "" where that is not known. */
+void listing_source(const struct listing *old, const struct listing *new, const char *opcode,
+                    bool of_old, char out[LISTING_SOURCE_SIZE]);
 
 /* The lines that only one of them has, side by side; false where too many differ. */
 bool listing_compare(const struct listing *old, const struct listing *new, struct buf *out);

@@ -234,6 +234,7 @@ static const struct field verify_fields[] = {
     YES_NO(own_shape_only),
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS),
     SHARE(vendor_ratio, 0),
+    FORMED(verified_in, 0, FORM_UUID, TEXT_MAX),
 };
 SHAPE(verify);
 #undef OF
@@ -301,7 +302,9 @@ static const struct field timing_fields[] = {
     FACTOR(ratio_calls, 0),
     FACTOR(ratio_fresh, 0),
     LIST(kernels, 0, 0, DOCUMENT_KERNELS_MAX, kernel),
+    TEXT(launches, 0, LAUNCHES_TEXT_MAX),
     FORMED(samples_ns, 0, FORM_BASE64, 1000000),
+    FORMED(measured_in, 0, FORM_UUID, TEXT_MAX),
 };
 const struct shape document_timing_shape = SHAPE_OF(timing);
 #undef OF
@@ -354,6 +357,7 @@ static const struct field instruction_fields[] = {
     WORDS(opcode, REQUIRED, DOCUMENT_OPCODE_SIZE - 1),
     SIZE(candidate, REQUIRED),
     SIZE(baseline, REQUIRED),
+    TEXT(source, 0, 200),
 };
 SHAPE(instruction);
 #undef OF
@@ -415,9 +419,10 @@ const struct shape document_case_shape = SHAPE_OF(one_case);
 
 #define OF document_ceilings
 static const struct field ceilings_fields[] = {
-    WORDS(message, 0, TEXT_MAX), SHARE(read_gbps, 0),   SHARE(copy_gbps, 0),
-    SHARE(fp16_tflops, 0),       SHARE(bf16_tflops, 0), SHARE(tf32_tflops, 0),
-    SHARE(fp32_tflops, 0),
+    WORDS(message, 0, TEXT_MAX), SHARE(read_gbps, 0),
+    SHARE(copy_gbps, 0),         SHARE(fp16_tflops, 0),
+    SHARE(bf16_tflops, 0),       SHARE(tf32_tflops, 0),
+    SHARE(fp32_tflops, 0),       FORMED(measured_in, 0, FORM_UUID, TEXT_MAX),
 };
 const struct shape document_ceilings_shape = SHAPE_OF(ceilings);
 #undef OF

@@ -160,6 +160,7 @@ struct document_verify {
     enum yes_no own_shape_only;
     const char *vendor;
     double vendor_ratio;
+    const char *verified_in; /* the run that did; NULL: this one */
 };
 
 struct document_sensor {
@@ -167,6 +168,7 @@ struct document_sensor {
 };
 
 #define DOCUMENT_KERNELS_MAX 16
+#define LAUNCHES_TEXT_MAX 4000
 #define DOCUMENT_KERNEL_NAME_SIZE 1001 /* of a name that is longer the beginning is kept */
 
 /* A kernel that the launch runs; figures as `gate diff` has them. */
@@ -198,7 +200,9 @@ struct document_timing {
     double ratio_fresh;
     struct document_kernel *kernels;
     size_t n_kernels;
-    const char *samples_ns; /* base64 of little-endian float32 */
+    const char *launches;    /* what a call of launch() runs (launches.h); NULL: not known */
+    const char *samples_ns;  /* base64 of little-endian float32 */
+    const char *measured_in; /* of a provider: the run that did; NULL: this one */
 };
 
 struct document_arm {
@@ -235,6 +239,7 @@ struct document_instruction {
     int64_t loop;   /* in this one alone, by their order; 0: in the whole kernel */
     const char *opcode;
     int64_t candidate, baseline;
+    const char *source; /* "gemm.cu:120" of the first one that is new or gone; NULL: not known */
 };
 
 /* For a regression: the kernels whose code changed, and their changed instructions; or why this is
@@ -307,6 +312,7 @@ struct document_ceilings {
     const char *message;
     double read_gbps, copy_gbps; /* copy: bytes read and written */
     double fp16_tflops, bf16_tflops, tf32_tflops, fp32_tflops;
+    const char *measured_in; /* the run that did; NULL: this one */
 };
 
 /* ---- calibration ---- */

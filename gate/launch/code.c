@@ -81,6 +81,7 @@ struct code code_of(const struct device_kernels *kernels, unsigned calls,
     }
     if (known)
         SHA256End(&context, code.sha256);
+    code.is_whole = known && kernels->n == code.n_kernels;
     return code;
 }
 

@@ -26,6 +26,8 @@ struct code_kernel {
 struct code {
     char sha256[65]; /* of the kernels' machine code and the shapes of their grids; "": not known */
     uint64_t sequence; /* of device_kernels */
+    uint64_t order;    /* the same of one launch; 0: not known */
+    bool is_whole;     /* all kernels are below */
     bool has_resources;
     unsigned registers, spill_bytes, shared_bytes; /* the most that one of the kernels takes */
     struct code_kernel kernels[CODE_KERNELS_MAX];  /* the first ones */

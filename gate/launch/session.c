@@ -296,6 +296,7 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
         if (status)
             return status;
         unsigned room = device_replay_room(s->device, s->series[i].replay[0]);
+        s->series[i].order = device_replay_kernels(s->device, s->series[i].replay[0]).order;
         s->series[i].n_launches_max = room < LAUNCHES_MAX ? room : LAUNCHES_MAX;
         if (is_provider(s, i))
             continue;

@@ -34,6 +34,7 @@ struct series {
     double timed_ns[ARM_COPIES];
     size_t n_timed[ARM_COPIES];
     unsigned n_launches, n_launches_max;
+    uint64_t order; /* of the kernels of one launch (device_kernels); 0: not known */
     double *ns;     /* per launch */
     double *cycles; /* ns times the clock of the sample; 0: the clock was not measured */
     size_t n;

@@ -119,6 +119,8 @@ static const struct {
     {"ratio_calls_hi", RATIO_CALLS, NUMBER, offsetof(struct estimate, hi)},
     {"call_ns", TIMING, NUMBER, offsetof(struct document_timing, call_ns)},
     {"measured_ceiling", TIMING, NUMBER, offsetof(struct document_timing, measured_ceiling)},
+    {"verified_in", VERIFY, TEXT, offsetof(struct document_verify, verified_in)},
+    {"measured_in", TIMING, TEXT, offsetof(struct document_timing, measured_in)},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -391,6 +391,10 @@ static size_t put_instructions(const struct document_instructions *all, size_t a
         buf_printf(out, " %" PRId64 " -> %" PRId64, i->baseline, i->candidate);
         if (meaning)
             buf_printf(out, " (%s)", meaning);
+        if (i->source) {
+            buf_puts(out, " at ");
+            report_safe_name(i->source, out);
+        }
     }
     buf_puts(out, n > OPCODES_MAX ? " and others\n" : "\n");
     return n;

@@ -165,6 +165,11 @@ static void case_row(const struct page *p, struct table *t, const struct documen
     buf_printf(text, "%s%s%s", p->markdown ? mark(v) : "", p->markdown ? " " : "", verdict_name(v));
     if (!isnan(c->threshold) && c->threshold != p->d->policy.threshold)
         buf_printf(text, " (threshold %.3g %%)", 100 * c->threshold);
+    const struct document_verify *verify = report_verify(document_candidate(c));
+    if (p->run->n_remembered && verify && verify->ok)
+        buf_puts(text, verify->verified_in ? ", verified in run " : ", verified");
+    if (p->run->n_remembered && verify && verify->ok && verify->verified_in)
+        buf_printf(text, "%.8s", verify->verified_in);
     table_cell(t, verdict_colour(v), text->data);
     if (!p->d->policy.warn_against)
         return;
@@ -509,9 +514,22 @@ static void say_same_code(const struct page *p, struct buf *out)
     size_t n = p->run->n_same_code;
     if (n > 0)
         buf_printf(out,
-                   "%zu of %zu case%s %s the same code on both sides: verified, and timed in one "
-                   "process as a control",
+                   "%zu of %zu case%s %s the same code on both sides: timed in one process as "
+                   "a control",
                    n, p->d->n_cases, p->d->n_cases == 1 ? "" : "s", n == 1 ? "has" : "have");
+}
+
+static void say_remembered(const struct page *p, struct buf *out)
+{
+    size_t n = p->d->n_cases;
+    if (p->run->n_remembered)
+        buf_printf(out,
+                   "%zu of %zu case%s verified in earlier runs of the same library; the others "
+                   "anew, with new inputs (--full: all)",
+                   p->run->n_remembered, n, n == 1 ? " was" : "s were");
+    if (p->run->vendors_remembered)
+        buf_printf(out, "%sthe vendors' times are those of earlier runs (--vendors: anew)",
+                   p->run->n_remembered ? "; " : "");
 }
 
 static void say_left_out(const struct page *p, struct buf *out)
@@ -584,9 +602,9 @@ static void sentences(const struct page *p)
     static const struct {
         bool warns;
         void (*say)(const struct page *p, struct buf *out);
-    } all[] = {{true, say_unresolved}, {false, say_same_code},  {false, say_left_out},
-               {true, say_own_shape},  {false, say_not_served}, {false, say_filtered},
-               {true, say_changed},    {true, say_not_stored}};
+    } all[] = {{true, say_unresolved}, {false, say_remembered}, {false, say_same_code},
+               {false, say_left_out},  {true, say_own_shape},   {false, say_not_served},
+               {false, say_filtered},  {true, say_changed},     {true, say_not_stored}};
     struct buf line;
     buf_init(&line, 128 * 1024);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

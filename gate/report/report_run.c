@@ -10,8 +10,10 @@
 #include "gate/base/hex.h"
 #include "gate/report/report_units.h"
 
-/* A launch() that takes so many times as long on the host is told, whatever the verdict. */
+/* A launch() that takes so many times as long on the host, and so much longer, is told, whatever
+ * the verdict. */
 #define CALLS_STAND_OUT 1.25
+#define CALLS_STAND_OUT_NS 100e3
 
 static void note_provider(struct report_run *run, const char *provider)
 {
@@ -38,8 +40,11 @@ static void read_case(struct report_run *run, const struct document_case *c)
     run->n_same_code += report_is_same_code(c);
     run->warm |= timing && !timing->cold;
     for (size_t i = 0; i < c->n_arms; i++)
-        if (c->arms[i].role == ROLE_PROVIDER)
+        if (c->arms[i].role == ROLE_PROVIDER) {
             note_provider(run, c->arms[i].provider);
+            run->vendors_remembered |= c->arms[i].has_timing && c->arms[i].timing.measured_in;
+        }
+    run->n_remembered += candidate && candidate->has_verify && candidate->verify.verified_in;
 }
 
 void report_put_counts(const size_t counts[VERDICT_COUNT], struct buf *out)
@@ -62,10 +67,18 @@ void report_run_read(const struct document *document, struct report_run *out)
         read_case(out, &document->cases[i]);
 }
 
+static bool calls_stand_out(const struct document_case *c)
+{
+    const struct document_timing *t = report_timing(document_candidate(c));
+    if (!c->has_ratio_calls || !t || !(c->ratio_calls.lo > CALLS_STAND_OUT))
+        return false;
+    return t->call_ns - t->call_ns / c->ratio_calls.value >= CALLS_STAND_OUT_NS;
+}
+
 bool report_is_told(const struct document_case *c)
 {
     return c->verdict != VERDICT_PASS || (c->has_baseline && c->baseline.off == YES) ||
-           (c->has_ratio_calls && c->ratio_calls.lo > CALLS_STAND_OUT);
+           calls_stand_out(c);
 }
 
 const char *report_against(const char *against, char out[REPORT_NAME_MAX])

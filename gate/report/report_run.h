@@ -61,8 +61,10 @@ struct report_run {
     const char *providers[REPORT_MAX_PROVIDERS]; /* in order of appearance */
     size_t n_providers;
     bool more_providers; /* there are others, without columns */
-    size_t n_same_code;  /* by report_is_same_code() */
-    bool warm;           /* a candidate's inputs did not exceed the cache */
+    size_t n_remembered; /* cases that an earlier run verified */
+    bool vendors_remembered;
+    size_t n_same_code; /* by report_is_same_code() */
+    bool warm;          /* a candidate's inputs did not exceed the cache */
     struct left_out_sums left_out;
     struct covered_sums covered;
     const char *link; /* the dashboard's address; NULL: not known */

@@ -53,18 +53,22 @@ static const struct machine_kernel *find_code(const struct job *job, const struc
 
 /* ---- a case ---- */
 
-static void put_changes(struct instructions *to, const struct mix *m, const char *name)
+static void put_changes(struct instructions *to, const struct mix *m, const char *name,
+                        const struct listing *new, const struct listing *old)
 {
     struct document_instructions *o = &to->document;
     to->names[o->n_kernels] = name;
     for (size_t i = 0; i < m->n_changed && o->n_changed < INSTRUCTIONS_MAX; i++) {
         const struct mix_row *r = &m->rows[i];
         snprintf(to->opcodes[o->n_changed], DOCUMENT_OPCODE_SIZE, "%s", r->opcode);
+        char *source = to->sources[o->n_changed];
+        listing_source(old, new, r->opcode, r->old > r->new, source);
         to->changed[o->n_changed] =
             (struct document_instruction){.kernel = (int64_t)o->n_kernels,
                                           .opcode = to->opcodes[o->n_changed],
                                           .candidate = (int64_t)r->new,
-                                          .baseline = (int64_t)r->old};
+                                          .baseline = (int64_t)r->old,
+                                          .source = source[0] ? source : NULL};
         o->n_changed++;
     }
     o->n_kernels++;
@@ -87,7 +91,7 @@ static enum gate_status compare_kernels(const struct job *job, const struct docu
     if (!status) {
         struct mix m;
         mix_count(&new_code, &old_code, &m);
-        put_changes(to, &m, new->name);
+        put_changes(to, &m, new->name, &new_code, &old_code);
     }
     listing_release(&new_code);
     listing_release(&old_code);

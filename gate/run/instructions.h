@@ -7,6 +7,7 @@
 #ifndef GATE_RUN_INSTRUCTIONS_H
 #define GATE_RUN_INSTRUCTIONS_H
 
+#include "gate/diff/listing.h"
 #include "gate/run/run.h"
 
 #define INSTRUCTIONS_MAX 400
@@ -18,6 +19,7 @@ struct instructions {
     const char *names[DOCUMENT_KERNELS_MAX];
     struct document_instruction changed[INSTRUCTIONS_MAX];
     char opcodes[INSTRUCTIONS_MAX][DOCUMENT_OPCODE_SIZE];
+    char sources[INSTRUCTIONS_MAX][LISTING_SOURCE_SIZE];
 };
 
 /* Fills in the `instructions` of regressions with a kernel whose code changed; false: there are

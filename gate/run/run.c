@@ -13,6 +13,7 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
+#include "gate/baseline/launches.h"
 #include "gate/run/blame.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
@@ -37,8 +38,7 @@ const char *run_candidate_sha256(const struct run *run)
     return run->greeting->libraries[0].sha256;
 }
 
-/* SHA-256 of the library that a paired case is compared with. */
-static const char *baseline_sha256(const struct run *run, const struct run_case *c)
+const char *run_baseline_sha256(const struct run *run, const struct run_case *c)
 {
     if (c->record.mode != MODE_PAIRED)
         return NULL;
@@ -55,7 +55,7 @@ const struct document_arm *run_arm(const struct run_case *c, enum document_role 
 bool run_same_library(const struct run *run, const struct run_case *c)
 {
     return c->record.mode == MODE_PAIRED &&
-           !strcmp(run_candidate_sha256(run), baseline_sha256(run, c));
+           !strcmp(run_candidate_sha256(run), run_baseline_sha256(run, c));
 }
 
 bool run_same_code(const struct run_case *c)
@@ -95,6 +95,19 @@ static bool read_pair(const struct document_timing *t, struct document_process *
     return true;
 }
 
+/* A rebuild runs on the device what the baseline ran; else it is not the baseline. */
+static bool is_baseline(const struct run_case *c, const struct document_arm *arm, char *why,
+                        size_t size)
+{
+    const char *now = arm && arm->has_timing ? arm->timing.launches : NULL;
+    why[0] = '\0';
+    if (!c->other_code || !arm || !arm->has_timing)
+        return true;
+    if (!now)
+        snprintf(why, size, "what its launches run is not known here");
+    return now && launches_are_equal(c->baseline.launches, now, why, size);
+}
+
 /* Adds what a process measured. In the first one a baseline that fails drops out; in a later one
  * the process is lost for this case. */
 static void add_process(const struct run *run, struct run_case *c, enum document_stage stage,
@@ -110,6 +123,16 @@ static void add_process(const struct run *run, struct run_case *c, enum document
         stats_half_width((struct estimate){own.p50_ns, own.p50_lo_ns, own.p50_hi_ns});
     p.p50_ns = own.p50_ns;
     p.half_width = half_width > 0 ? half_width : NAN;
+    char differs[300];
+    if (c->record.mode == MODE_PAIRED && q->n == 0 &&
+        !is_baseline(c, baseline, differs, sizeof differs)) {
+        char why[600];
+        snprintf(why, sizeof why,
+                 "the build of the baseline's commit %.12s is not the baseline: %s: refused",
+                 c->baseline.commit, differs);
+        run_fall_back(run, c, why);
+        other = timing_of(NULL);
+    }
     if (c->record.mode == MODE_PAIRED && !read_pair(&other, &p)) {
         const char *said =
             baseline && baseline->has_verify ? baseline->verify.message : result->message;
@@ -130,6 +153,8 @@ static void add_process(const struct run *run, struct run_case *c, enum document
         c->effort =
             (struct effort){stats_half_width(other.ratio_to_candidate), (double)other.samples,
                             other.p50_ns * (double)other.launches_per_sample};
+    if (c->record.mode != MODE_PAIRED)
+        p.log_ratio_fresh = log(own.ratio_fresh);
     if (c->record.mode == MODE_NUMBER)
         p.log_ratio =
             log(p.p50_ns / p.control_ns) - log(c->baseline.p50_ns / c->baseline.control_ns);
@@ -156,11 +181,11 @@ static void check_regime(struct run_case *c, struct case_result *fresh)
              (long long)c->input_sets, (long long)arm->timing.input_sets);
 }
 
-/* Keeps the arms of the first process and the message of one that went wrong. */
+/* Keeps the arms of the `first` process, or of one that was verified in its place, and the message
+ * of one that went wrong. */
 static void keep_result(const struct run *run, struct run_case *c, enum document_stage stage,
-                        struct case_result *fresh, struct document_process p)
+                        struct case_result *fresh, struct document_process p, bool first)
 {
-    bool first = !c->has_result;
     c->has_result = true;
     check_regime(c, fresh);
     if (fresh->outcome == CASE_MEASURED)
@@ -168,6 +193,7 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
     if (first || fresh->outcome == CASE_WRONG) {
         case_result_release(&c->result);
         c->result = *fresh;
+        run_add_remembered(c);
         return;
     }
     if (fresh->outcome == CASE_ENVIRONMENT) { /* what the first process saw stays to be seen */
@@ -205,17 +231,25 @@ static double budget_ms(const struct run *run, const struct run_case *c, double 
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
                     enum document_stage stage, bool swap, double level)
 {
-    bool first = !c->has_result;
+    bool first = !c->has_result, doubts = run_doubts(run, c);
+    if (doubts) {
+        c->verified = NULL;
+        c->seed = run->seed;
+    }
     struct case_task task = {.c = c->about,
                              .kind = TASK_MEASURE,
-                             .seed = seed_of_text(run->seed, c->about->id),
+                             .seed = seed_of_text(c->seed, c->about->id),
                              .budget_ms = budget_ms(run, c, level),
                              .input_sets = c->input_sets,
-                             .baseline = baseline_sha256(run, c),
-                             .verify = first,
-                             .providers = first,
+                             .baseline = run_baseline_sha256(run, c),
+                             .verify = doubts || (first && !c->verified),
+                             .first = first || doubts,
+                             .providers = first && !c->vendors,
                              .swap = swap,
                              .fingerprints = c->result.fingerprints};
+    if (first && c->verified)
+        task.fingerprints =
+            message_fingerprints(c->verified->fingerprints, c->verified->n_fingerprints);
     struct case_result fresh;
     struct gate_error why = {0};
     enum gate_status status = supervisor_run_case(s, &task, &fresh, &why);
@@ -235,7 +269,7 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
     p.stage = (int)stage;
     p.swapped = swap;
     p.control_ns = supervisor_control_ns(s);
-    keep_result(run, c, stage, &fresh, p);
+    keep_result(run, c, stage, &fresh, p, first || doubts);
     if (c->result.outcome != CASE_MEASURED)
         run_decide(run, c);
 }
@@ -280,6 +314,18 @@ static bool any_wanted(const struct run *run, enum document_stage stage)
     return false;
 }
 
+/* Cases that equal code settles are done with the first process, but for the sampled ones. */
+static void settle(struct run *run)
+{
+    size_t n = run->suite->n_cases;
+    for (size_t i = 0; i < n && run->n_processes == 1 && !run->samples; i++)
+        run->samples = is_wanted(&run->cases[i], STAGE_FIRST) && run->cases[i].has_result &&
+                       !run_is_settled(run, &run->cases[i]);
+    for (size_t i = 0; i < n; i++)
+        if (run_is_settled(run, &run->cases[i]))
+            run->cases[i].sequence[STAGE_FIRST].wanted = 1;
+}
+
 /* Processes until no case wants another one of this stage. */
 static void run_stage(struct run *run, struct supervisor *s, const struct plan *plan,
                       enum document_stage stage, run_progress_fn progress, void *context)
@@ -288,9 +334,8 @@ static void run_stage(struct run *run, struct supervisor *s, const struct plan *
     while (any_wanted(run, stage) && !interrupt_signal()) {
         shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
         run_process(run, s, plan, stage, progress, context);
-        for (size_t i = 0; i < n && stage == STAGE_FIRST; i++)
-            if (run_is_settled(run, &run->cases[i]))
-                run->cases[i].sequence[STAGE_FIRST].wanted = 1;
+        if (stage == STAGE_FIRST)
+            settle(run);
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 run_decide(run, &run->cases[i]);
@@ -365,6 +410,17 @@ static void complete_reason(struct run_case *c)
         utf8_print(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
 }
 
+/* run_doubts() has asked for the verification long before. */
+static void refuse_unverified_gain(struct run_case *c)
+{
+    if (!c->verified || c->record.verdict != VERDICT_IMPROVEMENT)
+        return;
+    c->record.verdict = VERDICT_NO_VERDICT;
+    snprintf(c->reason, sizeof c->reason,
+             "it looks faster, and was not verified in this run: "
+             "--full does both");
+}
+
 static void conclude(struct run *run)
 {
     leave_out_unserved(run);
@@ -372,6 +428,7 @@ static void conclude(struct run *run)
         run_summarise(&run->cases[i]);
         run_judge_questions(&run->cases[i]);
         run_judge_error(run, &run->cases[i]);
+        refuse_unverified_gain(&run->cases[i]);
         complete_reason(&run->cases[i]);
         run_remeasure_baseline(run, &run->cases[i]);
     }

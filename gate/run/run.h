@@ -23,6 +23,7 @@
 #include "gate/run/shard.h"
 #include "gate/cases/suite.h"
 #include "gate/run/ceilings.h"
+#include "gate/run/memory.h"
 #include "gate/run/supervisor.h"
 
 #define RUN_PROCESSES_MAX DOCUMENT_PROCESSES_MAX /* of one sequence */
@@ -59,12 +60,16 @@ struct run_case {
                                   times in the end are those of run_summarise() */
     struct baseline_entry baseline; /* of a record that has one */
     char opened[65]; /* the library that it is paired with: the baseline's, or a rebuild of it */
+    bool other_code; /* of a rebuild: what its launch() runs must be what is stored */
     struct baseline_entry again; /* the baseline's library as this run measured it; p50_ns not above
                                     0: it did not */
     char note[1000]; /* what the user should know beside the verdict: a baseline that is not at
                        hand, or that could not be measured in some processes */
     struct run_sequence sequence[DOCUMENT_STAGES];
-    bool left_out;      /* not served, and not counted */
+    bool left_out; /* not served, and not counted */
+    /* What an earlier run found, and this one does not look for; NULL: it does. */
+    const struct memory_entry *verified, *vendors;
+    uint64_t seed;      /* of its inputs: the run's, or that of the run that verified it */
     int64_t input_sets; /* that the first process rotated over, and all others must; 0: none did */
     struct effort effort; /* what the newest process saw: how long the next one is to sample */
     struct decision decision;
@@ -86,14 +91,16 @@ struct run_missing {
 /* What the user asks of a run. */
 struct run_policy {
     double threshold;
-    double host_threshold; /* of what launch() takes on the host; 0: it decides nothing */
+    double host_threshold; /* of what launch() takes on the host; 0: that of run_ask_more() */
     double
         budget_ms;   /* for the samples of one case in the first process; effort.h has the others */
     double pause_s;  /* before the confirmation */
     bool accept_new; /* what has no baseline is measured in DECIDE_FIRST_LOOK processes as well */
     bool allow_dirty;    /* a tree with changes that were not committed may give baselines */
     bool ratchet;        /* the baselines may move: see ratchet.h */
-    bool full;           /* what runs the baseline's machine code is measured as all else */
+    bool full;           /* what runs the baseline's machine code is measured as all else, and
+                            nothing is remembered */
+    bool vendors;        /* what they take, and the device's ceilings, are not remembered */
     const char *against; /* "baseline", or what --against named */
     const char *base;    /* the branch of which that is the merge base; NULL: it is none */
     const char
@@ -121,8 +128,10 @@ struct run {
     char seed_text[17];         /* of the document */
     struct reproduce reproduce; /* how a wrong case is shown again; its seed is the run's */
     int64_t start_ms, end_ms;
-    const struct message_greeting *greeting; /* the supervisor's, of the worker */
-    char candidate_code[65];                 /* of what its library runs; "": not known */
+    const struct message_greeting *greeting;  /* the supervisor's, of the worker */
+    const struct message_greeting *providers; /* the same of one that opened the providers */
+    struct memory *memory;                    /* of earlier runs; NULL: there is none */
+    char candidate_code[65];                  /* of what its library runs; "": not known */
     struct document_library libraries[DOCUMENT_LIBRARIES_MAX]; /* of the document */
     char epoch[200];                                           /* driver/runtime/power limit */
     struct run_case *cases;
@@ -130,6 +139,8 @@ struct run {
     size_t n_missing;
     const struct run *warning; /* the same cases compared with something else; NULL: they are not */
     size_t n_processes;
+    bool samples; /* some case needs more processes than the first, which a tenth of those joins
+                     that do not */
     double control_ns[DOCUMENT_STAGES][RUN_PROCESSES_MAX]; /* of each process of a sequence */
     size_t n_controls[DOCUMENT_STAGES];
     size_t counts[VERDICT_COUNT];
@@ -176,6 +187,21 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
  * baseline later. That it cannot be kept is said on standard error. */
 void run_keep_candidate(const struct run *run);
 
+/* Finds for each case what earlier runs found, once it is known what it is compared with. */
+void run_recall(struct run *run);
+
+/* The rates of the device, if they are known from an earlier run. */
+bool run_recall_ceilings(struct run *run);
+
+/* Puts what is remembered of a case beside what its first process found. */
+void run_add_remembered(struct run_case *c);
+
+/* Only what was verified in this very run is called faster: is this case to be verified now? */
+bool run_doubts(const struct run *run, const struct run_case *c);
+
+/* Stores what this run found. A library that was wrong in one case is not believed in any. */
+void run_remember(struct run *run);
+
 /* After each process of a case: its verdict and reason, or how many more are wanted. */
 void run_decide(const struct run *run, struct run_case *c);
 
@@ -192,6 +218,9 @@ void run_remeasure_baseline(const struct run *run, struct run_case *c);
 
 /* Of the candidate's file, as the worker loaded it. */
 const char *run_candidate_sha256(const struct run *run);
+
+/* Of the library that a case is paired with; NULL: there is none. */
+const char *run_baseline_sha256(const struct run *run, const struct run_case *c);
 
 /* The threshold of a case: its own, or that of the policy. */
 double run_threshold(const struct run *run, const struct run_case *c);
@@ -220,10 +249,14 @@ void run_judge_error(const struct run *run, struct run_case *c);
 
 /*
  * Asks what else is to be known of a case than its time, and for the processes that this lacks:
- * where the policy has a threshold of its own, what a call of launch() takes on the host; of what
- * is faster, whether it is on fresh inputs and destroyed outputs as well.
+ * what a call of launch() takes on the host, by the policy's threshold, else from twice as long and
+ * 20 us on; of what is faster, whether it is on fresh inputs and destroyed outputs as well.
  */
 void run_ask_more(const struct run *run, struct run_case *c);
+
+/* Of a case that is measured alone: does it do less where its result is there already? Asks for
+ * further processes as long as that is only suspected. Then the result's message says it. */
+bool run_leaves_out_work(const struct run *run, struct run_case *c);
 
 /* Does launch() take much longer on the host in this process, by whatever kernels it launches? */
 bool run_calls_stand_out(const struct run *run, const struct document_process *p);

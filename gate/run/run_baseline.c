@@ -31,6 +31,7 @@ struct libraries {
     char wanted[PROTOCOL_BASELINES_MAX][65]; /* by baselines */
     char sha256[PROTOCOL_BASELINES_MAX][65]; /* of the file that is opened for it */
     char path[PROTOCOL_BASELINES_MAX][PATHS_MAX];
+    bool other_code[PROTOCOL_BASELINES_MAX]; /* of revision */
     unsigned n;
     struct lost_library lost[LOST_LIBRARIES_MAX];
     unsigned n_lost;
@@ -93,10 +94,21 @@ static enum gate_status fetch_baseline(struct fetch *fetch, const char *sha256,
 }
 
 /* The case is paired with this file; one that is not the baseline's own is said. */
-static void pair_with(struct run_case *c, const char *sha256)
+static void pair_with(const struct run *run, struct run_case *c, const char *sha256,
+                      bool other_code)
 {
     memcpy(c->opened, sha256, sizeof c->opened);
-    if (strcmp(sha256, c->baseline.library_sha256) != 0)
+    c->other_code = other_code;
+    if (other_code && !c->baseline.launches)
+        run_fall_back(run, c,
+                      "the build of the baseline's commit differs from its library, and what its "
+                      "launches run is not stored");
+    else if (other_code)
+        snprintf(c->note, sizeof c->note,
+                 "the baseline's library was rebuilt from commit %.12s: its host code differs, "
+                 "its launches are the stored ones",
+                 c->baseline.commit);
+    else if (strcmp(sha256, c->baseline.library_sha256) != 0)
         snprintf(c->note, sizeof c->note,
                  "the baseline's library was rebuilt from commit %.12s: another file with the same "
                  "machine code",
@@ -127,11 +139,11 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
 {
     const char *sha256 = c->baseline.library_sha256;
     struct gate_error why = {0};
-    struct revision found;
+    struct revision found = {.other_code = false};
     c->record.mode = MODE_PAIRED;
     for (unsigned i = 0; i < l->n; i++)
         if (!strcmp(l->wanted[i], sha256)) {
-            pair_with(c, l->sha256[i]);
+            pair_with(run, c, l->sha256[i], l->other_code[i]);
             return GATE_OK;
         }
     if (l->n == PROTOCOL_BASELINES_MAX) {
@@ -154,7 +166,8 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
         fall_back_without_library(run, c, why.message);
         return GATE_OK;
     }
-    pair_with(c, found.sha256);
+    pair_with(run, c, found.sha256, found.other_code);
+    l->other_code[l->n] = found.other_code;
     memcpy(l->path[l->n], found.path, sizeof found.path);
     memcpy(l->wanted[l->n], sha256, 65);
     memcpy(l->sha256[l->n++], found.sha256, 65);
@@ -215,6 +228,7 @@ static enum gate_status check_loaded(const struct run *run, const struct librari
 static void copy_greeting(struct run *run, const struct supervisor *s)
 {
     run->greeting = supervisor_greeting(s);
+    run->providers = supervisor_providers(s);
     const struct document_device *device = &run->greeting->device;
     snprintf(run->epoch, sizeof run->epoch, "%.60s/%.60s/%lld", device->driver, device->runtime,
              (long long)device->power_limit_mw);
@@ -238,6 +252,14 @@ enum gate_status run_baseline_path(const struct run *run, const struct run_case 
         return artifact_get(c->opened, path, err);
     snprintf(path, PATHS_MAX, "%s", run->against_path);
     return GATE_OK;
+}
+
+static bool wants_providers(const struct run *run)
+{
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        if (!run->cases[i].vendors)
+            return true;
+    return false;
 }
 
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
@@ -265,6 +287,10 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         status = find_baseline(run, c, l, err);
         c->sequence[STAGE_FIRST].wanted = first_processes(run, c);
     }
+    if (!status)
+        run_recall(run);
+    if (!status && !wants_providers(run))
+        supervisor_leave_providers(s);
     if (!status && l->n)
         status = open_baselines(run, s, l, err);
     fetch_release(&l->fetch);

@@ -169,8 +169,9 @@ static void plan_more(struct run_case *c)
 static void conclude_wrong(const struct run *run, struct run_case *c)
 {
     char command[500];
-    reproduce_command(&run->reproduce, c->about->id, c->result.while_measuring, command,
-                      sizeof command);
+    struct reproduce how = run->reproduce;
+    how.seed = c->seed;
+    reproduce_command(&how, c->about->id, c->result.while_measuring, command, sizeof command);
     int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
     snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
 }
@@ -190,10 +191,10 @@ static void decide_unmeasured(const struct run *run, struct run_case *c)
 }
 
 /* Is this case one of the tenth that is measured all the same, by chance? Where equal code is
- * slower after all, that shows there. */
+ * slower after all, that shows there. It joins the processes of others. */
 static bool is_sampled(const struct run *run, const struct run_case *c)
 {
-    return seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
+    return run->samples && seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
 }
 
 /* One process that shows more than the threshold is no control. A file against itself on the host
@@ -217,6 +218,8 @@ bool run_is_settled(const struct run *run, const struct run_case *c)
 
 void run_decide(const struct run *run, struct run_case *c)
 {
+    if (c->result.outcome == CASE_MEASURED && run_leaves_out_work(run, c))
+        c->result.outcome = CASE_WRONG;
     if (c->result.outcome != CASE_MEASURED) {
         decide_unmeasured(run, c);
     } else if (run_is_settled(run, c)) {

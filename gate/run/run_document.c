@@ -161,13 +161,16 @@ static void add_shard(const struct run *run, struct document *out)
  * which that library is loaded. */
 static void add_libraries(struct run *run, struct document *out)
 {
-    const struct message_greeting *g = run->greeting;
+    const struct message_greeting *g = run->greeting, *p = run->providers;
     out->libraries = run->libraries;
     for (size_t i = 0; i < g->n_libraries && i < DOCUMENT_LIBRARIES_MAX; i++) {
         run->libraries[i] = g->libraries[i];
         run->libraries[i].code_sha256 = i == 0 ? text_or_null(run->candidate_code) : NULL;
         out->n_libraries++;
     }
+    for (size_t i = 0; p != g && i < p->n_libraries; i++)
+        if (p->libraries[i].role == ROLE_PROVIDER && out->n_libraries < DOCUMENT_LIBRARIES_MAX)
+            run->libraries[out->n_libraries++] = p->libraries[i];
 }
 
 /* The cases, and apart from them those that do not count. */
@@ -206,8 +209,8 @@ void run_document(struct run *run, struct document *out)
         .device = g->device,
         .users_checked = g->users_checked,
         .launch_order_checked = g->launch_order_checked,
-        .absent = g->absent,
-        .n_absent = g->n_absent,
+        .absent = run->providers->absent,
+        .n_absent = run->providers->n_absent,
         .contract = g->contract,
         .policy = {.threshold = run->policy.threshold,
                    .host_threshold = positive_or_nan(run->policy.host_threshold),

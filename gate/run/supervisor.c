@@ -34,6 +34,9 @@ struct supervisor {
     struct process process;
     cJSON *hello;                     /* of the first worker; NULL: none has greeted yet */
     struct message_greeting greeting; /* the same */
+    cJSON *hello_before;              /* of a worker that opened the providers, where later ones
+                                         do not; NULL: they do */
+    struct message_greeting greeting_before;
     double control_ns;
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
@@ -46,6 +49,11 @@ struct supervisor {
 const struct message_greeting *supervisor_greeting(const struct supervisor *s)
 {
     return &s->greeting;
+}
+
+const struct message_greeting *supervisor_providers(const struct supervisor *s)
+{
+    return s->hello_before ? &s->greeting_before : &s->greeting;
 }
 
 void case_result_release(struct case_result *r)
@@ -290,6 +298,14 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     return GATE_OK;
 }
 
+/* What it said of the providers stays. */
+static void keep_greeting(struct supervisor *s)
+{
+    s->hello_before = s->hello;
+    s->greeting_before = s->greeting;
+    s->hello = NULL;
+}
+
 static void forget_baselines(struct supervisor *s)
 {
     for (unsigned i = 0; i < s->n_baselines; i++)
@@ -302,7 +318,10 @@ enum gate_status supervisor_open_baselines(struct supervisor *s, const char *con
 {
     supervisor_retire_worker(s);
     forget_baselines(s);
-    forget_greeting(s);
+    if (s->without_providers && !s->hello_before)
+        keep_greeting(s);
+    else
+        forget_greeting(s);
     for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++)
         s->baselines[s->n_baselines] = xstrdup(paths[s->n_baselines]);
     return start_worker(s, err);
@@ -335,6 +354,9 @@ void supervisor_stop(struct supervisor *s)
     supervisor_retire_worker(s);
     forget_baselines(s);
     forget_greeting(s);
+    if (s->hello_before)
+        fields_release(&message_greeting_shape, &s->greeting_before);
+    cJSON_Delete(s->hello_before);
     free(s);
 }
 
@@ -376,6 +398,7 @@ static bool send_task(struct supervisor *s, struct attempt *a)
         .baseline = t->baseline ? t->baseline : "",
         .tier = verify_tier_name(t->tier),
         .verify = t->verify ? YES : NO,
+        .first = t->first ? YES : NO,
         .providers = t->providers ? YES : NO,
         .swap = t->swap ? YES : NO,
         .n_fingerprints = message_put_fingerprints(&t->fingerprints, &texts),

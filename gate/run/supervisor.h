@@ -52,7 +52,8 @@ struct case_task {
     double budget_ms;      /* for its samples */
     int64_t input_sets;    /* that its first process rotated over; 0: this is the first */
     const char *baseline;  /* SHA-256 of one of the baselines, or NULL */
-    bool verify;           /* before it is measured; cold single launches are timed as well */
+    bool verify;           /* before it is measured */
+    bool first;            /* of its processes: cold single launches are timed as well */
     enum verify_tier tier; /* of the verification */
     bool providers;        /* measured beside it */
     bool swap;             /* the baseline is recorded and started first */
@@ -88,7 +89,7 @@ void supervisor_stop(struct supervisor *s); /* NULL is fine */
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
                                            unsigned n, struct gate_error *err);
 
-/* Workers that are started from now on do not open the providers: that takes time, and only a
+/* Workers that are started from now on do not open the providers: that takes time, and at most a
  * case's first process measures them. */
 void supervisor_leave_providers(struct supervisor *s);
 
@@ -96,6 +97,9 @@ void case_result_release(struct case_result *r);
 
 /* The first worker's. */
 const struct message_greeting *supervisor_greeting(const struct supervisor *s);
+
+/* The same of the first worker that opened the providers. */
+const struct message_greeting *supervisor_providers(const struct supervisor *s);
 
 /* Time of the control in the worker that measured last, in ns. */
 double supervisor_control_ns(const struct supervisor *s);

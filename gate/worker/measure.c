@@ -293,6 +293,7 @@ static void note_code(struct session *s)
             device_replay_kernels(s->device, s->series[i].replay[0]);
         struct code *code = &arm->code;
         *code = code_of(&kernels, s->series[i].n_launches, arm->library->code, architecture);
+        code->order = s->series[i].order;
         if (code->has_resources) {
             arm->timing.registers = code->registers;
             arm->timing.shared_bytes = code->shared_bytes;

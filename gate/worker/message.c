@@ -56,6 +56,7 @@ static const struct field task_fields[] = {
     SIZE(input_sets, 0),
     TEXT(baseline, 0, TEXT_MAX),
     YES_NO(verify),
+    YES_NO(first),
     TEXT(tier, 0, TEXT_MAX),
     YES_NO(providers),
     YES_NO(swap),

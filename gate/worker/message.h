@@ -68,7 +68,9 @@ struct message_task {
     double budget_ms;
     int64_t input_sets; /* missing: -1, the worker decides */
     const char *baseline, *tier;
-    enum yes_no verify;          /* before the arms are timed; missing: yes */
+    enum yes_no verify; /* before the arms are timed; missing: yes */
+    enum yes_no first;  /* of the case's processes: single launches, sensors, audits in full;
+                           missing: as `verify` */
     enum yes_no providers, swap; /* missing: yes, no */
     const char **fingerprints;
     size_t n_fingerprints;

@@ -2,11 +2,13 @@
 #include "gate/worker/record.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/buf.h"
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/pattern.h"
 
@@ -248,6 +250,26 @@ static struct record_kernels *record_kernels(const struct code *code, struct doc
     return kernels;
 }
 
+/* What one call of launch() runs, so that it can be compared with what another build of the same
+ * commit runs (launches.h); NULL: not all of it is known. */
+static char *record_launches(const struct code *code)
+{
+    struct buf out;
+    bool known = code->is_whole && code->order;
+    buf_init(&out, LAUNCHES_TEXT_MAX);
+    for (size_t i = 0; i < code->n_kernels; i++) {
+        const struct code_kernel *k = &code->kernels[i];
+        known = known && k->launches && k->sha256[0];
+        buf_printf(&out, "launches %u code %s grid %ux%ux%u block %ux%ux%u shared %u; ",
+                   k->launches, k->sha256, k->grid[0], k->grid[1], k->grid[2], k->block[0],
+                   k->block[1], k->block[2], k->shared_bytes);
+    }
+    buf_printf(&out, "order %016" PRIx64, code->order);
+    char *text = known ? buf_detach(&out) : NULL;
+    buf_release(&out);
+    return text;
+}
+
 struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p,
                                struct record_memory *memory)
 {
@@ -270,6 +292,9 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
         memory->samples = record_samples(arm->samples_ns, (size_t)arm->timing.samples);
     out.timing.samples_ns = memory->samples;
     if (arm->role != ROLE_PROVIDER)
+        memory->launches = record_launches(&arm->code);
+    out.timing.launches = memory->launches;
+    if (arm->role != ROLE_PROVIDER)
         memory->kernels = record_kernels(&arm->code, &out.timing);
     return out;
 }
@@ -277,5 +302,6 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
 void record_free(struct record_memory *memory)
 {
     free(memory->samples);
+    free(memory->launches);
     free(memory->kernels);
 }

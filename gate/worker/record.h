@@ -13,7 +13,7 @@ struct document_library record_library(const struct library *lib, enum document_
 
 /* What a recorded arm points to. */
 struct record_memory {
-    char *samples;
+    char *samples, *launches;
     struct record_kernels *kernels;
 };
 

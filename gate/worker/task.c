@@ -200,10 +200,10 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
 {
     struct measure_policy policy = {.budget_ns = t->budget_ns,
                                     .single_budget_ns =
-                                        t->verify ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
+                                        t->first ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
                                     .swap = t->swap,
                                     .input_sets = t->input_sets,
-                                    .sensors = t->verify};
+                                    .sensors = t->first};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
     if (t->kind == TASK_CALIBRATE)
@@ -404,6 +404,7 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .budget_ns = (isnan(m->budget_ms) ? BUDGET_MS : m->budget_ms) * 1e6,
                        .kind = kind,
                        .verify = kind == TASK_VERIFY || (times && m->verify != NO),
+                       .first = m->first == UNKNOWN ? m->verify != NO : m->first == YES,
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
                        .input_sets = m->input_sets > 0 ? (unsigned)m->input_sets : 0,

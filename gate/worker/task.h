@@ -44,7 +44,7 @@ struct task {
     uint64_t seed;
     double budget_ns;
     enum task_kind kind;
-    bool verify, providers, swap;
+    bool verify, first, providers, swap;
     unsigned input_sets; /* that another process rotated over; 0: none did */
     enum verify_tier tier;
     const char *baseline; /* SHA-256 of the library of the baseline; "": none */

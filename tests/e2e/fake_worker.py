@@ -170,9 +170,12 @@ def baseline_arm(name, p50, d):
     if "fresh" not in FAKE or name in FAKE["fresh"]:
         arm["timing"]["ratio_fresh"] = FAKE.get("fresh", {}).get(name, 1.0)
     if "calls" in FAKE:
-        arm["timing"].update(call_ns=2000.0, ratio_calls=FAKE["calls"].get(name, 1.0))
+        arm["timing"].update(call_ns=FAKE.get("call_ns", 2000.0),
+                             ratio_calls=FAKE["calls"].get(name, 1.0))
     if "baseline_kernels" in FAKE:
         arm["timing"]["kernels"] = FAKE["baseline_kernels"]
+    if FAKE.get("baseline_launches"):
+        arm["timing"]["launches"] = FAKE["baseline_launches"]
     if "same_code" in FAKE:  # the cases whose code is the same
         arm["timing"]["same_code"] = name in FAKE["same_code"]
     return arm
@@ -191,7 +194,7 @@ def by_file(record, process):
     (mine, wrong, idles), others = in_file(options("--library")[0]), options("--baseline")
     if wrong:
         record.update(outcome="wrong", message="as its file says")
-    record["arms"][0]["timing"] = timing(mine) if not wrong else None
+    record["arms"][0]["timing"] = dict(timing(mine), **FAKE.get("timing", {})) if not wrong else None
     if others and len(record["arms"]) > 1:
         other = in_file(others[0])[0]
         names = ":".join([options("--library")[0], others[0], str(process)])
@@ -243,10 +246,15 @@ def main():
         p50 = of_process("p50s", name, process, FAKE.get("p50", {}).get(name, 1000.0))
         arms = [{"provider": "fake", "role": "candidate", "kernel": "k", "timing": timing(p50),
                  "verify": verify() if task["verify"] else None}]
+        if "calls" in FAKE:
+            arms[0]["timing"]["call_ns"] = (FAKE["calls"].get(name, 1.0)
+                                            * FAKE.get("call_ns", 2000.0))
         arms[0]["timing"]["input_sets"] = of_process("sets", name, process, None) \
             or task.get("input_sets", 1)
         if mine:
             merge(arms[0]["timing"], FAKE.get("timing", {}))
+        if "alone" in FAKE and not task["baseline"]:
+            arms[0]["timing"]["ratio_fresh"] = of_process("alone", name, process, 1.0)
         if task["baseline"] and (task["verify"] or not FAKE.get("baseline_is_lost")):
             arms.append(baseline_arm(name, p50, of_process("log_ratio", name, process, None)))
             if arms[1]["timing"] and "freshs" in FAKE:

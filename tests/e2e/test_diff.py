@@ -50,7 +50,7 @@ def compiled_figures(log):
 
 # In place of nvdisasm: its format as of CUDA 12, and no real code.
 DISASSEMBLER = """#!/bin/sh
-test "$1 $2" = "-c -fun" && test -s "$4" || exit 1
+test "$1 $2" = "-c -fun" && { test -s "$4" || test -s "$5"; } || exit 1
 case $3 in *,*) # two kernels at once
     echo '	.section	.text._Z5spillPKfPf,"ax",@progbits'
     echo '        /*0000*/                   EXIT ;'
@@ -61,11 +61,13 @@ echo '	.section	.text._Z3sumPKfPf,"ax",@progbits'
 echo '.text._Z3sumPKfPf:'
 echo '        /*0000*/                   LDC R1, c[0x0][0x28] ;'
 echo '.L_x_0:'
+echo '	//## File "/src/sum.cu", line 12'
 echo '        /*0010*/              @!P0 LDG.E R2, desc[UR4][R2.64] ;'
 if test ! -e %(count)s; then
     echo > %(count)s
     echo '        /*0020*/                   FFMA R3, R2, R2, RZ ;'
 else
+    echo '	//## File "/src/a/spill.cuh", line 34 inlined at "/src/sum.cu", line 13'
     echo '        /*0020*/                   STL [R1], R2 ;'
     echo '        /*0030*/                   FMUL R3, R2, R2 ;'
 fi
@@ -158,9 +160,10 @@ class Diff(Gate):
         shown = self.gate("diff", new, old, "--instructions", "--markdown", "--arch", "90",
                           **here).stdout
         self.assertIn("| instruction | count | what it does |\n|:--|--:|:--|\n"
-                      "| FFMA | **1 -&gt; 0** | fp32 multiply-add |\n"
-                      "| FMUL | **0 -&gt; 1** | - |\n"
-                      "| STL | **0 -&gt; 1** | stores a spilled register or a local array |\n"
+                      "| FFMA | **1 -&gt; 0** | fp32 multiply-add, at sum.cu:12 |\n"
+                      "| FMUL | **0 -&gt; 1** | at spill.cuh:34 |\n"
+                      "| STL | **0 -&gt; 1** | stores a spilled register or a local array, at "
+                      "spill.cuh:34 |\n"
                       "| LDG | 1 | loads from global memory |\n", shown)
         block = shown.split("```")[1].splitlines()
         self.assertEqual([line.split() for line in block[1:]],

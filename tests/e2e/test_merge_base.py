@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -11,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from harness import FIRST, GATE, SECOND, WORKER, FakeRuns, read_file, write_file
 
 
-class Sides(FakeRuns):
+class Repository(FakeRuns):
     """The baseline is of the first commit, `trunk` has become 5 % slower since, and a branch is as
     fast as that."""
 
@@ -57,9 +58,12 @@ class Sides(FakeRuns):
             [GATE, "run", "--json", "--device", "cuda:0", "--worker", WORKER, "--provider",
              self.path("x.so"), "--pause", "0", *args], cwd=self.repository, env=env, text=True,
             capture_output=True, check=False, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stderr + done.stdout)
         return json.loads(done.stdout) if done.stdout else done.stderr
 
+
+class Sides(Repository):
     def verdicts(self, document):
         return {(c["verdict"], c["warning"]["verdict"]) for c in document["cases"]}
 
@@ -162,6 +166,47 @@ class Sides(FakeRuns):
         self.git("branch", "-f", "trunk", "trunk~1")
         document = self.run_here("--against", "merge-base")
         self.assertEqual(document["policy"]["against"], self.base)
+
+
+class Rebuilt(Repository):
+    """The baseline's commit gives another file here, as with another compiler of the host code."""
+    LAUNCHES = "launches 1 code %s grid 132x1x1 block 384x1x1 shared 1024; order %016d"
+
+    def run_rebuilt(self, stored, now):
+        """What the baseline launched when it was stored, and what its rebuild launches."""
+        shutil.rmtree(self.path("baselines"))
+        self.run_here("--accept-new", timing={"launches": stored} if stored else {})
+        self.commits = getattr(self, "commits", 0) + 1
+        self.commit(f"time=10502{self.commits}")
+        shutil.rmtree(self.path("cache"))
+        os.remove(self.path("count"))
+        document = self.run_here("--build", "cp library built.so; echo x >> built.so", status=None,
+                                 baseline_launches=now)
+        return document["cases"][0]
+
+    def test_it_may_differ_in_host_code_only(self):
+        one = self.LAUNCHES % ("a" * 64, 1)
+        case = self.run_rebuilt(one, one)
+        self.assertEqual(case["mode"], "paired")
+        self.assertIn("its host code differs, its launches are the stored ones", case["reason"])
+
+    def test_other_launches_are_not_the_baseline(self):
+        one = self.LAUNCHES % ("a" * 64, 1)
+        for now, why in ((self.LAUNCHES % ("b" * 64, 1), "kernel 1 of 1 has other device code"),
+                         (self.LAUNCHES % ("a" * 64, 2), "the order of its launches, their"),
+                         (one.replace("132x", "66x"), "grid 66x1x1, and the stored one 132x1x1"),
+                         (one + "; order 1", "runs 2 different kernels, and the stored one 1"),
+                         ("", "what its launches run is not known here")):
+            with self.subTest(why):
+                case = self.run_rebuilt(one, now)
+                self.assertNotEqual(case["mode"], "paired")
+                self.assertIn(why, case["reason"])
+                self.assertIn(" is not the baseline: ", case["reason"])
+
+    def test_what_is_not_stored_cannot_be_compared(self):
+        case = self.run_rebuilt(None, self.LAUNCHES % ("a" * 64, 1))
+        self.assertNotEqual(case["mode"], "paired")
+        self.assertIn("the machine code of the stored one is not recorded", case["reason"])
 
 
 if __name__ == "__main__":

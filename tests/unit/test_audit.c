@@ -406,6 +406,25 @@ TEST_WITHIN(what_is_faster_is_timed_on_fresh_inputs, open_device, close_device)
     }
 }
 
+/* No baseline tells what caches make of it. */
+TEST_WITHIN(one_alone_is_timed_on_fresh_inputs_too, open_device, close_device)
+{
+    static const struct {
+        enum deed deed;
+        double least, most;
+    } cases[] = {{NOTHING, 1, 1}, {EIGHTH_STALE, 1.13, 1.15}, {LATE_EIGHTH, 1.13, 1.15}};
+    ((struct device *)*state)->info.kg.kind = KG_DEVICE_CUDA;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trial t = {.ratio = 1};
+        memset(&kernel, 0, sizeof kernel);
+        kernel.deed = cases[i].deed;
+        kernel.from = 40;
+        assert_int_equal(audit(&t, state), GATE_OK);
+        double fresh = t.arm[0].timing.ratio_fresh;
+        assert_true(fresh >= cases[i].least && fresh <= cases[i].most);
+    }
+}
+
 TEST_WITHIN(one_that_works_passes_beside_a_baseline, open_device, close_device)
 {
     struct trial t = {.beside_baseline = true};

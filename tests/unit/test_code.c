@@ -14,7 +14,7 @@ static const struct device_kernel two[] = {
     {"two", {64, 2, 1}, {256, 1, 1}, 40, 16, 65536, 5},
 };
 
-static const struct device_kernels both = {two, 2, 77};
+static const struct device_kernels both = {two, 2, 77, 0};
 
 static struct code code_in(const struct cubin *cubin, const struct device_kernels *kernels)
 {
@@ -42,10 +42,10 @@ TEST(what_makes_another)
 
     struct device_kernel wider[] = {two[0], two[1]};
     wider[1].grid[0] = 65;
-    is = code_in(&cubin_plain, &(struct device_kernels){wider, 2, 77});
+    is = code_in(&cubin_plain, &(struct device_kernels){wider, 2, 77, 0});
     assert_string_not_equal(was.sha256, is.sha256);
 
-    is = code_in(&cubin_plain, &(struct device_kernels){two, 2, 78}); /* other arguments */
+    is = code_in(&cubin_plain, &(struct device_kernels){two, 2, 78, 0}); /* other arguments */
     assert_string_equal(was.sha256, is.sha256);
     assert_false(code_is_same(&was, &is));
 }
@@ -55,7 +55,7 @@ TEST(other_kernels_do_not_count)
 {
     struct cubin changed = cubin_plain;
     changed.second = "another code";
-    const struct device_kernels first = {two, 1, 5};
+    const struct device_kernels first = {two, 1, 5, 0};
     struct code a = code_in(&cubin_plain, &first), b = code_in(&changed, &first);
     assert_true(code_is_same(&a, &b));
 }
@@ -64,8 +64,8 @@ TEST(not_known_is_not_the_same)
 {
     const struct device_kernel foreign[] = {{"vendor_kernel", {1, 1, 1}, {1, 1, 1}, 8, 0, 0, 1}};
     const struct device_kernels cases[] = {
-        {foreign, 1, 77}, /* in another file */
-        {NULL, 0, 77},    /* the driver does not tell */
+        {foreign, 1, 77, 0}, /* in another file */
+        {NULL, 0, 77, 0},    /* the driver does not tell */
     };
     for (size_t i = 0; i < 2; i++) {
         struct code code = code_in(&cubin_plain, &cases[i]);
@@ -74,7 +74,7 @@ TEST(not_known_is_not_the_same)
     }
     struct code code = code_of(&both, 4, NULL, 90);
     assert_false(code_is_same(&code, &code));
-    code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0}); /* its arguments are not */
+    code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0, 0}); /* its arguments are not */
     assert_false(code_is_same(&code, &code));
 }
 
@@ -91,6 +91,6 @@ TEST(resources_are_the_most)
     assert_int_equal(code.kernels[1].launches, 0); /* 5 by 4 calls: not all launch the same */
     assert_int_equal(code.kernels[1].resources.of[RESOURCE_REGISTERS], two[1].registers);
     assert_int_equal(code.kernels[1].resources.of[RESOURCE_CODE], -1);
-    code = code_of(&(struct device_kernels){NULL, 0, 0}, 4, NULL, 90);
+    code = code_of(&(struct device_kernels){NULL, 0, 0, 0}, 4, NULL, 90);
     assert_false(code.has_resources);
 }

@@ -170,7 +170,7 @@ TEST(extreme_numbers)
         struct document d = report_read(document);
         d.time_ms = (int64_t)JSON_MAX_SAFE_INTEGER;
         d.control_drift = x;
-        d.ceilings = (struct document_ceilings){NULL, x, x, x, x, x, x};
+        d.ceilings = (struct document_ceilings){NULL, x, x, x, x, x, x, NULL};
         for (size_t k = 0; k < d.n_cases; k++) {
             struct document_case *c = &d.cases[k];
             c->ratio = c->ratio_p90 = e;
