@@ -36,7 +36,7 @@ enum process_event {
  * dies with its parent. GATE_ENVIRONMENT when it cannot be started. */
 enum gate_status process_start(struct process *p, char *const *argv, struct gate_error *err);
 
-/* The same without the variables that scrub.h removes. */
+/* The same without the variables that scrub_environment() removes. */
 enum gate_status process_start_scrubbed(struct process *p, char *const *argv,
                                         struct gate_error *err);
 

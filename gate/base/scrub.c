@@ -23,8 +23,9 @@ static const char *const words[] = {
 
 /* These say where and when, and not how: a build has its own ones each time. */
 static const char *const volatile_names[] = {
-    "_",      "COLUMNS", "HOSTNAME", "INVOCATION_ID", "JOURNAL_STREAM", "LINES",
-    "OLDPWD", "PWD",     "SHLVL",    "TERM",          "WINDOWID"};
+    "_",        "COLUMNS",       "GATE_CACHE",     "GATE_LOCKS", "TMPDIR",
+    "HOSTNAME", "INVOCATION_ID", "JOURNAL_STREAM", "LINES",      "OLDPWD",
+    "PWD",      "SHLVL",         "TERM",           "WINDOWID"};
 static const char *const volatile_prefixes[] = {"BUILD_", "JOB_", "SLURM_", "SSH_", "XDG_SESSION_"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
