@@ -131,7 +131,8 @@ CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
 HOST_C := $(wildcard kernels/host/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
-INIT_FILES := kernels/kernel.h kernels/problem.h $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
+INIT_FILES := kernels/kernel.h kernels/problem.h \
+    $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
     CMakeLists.txt kernels.json .gitignore) $(addprefix ci/templates/,github-actions.yml \
     github-comment.yml gitlab-ci.yml slurm.sh)
 ifeq ($(WEB),1)
@@ -154,7 +155,8 @@ PROGRAMS := $(B)/bin/gate $(B)/bin/gate-search $(B)/bin/gate-server
 UNIT := lib/systemd/system/gate-server.service
 DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
     $(SCHEMAS:gate/formats/%=$(B)/$(SHARE)/schemas/%) $(addprefix $(B)/,$(UNIT) \
-    lib/systemd/system/gate-server.socket $(INCLUDE)/kernel.h $(INCLUDE)/problem.h share/doc/kernel-gate/kernels.md \
+    lib/systemd/system/gate-server.socket $(INCLUDE)/kernel.h $(INCLUDE)/problem.h \
+    share/doc/kernel-gate/kernels.md \
     share/doc/kernel-gate/CHANGELOG.md \
     lib/pkgconfig/kernel-gate.pc lib/cmake/kernel-gate/kernel-gate-config.cmake \
     lib/cmake/kernel-gate/kernel-gate-config-version.cmake share/man/man1/gate.1 \
