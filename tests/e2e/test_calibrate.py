@@ -196,7 +196,7 @@ class Refused(Calibrate):
     def test_libraries(self):
         self.assert_refused(74, "cannot read kernel library", "--device", "host", "--library",
                             "nowhere.so")
-        self.assert_refused(2, "kernel ABI 2", "--device", "host", "--library",
+        self.assert_refused(2, "kernel ABI 3", "--device", "host", "--library",
                             os.path.join(BUILD, "tests", "mutants", "wrong_abi.so"))
 
     def test_numbers(self):

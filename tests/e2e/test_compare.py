@@ -150,7 +150,7 @@ class Compare(Commits):
                                        (64, 64, nothing, "0" * 40),
                                        (64, 64, nothing, "no-such-branch"),
                                        (64, 64, "empty text", ""),
-                                       (2, 4, "kernel ABI 2", mutant("wrong_abi")),
+                                       (2, 4, "kernel ABI 3", mutant("wrong_abi")),
                                        (2, 4, "cannot be loaded", plain)):
             with self.subTest(bad=bad):
                 self.assert_refused(code, says, bad, HOST)

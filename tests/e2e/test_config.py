@@ -177,10 +177,10 @@ class Environment(Gate):
         self.assertIn("cannot read kernel library 'l.so'", absent["message"])
         self.assertIsNone(absent["provider"])
         shutil.copy(mutant("wrong_abi"), self.path("l.so"))
-        self.assertIn("it has kernel ABI 2, this gate speaks 1", self.judged())
+        self.assertIn("it has kernel ABI 3, this gate speaks 2", self.judged())
         shutil.copy(HOST, self.path("l.so"))
         self.assertRegex(
-            self.judged(), r"l\.so: opens; provider host, version \S+, ABI 1, sha256 \S+\n"
+            self.judged(), r"l\.so: opens; provider host, version \S+, ABI 2, sha256 \S+\n"
             r"  suite +suite\.json: 2 cases, 1 not served: attention_fwd/\S+d1024\S*$")
         opened = self.judged_json()
         self.assertEqual(

@@ -301,7 +301,7 @@ class Refused(Smoke):
             self.assert_refused(2, why, "--device", "host", "--library", name)
 
     def test_library_of_another_abi(self):
-        self.assert_refused(2, "kernel ABI 2", "--device", "host", "--library",
+        self.assert_refused(2, "kernel ABI 3", "--device", "host", "--library",
                             mutant("wrong_abi"))
 
     def test_library_without_the_symbol(self):
