@@ -10,6 +10,8 @@
 #ifndef GATE_DEVICE_DEVICE_H
 #define GATE_DEVICE_DEVICE_H
 
+#include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -193,7 +195,8 @@ struct device_calls {
     unsigned first, n;
 };
 
-/* What a kind of device implements: each member is the function of the same name below. */
+/* What a kind of device implements: each member is the function of the same name below. Those that
+ * are NULL have no meaning on it: nothing is done, and what is read is empty. */
 struct device_backend {
     void (*close)(struct device *d);
     void *(*stream)(const struct device *d);
@@ -290,7 +293,7 @@ static inline const struct device_info *device_info(const struct device *d)
 /* for kg_args.stream */
 static inline void *device_stream(const struct device *d)
 {
-    return d->backend->stream(d);
+    return d->backend->stream ? d->backend->stream(d) : NULL;
 }
 
 /* GATE_ENVIRONMENT when memory is short; the device is usable afterwards. */
@@ -418,7 +421,7 @@ static inline void device_release(struct device *d)
 /* Waits for all work and reads the device's error state. */
 static inline enum gate_status device_synchronize(struct device *d, struct gate_error *err)
 {
-    return d->backend->synchronize(d, err);
+    return d->backend->synchronize ? d->backend->synchronize(d, err) : GATE_OK;
 }
 
 /*
@@ -437,7 +440,7 @@ static inline enum gate_status device_launch_checked(struct device *d, device_la
 static inline enum gate_status device_profiler_switch(struct device *d, bool on,
                                                       struct gate_error *err)
 {
-    return d->backend->profiler_switch(d, on, err);
+    return d->backend->profiler_switch ? d->backend->profiler_switch(d, on, err) : GATE_OK;
 }
 
 /*
@@ -470,7 +473,7 @@ static inline enum gate_status device_replay_run(struct device *d, struct device
 static inline struct device_kernels device_replay_kernels(const struct device *d,
                                                           struct device_replay *r)
 {
-    return d->backend->replay_kernels(r);
+    return d->backend->replay_kernels ? d->backend->replay_kernels(r) : (struct device_kernels){0};
 }
 
 /* The nodes of a launch; `launches` are in the replay. GATE_USAGE: they cannot be told apart there,
@@ -488,7 +491,7 @@ enum gate_status device_replay_transplant(struct device *d, const struct device_
  * a whole before the device begins with it; at least 1. */
 static inline unsigned device_replay_room(const struct device *d, const struct device_replay *r)
 {
-    return d->backend->replay_room(r);
+    return d->backend->replay_room ? d->backend->replay_room(r) : UINT_MAX;
 }
 
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
@@ -539,7 +542,7 @@ static inline enum gate_status device_ceiling_run(struct device *d, enum device_
 /* Keeps the device busy with low-power work (memory fills) for about `ns`. */
 static inline enum gate_status device_rest(struct device *d, double ns, struct gate_error *err)
 {
-    return d->backend->rest(d, ns, err);
+    return d->backend->rest ? d->backend->rest(d, ns, err) : GATE_OK;
 }
 
 enum gate_status device_state_read(struct device *d, struct device_state *out,
@@ -548,12 +551,14 @@ enum gate_status device_state_read(struct device *d, struct device_state *out,
 static inline enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
                                                     struct gate_error *err)
 {
-    return d->backend->throttle_read(d, out, err);
+    *out = (struct device_throttle){0};
+    return d->backend->throttle_read ? d->backend->throttle_read(d, out, err) : GATE_OK;
 }
 
 static inline struct device_sensors device_sensors_read(struct device *d)
 {
-    return d->backend->sensors_read(d);
+    return d->backend->sensors_read ? d->backend->sensors_read(d)
+                                    : (struct device_sensors){NAN, NAN};
 }
 
 #endif

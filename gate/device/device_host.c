@@ -6,8 +6,6 @@
  * plain memory (host_guard.c has some between unmapped pages); a kernel that writes out of bounds
  * takes the worker process with it, not the gate.
  */
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +55,6 @@ static void host_close(struct device *d)
     free(h->sweep);
     free(h->control);
     free(h);
-}
-
-static void *host_stream(const struct device *d)
-{
-    (void)d;
-    return NULL;
 }
 
 static enum gate_status host_alloc(struct device *d, size_t bytes, struct device_memory *out,
@@ -199,13 +191,6 @@ static enum gate_status host_hash(struct device *d, const struct device_span *sp
     return GATE_OK;
 }
 
-static enum gate_status host_synchronize(struct device *d, struct gate_error *err)
-{
-    (void)d;
-    (void)err;
-    return GATE_OK;
-}
-
 static enum gate_status host_launch_checked(struct device *d, device_launch_fn launch,
                                             void *context, unsigned index, struct gate_error *err)
 {
@@ -223,14 +208,6 @@ static enum gate_status host_launch_watched(struct device *d, device_launch_fn l
     enum gate_status status = host_launch_checked(d, launch, context, index, err);
     host_guard_rest();
     return status;
-}
-
-static enum gate_status host_profiler_switch(struct device *d, bool on, struct gate_error *err)
-{
-    (void)d;
-    (void)on;
-    (void)err;
-    return GATE_OK;
 }
 
 static enum gate_status host_replay_record(struct device *d, device_launch_fn launch, void *context,
@@ -272,18 +249,6 @@ static enum gate_status host_replay_run(struct device *d, struct device_replay *
     double ns = clock_ns() - start;
     *out = (struct device_time){.device_ns = ns, .host_ns = ns};
     return GATE_OK;
-}
-
-static struct device_kernels host_replay_kernels(struct device_replay *r)
-{
-    (void)r;
-    return (struct device_kernels){0};
-}
-
-static unsigned host_replay_room(const struct device_replay *r)
-{
-    (void)r;
-    return UINT_MAX;
 }
 
 static void host_replay_free(struct device *d, struct device_replay *r)
@@ -369,41 +334,8 @@ static enum gate_status host_control_run(struct device *d, struct device_time *o
     return GATE_OK;
 }
 
-static enum gate_status host_rest(struct device *d, double ns, struct gate_error *err)
-{
-    (void)d;
-    (void)ns;
-    (void)err;
-    return GATE_OK;
-}
-
-static enum gate_status host_throttle_read(struct device *d, struct device_throttle *out,
-                                           struct gate_error *err)
-{
-    (void)d;
-    (void)err;
-    *out = (struct device_throttle){0};
-    return GATE_OK;
-}
-
-static struct device_sensors host_sensors_read(struct device *d)
-{
-    (void)d;
-    return (struct device_sensors){NAN, NAN};
-}
-
-static enum gate_status host_state_read(struct device *d, struct device_state *out,
-                                        struct gate_error *err)
-{
-    (void)d;
-    (void)out;
-    (void)err;
-    return GATE_OK;
-}
-
 static const struct device_backend host_backend = {
     .close = host_close,
-    .stream = host_stream,
     .alloc = host_alloc,
     .free = host_free,
     .guard_alloc = host_guard_alloc,
@@ -420,22 +352,14 @@ static const struct device_backend host_backend = {
     .reference = host_reference,
     .compare = host_compare,
     .hash = host_hash,
-    .synchronize = host_synchronize,
     .launch_checked = host_launch_watched,
-    .profiler_switch = host_profiler_switch,
     .replay_record = host_replay_record,
     .replay_delay = host_replay_delay,
     .control_run = host_control_run,
     .replay_run = host_replay_run,
-    .replay_kernels = host_replay_kernels,
-    .replay_room = host_replay_room,
     .replay_free = host_replay_free,
     .single_run = host_single_run,
     .calls_run = host_calls_run,
-    .rest = host_rest,
-    .state_read = host_state_read,
-    .throttle_read = host_throttle_read,
-    .sensors_read = host_sensors_read,
 };
 
 enum gate_status device_host_open(struct device **out, struct gate_error *err)
