@@ -62,71 +62,58 @@ static enum gate_status flush(struct exporter *e)
     return status;
 }
 
-static enum gate_status put_csv(struct exporter *e, const struct document *document)
-{
-    report_csv_rows(document, &e->piece);
-    return flush(e);
-}
-
 static bool put_text(void *context, const char *text, size_t len)
 {
     struct exporter *e = context;
     struct document document;
-    if (e->format != EXPORT_CSV) {
+    if (e->format == EXPORT_CSV) {
+        e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);
+        if (!e->status) {
+            report_csv_rows(&document, &e->piece);
+            document_release(&document);
+        }
+    } else {
         e->status = command_put_document("stored run", text, len, false, &e->piece, e->err);
-        if (e->status == GATE_OK)
-            e->status = flush(e);
-        return e->status == GATE_OK;
     }
-    e->status = document_parse("stored run", 1, text, len, GATE_IO, &document, e->err);
-    if (e->status == GATE_OK) {
-        e->status = put_csv(e, &document);
-        document_release(&document);
-    }
-    return e->status == GATE_OK;
+    if (!e->status)
+        e->status = flush(e);
+    return !e->status;
 }
 
 static enum gate_status put_runs(struct exporter *e, struct store *store, const char *run)
 {
     struct document document;
-    enum gate_status status = GATE_OK;
     if (e->format == EXPORT_CSV) {
         report_csv_header(&e->piece);
-        status = flush(e);
+        TRY(flush(e));
     }
-    if (status != GATE_OK)
-        return status;
     if (!run) {
-        status = store_documents(store, put_text, e, e->err);
-        return status == GATE_OK ? e->status : status;
+        TRY(store_documents(store, put_text, e, e->err));
+        return e->status;
     }
-    if (e->format != EXPORT_CSV) {
-        status = command_document_json(store, run, false, &e->piece, e->err);
-        return status == GATE_OK ? flush(e) : status;
-    }
-    status = command_document(store, run, &document, e->err);
-    if (status == GATE_OK) {
-        status = put_csv(e, &document);
+    if (e->format == EXPORT_CSV) {
+        TRY(command_document(store, run, &document, e->err));
+        report_csv_rows(&document, &e->piece);
         document_release(&document);
+    } else {
+        TRY(command_document_json(store, run, false, &e->piece, e->err));
     }
-    return status;
+    return flush(e);
 }
 
-static enum gate_status export_runs(const char *db, const char *run, enum export_format format,
-                                    const char *output, struct gate_error *err)
+static enum gate_status export_runs(const struct export_arguments *a, struct gate_error *err)
 {
-    struct exporter e = {.format = format, .status = GATE_OK, .err = err};
+    struct exporter e = {.format = a->format, .status = GATE_OK, .err = err};
     struct store *store = NULL;
 
     buf_init(&e.piece, COMMAND_MAX_OUTPUT);
-    if (output && strcmp(output, "-") == 0)
-        output = NULL;
-    enum gate_status status = store_open(db, STORE_READ_ONLY, &store, err);
-    if (status == GATE_OK)
-        status = file_writer_open(output, &e.writer, err);
-    if (status == GATE_OK) {
-        status = put_runs(&e, store, run);
-        if (status == GATE_OK)
+    enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
+    if (!status)
+        status = file_writer_open(a->output && strcmp(a->output, "-") ? a->output : NULL, &e.writer,
+                                  err);
+    if (!status) {
+        status = put_runs(&e, store, a->run);
+        if (!status)
             status = file_writer_commit(e.writer, err);
         else
             file_writer_abort(e.writer);
@@ -143,7 +130,7 @@ int cmd_export(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_export, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (export_runs(a.db, a.run, a.format, a.output, &err) != GATE_OK)
+    if (export_runs(&a, &err))
         return command_failed(&command_export, &err);
     return GATE_OK;
 }

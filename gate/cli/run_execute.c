@@ -42,11 +42,6 @@ static bool is_baseline(const char *against)
     return !strcmp(against, "baseline");
 }
 
-static bool needs_baselines(const struct run_policy *p)
-{
-    return is_baseline(p->against) || (p->warn_against && is_baseline(p->warn_against));
-}
-
 /* May the stored baselines change by this run? */
 static bool keeps_baselines(const struct run_request *r)
 {
@@ -113,28 +108,14 @@ static enum gate_status open_against(struct run_request *r, struct run_session *
         r->policy.base = base_branch(r, &s->origin);
     if (!status)
         status = resolve(r, s, &r->policy.warn_against, &s->warn_against, err);
-    if (status || !needs_baselines(&r->policy))
+    const char *warn_against = r->policy.warn_against;
+    if (status || (!is_baseline(r->policy.against) && !(warn_against && is_baseline(warn_against))))
         return status;
     const char *model = device->model;
     s->baseline_path = baseline_path(r->baselines, model);
     if (keeps_baselines(r) && !r->shard.count)
         status = open_for_keeping(r, s, err);
     return status ? status : baseline_load(s->baseline_path, model, &s->baseline, err);
-}
-
-/* All that can be refused is refused before the first kernel runs. */
-static enum gate_status prepare(struct run_request *r, struct run_session *s,
-                                struct gate_error *err)
-{
-    r->origin.baselines = r->baselines;
-    origin_read(&r->origin, &s->origin);
-    TRY(run_reports_open(r, err));
-    if (!is_baseline(r->policy.against) && keeps_baselines(r))
-        return gate_fail(err, GATE_USAGE, "--accept-new and --ratchet need --against baseline");
-    if (r->history)
-        TRY(store_open(r->db, STORE_READ_WRITE, &s->store, err));
-    TRY(run_setup_open(r, &s->setup, err));
-    return open_against(r, s, err);
 }
 
 static void set_against(struct run *run, const struct run_session *s, const char *what,
@@ -148,14 +129,6 @@ static void set_against(struct run *run, const struct run_session *s, const char
         run->policy.other = stored                  ? "the baseline"
                             : what == found->commit ? "the merge base"
                                                     : "the other library";
-}
-
-static void start_warning(const struct run_request *r, struct run_session *s)
-{
-    s->warning = s->run;
-    s->warning.policy.accept_new = s->warning.policy.ratchet = false;
-    s->warning.policy.other = NULL;
-    set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
 }
 
 /* Of a merge request it is said if this cannot be told; elsewhere there need not be a base. */
@@ -198,31 +171,37 @@ static void start(const struct run_request *r, struct run_session *s)
     s->run.policy.n_changed = s->rules.n;
     s->run.origin = s->origin;
     origin_author(s->run.author, sizeof s->run.author);
-    if (r->policy.warn_against)
-        start_warning(r, s);
+    if (r->policy.warn_against) {
+        s->warning = s->run;
+        s->warning.policy.accept_new = s->warning.policy.ratchet = false;
+        s->warning.policy.other = NULL;
+        set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
+    }
 }
 
-/* A baseline names the commit that makes it. */
-static enum gate_status check_clean(const struct run_request *r, const struct origin *origin,
-                                    struct gate_error *err)
-{
-    if (!keeps_baselines(r) || !origin->dirty || r->policy.allow_dirty)
-        return GATE_OK;
-    return gate_fail(err, GATE_USAGE,
-                     "there are uncommitted changes, but a baseline names the commit %.12s: commit "
-                     "them, or add --allow-dirty",
-                     origin->commit);
-}
-
-/* To be closed whatever it returns. */
+/* All that can be refused is refused before the first kernel runs. To be closed whatever it
+ * returns. */
 static enum gate_status session_open(struct run_request *r, struct run_session *s,
                                      struct gate_error *err)
 {
     *s = (struct run_session){.lock = -1};
-    TRY(prepare(r, s, err));
+    r->origin.baselines = r->baselines;
+    origin_read(&r->origin, &s->origin);
+    TRY(run_reports_open(r, err));
+    if (!is_baseline(r->policy.against) && keeps_baselines(r))
+        return gate_fail(err, GATE_USAGE, "--accept-new and --ratchet need --against baseline");
+    if (r->history)
+        TRY(store_open(r->db, STORE_READ_WRITE, &s->store, err));
+    TRY(run_setup_open(r, &s->setup, err));
+    TRY(open_against(r, s, err));
     TRY(compare_rules(r, s, err));
     start(r, s);
-    return check_clean(r, &s->run.origin, err);
+    if (keeps_baselines(r) && s->origin.dirty && !r->policy.allow_dirty)
+        return gate_fail(err, GATE_USAGE,
+                         "there are uncommitted changes, but a baseline names the commit %.12s: "
+                         "commit them, or add --allow-dirty",
+                         s->origin.commit);
+    return GATE_OK;
 }
 
 static void session_close(struct run_session *s)
@@ -337,19 +316,14 @@ static enum gate_status diagnose(const struct run_request *r, struct run_session
                : GATE_OK;
 }
 
-static bool any_timed(const struct run *run)
-{
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
-        const struct document_arm *arm = run_arm(&run->cases[i], ROLE_CANDIDATE);
-        if (arm && arm->has_timing)
-            return true;
-    }
-    return false;
-}
-
 static enum gate_status measure_ceilings(struct run_session *s, struct gate_error *err)
 {
-    if (!any_timed(&s->run) || s->run.greeting->device.kind != DEVICE_CUDA)
+    bool any_timed = false;
+    for (size_t i = 0; i < s->run.suite->n_cases; i++) {
+        const struct document_arm *arm = run_arm(&s->run.cases[i], ROLE_CANDIDATE);
+        any_timed |= arm && arm->has_timing;
+    }
+    if (!any_timed || s->run.greeting->device.kind != DEVICE_CUDA)
         return GATE_OK;
     if (run_recall_ceilings(&s->run))
         return GATE_OK;

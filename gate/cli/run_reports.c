@@ -10,25 +10,18 @@
 
 #include "gate/cli/config.h"
 
-static enum gate_status write_report(const struct document *document,
-                                     const struct report_request *r, const char *link,
-                                     struct gate_error *err)
+/* The report of a run that ended early, where `document` is NULL. */
+static enum gate_status write_report(const struct report_request *r,
+                                     const struct document *document, const char *link,
+                                     int exit_code, const char *message, struct gate_error *err)
 {
-    struct report_style plain = {.link = link};
+    const struct report_style plain = {.link = link};
     struct buf text;
     buf_init(&text, COMMAND_MAX_OUTPUT);
-    report_write(document, r->format, &plain, &text);
-    enum gate_status status = command_write(r->path, &text, err);
-    buf_release(&text);
-    return status;
-}
-
-static enum gate_status write_early(const struct report_request *r, int exit_code,
-                                    const char *message, struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    report_write_early(r->format, exit_code, message, &text);
+    if (document)
+        report_write(document, r->format, &plain, &text);
+    else
+        report_write_early(r->format, exit_code, message, &text);
     enum gate_status status = command_write(r->path, &text, err);
     buf_release(&text);
     return status;
@@ -92,8 +85,8 @@ enum gate_status run_reports_open(const struct run_request *r, struct gate_error
             TRY(check_paths(r, i, err));
     for (size_t i = 0; i < r->n_reports; i++)
         if (is_regular(r->reports[i].path))
-            TRY(write_early(&r->reports[i], GATE_INTERNAL,
-                            "the run has not ended, or it was killed", err));
+            TRY(write_report(&r->reports[i], NULL, NULL, GATE_INTERNAL,
+                             "the run has not ended, or it was killed", err));
     return GATE_OK;
 }
 
@@ -101,7 +94,7 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
 {
     for (size_t i = 0; i < r->n_reports; i++)
         if (!is_regular(r->reports[i].path) || !check_paths(r, i, NULL))
-            write_early(&r->reports[i], (int)why->status, why->message, NULL);
+            write_report(&r->reports[i], NULL, NULL, (int)why->status, why->message, NULL);
 }
 
 int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code)
@@ -128,7 +121,7 @@ enum gate_status run_reports_write(const struct run_request *r, const struct doc
     /* One that cannot be written does not cost the others. */
     for (size_t i = 0; i < r->n_reports; i++) {
         enum gate_status written =
-            write_report(document, &r->reports[i], r->link.url, status ? NULL : err);
+            write_report(&r->reports[i], document, r->link.url, 0, NULL, status ? NULL : err);
         status = status ? status : written;
     }
     return status;

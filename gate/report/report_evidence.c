@@ -23,19 +23,14 @@ void report_safe_name(const char *text, struct buf *out)
 
 /* ---- processes ---- */
 
-static bool has_evidence(const struct document_case *c, enum document_stage stage)
-{
-    for (size_t i = 0; i < c->n_processes; i++)
-        if (c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio))
-            return true;
-    return false;
-}
-
 static bool stage_evidence(const struct document_case *c, enum document_stage stage,
                            struct buf *out)
 {
     char text[UNITS_MAX];
-    if (!has_evidence(c, stage))
+    bool any = false;
+    for (size_t i = 0; i < c->n_processes; i++)
+        any |= c->processes[i].stage == (int)stage && !isnan(c->processes[i].log_ratio);
+    if (!any)
         return false;
     for (size_t i = 0; i < c->n_processes; i++) {
         double d = c->processes[i].log_ratio;
@@ -141,27 +136,10 @@ static void put_figures(struct kernel_line *l, const struct document_kernel *old
         buf_puts(l->out, "other machine code, the same figures");
 }
 
-static bool is_same_kernel(const struct document_kernel *old, const struct document_kernel *new)
-{
-    return old->code_sha256 && new->code_sha256 && !strcmp(old->code_sha256, new->code_sha256) &&
-           old->launches == new->launches && !strcmp(old->grid, new->grid) &&
-           !strcmp(old->block, new->block) && old->shared_bytes == new->shared_bytes;
-}
-
 static void put_kernel_alone(const struct document_kernel *k, const char *what, struct buf *out)
 {
     report_safe_name(k->name, out);
     buf_printf(out, ": %s\n", what);
-}
-
-static void put_changed_kernel(const struct document_kernel *old, const struct document_kernel *new,
-                               struct buf *out)
-{
-    struct kernel_line l = {.out = out};
-    report_safe_name(new->name, out);
-    buf_puts(out, ": ");
-    put_figures(&l, old, new);
-    buf_putc(out, '\n');
 }
 
 static const struct document_timing *timing_of(const struct document_case *c,
@@ -180,10 +158,20 @@ static bool kernels_evidence(const struct document_case *c, struct buf *out)
         return false;
     for (size_t i = 0; i < new->n_kernels; i++) {
         const struct document_kernel *k = &new->kernels[i], *was = document_kernel_of(old, new, i);
-        if (!was)
+        struct kernel_line line = {.out = out};
+        if (!was) {
             put_kernel_alone(k, "the baseline does not launch it", out);
-        else if (!is_same_kernel(was, k))
-            put_changed_kernel(was, k, out);
+            continue;
+        }
+        bool same_code =
+            was->code_sha256 && k->code_sha256 && !strcmp(was->code_sha256, k->code_sha256);
+        if (same_code && was->launches == k->launches && !strcmp(was->grid, k->grid) &&
+            !strcmp(was->block, k->block) && was->shared_bytes == k->shared_bytes)
+            continue;
+        report_safe_name(k->name, out);
+        buf_puts(out, ": ");
+        put_figures(&line, was, k);
+        buf_putc(out, '\n');
     }
     for (size_t i = 0; i < old->n_kernels; i++)
         if (!document_kernel_of(new, old, i))

@@ -71,18 +71,10 @@ static void property(const char *name, const char *value, struct buf *out)
     buf_puts(out, "/>\n");
 }
 
-static void left_out(const struct report_run *run, struct buf *out)
+static void properties(const struct report_run *run, struct buf *out)
 {
     struct buf line;
     buf_init(&line, 16 * 1024);
-    left_out_write(&run->left_out, &line);
-    if (line.len > 0)
-        property("left_out", line.data, out);
-    buf_release(&line);
-}
-
-static void properties(const struct report_run *run, struct buf *out)
-{
     buf_puts(out, "    <properties>\n");
     property("run", run->document->uuid, out);
     property("commit", run->document->git.commit, out);
@@ -97,7 +89,10 @@ static void properties(const struct report_run *run, struct buf *out)
     if (run->document->policy.warn_against)
         property("warn_against", run->document->policy.warn_against, out);
     property("verdict", verdict_name((enum verdict)run->document->verdict), out);
-    left_out(run, out);
+    left_out_write(&run->left_out, &line);
+    if (line.len > 0)
+        property("left_out", line.data, out);
+    buf_release(&line);
     buf_puts(out, "    </properties>\n");
 }
 
@@ -105,27 +100,6 @@ static void put_evidence(void *context, const char *name, bool figures, const ch
 {
     if (figures)
         buf_printf(context, "%s: %s\n", name, words);
-}
-
-/* What the processes of the case found; nothing when they compared nothing. */
-static void evidence(const struct document_case *c, struct buf *out)
-{
-    char text[UNITS_MAX];
-    report_each_evidence(c, put_evidence, out);
-    if (c->mde >= 0)
-        buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
-}
-
-/* Of the run on the tracking server; not all who show these reports show properties. */
-static void address(const struct report_run *run, struct buf *out)
-{
-    struct buf link;
-    buf_init(&link, 4096);
-    report_link_run(run->link, run->document->uuid, &link);
-    buf_puts(out, "run: ");
-    put_xml(link.data, out);
-    buf_putc(out, '\n');
-    buf_release(&link);
 }
 
 static void outcome(const struct report_run *run, const struct document_case *c, struct buf *out)
@@ -138,6 +112,7 @@ static void outcome(const struct report_run *run, const struct document_case *c,
         [VERDICT_ENVIRONMENT] = {"error", "environment"},
         [VERDICT_NO_VERDICT] = {"error", "no-verdict"},
     };
+    char text[UNITS_MAX];
     enum verdict v = (enum verdict)c->verdict;
     if (!outcomes[v].element)
         return;
@@ -145,9 +120,18 @@ static void outcome(const struct report_run *run, const struct document_case *c,
     attribute("type", outcomes[v].type, out);
     attribute("message", c->reason, out);
     buf_putc(out, '>');
-    evidence(c, out);
-    if (run->link)
-        address(run, out);
+    report_each_evidence(c, put_evidence, out);
+    if (c->mde >= 0)
+        buf_printf(out, "minimum detectable effect: %s\n", units_percent(c->mde, text));
+    if (run->link) { /* not all who show these reports show properties */
+        struct buf link;
+        buf_init(&link, 4096);
+        report_link_run(run->link, run->document->uuid, &link);
+        buf_puts(out, "run: ");
+        put_xml(link.data, out);
+        buf_putc(out, '\n');
+        buf_release(&link);
+    }
     buf_printf(out, "</%s>\n", outcomes[v].element);
 }
 
