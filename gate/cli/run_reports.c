@@ -108,8 +108,8 @@ int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_co
     return exit_code;
 }
 
-enum gate_status run_reports_write(const struct run_request *r, const struct document *document,
-                                   struct gate_error *err)
+static enum gate_status write_all(const struct run_request *r, const struct document *document,
+                                  struct gate_error *err)
 {
     struct report_style style = command_style();
     struct buf text;
@@ -132,7 +132,7 @@ enum gate_status run_reports_finish(const struct run_request *r, struct document
 {
     if (!document->schema)
         return stored;
-    enum gate_status status = run_reports_write(r, document, stored ? NULL : err);
+    enum gate_status status = write_all(r, document, stored ? NULL : err);
     document_release(document);
     return stored ? stored : status;
 }

@@ -27,12 +27,9 @@ int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_co
 enum gate_status run_reports_store(struct store *store, const struct buf *text,
                                    struct document *out, struct gate_error *err);
 
-/* Stores nothing: writes the reports that were asked for and prints the table or the document. */
-enum gate_status run_reports_write(const struct run_request *r, const struct document *document,
-                                   struct gate_error *err);
-
-/* The same of what run_reports_store() left, which ended with `stored`, and releases it. Returns
- * the first of both statuses. */
+/* Writes the reports that were asked for and prints the table or the document, of what
+ * run_reports_store() left, which ended with `stored`, and releases it. Returns the first of both
+ * statuses. */
 enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
                                     enum gate_status stored, struct gate_error *err);
 

@@ -181,11 +181,9 @@ static void put_value(enum kind kind, const void *at, struct buf *out)
     }
 }
 
-/* The columns from `first` to before `end`, each behind a comma. */
-static void put_columns(const void *const sources[N_SOURCES], size_t first, size_t end,
-                        struct buf *out)
+static void put_row(const void *const sources[N_SOURCES], struct buf *out)
 {
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < N_COLUMNS; i++) {
         const char *from = sources[columns[i].source];
         if (i > 0)
             buf_putc(out, ',');
@@ -195,35 +193,16 @@ static void put_columns(const void *const sources[N_SOURCES], size_t first, size
         else if (from)
             put_value(columns[i].kind, from + columns[i].offset, out);
     }
-}
-
-/* What all rows of a run begin with. */
-struct head {
-    struct buf text;
-    size_t n_columns;
-};
-
-static void put_head(const struct document *d, struct head *out)
-{
-    const void *sources[N_SOURCES] = {
-        [RUN] = d, [POLICY] = &d->policy, [GIT] = &d->git, [DEVICE] = &d->device};
-    for (out->n_columns = 0; columns[out->n_columns].source <= DEVICE;)
-        out->n_columns++;
-    put_columns(sources, 0, out->n_columns, &out->text);
-}
-
-static void put_row(const struct head *head, const void *const sources[N_SOURCES], struct buf *out)
-{
-    buf_append(out, head->text.data, head->text.len);
-    put_columns(sources, head->n_columns, N_COLUMNS, out);
     buf_puts(out, "\r\n");
 }
 
-static void put_case(const struct document *d, const struct head *head,
-                     const struct document_case *c, struct buf *out)
+static void put_case(const struct document *d, const struct document_case *c, struct buf *out)
 {
     const void *sources[N_SOURCES] = {
+        [RUN] = d,
         [POLICY] = &d->policy,
+        [GIT] = &d->git,
+        [DEVICE] = &d->device,
         [CASE] = c,
         [BASELINE] = c->has_baseline ? &c->baseline : NULL,
         [RATIO] = c->has_ratio ? &c->ratio : NULL,
@@ -233,7 +212,7 @@ static void put_case(const struct document *d, const struct head *head,
         [WARNING_RATIO] = c->has_warning && c->warning.has_ratio ? &c->warning.ratio : NULL,
     };
     if (c->n_arms == 0)
-        put_row(head, sources, out);
+        put_row(sources, out);
     for (size_t i = 0; i < c->n_arms; i++) {
         const struct document_timing *timing = report_timing(&c->arms[i]);
         sources[ARM] = &c->arms[i];
@@ -241,7 +220,7 @@ static void put_case(const struct document *d, const struct head *head,
         sources[TIMING] = timing;
         sources[PAIR] =
             timing && timing->has_ratio_to_candidate ? &timing->ratio_to_candidate : NULL;
-        put_row(head, sources, out);
+        put_row(sources, out);
     }
 }
 
@@ -254,13 +233,8 @@ void report_csv_header(struct buf *out)
 
 void report_csv_rows(const struct document *document, struct buf *out)
 {
-    struct head head;
-    buf_init(&head.text, out->max);
-    put_head(document, &head);
     for (size_t i = 0; i < document->n_cases; i++)
-        put_case(document, &head, &document->cases[i], out);
-    out->failed |= head.text.failed;
-    buf_release(&head.text);
+        put_case(document, &document->cases[i], out);
 }
 
 void report_csv_early(int exit_code, const char *message, struct buf *out)
