@@ -58,16 +58,6 @@ static void print_count(const char *label, int64_t count)
     printf("  %-14s %lld\n", label, (long long)count);
 }
 
-static void print_curl(void)
-{
-    char version[32];
-    struct gate_error why;
-    if (http_client_version(version, &why))
-        printf("tracking server\n  %-14s %s\n", "curl", version);
-    else
-        printf("tracking server\n  %-14s absent: %s\n", "curl", why.message);
-}
-
 static const char *shown(const struct environment_variable *v)
 {
     const char *value = getenv(v->name);
@@ -180,13 +170,6 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
     look_at_suite(a, l);
 }
 
-static void doctor_library_release(struct doctor_library *l)
-{
-    suite_free(&l->loaded);
-    free(l->not_served);
-    supervisor_stop(l->worker);
-}
-
 static void print_library(const struct doctor_library *l)
 {
     printf("library to test\n");
@@ -210,6 +193,8 @@ static void print_library(const struct doctor_library *l)
 static void print_greeting(const struct message_greeting *g)
 {
     const struct document_device *d = &g->device;
+    char version[32];
+    struct gate_error why;
     printf("device\n");
     print_text("name", d->name);
     print_text("model", d->model);
@@ -229,7 +214,10 @@ static void print_greeting(const struct message_greeting *g)
                g->libraries[i].version, g->libraries[i].sha256);
     for (size_t i = 0; i < g->n_absent; i++)
         printf("  %-14s absent: %s\n", g->absent[i].provider, g->absent[i].reason);
-    print_curl();
+    if (http_client_version(version, &why))
+        printf("tracking server\n  %-14s %s\n", "curl", version);
+    else
+        printf("tracking server\n  %-14s absent: %s\n", "curl", why.message);
 }
 
 struct doctor_variable {
@@ -340,7 +328,9 @@ int cmd_doctor(int argc, char **argv)
             print_files(&a, supervisor_greeting(s)->device.model);
         print_environment();
     }
-    doctor_library_release(&library);
+    suite_free(&library.loaded);
+    free(library.not_served);
+    supervisor_stop(library.worker);
     supervisor_stop(s);
     return status ? command_failed(&command_doctor, &err) : GATE_OK;
 }

@@ -140,16 +140,6 @@ static enum gate_status store_document_text(struct import *im, unsigned line,
     return GATE_OK;
 }
 
-/* Whether the text is a whole JSON value; what it says is not looked at. */
-static bool is_whole(const struct buf *text)
-{
-    cJSON *value;
-    if (json_parse("", text->data, text->len, GATE_IO, &value, NULL) != GATE_OK)
-        return false;
-    cJSON_Delete(value);
-    return true;
-}
-
 /* Stores the line in `text` and all that follow; `end`: there are none. */
 static enum gate_status import_lines(struct import *im, struct buf *text, bool end,
                                      struct gate_error *err)
@@ -170,6 +160,7 @@ static enum gate_status import_lines(struct import *im, struct buf *text, bool e
 static enum gate_status import_input(struct import *im, struct gate_error *err)
 {
     struct buf text;
+    cJSON *whole = NULL;
     bool end = false;
     enum gate_status status = GATE_OK;
 
@@ -182,7 +173,8 @@ static enum gate_status import_input(struct import *im, struct gate_error *err)
 
     if (status == GATE_OK && is_blank(&text)) {
         status = gate_fail(err, GATE_IO, "'%s' is empty", im->name);
-    } else if (status == GATE_OK && is_whole(&text)) {
+    } else if (status == GATE_OK && !json_parse("", text.data, text.len, GATE_IO, &whole, NULL)) {
+        cJSON_Delete(whole); /* what it says is not looked at here */
         status = import_lines(im, &text, end, err);
     } else {
         while (status == GATE_OK && !end)
@@ -210,13 +202,6 @@ static enum gate_status import_file(struct import *im, const char *path, struct 
     return status;
 }
 
-static int print_counts(const struct import *im, bool json)
-{
-    int n = json ? printf("{\"stored\": %zu, \"existed\": %zu}\n", im->n_stored, im->n_existed)
-                 : printf("runs: %zu stored, %zu already there\n", im->n_stored, im->n_existed);
-    return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
-}
-
 int cmd_import(int argc, char **argv)
 {
     struct import_arguments a = {.db = DEFAULT_DB};
@@ -229,8 +214,12 @@ int cmd_import(int argc, char **argv)
     if (optind == argc)
         return command_usage(&command_import, "name a FILE, or - for standard input");
     enum gate_status status = import_file(&im, argv[optind], &err);
-    if (status == GATE_OK)
-        return print_counts(&im, a.json);
+    if (status == GATE_OK) {
+        int n = printf(a.json ? "{\"stored\": %zu, \"existed\": %zu}\n"
+                              : "runs: %zu stored, %zu already there\n",
+                       im.n_stored, im.n_existed);
+        return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
+    }
     if (im.n_stored + im.n_existed > 0)
         gate_fail(&err, status, "%s; the documents before it are stored (%zu new)", err.message,
                   im.n_stored);

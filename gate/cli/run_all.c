@@ -233,15 +233,6 @@ static enum gate_status count_parts(const struct run_request *r, size_t *n, stru
     return status;
 }
 
-static enum gate_status measure_parts(const struct run_request *r, const struct options_seen *seen,
-                                      const char *folder, struct part *parts, size_t *n,
-                                      struct gate_error *err)
-{
-    TRY(run_reports_open(r, err));
-    TRY(count_parts(r, n, err));
-    return run_parts(parts, *n, folder, r, seen, err);
-}
-
 static int measure_and_merge(const struct command *command, const struct run_request *r,
                              const struct options_seen *seen, const char *folder)
 {
@@ -249,7 +240,11 @@ static int measure_and_merge(const struct command *command, const struct run_req
     struct part *parts = xcalloc(GPUS_MAX, sizeof *parts);
     char *paths[GPUS_MAX] = {NULL};
     size_t n = 0;
-    enum gate_status status = measure_parts(r, seen, folder, parts, &n, &err);
+    enum gate_status status = run_reports_open(r, &err);
+    if (!status)
+        status = count_parts(r, &n, &err);
+    if (!status)
+        status = run_parts(parts, n, folder, r, seen, &err);
     if (status)
         run_reports_fail(r, &err);
     for (size_t i = 0; i < n; i++)
