@@ -17,7 +17,6 @@
 #include "gate/run/profile.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/revision.h"
-#include "gate/cli/run_rules.h"
 #include "gate/cli/run_setup.h"
 
 /* Everything that a run needs and lets go of at its end. All that can be refused is refused when it
