@@ -75,6 +75,25 @@ TEST(heads_are_far_apart)
     tear_down(&s);
 }
 
+/* One tensor alone, and the rows of heads. */
+TEST(what_is_far_is_chosen)
+{
+    const struct kg_problem p = attention(KG_F16, 0, 4, 4, 9, 9, 64);
+    struct scene s = set_up(&p);
+    skip_unless_offered(&s);
+    far_choose(s.d, &s.far, (struct far_choice){.which = 1u << 1});
+    s.args = image_args(&s.image, s.image.bytes);
+    far_place(&s.far, &s.image, &s.args);
+    assert_true(s.args.in[1].stride[1] == FAR && s.args.in[0].stride[1] < FAR);
+    assert_true(s.args.in[0].data == s.image.bytes + s.image.offset[0]);
+    far_choose(s.d, &s.far, (struct far_choice){.rows = true});
+    s.offered = far_make(s.d, &s.far, &s.image, &s.err) == GATE_OK;
+    skip_unless_offered(&s);
+    far_place(&s.far, &s.image, &s.args);
+    assert_true(s.args.in[2].stride[2] == FAR && s.args.in[2].stride[3] == 1);
+    tear_down(&s);
+}
+
 TEST(what_goes_there_comes_back)
 {
     const struct kg_problem p = attention(KG_BF16, 0, 4, 4, 1, 512, 128);

@@ -153,3 +153,22 @@ TEST(a_poison_changes_all_but_the_inputs)
     image_release(&one);
     image_release(&other);
 }
+
+/* What is remembered by address is of no use there. */
+TEST(pinned_tensors_begin_at_one_place)
+{
+    const struct kg_problem p = attention(KG_F16, 0, 4, 2, 9, 17, 64);
+    size_t first[PROBLEM_MAX_TENSORS] = {0}, size = 0;
+    for (int kind = 0; kind < TENSOR_LAYOUTS; kind++) {
+        struct image_layout layout = image_layout_of((enum tensor_layout)kind);
+        struct image image;
+        memset(layout.shift, SHIFTS - 1, sizeof layout.shift);
+        layout.pinned = true;
+        image_plan(&p, &layout, &image);
+        if (kind)
+            assert_memory_equal(image.offset, first, sizeof first);
+        assert_true(!kind || image.size == size);
+        memcpy(first, image.offset, sizeof first);
+        size = image.size;
+    }
+}

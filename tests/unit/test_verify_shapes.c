@@ -258,3 +258,22 @@ TEST(other_head_dims_are_problems)
     }
     assert_in_range(tails, 2, shapes_values(&own));
 }
+
+TEST(a_wide_one_has_more_tiles_than_processors)
+{
+    const struct kg_problem own[] = {gemm_like("gemm", KG_F16, 96, 80, 72),
+                                     attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64)};
+    struct kg_problem out[SHAPES_WIDE_MAX];
+    struct kg_signature s;
+    for (int64_t processors = 1; processors < 300; processors += 7) {
+        assert_int_equal(shapes_wide(&own[0], processors, true, out), 1);
+        assert_true(((kg_size(&out[0], "m") + 127) / 128) * ((kg_size(&out[0], "n") + 127) / 128) >
+                        processors ||
+                    processors == 1);
+        assert_true(kg_signature_of(&out[0], &s) && kg_size(&out[0], "k") == 320);
+        assert_int_equal(shapes_wide(&own[1], processors, true, out), 3);
+        assert_int_equal(shapes_wide(&own[1], processors, false, out), 2);
+        assert_true(kg_size(&out[0], "h") > processors || processors == 1);
+        assert_true(kg_size(&out[1], "sq") > kg_size(&out[1], "s") && kg_size(&out[1], "s") > 256);
+    }
+}
