@@ -77,7 +77,8 @@ else
 CUDA_ARCHS ?= $(EVERY_ARCH) ptx90
 endif
 
-NO_WEB_REASON := $(if $(filter 0,$(WEB)),WEB=0,$(if $(shell command -v npm),,no npm on PATH (make serve installs it)))
+NO_WEB_REASON := $(if $(filter 0,$(WEB)),WEB=0,$(if $(shell command -v npm),,no npm on PATH \
+    (make serve installs it)))
 WEB ?= $(if $(NO_WEB_REASON),0,1)
 $(call switch,WEB,$(NO_WEB_REASON))
 
