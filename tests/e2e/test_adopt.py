@@ -349,8 +349,8 @@ class Story(Repository):
         self.assertIn("1 of 2 parts are missing: 1/2",
                       self.gate("merge", parts[1], expect=3).stderr)
 
-    def bisect(self, n=8, culprit=5, broken=(2, 4)):
-        """Commits of which one changes the code, and some do not build."""
+    def bisect(self, n=8, culprit=5, broken=(2, 7)):
+        """Commits of which one changes the code, and some, not beside it, do not build."""
         self.replace(self.SOURCE, '#include "problem.h"',
                      '#include "problem.h"\n#include "notes.h"')
         commits = []
