@@ -482,8 +482,8 @@ static void print_next(const struct init *i)
            "  gate verify%-17s # are the results right?\n"
            "  gate run --accept-new%-7s # stores the first baselines\n"
            "  git add %s && git commit\n"
-           "Every later 'gate run' compares with them. If the build has nvcc's -lineinfo, which changes no\n"
-           "code, the reports of a slowdown name source lines.\n",
+           "Every later 'gate run' compares with them. If the build has nvcc's -lineinfo, which\n"
+           "changes no code, the reports of a slowdown name source lines.\n",
            i->build, i->measures, i->measures, i->baselines);
 }
 

@@ -110,8 +110,9 @@ struct device_kernels {
     size_t n;          /* 0: not known; the host's replays have none */
     uint64_t sequence; /* a hash of all launches and their arguments, true within a process; 0: not
                           known */
-    uint64_t order;    /* a hash of the launches alone: kernels by their place in the list, cluster,
-                          attributes and who waits for whom; the same in any process. 0: not known */
+    uint64_t order;    /* a hash of the launches alone: kernels by their place in the list,
+                          cluster, attributes and who waits for whom; the same in any process. 0:
+                          not known */
 };
 
 /* What a launch in a replay is made of. */

@@ -169,8 +169,8 @@ void run_ask_more(const struct run *run, struct run_case *c)
         ask_fresh(run, c);
 }
 
-/* On an H100 the kernels of the suite `canonical`, which are right, took 0.94 to 1.009 times as long
- * on fresh inputs (54 cases, five processes each, median 1.000). A host is noisier. */
+/* On an H100 the kernels of the suite `canonical`, which are right, took 0.94 to 1.009 times as
+ * long on fresh inputs (54 cases, five processes each, median 1.000). A host is noisier. */
 #define ALONE_DEVICE 1.03
 #define ALONE_HOST 1.5
 

@@ -194,7 +194,7 @@ def by_file(record, process):
     (mine, wrong, idles), others = in_file(options("--library")[0]), options("--baseline")
     if wrong:
         record.update(outcome="wrong", message="as its file says")
-    record["arms"][0]["timing"] = dict(timing(mine), **FAKE.get("timing", {})) if not wrong else None
+    record["arms"][0]["timing"] = None if wrong else dict(timing(mine), **FAKE.get("timing", {}))
     if others and len(record["arms"]) > 1:
         other = in_file(others[0])[0]
         names = ":".join([options("--library")[0], others[0], str(process)])

@@ -66,7 +66,8 @@ class Memory(Gate):
     def test_what_is_verified_anew_is_chosen_anew(self):
         def anew(seed):
             _, document, _ = self.run_suite("--seed", seed)
-            return {c["id"] for c in document["cases"] if "verified_in" not in c["arms"][0]["verify"]}
+            return {c["id"] for c in document["cases"]
+                    if "verified_in" not in c["arms"][0]["verify"]}
         self.assertGreater(len(set.union(*(anew(seed) for seed in "12"))), ANEW)
 
     def test_only_the_same_thing_is_remembered(self):

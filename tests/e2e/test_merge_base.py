@@ -102,7 +102,8 @@ class Sides(Repository):
         self.assertIn(f"| vs {self.base[:12]} | MDE | verdict | vs baseline |", said["markdown"])
         self.assertRegex(said["markdown"],
                          rf"\| `{FIRST}` .* pass \| ⚠️ \+[45]\.\d+ % regression \|\n")
-        self.assertRegex(said["markdown"], rf"- ⚠️ `{SECOND}` against baseline: regression: slower by")
+        self.assertRegex(said["markdown"],
+                         rf"- ⚠️ `{SECOND}` against baseline: regression: slower by")
         for row in csv.DictReader(said["csv"].splitlines()):
             self.assertEqual((row["against"], row["verdict"]), (self.base, "pass"))
             self.assertEqual((row["warn_against"], row["warning_verdict"]),

@@ -74,7 +74,8 @@ TEST(not_known_is_not_the_same)
     }
     struct code code = code_of(&both, 4, NULL, 90);
     assert_false(code_is_same(&code, &code));
-    code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0, 0}); /* its arguments are not */
+    /* Its arguments are not. */
+    code = code_in(&cubin_plain, &(struct device_kernels){two, 2, 0, 0});
     assert_false(code_is_same(&code, &code));
 }
 
