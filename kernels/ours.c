@@ -4,11 +4,13 @@
  *
  * The order is the dispatch: of the kernels of an op, the first that supports a problem is taken.
  */
+#include "kernels/attention_bwd/attention_bwd.h"
 #include "kernels/attention_fwd/attention_fwd.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemv/gemv.h"
 #include "kernels/kernel.h"
 #include "kernels/linear_relu/linear_relu.h"
+#include "kernels/rmsnorm/rmsnorm.h"
 
 static const struct kg_kernel *const kernels[] = {
     &kg_attention_fwd_decode_sm90,
@@ -30,6 +32,8 @@ static const struct kg_kernel *const kernels[] = {
     &kg_linear_relu_bwd_sm90,
     &kg_linear_relu_bwd_3xtf32_sm90,
     &kg_linear_relu_bwd,
+    &kg_attention_bwd_sm90,
+    &kg_rmsnorm,
 };
 
 static const struct kg_library library = {

@@ -79,7 +79,8 @@ static struct band place(int64_t length, int64_t width, unsigned at, uint64_t ra
 }
 
 /* Axes of the output on which its elements depend by their place alone have a band, all others are
- * whole. Groups, as of heads, are brought one by one. */
+ * whole. Groups, as of heads, are brought one by one, with their
+ * members where the output is one of groups. */
 static struct bands make_bands(const struct kg_problem *p, const struct op_tensor *output,
                                unsigned at, uint64_t seed)
 {
@@ -97,8 +98,12 @@ static struct bands make_bands(const struct kg_problem *p, const struct op_tenso
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].multiple_of) {
             struct band *group = band_of(&b, op, op->sizes[i].multiple_of);
-            group->from = b.of[i].from / (op_size(p, &op->sizes[i]) / group->length);
-            group->length = 1;
+            const int64_t members =
+                op_size(p, &op->sizes[i]) / op_length(p, op->sizes[i].multiple_of);
+            if (strchr(output->axes, op->sizes[i].multiple_of))
+                b.of[i] = (struct band){group->from * members, group->length * members};
+            else
+                *group = (struct band){b.of[i].from / members, 1};
         }
     return b;
 }

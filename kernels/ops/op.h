@@ -75,6 +75,7 @@ enum op_role {
     OP_FACTOR, /* an input that is multiplied */
     OP_ADDEND, /* an input that is added to each sum: not a factor */
     OP_INPUT,  /* another input */
+    OP_FP32,   /* one in fp32, whatever dtype the others have */
     OP_OUT,
 };
 
@@ -145,6 +146,12 @@ const struct op *op_at(size_t i);
 /* A problem of the op without sizes, with all tensors of one dtype. */
 struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags);
 void op_set_dtype(struct kg_problem *p, uint32_t dtype);
+
+/* The dtype of a tensor where that of the first one is `dtype`. */
+static inline uint32_t op_dtype(const struct op *op, unsigned tensor, uint32_t dtype)
+{
+    return op->tensors[tensor].role == OP_FP32 ? (uint32_t)KG_F32 : dtype;
+}
 
 static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
 {
