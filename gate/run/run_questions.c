@@ -170,8 +170,10 @@ void run_ask_more(const struct run *run, struct run_case *c)
 }
 
 /* On an H100 the kernels of the suite `canonical`, which are right, took 0.94 to 1.009 times as
- * long on fresh inputs (54 cases, five processes each, median 1.000). A host is noisier. */
-#define ALONE_DEVICE 1.03
+ * long on fresh inputs (54 cases, five processes each, median 1.000). On an H200 RMSNorm of 65 and
+ * 128 rows, 2 to 3 us a launch, took 1.08 and 1.05 times as long: what the last launches read lies
+ * in a cache. What leaves work out gains far more. A host is noisier. */
+#define ALONE_DEVICE 1.25
 #define ALONE_HOST 1.5
 
 bool run_leaves_out_work(const struct run *run, struct run_case *c)

@@ -140,11 +140,18 @@ static enum gate_status launch_here(struct work *w, struct gate_error *err)
 {
     struct device *d = w->b->device;
     struct device_replay *recording = NULL;
-    enum gate_status status = device_poison_shared(d, err);
-    if (!status && w->t->on_device && w->launches == 1)
-        status = device_replay_record(d, launch, w, 1, false, &recording, err);
+    struct gate_error of_recording = {0};
+    enum gate_status recorded = GATE_OK;
+    TRY(device_poison_shared(d, err));
+    if (w->t->on_device && w->launches == 1)
+        recorded = device_replay_record(d, launch, w, 1, false, &recording, &of_recording);
     device_replay_free(d, recording);
-    return status ? status : device_launch_checked(d, launch, w, 0, err);
+    /* A launch that fails or hangs by itself says more than that it cannot be recorded. */
+    if (!recorded || recorded == GATE_WRONG)
+        TRY(device_launch_checked(d, launch, w, 0, err));
+    if (recorded)
+        *err = of_recording;
+    return recorded;
 }
 
 /* On guarded memory the contents come from the slab and go there again. */
@@ -217,7 +224,7 @@ static void start_look(const struct work *w, uint32_t i, double rms, struct look
     const struct kg_problem *p = &w->t->problem;
     compare_start(look, p, &w->image.about[w->image.n_in + i], probe_is_exact(w->t->probe), rms);
     look->limit += probe_slack(w->t->probe, p);
-    look->unbiased = w->t->probe == PROBE_NORMAL && !w->t->given;
+    look->unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
 }
 
 static void end_look(struct work *w, const struct look *look)

@@ -303,18 +303,20 @@ static enum gate_status verify_further(const struct verify_job *job, struct arm 
     return status || !v->ok ? status : check_surroundings(job, arm, before, err);
 }
 
-/* Before the first launch: what allocates or waits for the device there alone shows. */
+/* Before the first launch: what allocates or waits for the device there alone shows. *fault says
+ * why it cannot be recorded. */
 static enum gate_status record_first(const struct verify_job *job, struct arm *arm,
-                                     struct gate_error *err)
+                                     struct gate_error *fault, struct gate_error *err)
 {
     struct arm_launch launch = verifying_launch(job, arm);
     struct device_replay *recording = NULL;
     enum gate_status status =
         device_replay_record(job->device, arm_launch, &launch, 1, false, &recording, err);
     device_replay_free(job->device, recording);
-    if (status == GATE_WRONG)
-        note_fault(&arm->verification, err->message);
-    return status;
+    if (status != GATE_WRONG)
+        return status;
+    *fault = *err;
+    return GATE_OK;
 }
 
 /* One launch into poisoned outputs between poisoned red zones, compared. */
@@ -323,13 +325,14 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
 {
     struct device *d = job->device;
     struct device_memory w = job->workspace;
+    struct gate_error fault = {0};
     enum gate_status status = operands_poison(d, job->operands, poison, err);
     if (!status && w.bytes)
         status = device_fill_bytes(d, w.data, poison, w.bytes, err);
     if (!status)
         status = device_poison_shared(d, err);
     if (!status && closely)
-        status = record_first(job, arm, err);
+        status = record_first(job, arm, &fault, err);
     if (!status)
         status = verify_launch(job, arm, err);
     if (status)
@@ -337,7 +340,12 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
     arm->verification.seeds++;
     status =
         verify_outputs(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
-    return status ? status : check_zones(job, arm, poison, err);
+    if (!status)
+        status = check_zones(job, arm, poison, err);
+    /* A launch that fails, hangs or is wrong by itself says more than that. */
+    if (!status && fault.message[0] && !arm->verification.message[0])
+        note_fault(&arm->verification, fault.message);
+    return status;
 }
 
 /* Says under which inputs the fault showed that `v` has and did not have before. */

@@ -220,21 +220,32 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
 
 /* ---- patterns ---- */
 
-/* About the log of the sum of exponentials of so many normal scores; with wide ones the largest
- * decides. */
+/* Deviation of the scores of normal Q and K. */
+static double score_width(const struct kg_problem *p)
+{
+    return fabs(p->param[0].value) * sqrt((double)p->size[D].value);
+}
+
+/* About the log of the sum of exponentials of so many normal scores, so that the weights of a row
+ * sum to about 1. */
 static double value_of_row(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
-    const double width = fabs(p->param[0].value) * sqrt((double)p->size[D].value);
+    const double width = fmin(score_width(p), 1);
     int64_t visible = visible_keys(p, flat % p->size[Q].value);
-    return log(visible > 0 ? (double)visible : 1) + (width < 3 ? width * width / 2 : 4.5 * width) +
+    return log(visible > 0 ? (double)visible : 1) + width * width / 2 +
            pattern_normal(drawing->seed, flat) / 4;
 }
 
+/* Q keeps the scores at a width of 1 or less: of wider ones the sum of exponentials is the largest
+ * alone, which cannot be told from the sizes, and with another L all weights are too small for the
+ * normal numbers of fp16, to which a kernel may round them. */
 static double value_normal(const struct drawing *drawing, int64_t flat)
 {
-    return drawing->tensor == IN_LSE ? value_of_row(drawing, flat)
-                                     : pattern_normal(drawing->seed, flat);
+    if (drawing->tensor == IN_LSE)
+        return value_of_row(drawing, flat);
+    return pattern_normal(drawing->seed, flat) /
+           (drawing->tensor == IN_Q ? fmax(score_width(drawing->p), 1) : 1);
 }
 
 #define CONSTANT_END 16 /* the part of dO that is not zero is one of so many */
@@ -318,6 +329,7 @@ const struct op op_attention_bwd = {
     .id = "bhgqsd",
     .flops = flops,
     .cost = cost,
+    .rounds_inside = true,
     .patterns = patterns,
     .n_patterns = COUNT(patterns),
     .sharpest = PROBE_NORMAL,

@@ -87,6 +87,7 @@ const struct op_shape attention_closest[ATTENTION_CLOSEST] = {
     {{[B] = 1, [G] = 1, [H] = 2, [Q] = 5, [S] = 1025}, false},
     {{[B] = 1, [G] = 1, [H] = 1, [Q] = 128, [S] = 128}, false},
     {{[B] = 1, [G] = 2, [H] = 2, [Q] = 16, [S] = 64}, false},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 3, [S] = 96}, false},
     {{[B] = 1, [G] = 1, [H] = 2, [Q] = 9, [S] = 192}, false},
     {{[B] = 1, [G] = 1, [H] = 2, [Q] = 15, [S] = 256}, false},
     {{[B] = 2, [G] = 1, [H] = 1, [Q] = 7, [S] = 384}, false},
