@@ -313,9 +313,14 @@ enum gate_status file_sha256(const char *path, char hex[65], struct gate_error *
     SHA2_CTX context;
     ssize_t got;
 
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for ever */
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (fstat(fd, &about) || !S_ISREG(about.st_mode)) {
+        close(fd);
+        return gate_fail(err, GATE_IO, "'%s' is not a regular file", path);
+    }
     SHA256Init(&context);
     while ((got = read_some(fd, chunk, sizeof(chunk))) > 0)
         SHA256Update(&context, chunk, (size_t)got);

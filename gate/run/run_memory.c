@@ -132,7 +132,7 @@ static bool may_recall(const struct run *run, const struct run_case *c)
 
 static void recall_case(const struct run *run, struct run_case *c)
 {
-    char key[65];
+    char key[65] = "";
     bool providers = any_provider(run);
     if (providers && !run->policy.vendors) {
         key_of_vendors(run, c, key);
@@ -187,7 +187,7 @@ void run_recall(struct run *run)
 
 bool run_recall_ceilings(struct run *run)
 {
-    char key[65];
+    char key[65] = "";
     if (!run->memory || run->policy.full || run->policy.vendors)
         return false;
     key_of_ceilings(run, key);
@@ -254,7 +254,7 @@ static struct memory_entry entry_of(const struct run *run, const char *key)
 
 static void remember_verification(struct run *run, const struct run_case *c)
 {
-    char key[65];
+    char key[65] = "";
     struct memory_entry e = entry_of(run, key);
     struct message_fingerprints texts;
     struct document_arm arms[2];
@@ -274,7 +274,7 @@ static void remember_verification(struct run *run, const struct run_case *c)
 /* Those that serve the problem; none of them is a finding, too. */
 static void remember_vendors(struct run *run, const struct run_case *c)
 {
-    char key[65];
+    char key[65] = "";
     struct memory_entry e = entry_of(run, key);
     struct document_arm arms[8];
     for (size_t i = 0; i < c->result.n_arms && e.n_arms < 8; i++) {
@@ -291,7 +291,7 @@ static void remember_vendors(struct run *run, const struct run_case *c)
 
 static void remember_ceilings(struct run *run)
 {
-    char key[65];
+    char key[65] = "";
     struct memory_entry e = entry_of(run, key);
     e.library_sha256 = NULL;
     e.has_ceilings = true;

@@ -46,7 +46,7 @@ class Clock(unittest.TestCase):
         """Into a log, too: a line every 20 s, which the fake clock makes 20 ms."""
         done = self.gate("hurries", "verify", cases="gemm/*", timeout="86400")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"(?m)^gate: verifying \[\d+/\d+\] gemm/\S+$")
+        self.assertRegex(done.stderr, r"(?m)^gate: verifying \[\d+/\d+\] gemm/\S+ \(for \d+ s\)$")
 
     def test_without_a_fault_the_same_measures(self):
         done = self.gate("works", "run", "--budget", "1")
