@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/ops/op.h"
-
 const struct dtype dtypes[DTYPES] = {
     {"fp16", KG_F16, 0, 2, 10, 10, -14, 65504, 6e-4, RATE_FP16, 100},
     {"bf16", KG_BF16, 0, 2, 7, 7, -126, 0x1.fep127, 4e-3, RATE_BF16, 100},
@@ -16,11 +14,7 @@ const struct dtype dtypes[DTYPES] = {
 
 const struct dtype *dtype_of(const struct kg_problem *p)
 {
-    const uint32_t code = p->dtype[0];
-    const struct op *op = op_of(p);
-    for (uint32_t i = 0; i < op->n_tensors; i++)
-        if (p->dtype[i] != op_dtype(op, i, code))
-            return NULL;
+    const uint32_t code = kg_dtype(p);
     for (unsigned i = 0; i < DTYPES; i++)
         if (dtypes[i].code == code && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
             return &dtypes[i];

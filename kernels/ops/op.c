@@ -7,18 +7,11 @@
 #include "kernels/ops/dtype.h"
 
 extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
-    op_batched_gemm, op_rmsnorm, op_attention_bwd;
+    op_batched_gemm, op_rmsnorm;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd,
-    &op_gemm,
-    &op_gemv,
-    &op_linear_relu,
-    &op_linear_relu_bwd,
-    &op_batched_gemm,
-    &op_rmsnorm,
-    &op_attention_bwd,
-    NULL,
+    &op_attention_fwd,   &op_gemm,         &op_gemv,    &op_linear_relu,
+    &op_linear_relu_bwd, &op_batched_gemm, &op_rmsnorm, NULL,
 };
 
 const struct op *op_at(size_t i)
@@ -62,9 +55,8 @@ struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags
 
 void op_set_dtype(struct kg_problem *p, uint32_t dtype)
 {
-    const struct op *op = op_of(p);
     for (uint32_t i = 0; i < p->n_in + p->n_out; i++)
-        p->dtype[i] = op_dtype(op, i, dtype);
+        p->dtype[i] = dtype;
 }
 
 const struct op_size *op_axis(const struct op *op, char axis)

@@ -75,7 +75,6 @@ enum op_role {
     OP_FACTOR, /* an input that is multiplied */
     OP_ADDEND, /* an input that is added to each sum: not a factor */
     OP_INPUT,  /* another input */
-    OP_FP32,   /* one in fp32, whatever dtype the others have */
     OP_OUT,
 };
 
@@ -114,8 +113,6 @@ struct op {
     const char *id;     /* axes in the order in which an id has their sizes */
     bool multilinear;   /* outputs are sums of products of the factors over `whole`: random inputs
                            have results of a known size, and integers exact ones */
-    bool rounds_inside; /* a kernel may round what is not its result to the dtype, so that the
-                           errors of a row are alike */
     double (*flops)(const struct kg_problem *p);
     double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
     char cut; /* the axis that is shortened where the reference would take too long; 0: none */
@@ -148,12 +145,6 @@ const struct op *op_at(size_t i);
 /* A problem of the op without sizes, with all tensors of one dtype. */
 struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags);
 void op_set_dtype(struct kg_problem *p, uint32_t dtype);
-
-/* The dtype of a tensor where that of the first one is `dtype`. */
-static inline uint32_t op_dtype(const struct op *op, unsigned tensor, uint32_t dtype)
-{
-    return op->tensors[tensor].role == OP_FP32 ? (uint32_t)KG_F32 : dtype;
-}
 
 static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
 {
