@@ -109,8 +109,8 @@ static enum gate_status export_runs(const struct export_arguments *a, struct gat
     buf_init(&e.piece, COMMAND_MAX_OUTPUT);
     enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
     if (!status)
-        status = file_writer_open(a->output && strcmp(a->output, "-") ? a->output : NULL, &e.writer,
-                                  err);
+        status = file_writer_open(a->output && strcmp(a->output, "-") != 0 ? a->output : NULL,
+                                  &e.writer, err);
     if (!status) {
         status = put_runs(&e, store, a->run);
         if (!status)

@@ -250,8 +250,7 @@ static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct ker
         return false;
     cudaGraphNode_t *const nodes = (cudaGraphNode_t *)calloc(n, sizeof(*nodes));
     const bool known = nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
-                       add_nodes(d, nodes, n, list) &&
-                       mix_edges(graph, nodes, n, list);
+                       add_nodes(d, nodes, n, list) && mix_edges(graph, nodes, n, list);
     free(nodes);
     return known;
 }

@@ -110,9 +110,9 @@ struct op {
     const struct op_flag *flag;      /* NULL: none */
     const struct op_tensor *tensors; /* inputs first */
     unsigned n_tensors;
-    const char *id;     /* axes in the order in which an id has their sizes */
-    bool multilinear;   /* outputs are sums of products of the factors over `whole`: random inputs
-                           have results of a known size, and integers exact ones */
+    const char *id;   /* axes in the order in which an id has their sizes */
+    bool multilinear; /* outputs are sums of products of the factors over `whole`: random inputs
+                         have results of a known size, and integers exact ones */
     double (*flops)(const struct kg_problem *p);
     double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
     char cut; /* the axis that is shortened where the reference would take too long; 0: none */
