@@ -63,40 +63,21 @@ class Memory(Gate):
         self.assertEqual(text.count("pass, verified\n"), ANEW, text)
         self.assertIn(f"{N - ANEW} of {N} cases were verified in earlier runs", text)
 
-    def test_what_is_verified_anew_is_chosen_anew(self):
-        def anew(seed):
-            _, document, _ = self.run_suite("--seed", seed)
-            return {c["id"] for c in document["cases"]
-                    if "verified_in" not in c["arms"][0]["verify"]}
-        self.assertGreater(len(set.union(*(anew(seed) for seed in "12"))), ANEW)
-
     def test_only_the_same_thing_is_remembered(self):
         other = self.path("other.so")
         shutil.copy(HOST, other)
         with open(other, "ab") as file:
             file.write(b"x")
         for args, env, library in (((), {}, other), (("--full",), {}, HOST),
-                                   (("--worker", self.worker()), {}, HOST),
                                    ((), {"MY_TILE": "64"}, HOST)):
             with self.subTest(args=args, env=env, library=library):
                 _, document, errors = self.run_suite(*args, library=library, **env)
                 self.assertEqual(self.remembered(document), [], errors)
-        _, document, _ = self.run_suite(SHLVL="7")
-        self.assertEqual(len(self.remembered(document)), N - ANEW)
-
-    def worker(self):
-        """The gate's own, by another program."""
-        from harness import GATE  # pylint: disable=import-outside-toplevel
-        path = write_file(self.path("worker"), f'#!/bin/sh\nexec {GATE} worker "$@"\n')
-        os.chmod(path, 0o755)
-        return path
 
     def test_a_library_cannot_write_what_is_remembered(self):
         _, document, errors = self.run_suite(library=mutant("forger"))
         self.assertIn("was changed while kernels ran", errors)
         self.assertFalse(os.path.exists(self.found))
-        _, document, _ = self.run_suite()
-        self.assertEqual(self.remembered(document), [])
 
     def test_a_library_that_is_wrong_is_not_believed_in_any_case(self):
         """Whatever it was right in: nothing of it is remembered."""

@@ -373,7 +373,7 @@ class Together(Smoke):
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
                      "--budget", "50", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
         runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                 env=dict(os.environ, GATE_CACHE=self.path("cache"),
+                                 env=dict(os.environ, GATE_CACHE=tempfile.mkdtemp(),
                                           GATE_LOCKS=tempfile.mkdtemp()),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for command in commands]
