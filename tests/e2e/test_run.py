@@ -380,7 +380,7 @@ class Together(Smoke):
         for run in runs:
             # No complaint: only that the file of the baselines has to be committed.
             said = run.communicate()[1]
-            self.assertEqual(re.findall(rb"gate run: (?!\S+ has changed)", said), [])
+            self.assertEqual(re.findall(rb"gate run: (?!\S+ has changed)", said), [], said)
             self.assertEqual(run.returncode, 0)
         (name,) = os.listdir(self.path("baselines"))
         stored = json.loads(read_file(self.path(f"baselines/{name}")))
