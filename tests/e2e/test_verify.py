@@ -47,8 +47,9 @@ class Right(Verify):
         covered = verify["covered"]
         self.assertEqual(set(covered["values"]), {
             "random_normal", "random_uniform", "exact_integers", "exact_cancellation",
-            "exact_powers_of_two", "nan_and_infinity", "nan_and_infinity_in_second", "constant"})
-        self.assertEqual(len(covered["values"]), verify["values"])
+            "exact_powers_of_two", "nan_and_infinity", "nan_and_infinity_in_second", "constant",
+            "zeros", "one_value"})
+        self.assertLessEqual(len(covered["values"]), verify["values"])  # zeros are of four kinds
         # All but the launches in a row, on a small shape and on the case.
         self.assertEqual(sum(covered["values"].values()), verify["checks"] - 2)
         self.assertEqual(sum(covered["shapes"].values()), verify["shapes"])
@@ -126,12 +127,13 @@ class Right(Verify):
             self.assertEqual(code, 0, errors)
             looks.append(document["cases"][0]["arms"][0]["verify"])
         self.assertNotIn("not_guarded", looks[0])
-        self.assertEqual((looks[1]["not_guarded"], looks[1]["skipped"]), (1, 1))
+        self.assertGreater(looks[1]["not_guarded"], 0)
+        self.assertEqual(looks[1]["not_guarded"], looks[1]["skipped"])
         self.assertRegex(looks[1]["why_not_guarded"], "no [0-9]+ GiB of addresses in one piece")
         self.assertEqual(looks[0]["checks"], looks[1]["checks"])  # one more in plain memory
         done = self.gate("verify", "--device", "host", "--suite", "smoke", "--filter", case,
                          addresses=6 << 30)
-        self.assertIn("\nleft out: 1 guard not offered (the host has no ", done.stdout)
+        self.assertIn(" guards not offered (the host has no ", done.stdout)
 
     def test_what_the_library_does_not_serve_is_counted(self):
         case = "gemm/fp16/m96-n80-k72"
