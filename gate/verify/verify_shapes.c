@@ -248,27 +248,29 @@ static struct kg_problem choose(struct meetings *met, uint64_t *state, const str
  * for its last length. Counts are few.
  */
 #define COLUMNS 3
-#define ROWS 13
+#define ROWS 14
 struct list {
     int64_t rows[ROWS][COLUMNS];
     unsigned n;
 };
 
-/* Sums of one stage, and of two and three tiles of 64 and 128; whole tiles of all. */
+/* Sums of one stage, and of two and three tiles of 64 and 128; whole tiles of all; each length a
+ * multiple of every power of two up to 512. */
 static const struct list closest = {{{OP_OWN + 1, 40, 72},
                                      {40, OP_OWN + 1, 40},
                                      {65, 136, OP_OWN + 8},
                                      {1, 1, 1},
                                      {64, 64, 64},
-                                     {24, 40, 16},
-                                     {33, 24, 32},
+                                     {512, 40, 16},
+                                     {33, 512, 32},
                                      {128, 128, 64},
                                      {40, 72, 128},
                                      {129, 33, 192},
                                      {17, 128, 256},
                                      {128, 40, 384},
-                                     {128, 256, 128}},
-                                    13};
+                                     {128, 256, 128},
+                                     {9, 24, 512}},
+                                    14};
 
 /* The last one has over 2^31 elements, and as many columns in the other lengths of each. */
 static const struct list giant = {{{OVER_GRID + 2, 3, 8},
