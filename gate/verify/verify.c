@@ -304,7 +304,8 @@ static enum gate_status verify_further(const struct verify_job *job, struct arm 
 }
 
 /* Before the first launch: what allocates or waits for the device there alone shows. *fault says
- * why it cannot be recorded. */
+ * why it cannot be recorded. It is noted when nothing else is wrong: what a launch does to its
+ * results, to the process or to the device says more. */
 static enum gate_status record_first(const struct verify_job *job, struct arm *arm,
                                      struct gate_error *fault, struct gate_error *err)
 {
@@ -319,33 +320,29 @@ static enum gate_status record_first(const struct verify_job *job, struct arm *a
     return GATE_OK;
 }
 
-/* One launch into poisoned outputs between poisoned red zones, compared. */
+/* One launch into poisoned outputs between poisoned red zones, compared; before it a recording if
+ * `fault` is not NULL. */
 static enum gate_status verify_once(const struct verify_job *job, struct arm *arm,
-                                    unsigned char poison, bool closely, struct gate_error *err)
+                                    unsigned char poison, struct gate_error *fault,
+                                    struct gate_error *err)
 {
     struct device *d = job->device;
     struct device_memory w = job->workspace;
-    struct gate_error fault = {0};
     enum gate_status status = operands_poison(d, job->operands, poison, err);
     if (!status && w.bytes)
         status = device_fill_bytes(d, w.data, poison, w.bytes, err);
     if (!status)
         status = device_poison_shared(d, err);
-    if (!status && closely)
-        status = record_first(job, arm, &fault, err);
+    if (!status && fault)
+        status = record_first(job, arm, fault, err);
     if (!status)
         status = verify_launch(job, arm, err);
     if (status)
         return status;
     arm->verification.seeds++;
-    status =
-        verify_outputs(d, job->c, job->operands, job->reference, closely, &arm->verification, err);
-    if (!status)
-        status = check_zones(job, arm, poison, err);
-    /* A launch that fails, hangs or is wrong by itself says more than that. */
-    if (!status && fault.message[0] && !arm->verification.message[0])
-        note_fault(&arm->verification, fault.message);
-    return status;
+    status = verify_outputs(d, job->c, job->operands, job->reference, fault != NULL,
+                            &arm->verification, err);
+    return status ? status : check_zones(job, arm, poison, err);
 }
 
 /* Says under which inputs the fault showed that `v` has and did not have before. */
@@ -380,14 +377,17 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
     for (unsigned i = 0; i < job->n_arms && !status; i++) {
         struct arm *arm = &job->arms[i];
         bool closely = first && i == 0, had = arm->verification.message[0];
+        struct gate_error fault = {0};
         job->notice(job->context, arm, "");
         if (arm->verification.ok)
-            status = verify_once(job, arm, poison, closely, err);
+            status = verify_once(job, arm, poison, closely ? &fault : NULL, err);
         if (!status && arm->verification.ok)
             status = operands_hash_outputs(d, job->operands, 1,
                                            &arm->verification.fingerprints.of[s], err);
         if (!status && closely && arm->verification.ok)
             status = verify_further(job, arm, poison, &before, err);
+        if (!status && fault.message[0] && arm->verification.ok)
+            note_fault(&arm->verification, fault.message);
         note_inputs(&arm->verification, s, had);
     }
     return status;
