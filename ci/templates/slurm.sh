@@ -15,11 +15,10 @@ rm -f gate.md gate.xml gate-run.json || exit 74
 gate=${KERNEL_GATE:-/opt/kernel-gate}/bin/gate # where the tarball of `make dist` was unpacked
 export GATE_SERVER=${GATE_SERVER:-}            # your tracking server, or nothing
 
-# SQLite needs a local disk; what waits to be sent may lie on a shared one.
+# SQLite needs a local disk.
 scratch=$(mktemp -d "${SLURM_TMPDIR:-${TMPDIR:-/tmp}}/kernel-gate.XXXXXX") || exit 74
 trap 'rm -rf "$scratch"' EXIT
 export GATE_DB=$scratch/gate.db
-export GATE_SPOOL=${GATE_SPOOL:-$HOME/.local/state/kernel-gate/spool}
 
 {
     @BUILD@
@@ -35,6 +34,7 @@ status=$?
 # The token is in a file that only you can read (chmod 600), not in the job's environment. What was
 # built and measured ran as you, too: this job is for code that you trust.
 if [ -n "$GATE_SERVER" ]; then
-    "$gate" push --token-file "${GATE_TOKEN_FILE:-$HOME/.config/kernel-gate/token}" || true
+    "$gate" push --token-file "${GATE_TOKEN_FILE:-$HOME/.config/kernel-gate/token}" ||
+        echo 'gate-run.json was not sent: gate import gate-run.json && gate push' >&2
 fi
 exit $status

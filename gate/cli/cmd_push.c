@@ -2,6 +2,7 @@
 /* cmd_push.c: gate push. */
 #include "gate/cli/commands.h"
 
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +10,12 @@
 #include <time.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/base/gzip.h"
-#include "gate/base/json.h"
+#include "gate/base/paths.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/tracker/push.h"
 #include "gate/tracker/remote.h"
 #include "gate/report/report_run.h"
-#include "gate/tracker/spool.h"
 #include "gate/base/term.h"
 
 struct push_arguments {
@@ -33,7 +32,7 @@ struct push_arguments {
 
 static const struct option_def options[] = {
     DB_OPTION(struct push_arguments, db),
-    FLAG("all", all, "send every run of the database that the server lacks"),
+    FLAG("all", all, "send every run of the database that was not sent to this server yet"),
     OPTION(TEXT, "library", "FILE", library, "also send this library"),
     BASELINES_OPTION(struct push_arguments, baselines),
     OPTION(INTEGER, "retry-for", "SECONDS", patience_s, "keep trying for this time; 0: try once",
@@ -53,25 +52,21 @@ const struct command command_push = {
              "'artifact' in addition to 'ingest'.",
     .groups = {{remote_options, offsetof(struct push_arguments, choice)}, {options, 0}},
     .ending =
-        "Everything is first written to the spool ($GATE_SPOOL, else "
-        "$XDG_STATE_HOME/kernel-gate/spool, else ~/.local/state/kernel-gate/spool), and removed "
-        "when the server has it. The next push sends what is left. Runs that the server refuses "
-        "for good are moved to refused/ in the spool, with the reason.\n"
+        "The database keeps what was sent to which server, and what is still to be sent: the next "
+        "push to the same server sends what is left. A run that the server refuses for good is "
+        "not sent again. A run that is named is always sent.\n"
         "\n"
         "Exit codes: 0 everything was sent, 4 the server is not the intended one,"
-        " 64 usage, 70 internal, 74 something was not sent. A run that stays in the spool is "
-        "not lost.\n",
+        " 64 usage, 70 internal, 74 something was not sent.\n",
     .main = cmd_push,
 };
 
-/* ---- into the spool ---- */
+/* ---- into the outbox ---- */
 
-/* From the database into the spool; a full one is sent and goes on. */
 struct enqueue {
     const struct push_arguments *arguments;
-    const struct spool *spool;
-    struct http_client *client; /* NULL: there is no curl, or no token */
-    struct push_counts counts;  /* of what was sent to make room */
+    struct store *store;
+    struct document document; /* of the run at hand */
     enum gate_status status;
     struct gate_error *err;
 };
@@ -85,35 +80,10 @@ static void print_line(const char *line)
     buf_release(&safe);
 }
 
-static void add_counts(struct push_counts *sum, const struct push_counts *more)
+static enum gate_status put(struct enqueue *q, enum store_outbox_kind kind, const char *id,
+                            int64_t time_ms)
 {
-    sum->n_created += more->n_created;
-    sum->n_existed += more->n_existed;
-    sum->n_libraries += more->n_libraries;
-    sum->n_refused += more->n_refused;
-    memcpy(sum->left, more->left, sizeof sum->left);
-    if (more->newest[0])
-        memcpy(sum->newest, more->newest, sizeof sum->newest);
-}
-
-static enum gate_status send_spool(struct enqueue *q, struct gate_error *err)
-{
-    struct push_counts counts;
-    enum gate_status status =
-        push_spool(q->client, q->spool, (double)q->arguments->patience_s, print_line, &counts, err);
-    add_counts(&q->counts, &counts);
-    return status;
-}
-
-static enum gate_status put(struct enqueue *q, enum spool_kind kind, int64_t time_ms,
-                            const char *id, const struct buf *bytes)
-{
-    const char *data = bytes ? bytes->data : "";
-    size_t n = bytes ? bytes->len : 0;
-    enum gate_status status = spool_put(q->spool, kind, time_ms, id, data, n, q->err);
-    if (status == GATE_NO_VERDICT && q->client && !send_spool(q, NULL))
-        status = spool_put(q->spool, kind, time_ms, id, data, n, q->err);
-    return status == GATE_NO_VERDICT ? gate_fail(q->err, GATE_IO, "%s", q->err->message) : status;
+    return store_outbox_put(q->store, q->arguments->remote.url, kind, id, time_ms, q->err);
 }
 
 static enum gate_status is_baseline(const char *folder, const char *model, const char *sha256,
@@ -165,58 +135,55 @@ static enum gate_status put_library(struct enqueue *q, const struct document *d)
         print_line(line);
         return GATE_OK;
     }
-    return put(q, SPOOL_LIBRARY, d->time_ms, sha256, NULL);
-}
-
-static enum gate_status put_run(struct enqueue *q, const char *text, size_t len)
-{
-    struct document d = {0};
-    struct buf packed;
-    buf_init(&packed, SPOOL_MAX_ENTRY);
-    enum gate_status status = document_parse("stored run", 1, text, len, GATE_IO, &d, q->err);
-    if (!status && !gzip_compress(text, len, &packed))
-        status = gate_fail(q->err, GATE_INTERNAL, "out of memory for a run document");
-    if (!status)
-        status = put(q, SPOOL_RUN, d.time_ms, d.uuid, &packed);
-    if (!status)
-        status = put_library(q, &d);
-    document_release(&d);
-    buf_release(&packed);
-    return status;
+    return put(q, OUTBOX_LIBRARY, sha256, d->time_ms);
 }
 
 static bool take_document(void *context, const char *text, size_t len)
 {
     struct enqueue *q = context;
-    q->status = put_run(q, text, len);
-    return q->status == GATE_OK;
+    q->status = document_parse("stored run", 1, text, len, GATE_IO, &q->document, q->err);
+    return true;
 }
 
-static enum gate_status put_named(struct enqueue *q, struct store *store, const char *run)
+static enum gate_status put_run(struct enqueue *q, const char *run)
 {
-    char newest[64];
-    enum gate_status status = GATE_OK;
-    if (!strcmp(run, "latest")) {
-        status = command_newest_run(store, newest, q->err);
-        run = newest;
-    }
+    q->document = (struct document){0};
+    q->status = GATE_OK;
+    enum gate_status status = store_document(q->store, run, take_document, q, q->err);
     if (!status)
-        status = store_document(store, run, take_document, q, q->err);
-    return status ? status : q->status;
+        status = q->status;
+    if (!status)
+        status = put(q, OUTBOX_RUN, q->document.uuid, q->document.time_ms);
+    if (!status)
+        status = put_library(q, &q->document);
+    document_release(&q->document);
+    return status;
 }
 
-static enum gate_status put_runs(struct enqueue *q, struct store *store)
+static enum gate_status put_all(struct enqueue *q)
+{
+    struct store_outbox_entry *list;
+    size_t n;
+    enum gate_status status =
+        store_outbox_read(q->store, q->arguments->remote.url, OUTBOX_UNKNOWN, &list, &n, q->err);
+    for (size_t i = 0; i < n && !status; i++)
+        status = put_run(q, list[i].id);
+    free(list);
+    return status;
+}
+
+static enum gate_status put_runs(struct enqueue *q)
 {
     const struct push_arguments *a = q->arguments;
-    enum gate_status status = GATE_OK;
-    if (a->all) {
-        status = store_documents(store, take_document, q, q->err);
-        return status ? status : q->status;
+    char newest[64];
+    enum gate_status status = a->all ? put_all(q) : GATE_OK;
+    for (int i = 0; i < a->n_runs + (!a->all && !a->n_runs) && !status; i++) {
+        const char *run = a->n_runs ? a->runs[i] : "latest";
+        if (!strcmp(run, "latest"))
+            status = command_newest_run(q->store, newest, q->err);
+        if (!status)
+            status = put_run(q, !strcmp(run, "latest") ? newest : run);
     }
-    if (!a->n_runs)
-        return put_named(q, store, "latest");
-    for (int i = 0; i < a->n_runs && !status; i++)
-        status = put_named(q, store, a->runs[i]);
     return status;
 }
 
@@ -227,45 +194,78 @@ static enum gate_status put_file(struct enqueue *q)
     clock_gettime(CLOCK_REALTIME, &now);
     enum gate_status status = artifact_put(q->arguments->library, sha256, q->err);
     int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    return status ? status : put(q, SPOOL_LIBRARY, now_ms, sha256, NULL);
+    return status ? status : put(q, OUTBOX_LIBRARY, sha256, now_ms);
 }
 
-/* All that was asked for. */
-static enum gate_status fill_spool(struct enqueue *q)
+/* All that was asked for, with one commit. What comes before a failure waits. */
+static enum gate_status fill_outbox(struct enqueue *q)
 {
-    struct store *store = NULL;
-    enum gate_status status = store_open(q->arguments->db, STORE_READ_ONLY, &store, q->err);
-    if (!status)
-        status = put_runs(q, store);
+    struct gate_error err;
+    enum gate_status status = store_batch_begin(q->store, q->err);
+    if (status)
+        return status;
+    status = put_runs(q);
     if (!status && q->arguments->library)
         status = put_file(q);
-    store_close(store);
-    return status;
+    enum gate_status kept = store_batch_commit(q->store, &err);
+    return status ? status : kept ? gate_fail(q->err, kept, "%s", err.message) : GATE_OK;
+}
+
+/* ---- the folder of earlier versions ---- */
+
+static size_t n_old_runs;
+
+static int count_old_run(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    const char *dot = strrchr(path + at->base, '.');
+    (void)st;
+    n_old_runs += type == FTW_F && dot && !strcmp(dot, ".run");
+    return 0;
+}
+
+/* Earlier versions kept what waits in a folder of its own. */
+static void name_old_spool(void)
+{
+    static const struct paths_kind kind = {.what = "the spool",
+                                           .variable = "GATE_SPOOL",
+                                           .xdg = "XDG_STATE_HOME",
+                                           .below = ".local/state",
+                                           .name = "/spool"};
+    char folder[PATHS_MAX], line[3 * PATHS_MAX];
+    if (paths_user_folder(&kind, folder, NULL) || nftw(folder, count_old_run, 8, FTW_PHYS) ||
+        !n_old_runs)
+        return;
+    snprintf(line, sizeof line,
+             "'%s' has %zu runs that an earlier version did not send. To send them: `find '%s' "
+             "-name '*.run' -exec sh -c 'gzip -dc <\"$1\" >\"$1.json\" && gate import \"$1.json\" "
+             "&& rm \"$1\" \"$1.json\"' - {} \\;`, then `gate push --all`",
+             folder, n_old_runs, folder);
+    print_line(line);
 }
 
 /* ---- the command ---- */
 
-/* With the address of the run, for who reads the job's log; `server`: the tracking server's. */
-static int print_counts(const struct push_counts *c, const struct spool *spool, const char *server,
-                        bool json)
+/* With the address of the run, for readers of the job's log. */
+static int print_counts(const struct push_counts *c, const struct push_arguments *a)
 {
     struct buf page;
     buf_init(&page, 4 * REMOTE_URL_MAX);
     if (c->newest[0])
-        report_link_run(server, c->newest, &page);
+        report_link_run(a->remote.url, c->newest, &page);
     const char *address = page.len ? page.data : "";
-    size_t runs = c->left[SPOOL_RUN], libraries = c->left[SPOOL_LIBRARY];
+    size_t runs = c->left[OUTBOX_RUN], libraries = c->left[OUTBOX_LIBRARY];
     int n =
-        json ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
-                      "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
-                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, runs + libraries,
-                      address)
-             : printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: "
-                      "%zu; left in '%s': %zu run%s, %zu librar%s\n"
-                      "%s%s%s",
-                      c->n_created, c->n_existed, c->n_libraries, c->n_refused, spool->path, runs,
-                      runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
-                      address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
+        a->json
+            ? printf("{\"created\": %zu, \"existed\": %zu, \"libraries\": %zu, \"refused\": "
+                     "%zu, \"left\": %zu, \"page\": \"%s\"}\n",
+                     c->n_created, c->n_existed, c->n_libraries, c->n_refused, runs + libraries,
+                     address)
+            : printf("runs: %zu sent, %zu already there; libraries there: %zu; refused for good: "
+                     "%zu; waiting in '%s': %zu run%s, %zu librar%s\n"
+                     "%s%s%s",
+                     c->n_created, c->n_existed, c->n_libraries, c->n_refused, a->db, runs,
+                     runs == 1 ? "" : "s", libraries, libraries == 1 ? "y" : "ies",
+                     address[0] ? "the run: " : "", address, address[0] ? "\n" : "");
     buf_release(&page);
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
@@ -281,38 +281,25 @@ static enum gate_status open_client(const struct push_arguments *a, struct http_
 }
 
 /* What cannot be added does not keep the rest from being sent. */
-static int push(const struct command *self, const struct push_arguments *a,
-                const struct spool *spool)
+static int push(const struct command *self, struct push_arguments *a, struct store *store)
 {
-    struct gate_error filling, sending;
-    struct enqueue q = {.arguments = a, .spool = spool, .err = &filling};
-    size_t n_left = 0;
-    struct spool_entry *left = NULL;
-    enum gate_status absent = open_client(a, &q.client, &sending);
-    enum gate_status filled = fill_spool(&q);
-    enum gate_status sent = absent ? absent : send_spool(&q, &sending);
-    if (absent)
-        spool_list(spool, &left, &n_left, NULL);
-    for (size_t i = 0; i < n_left; i++)
-        q.counts.left[left[i].kind]++;
-    free(left);
-    http_client_close(q.client);
-    int code = print_counts(&q.counts, spool, a->remote.url, a->json);
+    struct gate_error filling, sending, absence;
+    struct enqueue q = {.arguments = a, .store = store, .err = &filling};
+    struct push_counts counts;
+    struct http_client *client = NULL;
+    enum gate_status absent = open_client(a, &client, &absence);
+    enum gate_status filled = fill_outbox(&q);
+    enum gate_status sent = push_waiting(client, store, a->remote.url, (double)a->patience_s,
+                                         print_line, &counts, &sending);
+    http_client_close(client);
+    int code = print_counts(&counts, a);
     if (filled)
         code = command_failed(self, &filling);
     if (sent)
         command_failed(self, &sending);
-    return code ? code : (int)sent;
-}
-
-static int prepare_and_push(const struct command *self, struct push_arguments *a)
-{
-    struct gate_error err;
-    struct spool spool;
-    enum gate_status status = remote_resolve(&a->choice, &a->remote, &err);
-    if (!status)
-        status = spool_open(a->remote.url, &spool, &err);
-    return status ? command_failed(self, &err) : push(self, a, &spool);
+    if (absent)
+        command_failed(self, &absence);
+    return code ? code : absent ? (int)absent : (int)sent;
 }
 
 int cmd_push(int argc, char **argv)
@@ -325,5 +312,15 @@ int cmd_push(int argc, char **argv)
     a.n_runs = argc - optind;
     if (a.all && a.n_runs)
         return command_usage(&command_push, "--all and '%s' cannot be combined", a.runs[0]);
-    return prepare_and_push(&command_push, &a);
+    struct gate_error err;
+    struct store *store = NULL;
+    enum gate_status status = remote_resolve(&a.choice, &a.remote, &err);
+    if (!status)
+        status = store_open(a.db, STORE_UPDATE, &store, &err);
+    if (status)
+        return command_failed(&command_push, &err);
+    name_old_spool();
+    exit_code = push(&command_push, &a, store);
+    store_close(store);
+    return exit_code;
 }

@@ -1,4 +1,4 @@
--- schema.sql: the tables of a history, version 5. views.sql has views for people.
+-- schema.sql: the tables of a history, version 6. views.sql has views for people.
 --
 -- *_ms are milliseconds since 1970 UTC, *_ns nanoseconds. A ratio is candidate over other. NULL is
 -- "not known", and so is '' of a text. The CHECKs are a second line of defence: a document that
@@ -226,3 +226,16 @@ CREATE TABLE IF NOT EXISTS alert_event (
   reason TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS alert_event_by_alert ON alert_event (alert_id, id);
+
+-- What `gate push` is to send to a server, and what it has sent. A run is known by its uuid, a
+-- library by its SHA-256.
+CREATE TABLE outbox (
+  server TEXT NOT NULL, -- its address
+  kind TEXT NOT NULL CHECK (kind IN ('run', 'library')),
+  id TEXT NOT NULL,
+  time_ms INTEGER NOT NULL CHECK (time_ms BETWEEN 0 AND 9007199254740991), -- of the run
+  state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'refused')),
+  reason TEXT NOT NULL, -- why the server will never take it
+  PRIMARY KEY (server, kind, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_waiting ON outbox (server, time_ms) WHERE state = 'waiting';

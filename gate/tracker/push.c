@@ -11,6 +11,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/base/backoff.h"
 #include "gate/base/file.h"
+#include "gate/base/gzip.h"
 #include "gate/base/json.h"
 
 #define TRIES_OF_A_500 3 /* it may be the document's fault, and the others wait */
@@ -29,7 +30,8 @@ enum outcome {
 
 struct pushing {
     struct http_client *client;
-    const struct spool *spool;
+    struct store *store;
+    const char *server;
     double patience_s;
     struct backoff backoff; /* begins anew with each entry that was sent */
     push_say_fn say;
@@ -39,7 +41,7 @@ struct pushing {
     enum gate_status status; /* and what that is */
     char why[900];           /* of the last entry that was not sent, and what that is */
     enum gate_status worst;
-    bool denied[SPOOL_KINDS]; /* the token may not send these */
+    bool denied[OUTBOX_KINDS]; /* the token may not send these */
 };
 
 static enum outcome fail(struct pushing *p, enum outcome outcome, enum gate_status status,
@@ -78,19 +80,19 @@ static void read_problem(const struct http_answer *a, char *out, size_t size)
 }
 
 /* Said at once: another failure may be the last one, which is the one that is reported. */
-static enum outcome deny(struct pushing *p, enum spool_kind kind, const char *problem)
+static enum outcome deny(struct pushing *p, enum store_outbox_kind kind, const char *problem)
 {
     char line[1000];
-    const char *scope = kind == SPOOL_RUN ? "ingest" : "artifact";
+    const char *scope = kind == OUTBOX_RUN ? "ingest" : "artifact";
     p->denied[kind] = true;
     fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
-         kind == SPOOL_RUN ? "runs" : "libraries", scope, problem);
-    snprintf(line, sizeof line, "%s; they wait in the spool for a token of that scope", p->reason);
+         kind == OUTBOX_RUN ? "runs" : "libraries", scope, problem);
+    snprintf(line, sizeof line, "%s; they wait for a token of that scope", p->reason);
     p->say(line);
     return LEFT;
 }
 
-static enum outcome judge(struct pushing *p, const struct spool_entry *e)
+static enum outcome judge(struct pushing *p, const struct store_outbox_entry *e)
 {
     char problem[900];
     int status = p->answer.status;
@@ -153,7 +155,8 @@ static bool names(const struct http_answer *a, const char *uuid, bool *created)
     return good;
 }
 
-static enum outcome send_run(struct pushing *p, const struct spool_entry *e, const struct buf *body)
+static enum outcome send_run(struct pushing *p, const struct store_outbox_entry *e,
+                             const struct buf *body)
 {
     const struct http_request post = {.method = "POST",
                                       .path = "/api/v1/runs",
@@ -180,7 +183,7 @@ static enum outcome send_run(struct pushing *p, const struct spool_entry *e, con
 
 /* ---- libraries ---- */
 
-static enum outcome send_library(struct pushing *p, const struct spool_entry *e,
+static enum outcome send_library(struct pushing *p, const struct store_outbox_entry *e,
                                  const struct buf *body)
 {
     char path[128];
@@ -210,17 +213,33 @@ static enum outcome send_library(struct pushing *p, const struct spool_entry *e,
 
 /* ---- the loop ---- */
 
-/* The bytes of an entry. A library that is not in the cache any more can never be sent. */
-static enum outcome read_entry(struct pushing *p, const struct spool_entry *e, struct buf *out)
+struct packing {
+    struct buf *out;
+    bool failed;
+};
+
+static bool pack(void *context, const char *text, size_t len)
+{
+    struct packing *p = context;
+    p->failed = !gzip_compress(text, len, p->out);
+    return true;
+}
+
+/* The bytes of an entry. What is not there any more can never be sent. */
+static enum outcome read_entry(struct pushing *p, const struct store_outbox_entry *e,
+                               struct buf *out)
 {
     char path[PATHS_MAX];
     struct gate_error err;
+    struct packing packing = {out, false};
     enum gate_status status;
-    if (e->kind == SPOOL_RUN) {
-        status = spool_read(p->spool, e, out, &err);
-        if (!status)
-            return RETRY;
-        return status == GATE_NO_VERDICT ? SENT : fail(p, LEFT, status, "%s", err.message);
+    if (e->kind == OUTBOX_RUN) {
+        status = store_document(p->store, e->id, pack, &packing, &err);
+        if (!status && packing.failed)
+            status = gate_fail(&err, GATE_INTERNAL, "out of memory for a run document");
+        return status == GATE_OK
+                   ? RETRY
+                   : fail(p, status == GATE_USAGE ? REFUSED : LEFT, status, "%s", err.message);
     }
     status = artifact_get(e->id, path, &err);
     if (!status && !(status = file_read(path, out, &err)))
@@ -243,13 +262,13 @@ static bool wait_for_next(struct pushing *p, unsigned n)
     return true;
 }
 
-static enum outcome send_entry(struct pushing *p, const struct spool_entry *e)
+static enum outcome send_entry(struct pushing *p, const struct store_outbox_entry *e)
 {
     struct buf body;
-    buf_init(&body, e->kind == SPOOL_RUN ? SPOOL_MAX_ENTRY : ARTIFACT_MAX_BYTES);
+    buf_init(&body, ARTIFACT_MAX_BYTES);
     enum outcome outcome = read_entry(p, e, &body);
     for (unsigned n = 1; outcome == RETRY; n++) {
-        outcome = e->kind == SPOOL_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
+        outcome = e->kind == OUTBOX_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
         if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
             outcome = LEFT;
         else if (outcome == RETRY && !wait_for_next(p, n))
@@ -265,26 +284,26 @@ static void note_failure(struct pushing *p)
     p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
 }
 
-/* Takes an entry from where it was to where it now belongs. */
-static enum gate_status settle(struct pushing *p, const struct spool_entry *e, enum outcome outcome,
-                               struct gate_error *err)
+/* Marks what became of an entry. */
+static enum gate_status settle(struct pushing *p, const struct store_outbox_entry *e,
+                               enum outcome outcome, struct gate_error *err)
 {
     char line[1100];
     if (outcome == SENT)
-        return spool_remove(p->spool, e, err);
+        return store_outbox_settle(p->store, p->server, e, NULL, err);
     note_failure(p);
     if (outcome == REFUSED) {
         p->counts->n_refused++;
-        snprintf(line, sizeof line, "%s: %s; it is now in refused/ of the spool", e->id, p->reason);
+        snprintf(line, sizeof line, "%s: %s; it waits no longer", e->id, p->reason);
         p->say(line);
-        return spool_refuse(p->spool, e, p->reason, err);
+        return store_outbox_settle(p->store, p->server, e, p->reason, err);
     }
     p->counts->left[e->kind]++;
     return GATE_OK;
 }
 
-static enum gate_status push_list(struct pushing *p, const struct spool_entry *list, size_t n,
-                                  struct gate_error *err)
+static enum gate_status push_list(struct pushing *p, const struct store_outbox_entry *list,
+                                  size_t n, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < n && !status; i++) {
@@ -302,22 +321,25 @@ static enum gate_status push_list(struct pushing *p, const struct spool_entry *l
     return status;
 }
 
-enum gate_status push_spool(struct http_client *client, const struct spool *spool,
-                            double patience_s, push_say_fn say, struct push_counts *counts,
-                            struct gate_error *err)
+enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,
+                              double patience_s, push_say_fn say, struct push_counts *counts,
+                              struct gate_error *err)
 {
     struct pushing p = {.client = client,
-                        .spool = spool,
+                        .store = store,
+                        .server = server,
                         .patience_s = patience_s,
                         .backoff = backoff_start(patience_s),
                         .say = say,
                         .counts = counts};
-    struct spool_entry *list = NULL;
+    struct store_outbox_entry *list = NULL;
     size_t n = 0;
     *counts = (struct push_counts){0};
     http_answer_init(&p.answer, MAX_ANSWER);
-    enum gate_status status = spool_list(spool, &list, &n, err);
-    if (!status)
+    enum gate_status status = store_outbox_read(store, server, OUTBOX_WAITING, &list, &n, err);
+    for (size_t i = 0; !client && i < n; i++)
+        counts->left[list[i].kind]++;
+    if (!status && client)
         status = push_list(&p, list, n, err);
     if (!status && p.worst)
         status = gate_fail(err, p.worst, "%s", p.why);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push.h: sends what waits in a spool, oldest first.
+ * push.h: sends what waits in a store for a server, oldest first (store_outbox.h).
  *
  * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
  * (backoff.h), and never before the Retry-After that the server named. What the server will never
- * take (400, 409, 413, 415, 422) goes to the spool's refused/. Anything else, such as 401 or a
- * redirect, is about the server or the token and not about the entry: it ends the sending, and
- * everything stays where it is.
+ * take (400, 409, 413, 415, 422) is marked as refused. Anything else, such as 401 or a redirect, is
+ * about the server or the token and not about the entry: it ends the sending, and what is left
+ * waits.
  *
- * An entry leaves the spool only when the answer names it: a 200 of another server that listens
- * there, a login page perhaps, is no receipt.
+ * An entry waits until the answer names it: a 200 of another server that listens there, a login
+ * page perhaps, is no receipt.
  */
 #ifndef GATE_TRACKER_PUSH_H
 #define GATE_TRACKER_PUSH_H
@@ -17,14 +17,14 @@
 #include <stddef.h>
 
 #include "gate/base/error.h"
+#include "gate/store/store_outbox.h"
 #include "gate/tracker/http_client.h"
-#include "gate/tracker/spool.h"
 
 struct push_counts {
     size_t n_created, n_existed; /* runs that are there now, and that were there already */
     size_t n_libraries;          /* that are there now, or were */
     size_t n_refused;            /* of both kinds */
-    size_t left[SPOOL_KINDS];    /* in the spool */
+    size_t left[OUTBOX_KINDS];   /* waiting */
     char newest[65];             /* uuid of the last run that is there now, or was; "": of none */
 };
 
@@ -32,13 +32,14 @@ struct push_counts {
 typedef void (*push_say_fn)(const char *line);
 
 /*
- * Gives up when it has tried again for `patience_s` and nothing was sent meanwhile; requests under
- * way end by themselves.
- * GATE_OK: the spool is empty, and nothing was refused; else GATE_IO, or GATE_ENVIRONMENT when
- * the server is not the one that was meant, with the last reason. *counts is filled in any case.
+ * Sends what waits for `server` to the client's server; NULL: only counts it. Gives up when it has
+ * tried again for `patience_s` and nothing was sent meanwhile; requests under way end by
+ * themselves.
+ * GATE_OK: nothing is left, and nothing was refused; else GATE_IO, or GATE_ENVIRONMENT when the
+ * server is not the one that was meant, with the last reason. *counts is filled in any case.
  */
-enum gate_status push_spool(struct http_client *client, const struct spool *spool,
-                            double patience_s, push_say_fn say, struct push_counts *counts,
-                            struct gate_error *err);
+enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,
+                              double patience_s, push_say_fn say, struct push_counts *counts,
+                              struct gate_error *err);
 
 #endif

@@ -107,7 +107,7 @@ class Push(LibraryCase):
     def test_a_library_waits_like_a_run(self):
         tracker = self.tracker(reset)
         self.assert_counts(self.push("--retry-for", "0", status=74), left=2)
-        self.assertEqual(len(self.spooled()), 2)
+        self.assertEqual([kind for kind, in self.marks("kind")], ["run", "library"])
         self.assert_counts(self.push(), created=1, libraries=1)
         self.assertEqual(tracker.artifacts, {OLD: b"old"})
 
@@ -144,7 +144,7 @@ class Push(LibraryCase):
         done = self.push("--all", status=74)
         self.assert_counts(done, created=1, left=1, refused=1)
         self.assertIn("may not send libraries (scope 'artifact')", done.err)
-        self.assertIn("they wait in the spool", done.err)
+        self.assertIn("they wait for a token", done.err)
 
     def test_a_library_that_left_the_cache_is_no_reason_to_wait(self):
         self.tracker(reset)
@@ -298,19 +298,7 @@ class RealServer(LibraryCase):
         self.run_suite("new")
         self.assert_counts(self.push(), created=2)
         self.assertEqual(len(self.stored(again)), 3)
-        self.assertEqual(self.spooled(), [])
-
-    def test_a_document_that_it_refuses(self):
-        self.serve()
-        self.push()
-        folder, = glob.glob(os.path.join(self.spool, "http*"))
-        uuid = "00000000-0000-4000-8000-000000000000"
-        with open(os.path.join(folder, f"0000000000001-{uuid}.run"), "wb") as file:
-            file.write(gzip.compress(json.dumps({"schema": "gate-run/1", "uuid": uuid}).encode()))
-        done = self.push(status=74)
-        self.assert_counts(done, existed=1, libraries=1, refused=1)
-        self.assertIn("400", done.err)
-        self.assertEqual(len(self.spooled("refused")), 2)
+        self.assertEqual(self.marks(), [])
 
     def test_a_token_that_was_revoked(self):
         self.serve()

@@ -4,21 +4,22 @@
 sanitized: gate reads a server's answers
 """
 
-import glob
+import contextlib
 import gzip
 import json
 import os
+import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import threading
 import unittest
 
 from fake_tracker import TOKEN, Tracker
-from harness import GATE, HOST, PATIENCE, SEED, read_file
-
-SPOOL_MAX_ENTRIES = 1000  # of spool.h
+from harness import GATE, HOST, PATIENCE, SEED
 
 
 def problem(status, detail="No.", **more):
@@ -67,9 +68,10 @@ class PushCase(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.spool = os.path.join(self.folder.name, "spool")
+        db = shutil.copy(self.db, os.path.join(self.folder.name, "runs.db"))
         self.env = {k: v for k, v in os.environ.items()
                     if not k.lower().endswith("_proxy") and not k.startswith("GATE_")}
-        self.env.update(GATE_TOKEN=TOKEN, GATE_SPOOL=self.spool, GATE_DB=self.db,
+        self.env.update(GATE_TOKEN=TOKEN, GATE_SPOOL=self.spool, GATE_DB=db,
                         GATE_LOCKS=self.folder.name,
                         GATE_CACHE=os.path.join(self.folder.name, "cache"),
                         GATE_BASELINES=os.path.join(self.folder.name, "baselines"))
@@ -100,9 +102,10 @@ class PushCase(unittest.TestCase):
         expected = dict.fromkeys(("created", "existed", "libraries", "refused", "left"), 0)
         self.assertEqual(done.counts, {**expected, **counts}, done.err)
 
-    def spooled(self, *below):
-        return sorted(os.path.basename(p) for p in glob.glob(
-            os.path.join(self.spool, "*", *below, "*-*")))
+    def marks(self, columns="id", state="waiting"):
+        with contextlib.closing(sqlite3.connect(self.env["GATE_DB"])) as db:
+            return db.execute(f"SELECT {columns} FROM outbox WHERE state = ? "
+                              "ORDER BY server, time_ms, kind DESC", [state]).fetchall()
 
 
 class Sending(PushCase):
@@ -115,7 +118,8 @@ class Sending(PushCase):
         self.assertEqual(headers["Content-Type"], "application/json")
         self.assertEqual(headers["Content-Encoding"], "gzip")
         self.assertEqual(json.loads(gzip.decompress(body))["uuid"], self.uuids[-1])
-        self.assertEqual(self.spooled(), [])
+        self.assertEqual(self.marks("server, kind, id", "sent"),
+                         [(tracker.url, "run", self.uuids[-1])])
 
     def test_it_says_where_the_run_is(self):
         self.tracker()
@@ -143,12 +147,14 @@ class Sending(PushCase):
         self.assert_counts(self.push(self.uuids[0][:8]), existed=1)
         self.assertEqual(len(tracker.runs), 1)
 
-    def test_all_runs_oldest_first(self):
+    def test_all_runs_that_were_not_sent_oldest_first(self):
         tracker = self.tracker()
         self.push(self.uuids[1])
-        self.assert_counts(self.push("--all"), created=self.n_runs - 1, existed=1)
+        self.assert_counts(self.push("--all"), created=self.n_runs - 1)
         sent = [json.loads(gzip.decompress(body))["uuid"] for _, _, _, body in tracker.seen]
-        self.assertEqual(sent[1:], self.uuids)
+        self.assertEqual(sent, [self.uuids[1], self.uuids[0], self.uuids[2]])
+        self.assert_counts(self.push("--all"))
+        self.assertEqual(len(tracker.seen), self.n_runs)
 
     def test_an_address_with_a_path(self):
         tracker = self.tracker(lambda h: h.take_run(h.server.tracker))
@@ -238,7 +244,7 @@ class TryingAgain(PushCase):
         self.assert_counts(self.push(self.uuids[0]), created=self.n_runs)
         sent = [json.loads(gzip.decompress(body))["uuid"] for _, _, _, body in tracker.seen]
         self.assertEqual(sent, self.uuids)
-        self.assertEqual(self.spooled(), [])
+        self.assertEqual(self.marks(), [])
 
     def test_a_push_that_is_killed_loses_nothing(self):
         arrived, released = threading.Event(), threading.Event()
@@ -255,7 +261,7 @@ class TryingAgain(PushCase):
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
         released.set()
-        self.assertEqual(len(self.spooled()), 1)
+        self.assertEqual(self.marks(), [(self.uuids[-1],)])
         self.assert_counts(self.push(), created=1)
         self.assertEqual(list(tracker.runs), [self.uuids[-1]])
 
@@ -267,14 +273,13 @@ class Refused(PushCase):
         done = self.push("--all", status=74)
         self.assert_counts(done, created=self.n_runs - 1, refused=1)
         self.assertIn(f"{status}: The document is bad.", done.err)
-        document, reason = self.spooled("refused")
-        self.assertIn(self.uuids[0], document)
-        self.assertEqual(reason, document + ".reason")
-        path, = glob.glob(os.path.join(self.spool, "*", "refused", reason))
-        self.assertIn("/cases/0/p50_ns: must be over 0", read_file(path))
+        (uuid, reason), = self.marks("id, reason", "refused")
+        self.assertEqual(uuid, self.uuids[0])
+        self.assertIn("/cases/0/p50_ns: must be over 0", reason)
         tracker.seen.clear()
-        self.assert_counts(self.push(self.uuids[1]), existed=1)
-        self.assertEqual(len(tracker.seen), 1)
+        self.assert_counts(self.push("--all"))
+        self.assertEqual(tracker.seen, [])
+        self.assert_counts(self.push(uuid), created=1)
 
     def test_by_400(self):
         self.refused(400)
@@ -283,7 +288,7 @@ class Refused(PushCase):
         self.tracker(problem(400, "/cases/0/p50_ns: must be over 0.", errors=[
             {"path": "/cases/0/p50_ns", "message": "must be over 0"}]))
         done = self.push("--all", status=74)
-        refusal, = [line for line in done.err.splitlines() if "refused/" in line]
+        refusal, = [line for line in done.err.splitlines() if "waits no longer" in line]
         self.assertEqual(refusal.count("must be over 0"), 1)
 
     def test_by_409(self):
@@ -340,7 +345,7 @@ class Usage(PushCase):
                         "http://[::2]:80", "http://127.0.0.1.5", "http://128.0.0.1:8731"):
             self.env["GATE_SERVER"] = address
             self.assertIn("in the clear", self.push(status=64).err, address)
-        self.assertEqual(self.spooled(), [])
+        self.assertEqual(self.marks(), [])
 
     def test_bad_addresses(self):
         for address in ("gate.example.org", "ftp://x", "https://", "https://user@host",
@@ -387,16 +392,17 @@ class Usage(PushCase):
         self.assertEqual((len(tracker.seen), len(proxy.seen)), (1, 0))
 
 
-class Spool(PushCase):
+class Waiting(PushCase):
     def test_what_is_left_is_counted_by_its_kind(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             self.env["GATE_SERVER"] = f"http://127.0.0.1:{taken.getsockname()[1]}"
             library = ("push", "--retry-for", "0", "--library", HOST)
-            self.assertRegex(self.gate(*library, status=74).out, "left in '.*': 1 run, 1 library\n")
+            self.assertRegex(self.gate(*library, status=74).out,
+                             "waiting in '.*runs.db': 1 run, 1 library\n")
             del self.env["GATE_TOKEN"]
             said = self.gate(*library, "--all", status=64).out
-            self.assertRegex(said, f"left in '.*': {self.n_runs} runs, 1 library\n")
+            self.assertRegex(said, f"waiting in '.*': {self.n_runs} runs, 1 library\n")
 
     def test_without_curl_runs_wait_and_the_remedy_is_named(self):
         tracker = self.tracker()
@@ -412,52 +418,18 @@ class Spool(PushCase):
         self.assert_counts(self.push(), created=1)
         self.assertEqual(len(tracker.runs), 1)
 
-    def fill(self, n):
-        """As many made-up runs, older than all others."""
-        folder, = glob.glob(os.path.join(self.spool, "http*"))
-        for i in range(n):
-            uuid = f"00000000-0000-4000-8000-{i:012x}"
-            with open(os.path.join(folder, f"{i:013d}-{uuid}.run"), "wb") as file:
-                file.write(gzip.compress(json.dumps({"uuid": uuid}).encode(), 1))
-
-    def test_a_full_spool_takes_no_more_and_drops_nothing(self):
-        tracker = self.tracker()
-        self.push(self.uuids[0])
-        self.fill(SPOOL_MAX_ENTRIES)
-        tracker.plan = [reset, reset]
-        done = self.push("--retry-for", "0", self.uuids[1], status=74)
-        self.assertIn("is full (1000 of 1000 entries", done.err)
-        self.assertEqual(len(self.spooled()), SPOOL_MAX_ENTRIES)
-        for path in glob.glob(os.path.join(self.spool, "http*", "*.run"))[20:]:
-            os.remove(path)  # to send them all says no more
-        self.assert_counts(self.push(self.uuids[1]), created=20 + 1)
-        self.assertEqual(self.spooled(), [])
-
-    def test_a_damaged_entry_is_moved_aside(self):
-        self.tracker()
-        self.push(self.uuids[0])
-        self.fill(1)
-        path, = glob.glob(os.path.join(self.spool, "http*", "*.run"))
-        with open(path, "wb") as file:
-            file.write(b"\x1f\x8b")
-        tracker = self.tracker(problem(400, "This is no gzip."), port=0)
-        os.rename(os.path.dirname(path), os.path.join(
-            self.spool, tracker.url.replace("/", "+").replace(":", "%")))
-        self.assert_counts(self.push(self.uuids[1], status=74), created=1, refused=1)
-
     def test_several_at_once(self):
         tracker = self.tracker(reset)
         self.push("--retry-for", "0", self.uuids[0], status=74)
-        self.fill(20)
         together = [subprocess.Popen([GATE, "push", uuid], env=self.env, stderr=subprocess.PIPE,
                                      stdout=subprocess.DEVNULL) for uuid in self.uuids * 3]
         for process in together:
             _, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
-        self.assertEqual(len(tracker.runs), 20 + self.n_runs)
-        self.assertEqual(self.spooled(), [])
+        self.assertEqual(len(tracker.runs), self.n_runs)
+        self.assertEqual(self.marks(), [])
 
-    def test_a_spool_for_each_server(self):
+    def test_each_server_has_marks_of_its_own(self):
         first = self.tracker(reset)
         self.push("--retry-for", "0", self.uuids[0], status=74)
         second = self.tracker()
@@ -467,23 +439,52 @@ class Spool(PushCase):
         self.push(self.uuids[0])
         self.assertEqual(list(first.runs), [self.uuids[0]])
 
-    def test_a_spool_that_everybody_can_write_to_is_refused(self):
-        tracker = self.tracker()
-        self.push()
-        folder, = glob.glob(os.path.join(self.spool, "http*"))
-        os.chmod(folder, 0o777)
-        self.assertIn("everybody can write", self.push(status=4).err)
-        self.assertEqual(len(tracker.seen), 1)
+    def test_a_run_that_left_the_database_is_no_reason_to_wait(self):
+        self.tracker(reset)
+        self.push("--retry-for", "0", self.uuids[0], status=74)
+        with contextlib.closing(sqlite3.connect(self.env["GATE_DB"])) as db, db:
+            db.execute("UPDATE outbox SET id = '00000000-0000-4000-8000-000000000000'")
+        self.assert_counts(self.push(status=74), created=1, refused=1)
 
-    def test_what_is_no_entry_is_left_alone(self):
+    def test_the_token_is_no_argument_of_curl(self):
         self.tracker()
-        self.push()
-        folder, = glob.glob(os.path.join(self.spool, "http*"))
-        for name in ("README", "1-2.run", ".gate-1.tmp"):
-            with open(os.path.join(folder, name), "wb"):
-                pass
-        self.assert_counts(self.push(), existed=1)
-        self.assertEqual(len(os.listdir(folder)), 4)
+        seen = os.path.join(self.folder.name, "arguments")
+        curl = os.path.join(self.folder.name, "curl")
+        with open(curl, "w", encoding="ascii") as file:
+            file.write(f'#!/bin/sh\necho "$@" >>{seen}\nenv >>{seen}\n'
+                       f'exec {shutil.which("curl")} "$@"\n')
+        os.chmod(curl, 0o755)
+        path = os.path.join(self.folder.name, "token")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(self.env.pop("GATE_TOKEN"))
+        self.env["PATH"] = f"{self.folder.name}:{os.environ['PATH']}"
+        self.assert_counts(self.push("--token-file", path), created=1)
+        with open(seen, encoding="utf-8") as file:
+            words = file.read()
+        self.assertIn("--config", words)
+        self.assertNotIn(TOKEN, words)
+
+    def test_what_an_earlier_version_left_in_its_spool_is_named_until_it_is_imported(self):
+        tracker = self.tracker()
+        for folder, uuid in (("http%++a", self.uuids[0]), ("http%++b/refused", self.uuids[1])):
+            os.makedirs(os.path.join(self.spool, folder))
+            with open(os.path.join(self.spool, folder, f"0000000000001-{uuid}.run"), "wb") as file:
+                file.write(gzip.compress(self.gate("export", "--run", uuid).stdout))
+        self.env["GATE_DB"] = os.path.join(self.folder.name, "other.db")
+        with open(os.path.join(self.folder.name, "run.json"), "wb") as file:
+            subprocess.run([GATE, "export", "--run", self.uuids[2]], check=True, stdout=file,
+                           env={**self.env, "GATE_DB": self.db}, timeout=PATIENCE)
+        self.gate("import", "run.json")
+        done = self.push()
+        self.assertIn(f"'{self.spool}' has 2 runs that an earlier version did not send", done.err)
+        command = re.search("`(find .*?)`", done.err).group(1)
+        self.env["PATH"] = f"{os.path.dirname(GATE)}:{os.environ['PATH']}"
+        subprocess.run(["sh", "-c", command], env=self.env, cwd=self.folder.name, check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE)
+        done = self.push("--all")
+        self.assert_counts(done, created=2)
+        self.assertEqual(done.err, "")
+        self.assertEqual(sorted(tracker.runs), sorted(self.uuids))
 
 
 if __name__ == "__main__":
