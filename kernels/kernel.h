@@ -21,7 +21,7 @@
  *
  * Calls, in this order, all from one thread of a worker process:
  *   1. kg_library()                  once; must not touch a device
- *   2. open(device)                  once, optional; create handles and load modules here
+ *   2. open(device, files)           once, optional; create handles and load modules here
  *   3. supports(problem, device)     a pure function
  *   4. prepare(problem, device, &plan)   optional; choose algorithms, set attributes; may allocate
  *   5. workspace_bytes(problem, device, plan)
@@ -33,9 +33,11 @@
  * problem more than once. All plans are released before close(). A plan is not freed while what was
  * captured with it may be replayed.
  * The gate may load a library twice and time both copies. Each copy has its own memory and gets its
- * own calls; the second copy is in no folder, so it finds no files beside itself. Both copies share
- * the libraries that they depend on, and the symbols that the loader makes unique in a process
- * (g++: -fno-gnu-unique avoids them).
+ * own calls. KG_FILE() names files that belong to a library, such as cubins, and lie beside it;
+ * open() gets their content. The gate hashes, stores and pushes them with the library. A stored
+ * copy is in no folder: what it opens by a path is not there, or not what was measured. Both copies
+ * share the libraries that they depend on, and the symbols that the loader makes unique in a
+ * process (g++: -fno-gnu-unique avoids them).
  *
  * Rules of launch():
  *  - It only enqueues work on args->stream and returns a status. It allocates nothing, frees
@@ -231,6 +233,18 @@ struct kg_kernel {
     void (*release)(void *plan); /* or NULL: plans need no release */
 };
 
+/* A file that belongs to the library, in memory until close() has returned. */
+struct kg_file {
+    const char *name; /* without a folder; NULL ends a list of files */
+    const void *data;
+    uint64_t bytes;
+};
+
+/* Names a file in a section of the library, where the gate finds it without running code; outside
+ * of functions, once for each file, at most 64: KG_FILE(decode, "decode_sm90.cubin") */
+#define KG_FILE(id, name)                                                                          \
+    static const char kg_file_##id[] __attribute__((section("kg_files"), used)) = name
+
 struct kg_library {
     uint32_t struct_bytes;
     uint32_t abi_version; /* KG_ABI_VERSION */
@@ -239,8 +253,8 @@ struct kg_library {
     uint32_t device_kind; /* enum kg_device_kind */
     uint32_t n_kernels;
     const struct kg_kernel *const *kernels;
-    enum kg_status (*open)(const struct kg_device *); /* or NULL */
-    void (*close)(void);                              /* or NULL */
+    enum kg_status (*open)(const struct kg_device *, const struct kg_file *files); /* or NULL */
+    void (*close)(void);                                                           /* or NULL */
 };
 
 /* The one exported symbol. The table lives as long as the library is loaded. */

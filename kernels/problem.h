@@ -129,6 +129,15 @@ static inline int kg_is_call(const struct kg_problem *p, const struct kg_args *a
     return 1;
 }
 
+/* The file of that name among those that open() was given; NULL: there is none. */
+static inline const struct kg_file *kg_file(const struct kg_file *files, const char *name)
+{
+    for (; files && files->name; files++)
+        if (!strcmp(files->name, name))
+            return files;
+    return NULL;
+}
+
 /* In CUDA, code for each of the usual floating-point dtypes: KG_DISPATCH(dtype, launch_of) calls
  * launch_of(__half), launch_of(__nv_bfloat16) or launch_of(float), a macro of yours; the two
  * headers of CUDA that have these types come before. */

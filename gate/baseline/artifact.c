@@ -14,6 +14,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/hex.h"
 #include "gate/base/file.h"
+#include "gate/library/piece.h"
 
 #define NOTE_BYTES 65 /* a SHA-256 and a newline */
 #define FILE_NAME_MAX 200
@@ -143,29 +144,6 @@ enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct g
                      ARTIFACT_MAX_BYTES >> 20);
 }
 
-/* Read once: what is hashed and what is written are the same bytes in memory, whatever happens to
- * the file meanwhile. */
-static enum gate_status read_library(const char *path, struct buf *bytes, struct gate_error *err)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
-    enum gate_status status = GATE_OK;
-    if (fstat(fd, &st))
-        status = gate_fail(err, GATE_IO, "cannot look at '%s': %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        status = gate_fail(err, GATE_USAGE, "'%s' is not a regular file", path);
-    else
-        status = artifact_check_size(path, (uintmax_t)st.st_size, err);
-    if (!status)
-        status = file_read_fd(fd, path, bytes, err);
-    close(fd);
-    if (!status && !bytes->len)
-        status = gate_fail(err, GATE_USAGE, "'%s' is empty", path);
-    return status;
-}
-
 static enum gate_status store(const struct buf *bytes, const char *sha256, struct gate_error *err)
 {
     char folder[PATHS_MAX], path[PATHS_MAX], aside[PATHS_MAX], how[96];
@@ -185,17 +163,16 @@ static enum gate_status store(const struct buf *bytes, const char *sha256, struc
 
 enum gate_status artifact_put(const char *library, char sha256[65], struct gate_error *err)
 {
-    struct buf bytes;
-    char hash[SHA256_DIGEST_STRING_LENGTH];
-    buf_init(&bytes, ARTIFACT_MAX_BYTES);
-    enum gate_status status = read_library(library, &bytes, err);
-    if (!status) {
-        SHA256Data((const uint8_t *)bytes.data, bytes.len, hash);
-        status = store(&bytes, hash, err);
-    }
+    struct piece piece;
+    char hash[65];
+    /* Read once: what is hashed and what is written are the same bytes in memory, whatever happens
+     * to the file meanwhile. */
+    TRY(piece_read(library, ARTIFACT_MAX_BYTES, &piece, err));
+    piece_hash(&piece, hash);
+    enum gate_status status = store(&piece.bytes, hash, err);
     if (!status)
         memcpy(sha256, hash, 65);
-    buf_release(&bytes);
+    piece_release(&piece);
     return status;
 }
 

@@ -2,7 +2,8 @@
 /*
  * artifact.h: kernel libraries kept by what is in them, so that a stored baseline can be run again.
  *
- *     <cache>/artifacts/<sha256>.so        a library; never changed once it is there
+ *     <cache>/artifacts/<sha256>.so        a library with its files, in one piece (piece.h); never
+ *                                          changed once it is there
  *     <cache>/commits/<commit>/<file>      the SHA-256 of a commit's library, and a newline
  *
  * The cache is $GATE_CACHE, else $XDG_CACHE_HOME/kernel-gate, else $HOME/.cache/kernel-gate.
@@ -36,7 +37,7 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
 enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err);
 
 /*
- * Copies a library into the cache, whole or not at all; one that is there already stays, one that
+ * Copies a library and the files that belong to it into the cache, whole or not at all; one that is there already stays, one that
  * is damaged is replaced. *sha256 is that of the bytes written. Any number of processes may do
  * this at once. GATE_USAGE: not a regular file, empty, or over ARTIFACT_MAX_BYTES; GATE_IO: it
  * cannot be read or written.

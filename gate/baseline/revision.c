@@ -13,6 +13,7 @@
 #include "gate/base/process.h"
 #include "gate/baseline/rebuild.h"
 #include "gate/library/machine_code.h"
+#include "gate/library/piece.h"
 
 #define GIT_TIMEOUT_S 20.0
 
@@ -100,7 +101,7 @@ static enum gate_status resolve_file(const char *path, struct revision *out, str
     if (!stat(r.path, &st))
         status = artifact_check_size(path, (uintmax_t)st.st_size, err);
     if (!status)
-        status = file_sha256(r.path, r.sha256, err);
+        status = piece_hash_file(r.path, r.sha256, err);
     if (!status)
         *out = r;
     return status;

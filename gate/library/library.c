@@ -9,15 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernels/ops/op.h"
-#include "gate/base/file.h"
 
 #define MAX_KERNELS 1024
-#define FILE_MAX_BYTES ((off_t)1 << 30)
+#define FILE_MAX_BYTES ((size_t)1 << 30)
 
 /* [a-z0-9_.-]+ of at most `max` characters. */
 static bool valid_name(const char *name, size_t max)
@@ -122,25 +120,18 @@ static enum gate_status check_file(const char *path, off_t size, struct gate_err
     return status;
 }
 
-/* Copies a file into memory that has a path of its own while `*fd` is open. It stays open as long
- * as the library: dlopen() takes a path that it has opened before for the same file, and the next
- * copy would have it. */
-static enum gate_status copy_to_memory(const char *path, int *fd, char *copy, size_t size,
+/* Copies a library into memory that has a path of its own while `*fd` is open. It stays open as
+ * long as the library: dlopen() takes a path that it has opened before for the same file, and the
+ * next copy would have it. */
+static enum gate_status copy_to_memory(const struct buf *bytes, int *fd, char *copy, size_t size,
                                        struct gate_error *err)
 {
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat about;
     ssize_t n = 1;
     *fd = memfd_create("kernel-library", MFD_CLOEXEC);
-    if (from < 0 || *fd < 0 || fstat(from, &about))
-        n = -1;
-    for (off_t left = n < 0 ? 0 : about.st_size; left > 0 && n > 0; left -= n)
-        n = sendfile(*fd, from, NULL, (size_t)left);
-    if (from >= 0)
-        close(from);
+    for (size_t at = 0; at < bytes->len && n > 0; at += (size_t)n)
+        n = *fd < 0 ? -1 : write(*fd, bytes->data + at, bytes->len - at);
     if (n <= 0)
-        return gate_fail(err, GATE_IO, "cannot copy kernel library '%s' into memory: %s", path,
-                         strerror(errno));
+        return gate_fail(err, GATE_IO, "it cannot be copied into memory: %s", strerror(errno));
     snprintf(copy, size, "/proc/self/fd/%d", *fd);
     return GATE_OK;
 }
@@ -152,6 +143,7 @@ static void unload(struct library *lib)
     if (lib->copy >= 0)
         close(lib->copy);
     machine_code_free(lib->code);
+    piece_release(&lib->piece);
     *lib = (struct library){.copy = -1};
 }
 
@@ -168,18 +160,21 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
                          strerror(errno), errno == ENOENT ? "; build it first" : "");
     if (!S_ISREG(about.st_mode)) /* to open a pipe may wait for ever */
         return gate_fail(err, GATE_WRONG, "kernel library '%s' is not a regular file", path);
-    if (about.st_size > FILE_MAX_BYTES)
+    if ((uintmax_t)about.st_size > FILE_MAX_BYTES)
         return gate_fail(err, GATE_WRONG, "kernel library '%s' is larger than %d MiB", path,
                          (int)(FILE_MAX_BYTES >> 20));
     status = check_file(path, about.st_size, err);
     if (status)
         return gate_fail_context(err, "kernel library '%s'", path);
-    if (own_copy) {
-        status = copy_to_memory(path, &lib.copy, copy, sizeof copy, err);
+    status = piece_read(path, FILE_MAX_BYTES, &lib.piece, err);
+    if (!status)
+        piece_hash(&lib.piece, lib.sha256);
+    if (!status && own_copy) {
+        status = copy_to_memory(&lib.piece.bytes, &lib.copy, copy, sizeof copy, err);
         from = copy;
     }
-    if (!status)
-        status = file_sha256(from, lib.sha256, err);
+    if (!status && !lib.piece.n_files)
+        piece_release(&lib.piece);
     const char *slash = strrchr(path, '/');
     snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
     if (!status && kind == KG_DEVICE_CUDA)
@@ -196,7 +191,7 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
 
 enum kg_status library_start(const struct library *lib, const struct kg_device *device)
 {
-    return lib->table->open ? lib->table->open(device) : KG_OK;
+    return lib->table->open ? lib->table->open(device, lib->piece.files) : KG_OK;
 }
 
 void library_close(struct library *lib)

@@ -14,12 +14,14 @@
 #include "kernels/kernel.h"
 #include "gate/base/error.h"
 #include "gate/library/machine_code.h"
+#include "gate/library/piece.h"
 
 struct library {
     void *handle; /* of dlopen() */
     const struct kg_library *table;
     char file[256]; /* name without folder */
     char sha256[65];
+    struct piece piece;         /* read if it has files that belong to it */
     struct machine_code *code; /* NULL: of no GPU */
     int copy;                  /* descriptor of the copy that was loaded; -1: none */
 };
@@ -33,7 +35,7 @@ struct library {
 enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, struct library *out,
                               struct gate_error *err);
 
-/* Calls the library's open(); its status. */
+/* Calls the library's open() with its files; its status. */
 enum kg_status library_start(const struct library *lib, const struct kg_device *device);
 
 /* Calls close(), then unloads. Nothing for one that was never opened. */

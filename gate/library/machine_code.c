@@ -10,9 +10,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "gate/base/buf.h"
-#include "gate/base/file.h"
 #include "gate/library/elf.h"
+#include "gate/library/piece.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 #define KERNELS_MAX ((size_t)1 << 16)
@@ -24,7 +23,7 @@
 #define CUBIN_MACHINE 190  /* EM_CUDA */
 
 struct machine_code {
-    struct buf file;
+    struct piece piece;
     struct machine_kernel *kernels;
     size_t n, cap;
     void **unpacked; /* cubins that were compressed */
@@ -167,22 +166,42 @@ static bool add_containers(struct machine_code *m, struct bytes section)
     return true;
 }
 
+/* The code in the shared object and in the files that belong to it; a file that is neither a cubin
+ * nor a container of cubins has none that is known. */
+static bool add_piece(struct machine_code *m)
+{
+    const struct piece *p = &m->piece;
+    const struct bytes object = {(const unsigned char *)p->bytes.data, p->object_bytes};
+    struct bytes section;
+    Elf64_Shdr s;
+    Elf64_Ehdr h;
+    if (elf_find(object, ".nv_fatbin", &s) &&
+        (!elf_content(object, &s, &section) || !add_containers(m, section)))
+        return false;
+    for (unsigned i = 0; i < p->n_files; i++) {
+        const struct bytes file = {p->files[i].data, (size_t)p->files[i].bytes};
+        uint32_t magic = 0;
+        bytes_take(file, 0, &magic, sizeof magic);
+        if (elf_header(file, &h) && h.e_machine == CUBIN_MACHINE ? !add_cubin(m, file)
+            : magic == FATBIN_MAGIC                              ? !add_containers(m, file)
+                                                                 : false)
+            return false;
+    }
+    return true;
+}
+
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err)
 {
     struct machine_code *m = calloc(1, sizeof *m);
     if (!m)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    buf_init(&m->file, FILE_MAX_BYTES);
-    enum gate_status status = file_read(path, &m->file, err);
+    enum gate_status status = piece_read(path, FILE_MAX_BYTES, &m->piece, err);
     if (status) {
         machine_code_free(m);
         return status;
     }
-    struct bytes file = {(const unsigned char *)m->file.data, m->file.len}, section;
-    Elf64_Shdr s;
-    if (elf_find(file, ".nv_fatbin", &s) &&
-        (!elf_content(file, &s, &section) || !add_containers(m, section))) {
+    if (!add_piece(m)) {
         m->n = 0; /* a part that cannot be read may hold another kernel of the same name */
         m->unread = true;
     }
@@ -194,7 +213,7 @@ void machine_code_free(struct machine_code *m)
 {
     if (!m)
         return;
-    buf_release(&m->file);
+    piece_release(&m->piece);
     for (size_t i = 0; i < m->n_unpacked; i++)
         free(m->unpacked[i]);
     free(m->unpacked);
@@ -326,11 +345,16 @@ enum gate_status machine_code_of_file(const char *path, char hex[65], struct gat
     SHA2_CTX context;
     TRY(machine_code_read(path, &m, err));
     SHA256Init(&context);
+    const struct piece *p = &m->piece;
     bool known =
-        !m->unread &&
-        add_host_code(&context, (struct bytes){(const unsigned char *)m->file.data, m->file.len});
+        !m->unread && add_host_code(&context, (struct bytes){(const unsigned char *)p->bytes.data,
+                                                             p->object_bytes});
     for (size_t i = 0; i < m->n && known; i++)
         known = add_to_hash(&context, &m->kernels[i]);
+    for (unsigned i = 0; i < p->n_files; i++) {
+        SHA256Update(&context, (const uint8_t *)p->files[i].name, strlen(p->files[i].name) + 1);
+        SHA256Update(&context, p->files[i].data, (size_t)p->files[i].bytes);
+    }
     SHA256End(&context, hex);
     machine_code_free(m);
     return known ? GATE_OK

@@ -12,7 +12,8 @@
  * out: those of static kernels are made from the path of the source. Code that was compressed with
  * zstd (nvcc -Xfatbin -compress-all) has the hash that it has plain. The ELF part is as the System
  * V ABI has it; the container is not documented by its maker, so whatever does not look as expected
- * means "not known", and never "the same".
+ * means "not known", and never "the same". Cubins and containers among the files that belong to the
+ * library (piece.h) count like those inside.
  */
 #ifndef GATE_LIBRARY_MACHINE_CODE_H
 #define GATE_LIBRARY_MACHINE_CODE_H
@@ -59,7 +60,7 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
 
 /*
  * SHA-256 of what a shared object runs: its machine code and data for the host as they are mapped,
- * and the code of all its GPU kernels. Debug information, build id and comments do not count, so
+ * the code of all its GPU kernels, and the files that belong to it (piece.h). Debug information, build id and comments do not count, so
  * two builds of one source may be two files of the same code. GATE_NO_VERDICT: not an ELF file, or
  * one with GPU code that cannot be taken apart. GATE_IO: it cannot be read.
  */

@@ -17,6 +17,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/needs.h"
+#include "gate/library/piece.h"
 
 #define ENTRIES_MAX 2000 /* the newest ones; about 2 kB each */
 #define FILE_MAX ((size_t)64 << 20)
@@ -136,8 +137,8 @@ struct memory *memory_open(const char *library)
     m->lock = -1;
     buf_init(&m->bytes, FILE_MAX);
     buf_init(&m->fresh, FILE_MAX);
-    bool known =
-        !file_sha256(library, m->library, &err) && !file_sha256("/proc/self/exe", m->program, &err);
+    bool known = !piece_hash_file(library, m->library, &err) &&
+                 !file_sha256("/proc/self/exe", m->program, &err);
     hash_environment(m->environment);
     if (known && open_for(m, library, &err)) {
         parse(m);

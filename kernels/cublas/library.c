@@ -38,8 +38,9 @@ static void close_handles(void)
     matmul_close();
 }
 
-static enum kg_status open_handles(const struct kg_device *d)
+static enum kg_status open_handles(const struct kg_device *d, const struct kg_file *files)
 {
+    (void)files;
     if (d->kind != KG_DEVICE_CUDA || !cublas_api())
         return KG_UNSUPPORTED;
     enum kg_status status = matmul_open(provider.timed);

@@ -6,8 +6,9 @@
 
 extern const struct kg_kernel cudnn_attention_fwd; /* attention_fwd.c */
 
-static enum kg_status open_handle(const struct kg_device *d)
+static enum kg_status open_handle(const struct kg_device *d, const struct kg_file *files)
 {
+    (void)files;
     if (d->kind != KG_DEVICE_CUDA || !cudnn_api())
         return KG_UNSUPPORTED;
     return attention_open();

@@ -36,8 +36,9 @@ static enum kg_status start(int threads)
     return state.pool ? KG_OK : KG_LAUNCH_FAILED;
 }
 
-static enum kg_status open_host(const struct kg_device *device)
+static enum kg_status open_host(const struct kg_device *device, const struct kg_file *files)
 {
+    (void)files;
     if (device->struct_bytes < sizeof(*device) || device->kind != KG_DEVICE_HOST ||
         device->sm_count < 1 || device->sm_count > MAX_THREADS ||
         (users > 0 && pool_threads(state.pool) != device->sm_count))

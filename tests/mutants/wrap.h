@@ -48,10 +48,10 @@ static inline bool wrap_is_copy(void)
 }
 
 /* Called with the device that the gate gave, before anything is launched. */
-static enum kg_status wrap_open(const struct kg_device *device)
+static enum kg_status wrap_open(const struct kg_device *device, const struct kg_file *files)
 {
     wrap_device = *device;
-    return wrap_original->open ? wrap_original->open(device) : KG_OK;
+    return wrap_original->open ? wrap_original->open(device, files) : KG_OK;
 }
 
 KG_EXPORT const struct kg_library *kg_library(void)

@@ -174,7 +174,7 @@ static void open_library(const char *isa, int threads)
 {
     struct kg_device device = host_device(threads);
     assert_int_equal(setenv("KG_HOST_ISA", isa, 1), 0);
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
 }
 
 /* All layouts of a problem, every instruction set, 1 and 4 threads, two poisons. */
@@ -294,7 +294,7 @@ TEST(fully_masked_rows_are_zero)
     args.workspace = aligned_alloc(256, (args.workspace_bytes + 255) & ~255ull);
     assert_non_null(args.workspace);
     unsetenv("KG_HOST_ISA");
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
     assert_int_equal(t.kernel->launch(&p, &args), KG_OK);
     for (int64_t i = 0; i < 9 * 8; i++)
         assert_int_equal(((uint16_t *)args.out[0].data)[i] == 0, i < 5 * 8);
@@ -308,7 +308,7 @@ TEST(nan_is_not_hidden)
 {
     struct kg_device device = host_device(1);
     unsetenv("KG_HOST_ISA");
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
     struct kg_problem problems[] = {
         gemm_like("gemm", KG_F16, 2, 2, 2),
         gemm_like("gemv", KG_F32, 2, 0, 2),
@@ -455,21 +455,21 @@ TEST(open)
     struct kg_device device = host_device(2), bad = device;
     bad.sm_count = 0;
     unsetenv("KG_HOST_ISA");
-    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_library()->open(&bad, NULL), KG_BAD_ARGUMENT);
     bad = device;
     bad.kind = KG_DEVICE_CUDA;
-    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_library()->open(&bad, NULL), KG_BAD_ARGUMENT);
     assert_int_equal(setenv("KG_HOST_ISA", "mmx", 1), 0);
-    assert_int_equal(kg_library()->open(&device), KG_UNSUPPORTED);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_UNSUPPORTED);
     unsetenv("KG_HOST_ISA");
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
     bad = host_device(3); /* whoever shares it takes the threads that are there */
-    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT);
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&bad, NULL), KG_BAD_ARGUMENT);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
     kg_library()->close();
-    assert_int_equal(kg_library()->open(&bad), KG_BAD_ARGUMENT); /* one of the two is left */
+    assert_int_equal(kg_library()->open(&bad, NULL), KG_BAD_ARGUMENT); /* one of the two is left */
     kg_library()->close();
-    assert_int_equal(kg_library()->open(&bad), KG_OK);
+    assert_int_equal(kg_library()->open(&bad, NULL), KG_OK);
     kg_library()->close();
 }
 
@@ -489,7 +489,7 @@ TEST(launch_refuses)
 
     assert_int_equal(t.kernel->launch(&p, &good), KG_BAD_ARGUMENT); /* not open */
     unsetenv("KG_HOST_ISA");
-    assert_int_equal(kg_library()->open(&device), KG_OK);
+    assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
     assert_int_equal(t.kernel->launch(&p, &good), KG_OK);
 
 #define REFUSES(change)                                                                            \

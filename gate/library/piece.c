@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piece.c: see piece.h. Nothing in the file is believed before it was compared with the bounds of
+ * what it lies in. */
+#include "gate/library/piece.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gate/base/file.h"
+#include "gate/base/paths.h"
+#include "gate/library/elf.h"
+
+#define SECTION "kg_files"
+#define MAGIC "KGPIECE1"
+#define NUMBER sizeof(uint64_t)
+#define NAME_MAX_BYTES 100
+#define HASHED_MAX_BYTES ((size_t)1 << 30)
+
+static bool is_file_name(const char *name, size_t n)
+{
+    return n > 0 && n <= NAME_MAX_BYTES && name[0] != '.' && name[0] != '-' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") == n;
+}
+
+static bool is_named_before(const struct piece *p, const char *name)
+{
+    for (unsigned i = 0; i < p->n_files; i++)
+        if (!strcmp(p->files[i].name, name))
+            return true;
+    return false;
+}
+
+/* The names in the section, one behind the other; the linker may leave zeros between them. */
+static enum gate_status read_names(struct piece *p, struct gate_error *err)
+{
+    const struct bytes object = {(const unsigned char *)p->bytes.data, p->object_bytes};
+    struct bytes names;
+    Elf64_Shdr s;
+    if (!elf_find(object, SECTION, &s))
+        return GATE_OK;
+    if (!elf_content(object, &s, &names) || (names.n && names.at[names.n - 1]))
+        return gate_fail(err, GATE_WRONG, "its section '%s' is damaged", SECTION);
+    for (size_t at = 0; at < names.n;) {
+        const char *name = (const char *)names.at + at;
+        const size_t n = strlen(name);
+        at += n + 1;
+        if (!n)
+            continue;
+        if (!is_file_name(name, n))
+            return gate_fail(err, GATE_WRONG,
+                             "KG_FILE() names '%.100s', which is no name of a file: letters, "
+                             "digits and _.+- only, without a folder",
+                             name);
+        if (is_named_before(p, name))
+            return gate_fail(err, GATE_WRONG, "KG_FILE() names '%s' twice", name);
+        if (p->n_files == PIECE_FILES_MAX)
+            return gate_fail(err, GATE_WRONG, "it names more than %d files", PIECE_FILES_MAX);
+        p->files[p->n_files++].name = name;
+    }
+    return GATE_OK;
+}
+
+static uint64_t number_at(const struct piece *p, size_t at)
+{
+    uint64_t number;
+    memcpy(&number, p->bytes.data + at, sizeof number);
+    return number;
+}
+
+static bool is_packed(const struct buf *bytes)
+{
+    const size_t magic = strlen(MAGIC);
+    return bytes->len >= magic && !memcmp(bytes->data + bytes->len - magic, MAGIC, magic);
+}
+
+/* Finds the parts of a piece; the sizes stand behind the files. */
+static enum gate_status take_apart(struct piece *p, struct gate_error *err)
+{
+    const size_t tail = strlen(MAGIC) + NUMBER;
+    if (p->bytes.len >= tail && number_at(p, p->bytes.len - tail) < p->bytes.len)
+        p->object_bytes = number_at(p, p->bytes.len - tail);
+    TRY(read_names(p, err));
+    if (p->bytes.len - p->object_bytes < tail + p->n_files * NUMBER)
+        return gate_fail(err, GATE_WRONG, "the files that belong to it are cut off");
+    const size_t sizes = p->bytes.len - tail - p->n_files * NUMBER;
+    size_t at = p->object_bytes;
+    for (unsigned i = 0; i < p->n_files; i++) {
+        const uint64_t bytes = number_at(p, sizes + i * NUMBER);
+        if (bytes > sizes - at)
+            return gate_fail(err, GATE_WRONG, "the files that belong to it are damaged");
+        p->files[i].data = p->bytes.data + at;
+        p->files[i].bytes = bytes;
+        at += bytes;
+    }
+    return at == sizes ? GATE_OK
+                       : gate_fail(err, GATE_WRONG, "the files that belong to it are damaged");
+}
+
+/* To open a pipe may wait for ever. */
+static enum gate_status read_regular(const char *path, struct buf *out, struct gate_error *err)
+{
+    struct stat st;
+    const size_t before = out->len;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    enum gate_status status = GATE_OK;
+    if (fstat(fd, &st))
+        status = gate_fail(err, GATE_IO, "cannot look at '%s': %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        status = gate_fail(err, GATE_USAGE, "'%s' is not a regular file", path);
+    else if ((uintmax_t)st.st_size > out->max - before)
+        status = gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
+                           path, out->max >> 20);
+    else
+        status = file_read_fd(fd, path, out, err);
+    close(fd);
+    if (!status && out->len == before)
+        status = gate_fail(err, GATE_USAGE, "'%s' is empty", path);
+    return status;
+}
+
+/* Puts the files beside the library behind it, and then what take_apart() needs. */
+static enum gate_status put_together(struct piece *p, const char *path, struct gate_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
+    char beside[PATHS_MAX], names[PIECE_FILES_MAX][NAME_MAX_BYTES + 1];
+    uint64_t sizes[PIECE_FILES_MAX + 1];
+    const unsigned n = p->n_files;
+    for (unsigned i = 0; i < n; i++) /* `bytes` moves when it grows */
+        memcpy(names[i], p->files[i].name, strlen(p->files[i].name) + 1);
+    for (unsigned i = 0; i < n; i++) {
+        const size_t before = p->bytes.len;
+        if (folder + strlen(names[i]) >= sizeof beside)
+            return gate_fail(err, GATE_IO, "the path of its file '%s' is too long", names[i]);
+        memcpy(beside, path, folder);
+        memcpy(beside + folder, names[i], strlen(names[i]) + 1);
+        enum gate_status status = read_regular(beside, &p->bytes, err);
+        if (status)
+            return gate_fail_context(err, "of the file '%s', which belongs to it (KG_FILE)",
+                                     names[i]);
+        sizes[i] = p->bytes.len - before;
+    }
+    sizes[n] = p->object_bytes;
+    buf_append(&p->bytes, sizes, (n + 1) * NUMBER);
+    buf_append(&p->bytes, MAGIC, strlen(MAGIC));
+    p->n_files = 0;
+    return p->bytes.failed ? gate_fail(err, GATE_USAGE, "with its files it is too large")
+                           : take_apart(p, err);
+}
+
+enum gate_status piece_read(const char *path, size_t most, struct piece *out,
+                            struct gate_error *err)
+{
+    *out = (struct piece){0};
+    buf_init(&out->bytes, most);
+    enum gate_status status = read_regular(path, &out->bytes, err);
+    out->object_bytes = out->bytes.len;
+    if (!status && is_packed(&out->bytes))
+        status = take_apart(out, err);
+    else if (!status && !(status = read_names(out, err)) && out->n_files)
+        status = put_together(out, path, err);
+    if (status)
+        piece_release(out);
+    return status;
+}
+
+void piece_release(struct piece *piece)
+{
+    buf_release(&piece->bytes);
+    *piece = (struct piece){0};
+}
+
+void piece_hash(const struct piece *piece, char sha256[65])
+{
+    SHA256Data((const uint8_t *)piece->bytes.data, piece->bytes.len, sha256);
+}
+
+enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err)
+{
+    struct piece piece;
+    TRY(piece_read(path, HASHED_MAX_BYTES, &piece, err));
+    piece_hash(&piece, sha256);
+    piece_release(&piece);
+    return GATE_OK;
+}

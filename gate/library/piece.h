@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * piece.h: a kernel library in one piece: the shared object and the files that belong to it.
+ *
+ * A library names its files by KG_FILE() (kernel.h), which puts their names into a section of the
+ * shared object, so that they are known without running any of its code. In the folder where a
+ * library was built they lie beside it. In the cache, in a copy in memory and on a server a library
+ * is one piece of bytes:
+ *
+ *     the shared object | file 1 | ... | file n | n sizes | size of the shared object | "KGPIECE1"
+ *
+ * with sizes in bytes as 64 bits, little-endian. The loader reads it as the shared object that it
+ * begins with. A library without files is that alone. The hash of a library is the hash of its
+ * piece, so a library of which one file changed is another library.
+ */
+#ifndef GATE_LIBRARY_PIECE_H
+#define GATE_LIBRARY_PIECE_H
+
+#include <stddef.h>
+
+#include "gate/base/buf.h"
+#include "gate/base/error.h"
+#include "kernels/kernel.h"
+
+#define PIECE_FILES_MAX 64
+
+struct piece {
+    struct buf bytes;
+    size_t object_bytes; /* of the shared object */
+    unsigned n_files;
+    /* Names and contents are in `bytes`; a file without a name ends them. */
+    struct kg_file files[PIECE_FILES_MAX + 1];
+};
+
+/*
+ * Reads the library at `path`, with the files beside it that it names. A file that is no shared
+ * object has none. GATE_IO: it or one of its files cannot be read. GATE_USAGE: not a regular file,
+ * or empty, or the piece has more than `most` bytes. GATE_WRONG: a name is not that of a file, or
+ * stands twice, or the piece is damaged. The result is the caller's (piece_release).
+ */
+enum gate_status piece_read(const char *path, size_t most, struct piece *out,
+                            struct gate_error *err);
+void piece_release(struct piece *piece);
+
+/* SHA-256 of bytes as 64 lower-case hex digits and a NUL. */
+void piece_hash(const struct piece *piece, char sha256[65]);
+
+/* Both, of which the hash is kept. */
+enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err);
+
+#endif
