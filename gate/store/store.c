@@ -219,6 +219,8 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    /* Else a statement is prepared anew whenever a value is bound that a partial index may need. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
     limit_connection(s->db);
     if (mode == STORE_READ_ONLY)
         return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);

@@ -3,7 +3,7 @@
  * store_trend.c: see store_trend.h.
  *
  * One query reads the levels of all points in the range; rows, pages and buckets are made of these
- * in memory. What else there is of a point is looked up for the rows that are shown.
+ * in memory. What else there is of a point is read for the rows that are shown.
  */
 #include "gate/store/store_trend.h"
 
@@ -26,13 +26,6 @@
 static enum gate_status no_memory(struct gate_error *err)
 {
     return gate_fail(err, GATE_INTERNAL, "out of memory");
-}
-
-static void copy(char *out, size_t size, const char *text)
-{
-    size_t n = strnlen(text, size - 1);
-    memcpy(out, text, n);
-    out[n] = '\0';
 }
 
 /* ---- the track ---- */
@@ -84,10 +77,6 @@ enum {
     ROLE,
     TIME,
     P50,
-    P50_LO,
-    P50_HI,
-    TFLOPS,
-    GBPS,
     RUN_ID,
     ARM,
     RATIO,
@@ -113,8 +102,8 @@ static struct store_trend_series *series_of(struct level_call *c, struct query *
     out->series = more;
     struct store_trend_series *series = &more[out->n_series++];
     *series = (struct store_trend_series){.n = 0};
-    copy(series->provider, sizeof series->provider, provider);
-    copy(series->contract, sizeof series->contract, contract);
+    snprintf(series->provider, sizeof series->provider, "%s", provider);
+    snprintf(series->contract, sizeof series->contract, "%s", contract);
     return series;
 }
 
@@ -134,10 +123,6 @@ static bool level_row(struct query *q, void *call)
         .p50_ns = p50_ns,
         .min_ns = p50_ns,
         .max_ns = p50_ns,
-        .p50_lo_ns = column_real(q, P50_LO),
-        .p50_hi_ns = column_real(q, P50_HI),
-        .flops = column_real(q, TFLOPS) * p50_ns,
-        .bytes = column_real(q, GBPS) * p50_ns,
         .run_id = column_int(q, RUN_ID),
         .arm = column_int(q, ARM),
         .ratio = column_real(q, RATIO),
@@ -263,9 +248,9 @@ static int compare_series(const void *a, const void *b)
 /* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
  * ?7: main branch or NULL, ?8 to ?11: first and last commit */
 #define LEVELS(place, tables, range, order)                                                        \
-    "SELECT e.provider, e.contract, e.role, e.time_ms, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns,"        \
-    " e.tflops, e.gbps, e.run_id, e.arm, iif(e.paired, e.ratio, NULL), e.baseline_ms, " place      \
-    ", e.branch IS ?7 FROM result e " tables                                                       \
+    "SELECT e.provider, e.contract, e.role, e.time_ms, e.p50_ns, e.run_id, e.arm,"                 \
+    " iif(e.paired, e.ratio, NULL), e.baseline_ms, " place ", e.branch IS ?7 "                     \
+    "FROM result e " tables                                                                        \
     "WHERE e.track_id = ?1 AND e.time_ms BETWEEN ?2 AND ?3 AND e.p50_ns IS NOT NULL"               \
     " AND (?4 IS NULL OR e.provider = ?4) AND (?5 IS NULL OR e.contract = ?5)"                     \
     " AND (?6 IS NULL OR e.branch = ?6) " range "ORDER BY " order "e.time_ms, e.run_id, e.arm"
@@ -383,122 +368,6 @@ static enum gate_status cut_page(const struct store_trend_query *query,
     return GATE_OK;
 }
 
-/* ---- the rest of a row ---- */
-
-/* As DETAILS has them. */
-enum {
-    VERDICT,
-    P10,
-    P90,
-    CONTROL,
-    BASELINE_P50,
-    REL_ERR,
-    CLOCK,
-    REGISTERS,
-    SHARED,
-    SPILL,
-    VENDOR,
-    RUN,
-    COMMIT,
-    BRANCH,
-    KERNEL,
-    SUBJECT,
-    AUTHOR,
-};
-
-/* The text, or the one of the row before if that is the same; NULL: memory is short. */
-static char *share(const char *text, char *before)
-{
-    return before && !strcmp(before, text) ? before : strdup(text);
-}
-
-static int64_t known_or_minus_1(struct query *q, int column)
-{
-    return sqlite3_column_type(q->stmt, column) == SQLITE_NULL ? -1 : column_int(q, column);
-}
-
-struct detail_call {
-    struct store_trend_details *row;
-    const struct store_trend_details *before;
-};
-
-static bool detail_row(struct query *q, void *call)
-{
-    struct detail_call *c = call;
-    struct store_trend_details *row = c->row;
-    *row = (struct store_trend_details){
-        .verdict = verdict_name((enum verdict)verdict_find(column_text(q, VERDICT))),
-        .p10_ns = column_real(q, P10),
-        .p90_ns = column_real(q, P90),
-        .control_ns = column_real(q, CONTROL),
-        .baseline_p50_ns = column_real(q, BASELINE_P50),
-        .rel_err = -1,
-        .vendor_ratio = -1,
-        .sm_clock_mhz = column_real(q, CLOCK),
-        .registers = known_or_minus_1(q, REGISTERS),
-        .shared_bytes = known_or_minus_1(q, SHARED),
-        .spill_bytes = known_or_minus_1(q, SPILL),
-        .branch = share(column_text(q, BRANCH), c->before ? c->before->branch : NULL),
-        .kernel = share(column_text(q, KERNEL), c->before ? c->before->kernel : NULL),
-        .subject = share(column_text(q, SUBJECT), c->before ? c->before->subject : NULL),
-        .author = share(column_text(q, AUTHOR), c->before ? c->before->author : NULL),
-    };
-    if (sqlite3_column_type(q->stmt, REL_ERR) != SQLITE_NULL)
-        row->rel_err = column_real(q, REL_ERR);
-    if (sqlite3_column_type(q->stmt, VENDOR) != SQLITE_NULL)
-        row->vendor_ratio = column_real(q, VENDOR);
-    copy(row->run, sizeof row->run, column_text(q, RUN));
-    copy(row->commit, sizeof row->commit, column_text(q, COMMIT));
-    return false;
-}
-
-static enum gate_status read_details(struct store *s, int64_t track,
-                                     struct store_trend_series *series, struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    series->details = calloc(series->n + 1, sizeof *series->details);
-    if (!series->details)
-        return no_memory(err);
-    for (size_t k = 0; k < series->n && !status; k++) {
-        struct detail_call call = {&series->details[k], k > 0 ? &series->details[k - 1] : NULL};
-        struct query q = query_begin(
-            s,
-            "SELECT e.verdict, e.p10_ns, e.p90_ns, e.control_ns, e.baseline_p50_ns, e.rel_err, "
-            " e.sm_clock_mhz, e.registers, e.shared_bytes, e.spill_bytes, e.vendor_error, r.uuid, "
-            " v.commit_id, e.branch, e.kernel, r.subject, r.author "
-            "FROM result e CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = "
-            "r.revision_id "
-            "WHERE e.track_id = ?1 AND e.time_ms = ?2 AND e.run_id = ?3 AND e.arm = ?4");
-        bind_int(&q, track);
-        bind_int(&q, series->rows[k].time_ms);
-        bind_int(&q, series->rows[k].run_id);
-        bind_int(&q, series->rows[k].arm);
-        status = store_each_row(s, &q, detail_row, &call, err);
-        if (!status &&
-            (!call.row->branch || !call.row->kernel || !call.row->subject || !call.row->author))
-            status = no_memory(err);
-    }
-    return status;
-}
-
-static void release_series(struct store_trend_series *series)
-{
-    for (size_t k = 0; series->details && k < series->n; k++) {
-        struct store_trend_details *row = &series->details[k];
-        bool last = k + 1 == series->n;
-        if (last || row->kernel != row[1].kernel)
-            free(row->kernel);
-        if (last || row->branch != row[1].branch)
-            free(row->branch);
-        if (last || row->subject != row[1].subject)
-            free(row->subject);
-        if (last || row->author != row[1].author)
-            free(row->author);
-    }
-    free(series->details);
-    free(series->rows);
-}
-
 /* ---- all of it ---- */
 
 enum gate_status store_trend_read(struct store *s, const struct store_trend_query *asked,
@@ -523,15 +392,13 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
         status = cut_page(query, out, err);
     else if (!status && out->bucketed && !trend_to_buckets(query, out))
         status = no_memory(err);
-    for (size_t i = 0; i < out->n_series && !status && !query->levels_only; i++)
-        status = read_details(s, out->track, &out->series[i], err);
     return status;
 }
 
 void store_trend_release(struct store_trend_result *r)
 {
     for (size_t i = 0; i < r->n_series; i++)
-        release_series(&r->series[i]);
+        free(r->series[i].rows);
     free(r->series);
     *r = (struct store_trend_result){0};
 }

@@ -27,22 +27,19 @@ struct store_trend_query {
     int64_t points;    /* more rows of a series than this come in as many buckets at most */
     bool raw;          /* never in buckets, but in pages of `points` rows; in the order of time */
     const char *after; /* the `next` of an earlier page of raw rows, or NULL */
-    bool levels_only;  /* without struct store_trend_details, which takes longer than the rest */
     /* With ratio, chain, chain_part and is_main of rows; buckets are of the main branch, or of
      * others. NULL: without. */
     const char *main_branch;
 };
 
 /*
- * One point, or the newest of a bucket with the median and the extremes of the bucket's p50; all
- * else of a bucket is of the newest point alone. 0, or -1 where 0 is a value, is not known.
+ * One point, or the newest of a bucket with the median and the extremes of the bucket's p50. Time,
+ * run_id, arm and the track are the key of that point. 0 is not known.
  */
 struct store_trend_row {
     int64_t time_ms;
     int64_t n; /* points in the bucket */
     double p50_ns, min_ns, max_ns;
-    double p50_lo_ns, p50_hi_ns;
-    double flops, bytes; /* TFLOP/s and GB/s, times p50_ns; 0: not known */
     int64_t run_id, arm;
     struct store_commit commit; /* where the order or a range of commits was asked for */
     int64_t baseline_ms;        /* when its baseline became that; 0: not known */
@@ -50,18 +47,6 @@ struct store_trend_row {
     double chain;               /* over the newest baseline of its part; the same */
     int64_t chain_part;         /* baseline_chain.h; -1: not known */
     int64_t is_main;            /* 0 or 1 */
-};
-
-struct store_trend_details {
-    double p10_ns, p90_ns, control_ns, baseline_p50_ns, sm_clock_mhz;
-    double rel_err;                               /* -1: not known */
-    double vendor_ratio;                          /* the error over the vendor's; the same */
-    int64_t registers, shared_bytes, spill_bytes; /* -1: not known */
-    const char *verdict;                          /* the case's */
-    char *kernel, *branch;                        /* rows that follow each other may share one */
-    char *subject, *author;                       /* of the commit; the same; "": not known */
-    char run[37];
-    char commit[41];
 };
 
 /* How the chain changed within the range and its newest part: medians of up to 5 runs of
@@ -81,7 +66,6 @@ struct store_trend_series {
     size_t n;
     size_t cap;
     struct store_trend_row *rows;
-    struct store_trend_details *details; /* of each row; NULL: levels_only */
 };
 
 struct store_trend_result {

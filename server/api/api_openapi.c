@@ -32,6 +32,7 @@ static const struct {
     {"422", "", "WrongHash"},
     {"429", "TooMany", "TooMany"},
     {"503", "Unavailable", "Unavailable"},
+    {"507", "", "NoSpace"},
 };
 
 static cJSON *text_of(cJSON *object, const char *key, const char *text)
@@ -276,6 +277,27 @@ static void add_list(cJSON *document, const struct route *route)
     free(q);
 }
 
+/* The columns of a trend, and their names. */
+static void add_trend(cJSON *document)
+{
+    struct rows_query *q = calloc(1, sizeof *q);
+    cJSON *components = cJSON_GetObjectItem(document, "components");
+    cJSON *schemas = cJSON_GetObjectItem(components, "schemas");
+    cJSON *arrays = cJSON_GetObjectItem(cJSON_GetObjectItem(schemas, "TrendColumns"), "properties");
+    cJSON *names = cJSON_GetObjectItem(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(components, "parameters"), "columns"), "schema");
+    names = cJSON_GetObjectItem(cJSON_GetObjectItem(names, "items"), "enum");
+    if (q && rows_read("trend_row.sql", q))
+        add_columns(cJSON_GetObjectItem(schemas, "TrendRow"), q->columns, q->n_columns);
+    for (size_t i = 0; q && i < q->n_columns; i++) {
+        cJSON *array = typed("array");
+        cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
+        cJSON_AddItemToObject(arrays, q->columns[i].name, array);
+        cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
+    }
+    free(q);
+}
+
 /* ---- the others ---- */
 
 static void spell_content(cJSON *operation)
@@ -335,6 +357,7 @@ enum gate_status get_openapi(struct call *c)
         if (route_at(i)->query)
             add_list(document, route_at(i));
     }
+    add_trend(document);
     json_write(document, false, c->emit.out);
     cJSON_Delete(document);
     return GATE_OK;

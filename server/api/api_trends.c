@@ -1,76 +1,168 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_trends.c: the points of one case; see api.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/api_call.h"
 #include "gate/store/store_trend.h"
 #include "server/api/rows.h"
-#include "server/api/trend_columns.h"
 
 #define POINTS_DEFAULT 1000
 #define POINTS_MAX 10000
 #define TIME_MAX INT64_C(9007199254740991) /* what a double holds */
 
+/* One answer in the making. */
+struct trend {
+    struct call *call;
+    struct rows_query columns; /* of trend_row.sql */
+    bool is_shown[ROWS_MAX_COLUMNS];
+    struct buf members; /* the names of those that are shown, behind those of the series */
+    struct store_trend_query query;
+    struct store_trend_result result;
+    const struct store_trend_series *series; /* of the rows that are written */
+    const struct store_trend_row *row;       /* that is read */
+    /* In JSON, of the series that is written: an array for each column. */
+    struct emit arrays[ROWS_MAX_COLUMNS];
+};
+
 /* ---- points ---- */
 
-typedef struct store_trend_series series_t;
-
-static const char *role_of(const series_t *s)
+static void row_value(void *context, const char *name, struct store_cell *value)
 {
-    return s->is_candidate ? "candidate" : "provider";
-}
-
-static void put_change(struct emit *e, const struct store_trend_change *change)
-{
-    emit_key(e, "change");
-    if (change->ratio <= 0) {
-        emit_null(e);
-        return;
+    const struct trend *t = context;
+    const struct store_trend_row *row = t->row;
+    const struct {
+        const char *name;
+        int64_t integer;
+        double real; /* 0: it is the integer */
+    } values[] = {
+        {"track", t->result.track, 0},
+        {"time", row->time_ms, 0},
+        {"run", row->run_id, 0},
+        {"arm", row->arm, 0},
+        {"n", row->n, 0},
+        {"p50_ns", 0, row->p50_ns},
+        {"min_ns", 0, row->min_ns},
+        {"max_ns", 0, row->max_ns},
+        {"chain", -1, row->chain},
+        {"main", row->is_main, 0},
+        {"chain_part", row->chain_part, 0},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        if (!strcmp(values[i].name, name) && (values[i].integer >= 0 || values[i].real > 0))
+            *value = (struct store_cell){.kind = values[i].real > 0 ? STORE_REAL : STORE_INTEGER,
+                                         .integer = values[i].integer,
+                                         .real = values[i].real};
     }
-    emit_open(e, '{');
-    emit_integer_member(e, "from_ms", change->from_ms);
-    emit_integer_member(e, "to_ms", change->to_ms);
-    emit_real_member(e, "ratio", change->ratio);
-    emit_close(e, '}');
 }
 
-static void put_series(struct emit *e, const series_t *s, trend_columns columns)
+static enum gate_status read_rows(struct trend *t, const struct store_trend_series *s,
+                                  store_cells_fn fn)
 {
+    enum gate_status status = GATE_OK;
+    for (size_t k = 0; k < s->n && !status; k++) {
+        t->row = &s->rows[k];
+        status = store_select(t->call->store, t->columns.sql, row_value, fn, t, &t->call->err);
+    }
+    return status;
+}
+
+static bool put_into_arrays(void *context, const struct store_cell *cells, int n)
+{
+    struct trend *t = context;
+    for (int i = 0; i < n; i++) {
+        if (t->is_shown[i])
+            rows_put_cell(&t->arrays[i], &t->columns.columns[i], &cells[i]);
+    }
+    return false;
+}
+
+static enum gate_status put_columns(struct trend *t, const struct store_trend_series *s)
+{
+    struct emit *e = &t->call->emit;
+    struct buf texts[ROWS_MAX_COLUMNS];
+    for (size_t i = 0; i < t->columns.n_columns; i++) {
+        buf_init(&texts[i], e->out->max);
+        emit_init(&t->arrays[i], &texts[i], EMIT_JSON);
+    }
+    enum gate_status status = read_rows(t, s, put_into_arrays);
     emit_open(e, '{');
+    for (size_t i = 0; i < t->columns.n_columns; i++) {
+        if (t->is_shown[i]) {
+            emit_key(e, t->columns.columns[i].name);
+            emit_open(e, '[');
+            buf_append(e->out, texts[i].data, texts[i].len);
+            e->out->failed |= texts[i].failed;
+            emit_close(e, ']');
+        }
+        emit_release(&t->arrays[i]);
+        buf_release(&texts[i]);
+    }
+    emit_close(e, '}');
+    return status;
+}
+
+static void put_series_names(struct emit *e, const struct store_trend_series *s)
+{
     emit_string_member(e, "provider", s->provider);
-    emit_string_member(e, "role", role_of(s));
+    emit_string_member(e, "role", s->is_candidate ? "candidate" : "provider");
     emit_string_member(e, "contract", s->contract);
+}
+
+static enum gate_status put_series(struct trend *t, const struct store_trend_series *s)
+{
+    struct emit *e = &t->call->emit;
+    emit_open(e, '{');
+    put_series_names(e, s);
     emit_integer_member(e, "total", s->total);
-    put_change(e, &s->change);
+    emit_key(e, "change");
+    if (s->change.ratio > 0) {
+        emit_open(e, '{');
+        emit_integer_member(e, "from_ms", s->change.from_ms);
+        emit_integer_member(e, "to_ms", s->change.to_ms);
+        emit_real_member(e, "ratio", s->change.ratio);
+        emit_close(e, '}');
+    } else {
+        emit_null(e);
+    }
     emit_key(e, "columns");
-    trend_put_columns(e, s, columns);
+    enum gate_status status = put_columns(t, s);
     emit_close(e, '}');
+    return status;
 }
 
-static void put_row(struct emit *e, const series_t *s, size_t k, trend_columns columns)
+static bool put_row(void *context, const struct store_cell *cells, int n)
 {
+    struct trend *t = context;
+    struct emit *e = &t->call->emit;
     emit_row_begin(e);
-    emit_string_member(e, "provider", s->provider);
-    emit_string_member(e, "role", role_of(s));
-    emit_string_member(e, "contract", s->contract);
-    trend_put_row(e, s, k, columns);
+    put_series_names(e, t->series);
+    for (int i = 0; i < n; i++) {
+        emit_key(e, t->columns.columns[i].name);
+        rows_put_cell(e, &t->columns.columns[i], &cells[i]);
+    }
     emit_row_end(e);
+    return false;
 }
 
-static void put_rows(struct call *c, const struct store_trend_result *t, trend_columns columns)
+static enum gate_status put_rows(struct trend *t)
 {
-    static struct store_trend_row no_row;
-    static struct store_trend_details no_details;
-    static const series_t no_series = {.rows = &no_row, .details = &no_details};
+    static const struct store_cell unknown[ROWS_MAX_COLUMNS];
+    static const struct store_trend_series no_series;
+    struct call *c = t->call;
+    enum gate_status status = GATE_OK;
+    c->emit.members = t->members.data;
     list_open(c, "points");
-    for (size_t i = 0; i < t->n_series; i++) {
-        for (size_t k = 0; k < t->series[i].n; k++)
-            put_row(&c->emit, &t->series[i], k, columns);
+    for (size_t i = 0; i < t->result.n_series && !status; i++) {
+        t->series = &t->result.series[i];
+        status = read_rows(t, t->series, put_row);
     }
     list_rows_end(c);
+    t->series = &no_series;
     if (list_lacks_header(c))
-        put_row(&c->emit, &no_series, 0, columns);
+        put_row(t, unknown, (int)t->columns.n_columns);
     list_close(c);
+    return status;
 }
 
 /* ---- what stands beside the points ---- */
@@ -94,26 +186,28 @@ static enum gate_status put_context(struct call *c, const struct store_trend_que
     return rows_select(c, "trend_context.sql", values, context_row, &c->emit);
 }
 
-static enum gate_status put_answer(struct call *c, const struct store_trend_query *q,
-                                   const struct store_trend_result *t, trend_columns columns)
+static enum gate_status put_answer(struct trend *t)
 {
+    struct call *c = t->call;
     struct emit *e = &c->emit;
+    enum gate_status status = GATE_OK;
     emit_open(e, '{');
-    emit_string_member(e, "case", q->case_id);
-    emit_string_member(e, "device", q->device_model);
-    emit_string_member(e, "order", q->by_commit ? "commit" : "time");
-    emit_integer_member(e, "total", t->total);
-    emit_bool_member(e, "bucketed", t->bucketed);
-    emit_known_real(e, "threshold", t->threshold);
+    emit_string_member(e, "case", t->query.case_id);
+    emit_string_member(e, "device", t->query.device_model);
+    emit_string_member(e, "order", t->query.by_commit ? "commit" : "time");
+    emit_integer_member(e, "total", t->result.total);
+    emit_bool_member(e, "bucketed", t->result.bucketed);
+    emit_known_real(e, "threshold", t->result.threshold);
     emit_key(e, "series");
     emit_open(e, '[');
-    for (size_t i = 0; i < t->n_series; i++) {
-        if (t->series[i].n > 0)
-            put_series(e, &t->series[i], columns);
+    for (size_t i = 0; i < t->result.n_series && !status; i++) {
+        if (t->result.series[i].n > 0)
+            status = put_series(t, &t->result.series[i]);
     }
     emit_close(e, ']');
-    enum gate_status status = put_context(c, q);
-    emit_known_string(e, "next", t->next);
+    if (!status)
+        status = put_context(c, &t->query);
+    emit_known_string(e, "next", t->result.next);
     emit_close(e, '}');
     buf_putc(e->out, '\n');
     return status;
@@ -121,14 +215,35 @@ static enum gate_status put_answer(struct call *c, const struct store_trend_quer
 
 /* ---- the request ---- */
 
-static bool read_columns(struct call *c, trend_columns *columns)
+static bool is_asked_for(const char *names, const struct rows_column *column)
 {
-    if (trend_columns_of(request_parameter(c->request, "columns"), columns))
-        return true;
-    reply_problem(c->reply, 400,
-                  "The parameter 'columns' takes names of columns, each once, with commas between "
-                  "them.");
-    return false;
+    size_t n = strlen(column->name);
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (!strncmp(at, column->name, n) && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    }
+    return !names && !column->is_extra;
+}
+
+static bool read_columns(struct trend *t)
+{
+    struct call *c = t->call;
+    if (!rows_read_columns(c, &t->columns))
+        return false;
+    buf_puts(&t->members, "provider,role,contract");
+    for (size_t i = 0; i < t->columns.n_columns; i++) {
+        const struct rows_column *column = &t->columns.columns[i];
+        t->is_shown[i] = is_asked_for(c->emit.members, column);
+        if (!t->is_shown[i])
+            continue;
+        buf_printf(&t->members, ",%s", column->name);
+        /* A level of the chain needs the whole of it. */
+        if (column->is_extra && strcmp(column->name, "subject") != 0 &&
+            strcmp(column->name, "author") != 0)
+            t->query.main_branch = c->main_branch;
+    }
+    c->emit.members = NULL;
+    return true;
 }
 
 /* The commit that a parameter names; its id is 0 where it is missing. */
@@ -163,8 +278,10 @@ static bool read_commits(struct call *c, struct store_trend_query *q, enum gate_
     return false;
 }
 
-static bool read_query(struct call *c, struct store_trend_query *q, trend_columns *columns)
+static bool read_query(struct trend *t)
 {
+    struct call *c = t->call;
+    struct store_trend_query *q = &t->query;
     static const char *const orders[] = {"time", "commit"};
     int order;
     int64_t raw;
@@ -177,10 +294,8 @@ static bool read_query(struct call *c, struct store_trend_query *q, trend_column
         !read_number(c, "to", TIME_MAX, 0, TIME_MAX, &q->to_ms) ||
         !read_word(c, "order", orders, 2, 0, &order) || !read_number(c, "raw", 0, 0, 1, &raw) ||
         !read_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
-        !read_columns(c, columns))
+        !read_columns(t))
         return false;
-    q->levels_only = trend_columns_are_levels(*columns);
-    q->main_branch = trend_columns_have_chain(*columns) ? c->main_branch : NULL;
     q->by_commit = order == 1;
     q->raw = raw == 1;
     if (q->raw && (q->by_commit || points)) {
@@ -196,21 +311,26 @@ static bool read_query(struct call *c, struct store_trend_query *q, trend_column
 
 enum gate_status get_trends(struct call *c)
 {
-    struct store_trend_query query;
-    struct store_trend_result trend;
-    trend_columns columns;
-    enum gate_status status;
-    if (!read_format(c) || !read_query(c, &query, &columns))
-        return GATE_OK;
-    if (!read_commits(c, &query, &status))
-        return status;
-    status = store_trend_read(c->store, &query, &trend, &c->err);
-    if (status == GATE_USAGE)
-        refuse_after(c);
-    else if (!status && c->emit.form == EMIT_JSON)
-        status = put_answer(c, &query, &trend, columns);
-    else if (!status)
-        put_rows(c, &trend, columns);
-    store_trend_release(&trend);
-    return status == GATE_USAGE ? GATE_OK : status;
+    struct trend *t = calloc(1, sizeof *t);
+    enum gate_status status = GATE_OK;
+    if (!t || !rows_read("trend_row.sql", &t->columns)) {
+        free(t);
+        return gate_fail(&c->err, GATE_INTERNAL, "the columns of a trend cannot be read");
+    }
+    t->call = c;
+    buf_init(&t->members, 2048);
+    if (read_format(c) && read_query(t) && read_commits(c, &t->query, &status)) {
+        status = store_trend_read(c->store, &t->query, &t->result, &c->err);
+        if (status == GATE_USAGE) {
+            refuse_after(c);
+            status = GATE_OK;
+        } else if (!status) {
+            status = c->emit.form == EMIT_JSON ? put_answer(t) : put_rows(t);
+        }
+        store_trend_release(&t->result);
+    }
+    buf_release(&t->members);
+    c->emit.members = NULL;
+    free(t);
+    return status;
 }

@@ -79,6 +79,8 @@ static bool read_comment(const char *at, const char *end, struct rows_column *ou
             out->is_nullable = true;
         else if (!strcmp(word, "hidden"))
             out->is_hidden = true;
+        else if (!strcmp(word, "extra"))
+            out->is_extra = true;
         else if (!strncmp(word, "key", 3) && word[3] >= '1' && word[3] <= '0' + ROWS_MAX_KEYS)
             out->key = word[3] - '0';
         else
@@ -169,8 +171,7 @@ static bool read_head(struct rows_query *q)
     return sscanf(at, " %d %d", &q->usual, &q->most) == 2;
 }
 
-/* NULL: there is no such file. */
-static const char *text_of(const char *file)
+const char *rows_text(const char *file)
 {
     for (size_t i = 0; i < embedded_queries_count; i++) {
         if (!strcmp(embedded_queries[i].name, file))
@@ -181,7 +182,7 @@ static const char *text_of(const char *file)
 
 bool rows_read(const char *file, struct rows_query *out)
 {
-    *out = (struct rows_query){.sql = text_of(file)};
+    *out = (struct rows_query){.sql = rows_text(file)};
     if (!out->sql || !read_head(out))
         return false;
     bool second = false;
@@ -386,8 +387,7 @@ static void give_value(void *context, const char *name, struct store_cell *value
 
 /* ---- rows ---- */
 
-static void put_cell(struct emit *e, const struct rows_column *column,
-                     const struct store_cell *cell)
+void rows_put_cell(struct emit *e, const struct rows_column *column, const struct store_cell *cell)
 {
     if (cell->kind == STORE_NULL)
         emit_null(e);
@@ -433,7 +433,7 @@ static void put_cells(struct emit *e, const struct rows_column *columns, size_t 
             continue;
         go_into(e, open, column);
         emit_key(e, column->name);
-        put_cell(e, column, &cells[i]);
+        rows_put_cell(e, column, &cells[i]);
     }
     go_into(e, open, NULL);
 }
@@ -487,16 +487,14 @@ static void put_empty_row(struct rows *r, struct emit *e)
     emit_row_end(e);
 }
 
-/* Is each name of `columns` a member of a row, and there once? */
-static bool read_columns(struct rows *r)
+bool rows_read_columns(struct call *c, const struct rows_query *query)
 {
-    struct call *c = r->call;
     c->emit.members = request_parameter(c->request, "columns");
     for (const char *at = c->emit.members; at;) {
         size_t len = strcspn(at, ","), i = 0;
-        const struct rows_column *columns = r->query.columns;
+        const struct rows_column *columns = query->columns;
         const char *name = "";
-        for (; i < r->query.n_columns; i++) {
+        for (; i < query->n_columns; i++) {
             name = columns[i].group[0][0] ? columns[i].group[0] : columns[i].name;
             bool has_place = columns[i].type != ROWS_JSON || c->emit.form != EMIT_CSV;
             if (!columns[i].is_hidden && has_place && strlen(name) == len &&
@@ -504,12 +502,12 @@ static bool read_columns(struct rows *r)
                 break;
         }
         const char *again = at + len;
-        while (i < r->query.n_columns && *again == ',') {
+        while (i < query->n_columns && *again == ',') {
             if (!strncmp(again + 1, name, len) && (again[len + 1] == ',' || !again[len + 1]))
-                i = r->query.n_columns;
+                i = query->n_columns;
             again += 1 + strcspn(again + 1, ",");
         }
-        if (i == r->query.n_columns) {
+        if (i == query->n_columns) {
             reply_problem(c->reply, 400,
                           "The parameter 'columns' takes names of members of a row, each once, "
                           "with commas between them.");
@@ -547,7 +545,7 @@ enum gate_status rows_get(struct call *c)
     }
     r->call = c;
     buf_init(&r->words, 4 * MAX_SEARCH);
-    if (read_format(c) && read_columns(r) && read_values(r))
+    if (read_format(c) && rows_read_columns(c, &r->query) && read_values(r))
         status = put_list(r);
     buf_release(&r->words);
     free(r);
@@ -581,7 +579,7 @@ enum gate_status rows_select(struct call *c, const char *file, const struct rows
                              store_cells_fn fn, void *context)
 {
     struct selection s = {values, fn, context};
-    return store_select(c->store, text_of(file), select_value, selected_row, &s, &c->err);
+    return store_select(c->store, rows_text(file), select_value, selected_row, &s, &c->err);
 }
 
 struct members {

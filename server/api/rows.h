@@ -12,6 +12,7 @@
  * TYPE is text, integer, number, boolean, verdict, role, or json with the name of a schema in
  * openapi_parts.json; json has no place in CSV. `null`: it may be null. `key1`, `key2`: in this
  * order the place of a row in the list, which the next page begins behind. `hidden`: not a member.
+ * `extra`: a column of a trend that is there only where it is asked for.
  * A column "verdicts.pass" is the member `pass` of the object `verdicts`;
  * neighbours share it. A second statement has one
  * row, whose columns are members of the object around the rows.
@@ -47,7 +48,7 @@ struct rows_column {
     char name[24];
     enum rows_type type;
     char schema[24]; /* of json */
-    bool is_nullable, is_hidden;
+    bool is_nullable, is_hidden, is_extra;
     int key; /* from 1 on; 0: none */
     const char *doc;
     int doc_len;
@@ -84,6 +85,12 @@ extern const struct rows_parameter rows_parameters[]; /* the last has no name */
 bool rows_takes(const char *file, const char *parameter);
 
 struct call;
+struct emit;
+void rows_put_cell(struct emit *e, const struct rows_column *column, const struct store_cell *cell);
+/* The parameter `columns`: are its names members of a row, each there once? Else a problem was
+ * written. */
+bool rows_read_columns(struct call *c, const struct rows_query *query);
+
 enum gate_status rows_get(struct call *c); /* of the route's file; api_call.h */
 
 /* The rows of any file of queries. The values of its parameters end with a name that is NULL; what
@@ -93,6 +100,8 @@ struct rows_value {
 };
 enum gate_status rows_select(struct call *c, const char *file, const struct rows_value *values,
                              store_cells_fn fn, void *context);
+/* The text of a file of queries; NULL: there is no such file. */
+const char *rows_text(const char *file);
 /* The members of the first row of a list's statement, into the object that is open. */
 enum gate_status rows_members(struct call *c, const char *file, const struct rows_value *values);
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REQUEST_MAX_TARGET 2048
+#define REQUEST_MAX_TARGET 4096 /* a branch of 400 characters has 3600 */
 #define REQUEST_MAX_PARAMETERS 16
 
 struct query_parameter {

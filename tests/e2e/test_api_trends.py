@@ -305,6 +305,7 @@ class Trends(History):
 
     def test_refusals(self):
         trend = f"trends?case={GEMV}&device={GPU}"
+        self.assertEqual(self.get(trend + "&branch=" + quote("\u6838" * 400))["series"], [])
         for path in ("trends", f"trends?case={GEMV}", f"trends?device={GPU}",
                      trend + "&points=0", trend + "&points=10001", trend + "&order=uuid",
                      trend + "&raw=2", trend + "&raw=1&points=5", trend + "&raw=1&order=commit",

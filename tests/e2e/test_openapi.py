@@ -284,7 +284,7 @@ class Reading(Described):
 
     def test_unknown_parameters_are_refused(self):
         for path, operation in self.operations("get"):
-            if "400" not in operation["responses"]:
+            if path in ("/healthz", "/readyz"):  # they look at no parameters
                 continue
             with self.subTest(path):
                 address = self.address(path, operation, no_such="1")
@@ -293,7 +293,8 @@ class Reading(Described):
                 self.check(operation, response, address)
 
     def test_what_is_missing_is_404(self):
-        missing = dict(uuid="ffffffff-0000-4000-8000-000000000000", sha256="0" * 64, id="999999")
+        missing = dict(uuid="ffffffff-0000-4000-8000-000000000000", sha256="0" * 64, id="999999",
+                       device="NO-NAME")
         for path, operation in self.operations("get"):
             if "404" not in operation["responses"] or "{" not in path:
                 continue

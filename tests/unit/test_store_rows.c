@@ -278,49 +278,14 @@ TEST_WITHIN(packed_documents, store_set_up, store_tear_down)
     assert_int_equal(kept_of(9, NULL, true), 0);
 }
 
-TEST_WITHIN(what_a_point_does_not_have, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    cJSON *run = run_at(1, 100);
-    cJSON *timing = timing_of(run, 0, CANDIDATE);
-    cJSON_DeleteItemFromObject(timing, "registers");
-    cJSON_DeleteItemFromObject(timing, "shared_bytes");
-    set_number(timing, "sm_clock_mhz", 0);
-    cJSON_DeleteItemFromObject(item_of(run, 0), "processes");
-    cJSON_ReplaceItemInObject(cJSON_GetObjectItem(arm_of(run, 0, CANDIDATE), "verify"), "rel_fro",
-                              cJSON_CreateNull());
-    must_put(f, s, run);
-    run = run_at(2, 200);
-    set_number(timing_of(run, 0, CANDIDATE), "registers", 0);
-    set_number(timing_of(run, 0, CANDIDATE), "spill_bytes", 16);
-    must_put(f, s, run);
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .points = 100};
-    struct store_trend_result trend;
-    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    const struct store_trend_details *row = trend.series[0].details;
-    assert_true(row[0].registers == -1 && row[0].shared_bytes == -1 && row[0].spill_bytes == 0);
-    assert_true(row[0].control_ns == 0 && row[0].sm_clock_mhz == 0 && row[0].rel_err == -1);
-    assert_true(row[1].registers == 0 && row[1].spill_bytes == 16 && row[1].control_ns > 0);
-    assert_true(trend.series[0].is_candidate && trend.threshold == 0.02);
-    store_trend_release(&trend);
-    store_close(s);
-}
-
 /* A range ends with its last time, whatever is read of the rows and however. */
 TEST_WITHIN(end_of_range, store_set_up, store_tear_down)
 {
     static const struct {
-        bool levels_only, by_commit, raw;
+        bool by_commit, raw;
         const char *branch;
     } ways[] = {
-        {true, false, false, NULL},  {true, false, false, "main"}, {true, true, false, NULL},
-        {false, false, false, NULL}, {false, false, true, NULL},
-    };
+        {false, false, NULL}, {false, false, "main"}, {true, false, NULL}, {false, true, NULL}};
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     for (int i = 0; i < 6; i++) {
@@ -338,7 +303,6 @@ TEST_WITHIN(end_of_range, store_set_up, store_tear_down)
                                               .to_ms = 400,
                                               .by_commit = ways[i].by_commit,
                                               .raw = ways[i].raw,
-                                              .levels_only = ways[i].levels_only,
                                               .points = points};
             struct store_trend_result trend;
             assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
@@ -365,7 +329,6 @@ TEST_WITHIN(role_of_a_series, store_set_up, store_tear_down)
     for (unsigned i = 0; i < 4; i++) {
         bool turned = i >= 2;
         query.to_ms = turned ? 250 : 150;
-        query.levels_only = i % 2 == 1;
         query.points = i % 2 == 0 ? 100 : 1; /* rows and buckets */
         assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
         assert_true(trend.n_series > 1);
@@ -396,11 +359,8 @@ TEST_WITHIN(pages_of_one_time, store_set_up, store_tear_down)
         assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
         assert_int_equal(trend.total, 4);
         assert_int_equal(trend.series[0].n, i < 4);
-        if (i < 4) {
-            cJSON *run = run_at(i, 0);
-            assert_string_equal(trend.series[0].details[0].run, json_string(run, "uuid", ""));
-            cJSON_Delete(run);
-        }
+        if (i < 4)
+            assert_int_equal(trend.series[0].rows[0].run_id, i + 1);
         snprintf(next, sizeof(next), "%s", trend.next);
         query.after = next;
         store_trend_release(&trend);
