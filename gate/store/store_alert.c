@@ -70,8 +70,12 @@ static bool is_open(enum alert_state state)
     "FROM alert a " by " CROSS JOIN track t ON t.id = a.track_id "                                 \
     "CROSS JOIN run r ON r.id = a.run_id LEFT JOIN revision v ON v.id = r.revision_id "            \
     "LEFT JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "      \
-    "LEFT JOIN result e ON a.confirmed = 1 AND e.run_id = a.run_id AND e.track_id = a.track_id"    \
-    " AND e.arm = 0 AND e.verdict IN ('regression', 'wrong') "
+    "LEFT JOIN result e ON a.confirmed = 1 AND e.track_id = a.track_id AND e.arm = 0"              \
+    " AND e.run_id = (SELECT n.run_id FROM result n INDEXED BY result_by_branch"                   \
+    "  WHERE n.track_id = a.track_id AND n.branch = r.branch AND n.arm = 0"                        \
+    "   AND n.verdict IN ('regression', 'wrong')"                                                  \
+    "   AND (n.place_ms, n.time_ms, n.run_id) >= (r.place_ms, r.time_ms, r.id)"                    \
+    "  ORDER BY n.place_ms, n.time_ms, n.run_id LIMIT 1) "
 #define ALERT_COLUMNS                                                                              \
     "a.id, t.case_id, t.device, a.provider, r.contract, a.kind, a.state, a.time_ms, "              \
     "r.uuid, coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "     \
@@ -353,6 +357,7 @@ static bool server_row(struct query *q, void *call)
         .by_server = !strcmp(column_text(q, 12), ALERT_SERVER),
         .reopened_ms = column_int(q, 13),
         .place_ms = column_int(q, 14),
+        .was_reopened = column_int(q, 15) != 0,
     };
     return true;
 }
@@ -370,7 +375,8 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
         " a.after_value, a.by_vendor, a.confirmed, coalesce(a.end_run_id, 0), r.epoch, a.who, "
         " coalesce((SELECT max(v.time_ms) FROM alert_event v WHERE v.alert_id = a.id "
         "  AND v.to_state = 'new' AND v.from_state <> 'new' AND v.who <> '" ALERT_SERVER "'), 0), "
-        " r.place_ms "
+        " r.place_ms, EXISTS (SELECT 1 FROM alert_event v WHERE v.alert_id = a.id "
+        "  AND v.from_state = 'fixed' AND v.to_state = 'new' AND v.who = '" ALERT_SERVER "') "
         "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
         "WHERE a.track_id = ?1 AND ((a.provider = ?2 AND a.contract = ?4) OR a.kind = 'wrong') "
         "ORDER BY a.id DESC LIMIT ?3");

@@ -169,6 +169,7 @@ struct alert_row {
     bool own_epoch; /* its run's is that of the item */
     bool by_server; /* its last step was the server's own */
     bool by_vendor;
+    bool was_reopened;                 /* by the server */
     int64_t reopened_ms;               /* when a person last opened it again; 0: nobody did */
     int64_t place_ms, time_ms, run_id; /* the place of its run's commit */
     int64_t before_run_id, end_run_id; /* 0: none */

@@ -186,21 +186,27 @@ static bool real_row(struct query *q, void *call)
     return true;
 }
 
-enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
-                                       int64_t after_run_id, int64_t after_ms, double least_ns,
-                                       double *to_ns, struct gate_error *err)
+enum gate_status store_logged_baseline(struct store *s, const struct watch_item *item,
+                                       const struct baseline_log *log, double *to_ns,
+                                       struct gate_error *err)
 {
     *to_ns = 0;
     struct query q = query_begin(
         s, "SELECT e.baseline_stored_ns FROM result e INDEXED BY result_baseline_of_track "
-           "WHERE e.track_id = ?1 AND e.baseline_change = 'raised' "
+           "WHERE e.track_id = ?1 AND e.baseline_change IN ('raised', 'lowered') "
            " AND e.time_ms > max(?5, coalesce((SELECT b.time_ms FROM run b WHERE b.id = ?2), -1)) "
            " AND e.time_ms <= (SELECT i.time_ms FROM run i WHERE i.id = ?3) "
-           " AND e.baseline_stored_ns >= ?4 ORDER BY e.run_id LIMIT 1");
+           " AND (?4 = 0 OR e.baseline_ms <= ?4) "
+           " AND (?6 = 0 OR (e.baseline_change = ?7 AND iif(?7 = 'raised',"
+           "  e.baseline_stored_ns >= ?6 / (1 + ?8), e.baseline_stored_ns <= ?6 * (1 + ?8)))) "
+           "ORDER BY e.run_id LIMIT 1");
     bind_int(&q, item->track_id);
-    bind_int(&q, after_run_id);
+    bind_int(&q, log->after_run_id);
     bind_int(&q, item->run_id);
-    bind_real(&q, least_ns);
-    bind_int(&q, after_ms);
+    bind_int(&q, log->until_baseline_ms);
+    bind_int(&q, log->after_ms);
+    bind_real(&q, log->level_ns);
+    bind_text(&q, log->kind);
+    bind_real(&q, log->within);
     return store_each_row(s, &q, real_row, to_ns, err);
 }

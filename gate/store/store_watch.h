@@ -82,13 +82,18 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
                                    struct watch_key from, int limit, watch_point_fn fn,
                                    void *context, struct gate_error *err);
 
-/*
- * The first baseline of at least `least_ns` to which an accept raised the track in a run of any
- * branch, newer than `after_run_id` (0: than none) and than `after_ms`, and not newer than the
- * item's; *to_ns is 0 when there is none.
- */
-enum gate_status store_raised_baseline(struct store *s, const struct watch_item *item,
-                                       int64_t after_run_id, int64_t after_ms, double least_ns,
-                                       double *to_ns, struct gate_error *err);
+/* Which change of a track's baseline is looked for, in runs of any branch. */
+struct baseline_log {
+    int64_t after_run_id, after_ms; /* newer than that run, and than that time; 0: any */
+    int64_t until_baseline_ms;      /* it became the baseline then, or before; 0: not known */
+    const char *kind;               /* "raised" by an accept, or "lowered" */
+    double level_ns;                /* it is not further than `within` from it on the side that */
+    double within;                  /* it came from; 0: whatever it is, and lowered as raised */
+};
+
+/* The first such change that is not newer than the item's run; *to_ns is 0 when there is none. */
+enum gate_status store_logged_baseline(struct store *s, const struct watch_item *item,
+                                       const struct baseline_log *log, double *to_ns,
+                                       struct gate_error *err);
 
 #endif

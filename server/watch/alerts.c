@@ -2,11 +2,13 @@
 /* alerts.c: see alerts.h. */
 #include "server/watch/alerts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/clock.h"
+#include "gate/decide/stats.h"
 #include "gate/report/report_units.h"
 #include "gate/store/store_private.h"
 #include "server/ops/log.h"
@@ -19,7 +21,11 @@
 #define MAX_READ RESULTS_MAX
 #define MOVE_MAX 12         /* results that an episode moves at most between looks */
 #define SAME_LEVEL 0.01     /* a level this near to the old one has returned */
-#define N_BACK 3            /* results that say so where the old level is not read any more */
+#define N_BACK 10           /* times that say so where the old level is not read any more */
+#define SHARE_OLD 0.25      /* of the change that is left by their median */
+#define N_YOUNG 20          /* values behind the first: what has fewer may be withdrawn */
+#define SHARE_BACK 0.1      /* of a change that is left when its level returned */
+#define SHARE_THERE 0.75    /* the same when it did not */
 #define ACCEPTED_LEVEL 0.02 /* a baseline this near to a level accepts it */
 
 #define NONE SIZE_MAX
@@ -236,16 +242,50 @@ static bool may_end(const struct look *l, const struct alert_row *alert, int64_t
     return true;
 }
 
-/* What people did stays done; what the server did follows the results. */
+/*
+ * Does the level itself, and not the split that is found or not found, say so? By the newest values
+ * together, which a few of them do not turn over.
+ */
+static bool is_level_back(const struct look *l, const struct alert_row *alert, int64_t *end_run_id)
+{
+    struct watch_key since = {0};
+    bool is_back = episodes_share(&l->episodes, key_of(alert), &since) <= SHARE_BACK;
+    *end_run_id = is_back ? since.run_id : 0;
+    return is_back;
+}
+
+static bool is_level_there(const struct look *l, const struct alert_row *alert)
+{
+    struct watch_key since;
+    return episodes_share(&l->episodes, key_of(alert), &since) >= SHARE_THERE;
+}
+
+/*
+ * Did a run come late, or once more, among the values that an alert rests on? Then history is
+ * another one, and the alert follows it.
+ */
+static bool is_rewritten(const struct look *l, const struct alert_row *alert)
+{
+    size_t n_alert = episodes_n_since(&l->episodes, key_of(alert));
+    size_t n_look = episodes_n_since(&l->episodes, look_point(l)->key);
+    return n_look > 1 && n_alert < n_look + N_YOUNG;
+}
+
+/*
+ * What people did stays done; what the server did follows the results. A level that was said to
+ * have returned, or was opened again after that, changes its state only with the level itself.
+ */
 static enum gate_status follow(const struct look *l, struct alert_row *alert,
                                const struct episode *e)
 {
-    bool was_ended = alert->end_run_id != 0;
+    bool was_ended = alert->end_run_id != 0, at_once = e->confirmed || is_rewritten(l, alert);
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
-    if (e->end_run_id != 0 && (look_is_open(alert) || (is_fixed && !was_ended)) &&
-        may_end(l, alert, e->end_run_id))
-        return end(l, alert, e->end_run_id);
-    if (e->end_run_id == 0 && is_fixed)
+    int64_t end_run_id = e->end_run_id;
+    if (end_run_id != 0 && (look_is_open(alert) || (is_fixed && !was_ended)) &&
+        may_end(l, alert, end_run_id) &&
+        (at_once || !alert->was_reopened || is_level_back(l, alert, &end_run_id)))
+        return end(l, alert, end_run_id);
+    if (end_run_id == 0 && is_fixed && (at_once || !was_ended || is_level_there(l, alert)))
         return look_step(l, alert, ALERT_NEW, 0,
                          was_ended ? "the level did not return after all"
                                    : "later runs bear it out again");
@@ -315,40 +355,54 @@ static enum gate_status raise(struct look *l, const struct episode *e)
 
 /* ---- alerts that no episode is ---- */
 
-static bool has_returned(const struct alert_row *alert, const struct watch_point *p)
+/* The median of times on the way back from the alert's level to the one before: 0 is there. */
+static double share_of_times(const struct alert_row *alert, double *ns, size_t n)
 {
-    if (alert->kind == ALERT_WRONG)
-        return p->p50_ns > 0;
-    if (alert->kind == ALERT_REGRESSION)
-        return p->p50_ns > 0 && p->p50_ns <= alert->before * (1 + SAME_LEVEL);
-    return p->p50_ns >= alert->before * (1 - SAME_LEVEL);
+    stats_sort(ns, n);
+    if (alert->kind == ALERT_REGRESSION && alert->after <= alert->before)
+        return 0; /* of accuracy: the time has nothing to return from */
+    return log(stats_quantile(ns, n, 0.5) / alert->before) / log(alert->after / alert->before);
 }
 
 /* The run from which on the newest results are as they were before the alert; 0: they are not. */
 static int64_t back_since(const struct look *l, const struct alert_row *alert)
 {
-    size_t n = alert->kind == ALERT_WRONG ? 1 : N_BACK;
-    int64_t run_id = 0;
-    for (size_t i = l->results.n; i-- > 0 && n > 0;) {
+    double ns[N_BACK];
+    size_t n = 0;
+    for (size_t i = l->results.n; i-- > 0;) {
         const struct watch_point *p = &l->results.run[i];
-        if (!p->own_epoch && alert->kind != ALERT_WRONG)
+        if (alert->kind == ALERT_WRONG)
+            return p->p50_ns > 0 ? p->key.run_id : 0;
+        if (!p->own_epoch || p->p50_ns <= 0)
             continue;
-        if (!has_returned(alert, p))
-            return 0;
-        run_id = p->key.run_id;
-        n--;
+        ns[n++] = p->p50_ns;
+        if (n == N_BACK)
+            return share_of_times(alert, ns, n) <= SHARE_OLD ? p->key.run_id : 0;
     }
-    return n == 0 ? run_id : 0;
+    return 0;
 }
 
+/*
+ * A young alert that later runs do not show is withdrawn, once. One that stood for a while, or was
+ * opened again, ends when the level returns, by values where they are read and else by times.
+ */
 static enum gate_status leave(const struct look *l, struct alert_row *alert)
 {
+    int64_t run_id = 0;
+    bool is_young = episodes_n_since(&l->episodes, key_of(alert)) < N_YOUNG;
     bool has_ended = alert->state == ALERT_FIXED && alert->by_server && alert->end_run_id != 0;
     if (!is_in_scope(l, alert) || !(look_is_open(alert) || has_ended))
         return GATE_OK;
-    if (is_shown(l, alert) && alert->reopened_ms == 0)
+    bool is_doubted = (is_young || has_ended || alert->confirmed) && !alert->was_reopened;
+    if (is_shown(l, alert) && alert->reopened_ms == 0 &&
+        (is_doubted || alert->kind == ALERT_WRONG || is_rewritten(l, alert)))
         return look_step(l, alert, ALERT_FIXED, 0, "later runs do not bear it out");
-    int64_t run_id = has_ended ? 0 : back_since(l, alert);
+    if (has_ended)
+        return GATE_OK;
+    if (!is_read(l, alert) || alert->kind == ALERT_WRONG)
+        run_id = back_since(l, alert);
+    else
+        is_level_back(l, alert, &run_id);
     return run_id != 0 && may_end(l, alert, run_id) ? end(l, alert, run_id) : GATE_OK;
 }
 
@@ -375,40 +429,56 @@ static enum gate_status apply_episodes(struct look *l)
     return status;
 }
 
-/* ---- what somebody accepted as baseline is no regression ---- */
+/* ---- what the baseline took is nothing to look into any more ---- */
 
-static enum gate_status accept_alert(const struct look *l, struct alert_row *alert,
-                                     double baseline_ns)
+/* Is the run of the look as fast as its baseline, beside the alert's change? In pairs this says
+ * that the baseline is of the alert's level; else the times say so. */
+static bool is_baseline_level(const struct alert_row *alert, const struct watch_point *now)
 {
-    char reason[120], baseline[UNITS_MAX];
-    snprintf(reason, sizeof reason, "the baseline was raised to %s by an accept",
-             units_duration(baseline_ns, baseline));
-    return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
+    double change = log(alert->after / alert->before), apart = log(now->baseline_ns / alert->after);
+    if (now->ratio > 0 && change != 0)
+        return fabs(log(now->ratio)) <= fabs(change) / 2;
+    return alert->kind == ALERT_REGRESSION ? apart >= -ACCEPTED_LEVEL : apart <= ACCEPTED_LEVEL;
 }
 
 /*
- * Accepts the alert of a level that somebody accepted as baseline behind a run, if the run of the
- * look is compared with such a baseline: what was accepted in a merge request counts when that is
- * merged. An alert that somebody opened again is not accepted by what was accepted before.
+ * Accepts the alert of a level that became the baseline: somebody's accept took a slower one, or
+ * the ratchet a faster one. The log of baselines tells, and the run of the look is compared with
+ * that one or a newer: what was accepted in a merge request counts when that is merged. An alert
+ * that somebody opened again is not accepted by what was logged before.
  */
-static enum gate_status accept_if_raised(const struct look *l, struct alert_row *alert)
+static enum gate_status accept_if_taken(const struct look *l, struct alert_row *alert)
 {
-    double baseline_ns = 0, least_ns = alert->after / (1 + ACCEPTED_LEVEL);
+    char reason[120], baseline[UNITS_MAX];
+    double to_ns = 0;
+    bool is_slower = alert->kind == ALERT_REGRESSION;
     const struct watch_point *now = look_point(l);
-    if (!look_is_open(alert) || alert->kind != ALERT_REGRESSION || now->is_repeat ||
-        now->baseline_ns < least_ns)
+    struct baseline_log log = {
+        .after_run_id = alert->before_run_id,
+        .after_ms = alert->reopened_ms,
+        .until_baseline_ms = now->baseline_ms,
+        .kind = is_slower ? "raised" : "lowered",
+        .level_ns = now->ratio > 0 ? 0 : alert->after,
+        .within = ACCEPTED_LEVEL,
+    };
+    if (!look_is_open(alert) || (!is_slower && alert->kind != ALERT_IMPROVEMENT) ||
+        now->is_repeat || now->baseline_ns <= 0 || !is_baseline_level(alert, now))
         return GATE_OK;
-    enum gate_status status =
-        store_raised_baseline(l->store, l->item, alert->before_run_id, alert->reopened_ms, least_ns,
-                              &baseline_ns, l->err);
-    return !status && baseline_ns > 0 ? accept_alert(l, alert, baseline_ns) : status;
+    enum gate_status status = store_logged_baseline(l->store, l->item, &log, &to_ns, l->err);
+    if (status || to_ns <= 0)
+        return status;
+    snprintf(reason, sizeof reason,
+             is_slower ? "the baseline was raised to %s by an accept"
+                       : "the baseline took it: it was lowered to %s",
+             units_duration(to_ns, baseline));
+    return look_step(l, alert, ALERT_ACCEPTED, 0, reason);
 }
 
 static enum gate_status apply_accepts(struct look *l)
 {
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < l->n_alerts && !status; i++)
-        status = accept_if_raised(l, &l->alerts[i]);
+        status = accept_if_taken(l, &l->alerts[i]);
     return status;
 }
 

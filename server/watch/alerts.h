@@ -8,14 +8,20 @@
  * record. Nothing else is kept between looks. A run that comes late takes its place among the
  * results; one that is older than all of those is history, and not looked at.
  *
- * Alerts: one for each episode, by its kind. It follows an episode that moves, is fixed when the
- * level returns or when later runs do not show the episode any more, and is opened again when they
- * take that back. An error (relative, of the verification) of more than ten times the usual one,
- * the median of 50 others, is an alert too, and so is one that is, over the vendor's own error on
- * the same inputs, more than twice the usual: of a case with a few outputs, whose errors scatter,
- * by more than six standard deviations. A track has one open alert of an error at most; what was
- * accepted or ignored of the one kind of error hides none of the other. Somebody's audited accept
- * of a slower baseline accepts the regressions up to that level.
+ * Alerts: one for each episode, by its kind. It follows an episode that moves, and is fixed when the
+ * level returns. Where later runs do not show it any more it is withdrawn, while it is young, and
+ * once; what stood for 20 values, or was opened again, ends with the level itself: with the median
+ * of the newest values. So an alert does not flap where times have some autocorrelation. A run that
+ * comes late among the values of an alert is another history, which the alert follows at once.
+ *
+ * An error (relative, of the verification) of more than ten times the usual one, the median of 50
+ * others, is an alert too, and so is one that is, over the vendor's own error on the same inputs,
+ * more than twice the usual: of a case with a few outputs, whose errors scatter, by more than six
+ * standard deviations. A track has one open alert of an error at most; what was accepted or ignored
+ * of the one kind of error hides none of the other.
+ *
+ * What became the baseline is accepted: a regression by somebody's accept, an improvement by the
+ * ratchet. The log of baselines says so, and the pairs of the newest run, or else its times.
  */
 #ifndef SERVER_WATCH_ALERTS_H
 #define SERVER_WATCH_ALERTS_H

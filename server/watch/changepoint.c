@@ -27,6 +27,9 @@
 #define CORRELATION_DOUBT 4.0 /* over the root of the number of values */
 #define CUT_DEVIATIONS 3.0    /* beyond them a value weighs as if it were there */
 #define LIMIT_DEVIATIONS 4.0  /* and the least shift: where distances are cut off */
+#define REACH 4               /* values to each side that tell whether a value is alone */
+#define USUAL 9               /* values before it that tell what is usual */
+#define FAR_OUT 1.5           /* limits: alone and farther from the usual is no level */
 #define SMALLEST_SD 5e-4      /* no series is steadier: clocks round */
 #define NORMAL_MAD 1.4826     /* standard deviation over the median distance from the median */
 #define ONE_SIGMA 0.6827      /* share of normal values that lie nearer than one */
@@ -285,6 +288,27 @@ static double noise_of(const double *x, size_t n)
     return NORMAL_MAD / sqrt(2) * stats_quantile(distance, n - 1, 0.5);
 }
 
+/*
+ * Takes what lies alone and far out for the usual: fewer than MIN_SIDE values are like it, it and
+ * its neighbours, so it is no level. It is judged by what lies before it, so outliers before a step
+ * are no part of its left side. The first values have nothing before them.
+ */
+static void cut_outliers(const double *x, size_t n, double limit, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i > REACH ? i - REACH : 0, to = i + REACH < n ? i + REACH + 1 : n, like = 0;
+        out[i] = x[i];
+        for (size_t k = from; k < to; k++)
+            like += fabs(x[k] - x[i]) <= limit;
+        if (like >= MIN_SIDE || i < MIN_SIDE)
+            continue;
+        size_t known = i < USUAL ? i : USUAL;
+        double usual = median(out + i - known, known);
+        if (fabs(x[i] - usual) > FAR_OUT * limit)
+            out[i] = usual;
+    }
+}
+
 static void measure_distances(struct distances *d, const double *x, size_t n, double limit)
 {
     for (size_t a = 0; a < n; a++) {
@@ -422,16 +446,18 @@ static bool reverts(const struct changepoint *out, size_t n, struct changepoint 
     return c.is_return;
 }
 
-size_t changepoint_find(const double *x, size_t n, double least,
+size_t changepoint_find(const double *series, size_t n, double least,
                         struct changepoint out[CHANGEPOINT_MAX])
 {
     struct distances d;
+    double x[WINDOW];
     struct splits s = {0};
     size_t n_out = 0;
     if (n < 2 * MIN_SIDE)
         return 0;
-    double noise = fmax(SMALLEST_SD, noise_of(x, n));
-    measure_distances(&d, x, n, least + LIMIT_DEVIATIONS * noise);
+    double noise = fmax(SMALLEST_SD, noise_of(series, n)), limit = least + LIMIT_DEVIATIONS * noise;
+    cut_outliers(series, n, limit, x);
+    measure_distances(&d, x, n, limit);
     propose(&d, n, (float)(PRICE * noise), &s);
     drop_doubtful(x, n, &s);
     for (size_t i = 0; i < s.n; i++) {

@@ -12,6 +12,8 @@
 #define LEAST_RATIO 0.005 /* change of a ratio from pairs that counts */
 #define LEAST_TIME 0.008  /* of a time; machines change by themselves */
 #define NEAR 3            /* results by which a change may be off the verdict that it is */
+#define AROUND 10         /* results on each side of a verdict that tell whether the level moved */
+#define LEVEL_VALUES 50   /* at most, on each side of a place, are its levels */
 
 #define MAX_RUNS RESULTS_MAX
 
@@ -228,6 +230,8 @@ struct episode_search {
     const struct results *results;
     bool of_epoch;
     struct recent_values series;
+    struct changepoint change[CHANGEPOINT_MAX];
+    size_t n_changes;
     double level[MAX_RUNS]; /* of each result in the series; NAN: it is none of it */
     struct stretch found[EPISODES_MAX];
     size_t n;
@@ -304,6 +308,51 @@ static bool has_passed(const struct episode_search *f, const struct stretch *s, 
     return p->p50_ns <= (s->before_ns + s->after_ns) / 2;
 }
 
+/* The median of the levels of results [from, to); NAN: there are none. */
+static double median_level(const struct episode_search *f, size_t from, size_t to)
+{
+    double level[MAX_RUNS];
+    size_t n = 0;
+    for (size_t i = from; i < to; i++) {
+        if (!isnan(f->level[i]))
+            level[n++] = f->level[i];
+    }
+    stats_sort(level, n);
+    return n > 0 ? stats_quantile(level, n, 0.5) : NAN;
+}
+
+/* Did the level not move at a result, by the values on both sides of it? */
+static bool is_old_level(const struct episode_search *f, size_t at)
+{
+    size_t n = f->results->n, from = at > AROUND ? at - AROUND : 0;
+    double moved =
+        median_level(f, at, at + AROUND < n ? at + AROUND : n) - median_level(f, from, at);
+    return f->series.by_ratio && moved <= f->series.least;
+}
+
+static size_t place(const struct episode_search *f, size_t at);
+
+/* A verdict on a level that was there before: the episode is that of the change which brought it.
+ */
+static void join_cause(const struct episode_search *f, struct stretch *s)
+{
+    const struct changepoint *cause = NULL;
+    for (size_t i = 0; i < f->n_changes; i++) {
+        const struct changepoint *c = &f->change[i];
+        if (place(f, c->at) < s->first && place(f, c->end) > s->first && c->after > c->before)
+            cause = c;
+    }
+    if (cause) {
+        s->first = place(f, cause->at);
+        s->before = place(f, cause->at - 1);
+        s->change = expm1(cause->after - cause->before);
+        s->after_ns = s->before_ns * (1 + s->change);
+        return;
+    }
+    while (s->before != NONE && !is_back(f, s, f->level[s->before]))
+        s->before = last_good(f, s->before);
+}
+
 static void find_regressions(struct episode_search *f)
 {
     const struct results *r = f->results;
@@ -320,9 +369,12 @@ static void find_regressions(struct episode_search *f)
                       : p->baseline_ns > 0 ? p->baseline_ns
                                            : p->p50_ns;
         s.change = s.after_ns / s.before_ns - 1;
+        size_t told = i;
         while (++i < r->n && !has_passed(f, &s, i))
             continue;
         s.end = i;
+        if (is_old_level(f, told))
+            join_cause(f, &s);
         f->found[f->n++] = s;
     }
 }
@@ -394,13 +446,12 @@ static void add_change(struct episode_search *f, const struct changepoint *c, si
     f->found[f->n++] = s;
 }
 
-static void find_changes(struct episode_search *f)
+static void add_changes(struct episode_search *f)
 {
-    struct changepoint c[CHANGEPOINT_MAX];
-    const struct recent_values *s = &f->series;
-    size_t n = changepoint_find(s->value, s->n, s->least, c);
+    const struct changepoint *c = f->change;
+    size_t n = f->n_changes;
     for (size_t i = 0; i < n; i++)
-        add_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : s->n);
+        add_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : f->series.n);
 }
 
 static int64_t run_at(const struct episode_search *f, size_t place)
@@ -418,6 +469,9 @@ static void put_episodes(const struct episode_search *f, struct episodes *out)
     out->start = is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key
                          : (struct watch_key){-1, 0, 0};
     out->levels = f->series.is_cut ? f->results->run[f->series.run[0]].key : out->start;
+    out->n_levels = n;
+    for (size_t i = 0; i < n; i++)
+        out->level[i] = (struct level){f->results->run[f->series.run[i]].key, f->series.value[i]};
     out->n = f->n;
     for (size_t i = 0; i < f->n; i++) {
         const struct stretch *s = &f->found[i];
@@ -442,8 +496,42 @@ void episodes_find(const struct results *results, struct episodes *out)
     f.of_epoch = !f.series.by_ratio;
     for (size_t i = 0; i < results->n; i++)
         f.level[i] = f.series.of[i] == NONE ? NAN : f.series.value[f.series.of[i]];
+    f.n_changes = changepoint_find(f.series.value, f.series.n, f.series.least, f.change);
     find_wrong(&f);
     find_regressions(&f);
-    find_changes(&f);
+    add_changes(&f);
     put_episodes(&f, out);
+}
+
+/* ---- where a level is ---- */
+
+size_t episodes_n_since(const struct episodes *e, struct watch_key at)
+{
+    size_t n = 0;
+    while (n < e->n_levels && watch_compare(e->level[e->n_levels - 1 - n].key, at) >= 0)
+        n++;
+    return n;
+}
+
+static double median_of(const struct level *levels, size_t n)
+{
+    double value[EPISODES_WINDOW];
+    for (size_t i = 0; i < n; i++)
+        value[i] = levels[i].value;
+    stats_sort(value, n);
+    return stats_quantile(value, n, 0.5);
+}
+
+double episodes_share(const struct episodes *e, struct watch_key at, struct watch_key *since)
+{
+    size_t n_behind = episodes_n_since(e, at), n_before = e->n_levels - n_behind;
+    const struct level *behind = e->level + n_before;
+    if (n_behind < EPISODES_BACK || n_before < CHANGEPOINT_MIN_SIDE)
+        return NAN;
+    size_t n_old = n_before < LEVEL_VALUES ? n_before : LEVEL_VALUES;
+    double old = median_of(behind - n_old, n_old);
+    double new = median_of(behind, n_behind < LEVEL_VALUES ? n_behind : LEVEL_VALUES);
+    const struct level *newest = e->level + e->n_levels - EPISODES_BACK;
+    *since = newest->key;
+    return (median_of(newest, EPISODES_BACK) - old) / (new - old);
 }

@@ -8,7 +8,10 @@
  *
  * An episode is a stretch of results: from the first at which a verdict was a confirmed regression
  * or wrong, or from a change of level (changepoint.h), until the level returned. A change of level
- * where a verdict told already is no episode of its own, nor is the return of a level.
+ * where a verdict told already is no episode of its own, nor is the return of a level. A regression
+ * by verdict whose level was there before belongs to the change that brought it: what was just
+ * under the threshold and tips over accuses no commit anew. Where no change is found, as in a
+ * drift, it may be of any commit since the level was nearer to the baseline.
  *
  * The levels that are compared are those of the first of these series that at least half of the
  * results have: the ratio to the baseline, from pairs; the p50 over the control's; the p50. Ratios
@@ -52,9 +55,17 @@ void results_arrange(struct results *r);
 /* The last one of another commit before the one at `at`; NULL: there is none. */
 const struct watch_point *results_before(const struct results *r, size_t at);
 
+/* A value of the series: of a commit, and the first of its runs. */
+struct level {
+    struct watch_key key;
+    double value; /* a logarithm */
+};
+
 struct episodes {
     struct episode found[EPISODES_MAX];
     size_t n;
+    struct level level[EPISODES_WINDOW]; /* oldest first */
+    size_t n_levels;
     bool of_epoch;          /* of that of the newest result alone */
     struct watch_key start; /* what began before it is not judged; {-1}: all is */
     struct watch_key
@@ -62,5 +73,16 @@ struct episodes {
 };
 
 void episodes_find(const struct results *results, struct episodes *out);
+
+#define EPISODES_BACK 20 /* newest values that tell where a level is */
+
+/*
+ * Where the median of the newest EPISODES_BACK values lies between the levels before and behind a
+ * place: 0 is the one before, 1 the one behind; *since: the place of the oldest of them. NAN: there
+ * are not so many behind it, or the values before it are not read any more.
+ */
+double episodes_share(const struct episodes *e, struct watch_key at, struct watch_key *since);
+/* How many values there are from a place on. */
+size_t episodes_n_since(const struct episodes *e, struct watch_key at);
 
 #endif
