@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "gate/base/buf.h"
@@ -194,22 +195,37 @@ static void limit_connection(sqlite3 *db)
         sqlite3_limit(db, limits[i].id, limits[i].value);
 }
 
+/* On a medium that nobody can write to, SQLite cannot make the file by which readers and writers of
+ * a WAL meet, and needs none where there is no log. */
+static bool is_unchangeable(const struct store *s)
+{
+    char log[PATH_MAX_BYTES];
+    struct statvfs medium;
+    int n = snprintf(log, sizeof log, "%s-wal", s->path);
+    return n > 0 && n < PATH_MAX_BYTES && access(log, F_OK) != 0 && errno == ENOENT &&
+           statvfs(s->path, &medium) == 0 && (medium.f_flag & ST_RDONLY) != 0;
+}
+
 static enum gate_status connect_file(struct store *s, enum store_mode mode, struct gate_error *err)
 {
-    /* A leading "./" keeps ":memory:" and "file:..." what they are: names of files. */
     struct buf name;
-    buf_init(&name, PATH_MAX_BYTES);
-    if (s->path[0] != '/')
-        buf_puts(&name, "./");
-    buf_puts(&name, s->path);
+    bool fixed = mode == STORE_READ_ONLY && is_unchangeable(s);
+    buf_init(&name, 4 * PATH_MAX_BYTES);
+    if (fixed) {
+        put_uri(&name, s->path, "?immutable=1");
+    } else {
+        /* A leading "./" keeps ":memory:" and "file:..." what they are: names of files. */
+        buf_puts(&name, s->path[0] != '/' ? "./" : "");
+        buf_puts(&name, s->path);
+    }
     if (name.failed) {
         buf_release(&name);
         return gate_fail(err, GATE_IO, "cannot open the database: its path is too long");
     }
-    int flags =
-        mode == STORE_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(name.data, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                             NULL);
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (fixed ? SQLITE_OPEN_URI : 0) |
+                (mode == STORE_READ_ONLY ? SQLITE_OPEN_READONLY
+                                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    int rc = sqlite3_open_v2(name.data, &s->db, flags, NULL);
     buf_release(&name);
     if (rc != SQLITE_OK)
         return store_fail(s, rc, "open", err);

@@ -182,6 +182,7 @@ static enum gate_status put_context(struct call *c, const struct store_trend_que
     const struct rows_value values[] = {{"case", q->case_id},
                                         {"device", q->device_model},
                                         {"branch", request_parameter(c->request, "branch")},
+                                        {"main_branch", c->main_branch},
                                         {NULL, NULL}};
     return rows_select(c, "trend_context.sql", values, context_row, &c->emit);
 }

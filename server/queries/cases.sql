@@ -30,14 +30,14 @@ sorted AS (
       WHEN 'ceiling' THEN coalesce(n.ceiling, 0.0) ELSE 0.0 END AS value
   FROM newest n WHERE :verdict IS NULL OR n.verdict = :verdict),
 page AS (
-  SELECT * FROM sorted s
+  SELECT *, row_number() OVER (ORDER BY s.class = 6, s.way * s.class, s.way * s.value,
+      iif(s.way = 1 OR s.class = 6, s.case_id, ''), iif(s.way = 1 OR s.class = 6, s.device, ''),
+      s.case_id DESC, s.device DESC) AS place
+  FROM sorted s
   WHERE :after1 IS NULL OR iif(s.way = 1 OR s.class = 6 OR :after1 = 6,
     (s.class, s.value, s.case_id, s.device) > (:after1, :after2, :after3, :after4),
     s.class = 6 OR (s.class, s.value, s.case_id, s.device) < (:after1, :after2, :after3, :after4))
-  ORDER BY s.class = 6, s.way * s.class, s.way * s.value,
-    iif(s.way = 1 OR s.class = 6, s.case_id, ''), iif(s.way = 1 OR s.class = 6, s.device, ''),
-    s.case_id DESC, s.device DESC
-  LIMIT :limit)
+  ORDER BY place LIMIT :limit)
 SELECT p.class, -- integer key1 hidden: of the order
   p.value, -- number key2 hidden: the same
   p.case_id AS id, -- text key3: the case
@@ -105,9 +105,7 @@ SELECT p.class, -- integer key1 hidden: of the order
   ) AS spark -- json Spark: the newest 24 times of the candidate by pairs, else p50; oldest first
 FROM page p CROSS JOIN result e ON e.run_id = p.run_id AND e.track_id = p.track_id AND e.arm = 0
   CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
-ORDER BY p.class = 6, p.way * p.class, p.way * p.value,
-  iif(p.way = 1 OR p.class = 6, p.case_id, ''), iif(p.way = 1 OR p.class = 6, p.device, ''),
-  p.case_id DESC, p.device DESC;
+ORDER BY p.place;
 
 SELECT coalesce(sum(:verdict IS NULL OR e.verdict = :verdict), 0) AS total, -- integer: cases
   coalesce(sum(e.verdict = 'pass'), 0) AS "counts.pass", -- integer: with this verdict

@@ -58,5 +58,10 @@ SELECT
     AS events,
   (SELECT json_object('p50_ns', e.baseline_stored_ns, 'commit', nullif(e.baseline_commit, ''),
       'time_ms', e.baseline_ms)
-    FROM result e WHERE e.track_id = (SELECT id FROM track_of) AND e.arm = 0
-      AND e.baseline_ms IS NOT NULL ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) AS baseline
+    FROM track_of t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id = coalesce(
+      (SELECT n.run_id FROM result n INDEXED BY result_by_branch WHERE n.track_id = t.id
+         AND n.branch = :main_branch AND n.arm = 0 AND n.baseline_ms IS NOT NULL
+       ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1),
+      (SELECT n.run_id FROM result n WHERE n.track_id = t.id AND n.arm = 0
+         AND n.baseline_ms IS NOT NULL ORDER BY n.time_ms DESC, n.run_id DESC LIMIT 1)))
+    AS baseline

@@ -611,6 +611,8 @@ class Ancestry(unittest.TestCase):
             self.assertEqual(row.get("run") or row["newest"]["uuid"], newest)
         branch, = self.server.json("/api/v1/branches")["branches"]
         self.assertEqual(branch["newest"]["run"], newest)
+        baselines = self.server.json("/api/v1/baselines")["baselines"]
+        self.assertEqual({b["run"] for b in baselines}, {newest})
 
     def test_first_parents_begin_with_the_commit(self):
         self.document["git"]["first_parents"] = [{"commit": "1" * 40, "time_ms": 1}]

@@ -197,6 +197,24 @@ class Backup(CareCase):
         with open(other, "rb") as file:
             self.assertEqual(file.read(), b"other")
 
+    def test_a_backup_on_a_read_only_medium(self):
+        def read_only(*command):
+            script = 'mount --bind . . && mount -o remount,bind,ro . && cd "$PWD" && exec "$@"'
+            return subprocess.run(["unshare", "-rm", "sh", "-c", script, "-", *command],
+                                  cwd=self.path("medium"), capture_output=True, timeout=PATIENCE)
+
+        os.mkdir(self.path("medium"))
+        if read_only("true").returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        seed(self.db, 3)
+        self.assertEqual(run("backup", "--db", self.db, self.path("medium/b.db")).returncode, 0)
+        self.assertNotEqual(read_only("touch", "x").returncode, 0)
+        done = read_only(SERVER, "check", "--db", "b.db")
+        self.assertEqual(done.returncode, 0, done)
+        done = read_only(SERVER, "restore", "--db", self.path("new.db"), "b.db")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(len(Server(self.path("new.db")).json("/api/v1/runs")["runs"]), 3)
+
     def test_a_faulty_backup_is_not_restored(self):
         seed(self.db, 3)
         self.assertEqual(run("backup", "--db", self.db, self.path("copy.db")).returncode, 0)
