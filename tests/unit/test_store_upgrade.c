@@ -11,15 +11,17 @@
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
-/* tests/data/gate-v1.sql: two devices with 12 runs of 4 cases each, which a server has looked at.
- */
-static void make_version_1(struct store_fixture *f)
+/* tests/data/gate-vN.sql, dumps of files that programs of that version wrote and a server has
+ * looked at: 12 runs of 4 cases on each of two devices, and 14 runs of 4 cases on one. */
+static void make_version(struct store_fixture *f, int version)
 {
     struct buf sql;
+    char name[40];
+    snprintf(name, sizeof name, "tests/data/gate-v%d.sql", version);
     buf_init(&sql, 1 << 20);
-    if (file_read("tests/data/gate-v1.sql", &sql, &f->err) != GATE_OK)
+    if (file_read(name, &sql, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
-    buf_puts(&sql, "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 1;");
+    buf_printf(&sql, "PRAGMA application_id = 0x4b474831; PRAGMA user_version = %d;", version);
     execute(f->path, sql.data);
     buf_release(&sql);
 }
@@ -77,7 +79,7 @@ TEST_WITHIN(version_1_loses_nothing, store_set_up, store_tear_down)
     struct store *s = NULL;
     char copy[600];
     int n_faults = 0;
-    make_version_1(f);
+    make_version(f, 1);
     for (size_t i = 0; i < N; i++) {
         text_of(f->path, equal[i].before, NULL, before[i], SIZE);
         assert_true(strlen(before[i]) > 0);
@@ -102,18 +104,84 @@ TEST_WITHIN(version_1_loses_nothing, store_set_up, store_tear_down)
     assert_int_equal(access(copy, F_OK), -1);
 }
 
-TEST_WITHIN(an_old_file_gets_the_tables_of_a_new_one, store_set_up, store_tear_down)
+/* Rows of a table, in the columns that it had before, which `path` has and the file beside it
+ * lacks. */
+static int64_t rows_lost(const char *path, const char *beside, const char *table)
+{
+    char columns[2000];
+    const char *const parts[] = {"ATTACH '",
+                                 beside,
+                                 "' AS beside",
+                                 NULL,
+                                 "SELECT count(*), (SELECT count(*) FROM main.",
+                                 table,
+                                 ") FROM (SELECT ",
+                                 columns,
+                                 " FROM main.",
+                                 table,
+                                 " EXCEPT SELECT ",
+                                 columns,
+                                 " FROM beside.",
+                                 table,
+                                 ")",
+                                 NULL};
+    struct buf sql[2];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    text_of(path, "SELECT group_concat(name) FROM pragma_table_info(?1)", table, columns,
+            sizeof columns);
+    for (size_t i = 0, at = 0; i < 2; i++, at++) {
+        buf_init(&sql[i], 8000);
+        for (; parts[at]; at++)
+            buf_puts(&sql[i], parts[at]);
+    }
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql[0].data, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql[1].data, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(stmt, 0);
+    assert_true(sqlite3_column_int64(stmt, 1) > 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    buf_release(&sql[0]);
+    buf_release(&sql[1]);
+    return n;
+}
+
+/* The oldest version that was released: each row of each table is there, value by value. */
+TEST_WITHIN(version_2_loses_nothing, store_set_up, store_tear_down)
+{
+    static const char *const kept[] = {"meta",   "revision", "run",   "document",   "track",
+                                       "result", "token",    "alert", "alert_event"};
+    struct store_fixture *f = *state;
+    char copy[600];
+    int n_faults = 0;
+    make_version(f, 2);
+    struct store *s = open_store(f, STORE_READ_WRITE);
+    assert_int_equal(store_check(s, no_fault, NULL, &n_faults, &f->err), GATE_OK);
+    store_close(s);
+    assert_sound(f->path);
+    assert_int_equal(scalar(f->path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+    snprintf(copy, sizeof copy, "%s.v2.bak", f->path);
+    assert_int_equal(scalar(copy, "PRAGMA user_version"), 2);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        assert_int_equal(rows_lost(copy, f->path, kept[i]), 0);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run WHERE place_ms <= 0"), 0);
+    must_put(f, s = open_store(f, STORE_READ_WRITE), run_at(500, 1790000000000));
+    store_close(s);
+}
+
+static void assert_tables_of_a_new_one(struct store_fixture *f, int version)
 {
     static char columns[2][1 << 15];
     static const char sql[] =
-        "SELECT group_concat(m.name || ' ' || c.name || ' ' || c.type || c.\"notnull\" || c.pk)"
-        " FROM (SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name) m,"
-        " pragma_table_info(m.name) c";
+        "SELECT group_concat(x) FROM (SELECT m.name || ' ' || c.name || ' ' || c.type ||"
+        " c.\"notnull\" || c.pk AS x FROM sqlite_schema m, pragma_table_info(m.name) c"
+        " WHERE m.type IN ('table', 'view') ORDER BY m.name, c.name)";
     static const char indexes[] =
         "SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema WHERE type = 'index'"
         " ORDER BY name)";
-    struct store_fixture *f = *state;
-    make_version_1(f);
+    make_version(f, version);
     store_close(open_store(f, STORE_READ_WRITE));
     text_of(f->path, sql, NULL, columns[0], sizeof columns[0]);
     char names[2][2000];
@@ -124,6 +192,13 @@ TEST_WITHIN(an_old_file_gets_the_tables_of_a_new_one, store_set_up, store_tear_d
     text_of(f->path, indexes, NULL, names[1], sizeof names[1]);
     assert_string_equal(columns[0], columns[1]);
     assert_string_equal(names[0], names[1]);
+    unlink(f->path);
+}
+
+TEST_WITHIN(an_old_file_gets_the_tables_of_a_new_one, store_set_up, store_tear_down)
+{
+    for (int version = 1; version <= 2; version++)
+        assert_tables_of_a_new_one(*state, version);
 }
 
 /* What cannot be brought over whole stays as it was. */
@@ -132,7 +207,7 @@ TEST_WITHIN(a_file_that_cannot_be_upgraded_stays, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = NULL;
     char copy[600];
-    make_version_1(f);
+    make_version(f, 1);
     execute(f->path, "PRAGMA foreign_keys = OFF; DELETE FROM device WHERE id = 1");
     assert_int_equal(store_open(f->path, STORE_READ_WRITE, &s, &f->err), GATE_IO);
     assert_non_null(strstr(f->err.message, "rows point at nothing"));
