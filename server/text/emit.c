@@ -2,11 +2,11 @@
 /* emit.c: see emit.h. */
 #include "server/text/emit.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gate/base/csv.h"
 #include "gate/base/json.h"
-#include "server/text/number.h"
 
 #define MAX_HEADER 4096
 
@@ -175,16 +175,17 @@ void emit_string(struct emit *e, const char *value)
 
 void emit_integer(struct emit *e, int64_t value)
 {
-    char text[NUMBER_MAX];
     separate(e);
-    buf_append(e->out, text, number_integer(value, text));
+    buf_printf(e->out, "%lld", (long long)value);
 }
 
 void emit_real(struct emit *e, double value)
 {
-    char text[NUMBER_MAX];
     separate(e);
-    buf_append(e->out, text, number_real(value, text));
+    if (isfinite(value))
+        buf_printf(e->out, "%.9g", value); /* no locale is set: with a point */
+    else
+        buf_puts(e->out, "null");
 }
 
 void emit_null(struct emit *e)

@@ -14,72 +14,6 @@
 #define GPU "nvidia-h200"
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
 
-/* ---- commits ---- */
-
-static void must_put_commit(struct store_fixture *f, struct store *s, int index, char letter,
-                            int64_t time_ms)
-{
-    char commit[41];
-    memset(commit, letter, 40);
-    commit[40] = '\0';
-    cJSON *run = run_at(index, time_ms);
-    set_string(cJSON_GetObjectItem(run, "git"), "commit", commit);
-    must_put(f, s, run);
-}
-
-/* `times`: of the rows in the order of commits, 0 ends them. */
-static void assert_by_commit(struct store_fixture *f, struct store *s, int64_t points,
-                             const int64_t *times)
-{
-    struct store_trend_query query = {.case_id = CASE,
-                                      .device_model = GPU,
-                                      .provider = "ours",
-                                      .to_ms = INT64_MAX,
-                                      .by_commit = true,
-                                      .points = points};
-    struct store_trend_result trend;
-    assert_int_equal(store_read_begin(s, &f->err), GATE_OK);
-    assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-    store_read_end(s);
-    assert_int_equal(trend.n_series, 1);
-    size_t n = 0;
-    for (; times[n] != 0; n++) {
-        assert_true(n < trend.series[0].n);
-        assert_int_equal(trend.series[0].rows[n].time_ms, times[n]);
-    }
-    assert_int_equal(trend.series[0].n, n);
-    store_trend_release(&trend);
-}
-
-/* The reader keeps the order from one trend to the next, and each run that comes changes it. */
-TEST_WITHIN(commits_are_ordered_by_their_first_run, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store *reader = open_store(f, STORE_READ_ONLY);
-    static const struct {
-        char commit;
-        int64_t time;
-        int64_t expected[6];
-    } runs[] = {
-        {'c', 30, {30}},
-        {'a', 40, {30, 40}},
-        {'b', 20, {20, 30, 40}},
-        {'a', 10, {10, 40, 20, 30}},
-        {'c', 50, {10, 40, 20, 30, 50}},
-    };
-    for (int i = 0; i < 5; i++) {
-        must_put_commit(f, s, i, runs[i].commit, runs[i].time);
-        for (int again = 0; again < 2; again++)
-            assert_by_commit(f, reader, 100, runs[i].expected);
-    }
-    /* The last of a bucket in that order, though the run of 40 came later than that of 20. */
-    assert_by_commit(f, reader, 2, (const int64_t[]){20, 50, 0});
-    assert_by_commit(f, reader, 1, (const int64_t[]){50, 0});
-    store_close(reader);
-    store_close(s);
-}
-
 /* ---- baselines ---- */
 
 static void put_with_baseline(struct store_fixture *f, struct store *s, int64_t time_ms,
@@ -276,43 +210,6 @@ TEST_WITHIN(packed_documents, store_set_up, store_tear_down)
     assert_int_equal(kept_of(9, "run.json", false), 0);
     assert_int_equal(kept_of(0, NULL, false), 0);
     assert_int_equal(kept_of(9, NULL, true), 0);
-}
-
-/* A range ends with its last time, whatever is read of the rows and however. */
-TEST_WITHIN(end_of_range, store_set_up, store_tear_down)
-{
-    static const struct {
-        bool by_commit, raw;
-        const char *branch;
-    } ways[] = {
-        {false, false, NULL}, {false, false, "main"}, {true, false, NULL}, {false, true, NULL}};
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    for (int i = 0; i < 6; i++) {
-        cJSON *run = run_at(i, 100 * i + 100);
-        set_string(cJSON_GetObjectItem(run, "git"), "branch", "main");
-        must_put(f, s, run);
-    }
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-        for (int64_t points = 3; points <= 100; points += 97) {
-            struct store_trend_query query = {.case_id = CASE,
-                                              .device_model = GPU,
-                                              .provider = "ours",
-                                              .branch = ways[i].branch,
-                                              .from_ms = 200,
-                                              .to_ms = 400,
-                                              .by_commit = ways[i].by_commit,
-                                              .raw = ways[i].raw,
-                                              .points = points};
-            struct store_trend_result trend;
-            assert_int_equal(store_trend_read(s, &query, &trend, &f->err), GATE_OK);
-            assert_true(trend.total == 3 && trend.series[0].n == 3 && !trend.bucketed);
-            assert_int_equal(trend.series[0].rows[0].time_ms, 200);
-            assert_int_equal(trend.series[0].rows[2].time_ms, 400);
-            store_trend_release(&trend);
-        }
-    }
-    store_close(s);
 }
 
 /* A series is drawn as what its newest point of the range is. */
