@@ -81,7 +81,11 @@ static bool is_open(enum alert_state state)
     "r.uuid, coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "     \
     "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
     " a.confirmed, coalesce(e.reason, ''), a.assignee, r.subject, r.author,"                       \
-    " coalesce(b.subject, ''), coalesce(b.author, ''), coalesce(v.parent, '') "
+    " coalesce(b.subject, ''), coalesce(b.author, ''), coalesce(v.parent, ''),"                    \
+    " iif(a.confirmed = 0 AND a.kind IN ('regression', 'improvement') AND t.kind <> 'paired'"      \
+    "  AND b.machine <> r.machine AND NOT EXISTS (SELECT 1 FROM run o WHERE"                       \
+    "   o.machine = r.machine AND o.device = r.device AND (o.time_ms, o.id) < (r.time_ms, r.id))," \
+    "  r.machine, '') "
 /* clang-format off */
 /* ?2 to ?5: state, device, case, kind or NULL */
 #define IS_ASKED(a) \
@@ -157,6 +161,7 @@ static bool alert_row(struct query *q, void *call)
         .before_subject = column_text(q, 24),
         .before_author = column_text(q, 25),
         .parent = column_text(q, 26),
+        .machine = column_text(q, 27),
     };
     c->found = true;
     return c->fn(c->context, &row);

@@ -46,6 +46,7 @@ struct store_alert {
     const char *commit; /* of that run, "" when not known; its subject and its author's name */
     const char *subject, *author;
     const char *parent;        /* of the commit, "" when not known */
+    const char *machine;       /* that times alone changed with: its first run; "": they did not */
     const char *before_commit; /* of the last good run before it, "" when there is none */
     const char *before_subject, *before_author;
     bool confirmed;       /* by the verdict of the run */

@@ -42,10 +42,13 @@ static void describe(const struct store_alert *a, char *out, size_t size)
 const char *alert_sentence(const struct store_alert *a, char out[ALERT_MAX_SENTENCE])
 {
     char what[200];
-    bool has_commit = a->commit[0] != '\0';
+    bool has_commit = a->commit[0] != '\0', is_machine = a->machine[0] != '\0';
     describe(a, what, sizeof what);
-    snprintf(out, ALERT_MAX_SENTENCE, "%.160s on %.64s %s%s%.12s", a->case_id, a->device_model,
-             what, has_commit ? " since commit " : "", a->commit);
+    snprintf(out, ALERT_MAX_SENTENCE, "%.160s on %.64s %s%s%.*s", a->case_id, a->device_model, what,
+             is_machine   ? " since another machine measures: "
+             : has_commit ? " since commit "
+                          : "",
+             is_machine ? 64 : 12, is_machine ? a->machine : a->commit);
     return out;
 }
 
@@ -67,6 +70,7 @@ void emit_alert_members(struct emit *e, const struct store_alert *alert)
     emit_known_string(e, "subject", alert->subject);
     emit_known_string(e, "author", alert->author);
     emit_known_string(e, "parent", alert->parent);
+    emit_known_string(e, "machine", alert->machine);
     emit_known_string(e, "before_commit", alert->before_commit);
     emit_known_string(e, "before_subject", alert->before_subject);
     emit_known_string(e, "before_author", alert->before_author);

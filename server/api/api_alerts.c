@@ -120,6 +120,7 @@ enum gate_status get_alerts(struct call *c)
                                                   .run_uuid = "",
                                                   .commit = "",
                                                   .parent = "",
+                                                  .machine = "",
                                                   .before_commit = "",
                                                   .subject = "",
                                                   .author = "",

@@ -73,7 +73,7 @@ static void put_content(struct buf *out, const struct store_alert *a)
     char text[ALERT_MAX_SENTENCE];
     buf_puts(out, "<content type=\"text\">");
     xml_text(out, alert_sentence(a, text));
-    if (a->commit[0] != '\0' && a->subject[0] != '\0') {
+    if (a->machine[0] == '\0' && a->commit[0] != '\0' && a->subject[0] != '\0') {
         buf_puts(out, " (");
         xml_text(out, a->subject);
         if (a->author[0] != '\0') {

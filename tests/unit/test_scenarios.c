@@ -186,6 +186,8 @@ static void set(struct play *p)
         spec->contract = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "commit"))
         spec->commit = reset ? NULL : keep_commit(p, value);
+    else if (!strcmp(p->word, "machine"))
+        spec->machine = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "again"))
         spec->again = reset ? 0 : 1 + (int)strtol(value, NULL, 10);
     else if (!strcmp(p->word, "parent"))
@@ -293,6 +295,8 @@ static bool check_fact(struct play *p)
         good = alert_expected(p)->confirmed && p->seen.evidence[i][0] != '\0';
     else if (!strcmp(p->word, "by-vendor"))
         good = alert_expected(p)->by_vendor;
+    else if (!strncmp(p->word, "machine=", 8))
+        good = !strcmp(p->seen.machine[i], strcmp(p->word + 8, "-") ? p->word + 8 : "");
     else if (!strcmp(p->word, "no-provider"))
         good = p->seen.provider[i][0] == '\0';
     else

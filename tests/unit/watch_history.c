@@ -72,6 +72,8 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_string(document, "epoch", spec->epoch);
     if (spec->contract)
         set_string(document, "contract", spec->contract);
+    if (spec->machine)
+        set_string(cJSON_GetObjectItemCaseSensitive(document, "device"), "uuid", spec->machine);
     set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "branch",
                spec->branch ? spec->branch : "main");
     if (put(f, s, document, NULL) != GATE_OK)
@@ -119,6 +121,7 @@ static bool see_alert(void *context, const struct store_alert *row)
     snprintf(seen->reason[seen->n], sizeof(seen->reason[0]), "%s", row->reason);
     snprintf(seen->before_commit[seen->n], sizeof(seen->before_commit[0]), "%s",
              row->before_commit);
+    snprintf(seen->machine[seen->n], sizeof seen->machine[0], "%s", row->machine);
     snprintf(seen->provider[seen->n], sizeof seen->provider[0], "%s", row->provider);
     snprintf(seen->evidence[seen->n], sizeof(seen->evidence[0]), "%s", row->evidence);
     seen->alert[seen->n] = *row;

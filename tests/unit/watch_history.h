@@ -24,7 +24,7 @@ struct spec {
     const char *commit, *parent, *baseline_commit; /* NULL: those of the sample */
     int again; /* above 0: the commit of run `again` - 1 once more */
     int64_t baseline_ms;
-    const char *epoch, *contract, *branch; /* NULL: main */
+    const char *epoch, *contract, *machine, *branch; /* NULL: main */
 };
 
 /* A history in the making. */
@@ -52,7 +52,7 @@ struct seen {
     struct store_alert alert[MAX_ALERTS];
     size_t n;
     char reason[MAX_ALERTS][200], evidence[MAX_ALERTS][200];
-    char before_commit[MAX_ALERTS][41], provider[MAX_ALERTS][65];
+    char before_commit[MAX_ALERTS][41], provider[MAX_ALERTS][65], machine[MAX_ALERTS][65];
 };
 
 /* Newest first. */

@@ -50,19 +50,22 @@ export const alertText = ({ text, case: id, device }) =>
     text.replace(`${id} on ${device} `, "").replace(/^is (a )?/, "");
 
 /** The commits of an alert, behind the one before it, as git writes them. */
-export const commitRange = (alert) => [alert.before_commit && [commitName({
-    commit: alert.before_commit, subject: alert.before_subject, author: alert.before_author,
-}), ".."], commitName(alert)];
+export const commitRange = (alert) => (alert.machine
+    ? ["another machine, ", h("span", { class: "mono" }, alert.machine)]
+    : [alert.before_commit && [commitName({
+        commit: alert.before_commit, subject: alert.before_subject, author: alert.before_author,
+    }), ".."], commitName(alert)]);
 
 /** Is it known which commit an alert is of? Of a range of several only the last was measured. */
 export const isOneCommit = ({ before_commit: before, parent }) => !before || before === parent;
 
 /** The subject of an alert's commit; of a range, that it is the last one's. */
-export const causeSubject = (alert) => (alert.subject && !isOneCommit(alert)
-    ? `the last: ${alert.subject}` : alert.subject);
+export const causeSubject = (alert) => (alert.machine ? "the machine was exchanged"
+    : alert.subject && !isOneCommit(alert) ? `the last: ${alert.subject}` : alert.subject);
 
 /** And its author, who is not named for what another commit of the range may have done. */
-export const causeAuthor = (alert) => (isOneCommit(alert) ? alert.author : null);
+export const causeAuthor = (alert) => (isOneCommit(alert) && !alert.machine
+    ? alert.author : null);
 
 /** What a run was compared with: a commit in short, anything else as it is named. */
 export const againstText = (against) =>

@@ -61,15 +61,15 @@ function line({ kind, alerts, isNew, time_ms }) {
         h("summary", {},
             h("span", { class: `verdict ${verdict}` }, icon(verdict),
                 `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
-            h("span", { class: "quiet" }, first.before_commit ? "in" : "since"),
-            h("span", { class: "mono" }, [first.before_commit, first.commit].filter(Boolean)
-                .map(shortCommit).join("..")),
+            h("span", { class: "quiet" }, first.before_commit && !first.machine ? "in" : "since"),
+            h("span", { class: "mono" }, first.machine ?? [first.before_commit, first.commit]
+                .filter(Boolean).map(shortCommit).join("..")),
             h("span", { class: "subject", title: first.subject }, causeSubject(first)),
             causeAuthor(first) && h("span", { class: "quiet" }, causeAuthor(first)),
             h("span", { class: "quiet devices" }, devices.join(", ")),
             h("span", { class: "quiet" }, ago(time_ms)),
             isNew && h("b", { class: "state new" }, "new")),
-        h("ul", {}, h("li", { class: "quiet" }, "Commits ", commitRange(first)),
+        h("ul", {}, h("li", { class: "quiet" }, !first.machine && "Commits ", commitRange(first)),
             sorted.reverse().map((a) => h("li", {}, caseLink(a.case, a.device), " ",
                 h("span", { class: "quiet" }, a.device, ", ", alertText(a), ", ",
                     h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
