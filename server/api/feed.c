@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "server/api/alert_json.h"
+#include "server/api/rows.h"
 #include "server/api/api_call.h"
 #include "gate/report/report_units.h"
 #include "gate/store/store_alert.h"
@@ -114,6 +115,29 @@ static bool entry(void *context, const struct store_alert *a)
     return true;
 }
 
+/* What nobody is told by an alert, since no run came. */
+static bool silence_entry(void *context, const struct store_cell *cells, int n)
+{
+    struct feed *f = context;
+    const char *text = store_cell_of(cells, n, "text")->text;
+    int64_t time_ms = store_cell_of(cells, n, "time_ms")->integer;
+    buf_puts(f->entries, "<entry>\n<id>urn:gate:silence:");
+    xml_text(f->entries, f->identity);
+    buf_printf(f->entries, ":%s:", store_cell_of(cells, n, "run")->text);
+    xml_text(f->entries, store_cell_of(cells, n, "place")->text);
+    buf_puts(f->entries, "</id>\n<title>");
+    xml_text(f->entries, text);
+    buf_puts(f->entries, "</title>\n");
+    put_updated(f->entries, time_ms);
+    put_link(f, f->entries, "alternate", "text/html");
+    buf_printf(f->entries, "#/run/%s\"/>\n<category term=\"silence\"/>\n",
+               store_cell_of(cells, n, "run")->text);
+    buf_puts(f->entries, "<content type=\"text\">");
+    xml_text(f->entries, text);
+    buf_puts(f->entries, "</content>\n</entry>\n");
+    return true;
+}
+
 static void put_feed(struct feed *f, const struct request *request)
 {
     buf_puts(f->out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
@@ -147,6 +171,12 @@ enum gate_status get_feed(struct call *c)
     enum gate_status status = store_identity(c->store, identity, &c->err);
     if (!status)
         status = store_alerts(c->store, &filter, false, INT64_MAX, ENTRIES, entry, &f, &c->err);
+    const struct rows_value values[] = {{"main_branch", c->main_branch},
+                                        {"device", filter.device_model},
+                                        {"limit", "50"},
+                                        {NULL, NULL}};
+    if (!status && !filter.case_id)
+        status = rows_select(c, "silences.sql", values, silence_entry, &f);
     put_feed(&f, c->request);
     c->reply->type = "application/atom+xml; charset=utf-8";
     buf_release(&entries);

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "gate/store/store_alert.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "server/text/emit.h"
 #include "server/ops/metrics.h"
 #include "version.h"
@@ -57,6 +59,23 @@ static int64_t size_of(const char *path, const char *ending)
     return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
+static bool count_row(void *context, const struct store_cell *cells, int n)
+{
+    (void)cells;
+    (void)n;
+    ++*(int64_t *)context;
+    return true;
+}
+
+static void count_silences(const struct http *h, struct store *store, struct metrics_now *now)
+{
+    const struct rows_value values[] = {
+        {"main_branch", h->options.main_branch}, {"limit", "1000"}, {NULL, NULL}};
+    struct call call = {.store = store};
+    if (rows_select(&call, "silences.sql", values, count_row, &now->silences) != GATE_OK)
+        now->silences = -1;
+}
+
 /* -1 where it cannot be read. */
 static void count_alerts(struct peer *p, struct metrics_now *now)
 {
@@ -64,6 +83,7 @@ static void count_alerts(struct peer *p, struct metrics_now *now)
     int64_t counts[ALERT_STATES];
     struct store *store = http_take_store(p, false);
     bool known = !store_alert_counts(store, &all, counts, NULL);
+    count_silences(p->http, store, now);
     http_give_store(p, store);
     now->alerts_new = known ? counts[ALERT_NEW] : -1;
     now->alerts_acknowledged = known ? counts[ALERT_ACKNOWLEDGED] : -1;

@@ -85,6 +85,8 @@ static const struct route routes[] = {
          "vendor"),
     LIST(API "controls", "the control kernel of each machine's newest run, and of runs before it",
          "controls"),
+    LIST(API "silences", "devices, cases and branches that were measured regularly and are no longer",
+         "silences"),
     READ(API "alerts", NULL, "alerts, newest first", get_alerts,
          "state", "device", "case", "kind", "groups", "limit", "after", "format"),
     READ(API "alerts/", "ID", "an alert with its log", get_alert, NULL),

@@ -171,6 +171,8 @@ void metrics_write(struct buf *out, const struct metrics_now *now, bool openmetr
     put_gauge(out, "gate_alerts_new", "Open alerts that nobody has taken.", now->alerts_new);
     put_gauge(out, "gate_alerts_acknowledged", "Open alerts that somebody looks into.",
               now->alerts_acknowledged);
+    put_gauge(out, "gate_silences",
+              "Devices, cases and branches that are no longer measured regularly.", now->silences);
     put_gauge(out, "process_resident_memory_bytes", "Resident memory.", resident_bytes());
     head(out, openmetrics, "process_cpu_seconds", "counter", "Processor time.");
     buf_printf(out, "process_cpu_seconds_total %.3f\n", (double)processor_ms() / 1000.0);

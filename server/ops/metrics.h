@@ -37,6 +37,7 @@ struct metrics_now {
     int64_t connections, writes_waiting;
     int64_t database_bytes, wal_bytes, disk_free_bytes;
     int64_t alerts_new, alerts_acknowledged; /* those that are open */
+    int64_t silences;
     bool writer_alive;
 };
 

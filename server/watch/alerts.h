@@ -8,11 +8,12 @@
  * record. Nothing else is kept between looks. A run that comes late takes its place among the
  * results; one that is older than all of those is history, and not looked at.
  *
- * Alerts: one for each episode, by its kind. It follows an episode that moves, and is fixed when the
- * level returns. Where later runs do not show it any more it is withdrawn, while it is young, and
- * once; what stood for 20 values, or was opened again, ends with the level itself: with the median
- * of the newest values. So an alert does not flap where times have some autocorrelation. A run that
- * comes late among the values of an alert is another history, which the alert follows at once.
+ * Alerts: one for each episode, by its kind. It follows an episode that moves, and is fixed when
+ * the level returns. Where later runs do not show it any more it is withdrawn, while it is young,
+ * and once; what stood for 20 values, or was opened again, ends with the level itself: with the
+ * median of the newest values. So an alert does not flap where times have some autocorrelation. A
+ * run that comes late among the values of an alert is another history, which the alert follows at
+ * once.
  *
  * An error (relative, of the verification) of more than ten times the usual one, the median of 50
  * others, is an alert too, and so is one that is, over the vendor's own error on the same inputs,

@@ -75,6 +75,21 @@ class Machines(History):
         slow = self.get("runs?machine=GPU-2")["runs"][0]
         self.assertAlmostEqual(slow["control_ns"] / run["control_ns"], 1.05, 6)
 
+    def test_a_device_that_is_silent_is_told_everywhere(self):
+        silences = self.get("silences")["silences"]
+        told = {(s["kind"], s["device"]): s for s in silences}
+        runs = [r for r in self.get("runs?branch=main&limit=500")["runs"] if r["device"] != GPU]
+        silent = told["device", runs[0]["device"]]
+        self.assertEqual((silent["run"], silent["commit"]), (runs[0]["uuid"], runs[0]["commit"]))
+        self.assertGreaterEqual(silent["runs"], 12)
+        self.assertNotIn(("device", GPU), told)
+        feed = self.server.get("/feed.atom").bytes.decode()
+        self.assertIn(f"No data of {silent['device']} since commit {silent['commit'][:12]}", feed)
+        self.assertEqual(feed.count('term="silence"'), len(silences))
+        self.assertIn(f"\ngate_silences {len(silences)}\n",
+                      self.server.get("/metrics").bytes.decode())
+        self.assertEqual(self.rows("silences"), silences)
+
     def test_machines(self):
         machines = {m["machine"]: m for m in self.get(f"machines?device={GPU}")["machines"]}
         self.assertLessEqual({"GPU-0", "GPU-1", "GPU-2"}, set(machines))

@@ -145,7 +145,9 @@ static void set_baseline(struct play *p, const char *value)
 {
     struct spec *spec = &p->h.spec;
     const char *day = strchr(value, ',');
-    spec->baseline_ns = *value == '-' ? 0 : LEVEL_NS * strtod(value, NULL);
+    spec->baseline_ns = *value == '-'            ? 0
+                        : !strcmp(value, "none") ? -1
+                                                 : LEVEL_NS * strtod(value, NULL);
     spec->baseline_ms =
         day && day[1] != '-' ? FIRST_DAY_MS + DAY_MS * strtol(day + 1, NULL, 10) : 0;
 }
@@ -186,6 +188,10 @@ static void set(struct play *p)
         spec->contract = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "commit"))
         spec->commit = reset ? NULL : keep_commit(p, value);
+    else if (!strcmp(p->word, "device"))
+        spec->device = reset ? NULL : keep(p, value);
+    else if (!strcmp(p->word, "case"))
+        spec->case_id = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "machine"))
         spec->machine = reset ? NULL : keep(p, value);
     else if (!strcmp(p->word, "again"))
@@ -322,6 +328,9 @@ static bool check_seen(struct play *p)
         } else if (!strncmp(p->word, "changes=", 8)) {
             if (history_n_changes(&p->h) != (size_t)strtol(p->word + 8, NULL, 10))
                 COMPLAIN(p, "there are %zu changes", history_n_changes(&p->h));
+        } else if (!strncmp(p->word, "silences=", 9)) {
+            if (history_n_silences(&p->h) != (size_t)strtol(p->word + 9, NULL, 10))
+                COMPLAIN(p, "there are %zu", history_n_silences(&p->h));
         } else if (!alert_state_of(p->word, &state)) {
             if (p->n_expected > 0 && check_fact(p))
                 continue;

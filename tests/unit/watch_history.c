@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate/store/store_private.h"
+#include "gate/store/store_rows.h"
 #include "tests/unit/unit.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
@@ -72,6 +73,16 @@ static void put_run(struct store_fixture *f, struct store *s, const struct spec 
         set_string(document, "epoch", spec->epoch);
     if (spec->contract)
         set_string(document, "contract", spec->contract);
+    if (spec->device)
+        set_string(cJSON_GetObjectItemCaseSensitive(document, "device"), "model", spec->device);
+    if (spec->case_id)
+        set_string(item, "id", spec->case_id);
+    if (spec->baseline_ns < 0) {
+        cJSON_DeleteItemFromArray(cJSON_GetObjectItemCaseSensitive(item, "arms"), BASELINE);
+        cJSON_ReplaceItemInObjectCaseSensitive(item, "baseline", cJSON_CreateNull());
+    }
+    if (spec->branch)
+        cJSON_DeleteItemFromObject(cJSON_GetObjectItemCaseSensitive(document, "git"), "change");
     if (spec->machine)
         set_string(cJSON_GetObjectItemCaseSensitive(document, "device"), "uuid", spec->machine);
     set_string(cJSON_GetObjectItemCaseSensitive(document, "git"), "branch",
@@ -150,6 +161,36 @@ size_t history_n_changes(const struct history *h)
                           " 'improvement') AND NOT (state = 'fixed' AND who = 'gate-server' AND"
                           " end_run_id IS NULL)) + (SELECT count(*) FROM alert WHERE kind IN"
                           " ('regression', 'improvement') AND end_run_id IS NOT NULL)");
+}
+
+static void silence_value(void *context, const char *name, struct store_cell *value)
+{
+    (void)context;
+    if (!strcmp(name, "main_branch"))
+        *value = (struct store_cell){.kind = STORE_TEXT, .text = "main"};
+    if (!strcmp(name, "limit"))
+        *value = (struct store_cell){.kind = STORE_INTEGER, .integer = 100};
+}
+
+static bool silence_row(void *context, const struct store_cell *cells, int n)
+{
+    (void)n;
+    (void)cells;
+    ++*(size_t *)context;
+    return true;
+}
+
+size_t history_n_silences(const struct history *h)
+{
+    static char sql[16384];
+    size_t n = 0;
+    FILE *file = fopen("server/queries/silences.sql", "r");
+    assert_non_null(file);
+    sql[fread(sql, 1, sizeof sql - 1, file)] = '\0';
+    fclose(file);
+    if (store_select(h->s, sql, silence_value, silence_row, &n, &h->f->err) != GATE_OK)
+        fail_msg("%s", h->f->err.message);
+    return n;
 }
 
 static int64_t first_ms(void)

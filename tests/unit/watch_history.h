@@ -16,7 +16,8 @@
 /* A run to be: what a test changes of it, 0 for what it does not. */
 struct spec {
     int index; /* place in time */
-    double p50_ns, control_ns, rel_err, baseline_ns;
+    double p50_ns, control_ns, rel_err;
+    double baseline_ns;  /* below 0: none */
     double vendor_ratio; /* below 0: none */
     double ratio;        /* over the baseline, from pairs */
     bool by_number;      /* that ratio is to a stored time, not from pairs */
@@ -24,7 +25,7 @@ struct spec {
     const char *commit, *parent, *baseline_commit; /* NULL: those of the sample */
     int again; /* above 0: the commit of run `again` - 1 once more */
     int64_t baseline_ms;
-    const char *epoch, *contract, *machine, *branch; /* NULL: main */
+    const char *epoch, *contract, *machine, *device, *case_id, *branch; /* NULL: main */
 };
 
 /* A history in the making. */
@@ -58,6 +59,8 @@ struct seen {
 /* Newest first. */
 struct seen history_alerts(const struct history *h);
 size_t history_n_changes(const struct history *h);
+/* How many rows server/queries/silences.sql has. */
+size_t history_n_silences(const struct history *h);
 /* The place of an alert among the runs. */
 int64_t history_index_of(const struct store_alert *a);
 /* So many alerts, the newest of which is of this kind and in this state. */

@@ -10,7 +10,7 @@ import { count, plural, versus } from "../frame/format.js";
 import { nothingYet, wayOut } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { ALL, effective, noneOfMain, scopeOf } from "../frame/scope.js";
-import { changeStrip, deviceStrip } from "./strip.js";
+import { changeStrip, silenceStrip, deviceStrip } from "./strip.js";
 
 const FIRST = 60; // rows: about two screens, as each row takes time until the first is seen
 const MORE = 100; // on request
@@ -126,7 +126,7 @@ function casesSection(first, state, { devices, alerts, scope }, signal) {
 /** What the wall shows of a branch, of all, or of main; open alerts are of two states. */
 const fetchAll = (state, branch, signal) => Promise.all([
     get("devices", scopeOf(branch), signal), load({ ...state, branch }, signal),
-    get("changes", null, signal),
+    get("changes", null, signal), get("silences", null, signal),
     ...["new", "acknowledged"].map((open) =>
         get("alerts", { state: open, limit: MOST }, signal)),
 ]);
@@ -136,7 +136,7 @@ export async function overviewView({ query, signal }) {
     let answers = await fetchAll(state, state.branch, signal);
     const scope = await effective(state.branch, answers[0].devices, signal);
     if (scope !== state.branch) answers = await fetchAll(state, scope, signal);
-    const [{ devices }, found, { changes }, ...open] = answers;
+    const [{ devices }, found, { changes }, { silences }, ...open] = answers;
     const alerts = open.flatMap((answer) => answer.alerts);
     if (devices.length === 0 && state.branch === "") return { title: "", content: nothingYet() };
     return {
@@ -146,6 +146,7 @@ export async function overviewView({ query, signal }) {
             scope !== state.branch && noneOfMain(),
             ["", ALL].includes(state.branch) &&
                 causeList(alerts.filter((a) => !state.device || a.device === state.device)),
+            silenceStrip(silences),
             deviceStrip(devices, state, scope, signal),
             changeStrip(changes),
             casesSection(found, state, { devices, alerts, scope }, signal),

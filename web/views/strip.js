@@ -72,6 +72,12 @@ export function deviceStrip(devices, state, scope, signal) {
             .map((d) => card(d, state, scope, signal)));
 }
 
+/** What was measured regularly and is no longer; nothing where all is. */
+export const silenceStrip = (silences) => silences.length > 0 && h("details", { class: "cause" },
+    h("summary", {}, h("b", {}, silences[0].text), silences.length > 1 &&
+        h("span", { class: "quiet" }, `and ${silences.length - 1} more`)),
+    h("ul", {}, silences.map((s) => h("li", {}, s.text, ", ", runLink(s.run)))));
+
 /** The merge requests that are open, as far as runs tell, newest first; nothing where none is. */
 export const changeStrip = (changes) => changes.length > 0 && h("p", { class: "changes" },
     "Merge requests: ", changes.slice(0, STRIP).map((c) => h("a", {
