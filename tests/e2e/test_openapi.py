@@ -317,7 +317,9 @@ class Reading(Described):
                 text = self.ask(self.address(path, operation, format="csv"), operation)
                 self.assertIsInstance(whole, dict)
                 self.assertIsInstance(rows, list)
-                self.assertTrue(rows or path == "/api/v1/silences")
+                if path == "/api/v1/silences":
+                    continue  # the sample has none; test_api_machines.py has some
+                self.assertGreater(len(rows), 0)
                 table = list(csv.reader(io.StringIO(text.decode(), newline="")))
                 self.assertEqual(len(table), len(rows) + 1)
                 self.assertEqual({len(line) for line in table}, {len(table[0])})
