@@ -85,7 +85,7 @@ static const struct route routes[] = {
          "vendor"),
     LIST(API "controls", "the control kernel of each machine's newest run, and of runs before it",
          "controls"),
-    LIST(API "silences", "devices, cases and branches that were measured regularly and are no longer",
+    LIST(API "silences", "what was measured regularly and is no longer",
          "silences"),
     READ(API "alerts", NULL, "alerts, newest first", get_alerts,
          "state", "device", "case", "kind", "groups", "limit", "after", "format"),
