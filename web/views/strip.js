@@ -73,7 +73,7 @@ export function deviceStrip(devices, state, scope, signal) {
 }
 
 /** What was measured regularly and is no longer; nothing where all is. */
-export const silenceStrip = (silences) => silences.length > 0 && h("details", { class: "cause" },
+export const silenceStrip = (silences) => silences.length > 0 && h("details", { class: "changes" },
     h("summary", {}, h("b", {}, silences[0].text), silences.length > 1 &&
         h("span", { class: "quiet" }, `and ${silences.length - 1} more`)),
     h("ul", {}, silences.map((s) => h("li", {}, s.text, ", ", runLink(s.run)))));
