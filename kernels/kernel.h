@@ -143,6 +143,7 @@ enum kg_dtype {
 enum kg_flag {
     KG_FLAG_CAUSAL = 1u << 0, /* attention only */
     KG_FLAG_TF32 = 1u << 1,   /* fp32 storage; products may be rounded to TF32 (10-bit mantissa) */
+    KG_FLAG_OWN = 1u << 16,   /* the flag of an op of your own */
 };
 
 enum kg_device_kind {

@@ -138,6 +138,25 @@ static inline const struct kg_file *kg_file(const struct kg_file *files, const c
     return NULL;
 }
 
+/* A whole library of one kernel, as of a reference. */
+#define KG_LIBRARY_OF_ONE(device, op, supports, launch)                                            \
+    static const struct kg_kernel kg_the_kernel = {                                                \
+        sizeof(struct kg_kernel), 0, op, op, supports, NULL, NULL, launch, NULL};                  \
+    static const struct kg_kernel *const kg_the_kernels[] = {&kg_the_kernel};                      \
+    static const struct kg_library kg_the_library = {sizeof(struct kg_library),                    \
+                                                     KG_ABI_VERSION,                               \
+                                                     "mine",                                       \
+                                                     "1.0",                                        \
+                                                     device,                                       \
+                                                     1,                                            \
+                                                     kg_the_kernels,                               \
+                                                     NULL,                                         \
+                                                     NULL};                                        \
+    const struct kg_library *kg_library(void)                                                      \
+    {                                                                                              \
+        return &kg_the_library;                                                                    \
+    }
+
 /* In CUDA, code for each of the usual floating-point dtypes: KG_DISPATCH(dtype, launch_of) calls
  * launch_of(__half), launch_of(__nv_bfloat16) or launch_of(float), a macro of yours; the two
  * headers of CUDA that have these types come before. */

@@ -52,6 +52,7 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     TEXT(epoch, REQUIRED, TEXT_MAX), \
     FORMED(library_sha256, REQUIRED, FORM_SHA256, TEXT_MAX), \
     FORMED(code_sha256, 0, FORM_SHA256, TEXT_MAX), \
+    FORMED(op_sha256, 0, FORM_SHA256, TEXT_MAX), \
     TEXT(launches, 0, LAUNCHES_TEXT_MAX), \
     YES_NO(dirty), \
     SHARE(rel_fro, 0), \
@@ -390,13 +391,19 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
     return status;
 }
 
+bool baseline_is_of_op(const struct baseline_entry *entry, const char *op_sha256)
+{
+    return entry->op_sha256 && op_sha256 ? !strcmp(entry->op_sha256, op_sha256)
+                                         : entry->op_sha256 == op_sha256;
+}
+
 /* What each action promises of the baseline that was there (`old`, NULL: none). */
 static enum gate_status check_action(const char *case_id, const struct baseline_entry *old,
                                      const struct baseline_entry *entry,
                                      enum baseline_action action, struct gate_error *err)
 {
     double from_ns = old ? old->p50_ns : NAN;
-    if (action == BASELINE_ACCEPT_NEW && old)
+    if (action == BASELINE_ACCEPT_NEW && old && baseline_is_of_op(old, entry->op_sha256))
         return gate_fail(err, GATE_INTERNAL, "'%s' has a baseline of %.6g ns, so none is new",
                          case_id, from_ns);
     bool lowers = action == BASELINE_RATCHET || action == BASELINE_TREND;
@@ -515,7 +522,7 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
     TRY(check_change(b, contract, &c, &change, err));
     keep_suites(b, old ? &old->entry : NULL, e);
     KEEP(b, &contract, &c.id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch, &e->library_sha256,
-         &e->code_sha256, &e->launches, &e->vendor);
+         &e->code_sha256, &e->op_sha256, &e->launches, &e->vendor);
     if (old) {
         free(old->entry.suites);
         old->entry = *e;

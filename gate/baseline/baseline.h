@@ -37,6 +37,7 @@ struct baseline_entry {
     const char *epoch;          /* of the run, "" when it named none */
     const char *library_sha256; /* 64 hex digits */
     const char *code_sha256;    /* machine_code_of_file() of it */
+    const char *op_sha256;      /* of the definition of a user's op; NULL: it is built in */
     const char *launches;       /* what its launch() runs: launches.h; NULL: not known */
     enum yes_no dirty;          /* built with changes that were not committed */
     double rel_fro;             /* its error in that run: the worst of all outputs, */
@@ -141,6 +142,9 @@ void baseline_free(struct baseline *b); /* NULL is fine */
 /* What is stored. The texts stay until baseline_free(), whatever is stored later. */
 const struct baseline_file *baseline_stored(const struct baseline *b);
 
+/* Was it measured of the op as it is defined now? NULL: of a built-in one. */
+bool baseline_is_of_op(const struct baseline_entry *entry, const char *op_sha256);
+
 /* The baseline of a case; false when there is none under this contract. */
 bool baseline_find(const struct baseline *b, const char *case_id, const char *contract,
                    struct baseline_entry *out);
@@ -149,8 +153,8 @@ bool baseline_find(const struct baseline *b, const char *case_id, const char *co
  * Stores a baseline and appends to the log. All baselines of a file have one contract, so
  * GATE_USAGE when `contract` is not the file's, and when a text is empty or too long.
  * GATE_INTERNAL, since a program asks for what it must not: accept-new for a case that has a
- * baseline, a ratchet or trend that does not lower one, and an epoch of another library. Ends the
- * case's trend. Copies all strings.
+ * baseline of the same op, a ratchet or trend that does not lower one, and an epoch of another
+ * library. Ends the case's trend. Copies all strings.
  */
 enum gate_status baseline_set(struct baseline *b, const char *case_id, const char *contract,
                               const struct baseline_entry *entry, const struct baseline_note *note,

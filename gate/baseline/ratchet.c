@@ -57,6 +57,7 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     fresh.commit = record->commit;
     fresh.library_sha256 = record->library_sha256;
     fresh.code_sha256 = record->code_sha256;
+    fresh.op_sha256 = record->op_sha256;
     fresh.launches = record->launches;
     fresh.dirty = record->dirty;
     fresh.rel_fro = record->rel_fro;

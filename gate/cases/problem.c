@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/cases/op_file.h"
+
 const char *problem_op_name(const struct kg_problem *p)
 {
     return op_of(p)->name;
@@ -36,7 +38,11 @@ const char *problem_dtype_name(const struct kg_problem *p)
 double problem_error_limit(const struct kg_problem *p)
 {
     const struct dtype *d = dtype_of(p);
+    const struct op *op = op_of(p);
     const int64_t terms = op_longest_sum(p);
+    const double said = op->limit ? op->limit(p) : 0;
+    if (said > 0)
+        return said;
     if (!dtype_is_full(d) || terms <= FP32_SUM)
         return d->error_limit;
     return fmin(d->error_limit * sqrt((double)terms / FP32_SUM), FP32_SUM_LIMIT);
@@ -44,7 +50,7 @@ double problem_error_limit(const struct kg_problem *p)
 
 size_t problem_dtype_bytes(uint32_t dtype)
 {
-    return dtype_stored(dtype)->bytes;
+    return kg_dtype_bytes(dtype);
 }
 
 /* ---- the problem of a case ---- */
@@ -151,6 +157,28 @@ static enum gate_status check_keys(const struct op *op, const struct case_file *
     return GATE_OK;
 }
 
+/* What the file of a user's op asks of the sizes. */
+static enum gate_status check_own(const struct kg_problem *p, const char **key,
+                                  struct gate_error *err)
+{
+    const struct op *op = op_of(p);
+    struct kg_problem fitted = *p;
+    const char *why, *broken = op->own ? own_op_broken(op->own, p, &why) : NULL;
+    *key = "op";
+    if (broken)
+        return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken, op->name,
+                         why ? ": " : "", why ? why : "");
+    if (op_allows(p))
+        return GATE_OK;
+    op_fit(op, &fitted);
+    const struct op_size *s = op->sizes;
+    while (s + 1 < op->sizes + op->n_sizes && op_size(&fitted, s) == op_size(p, s))
+        s++;
+    *key = s->key;
+    return gate_fail(err, GATE_USAGE, "op '%s' does not allow %lld; it allows %lld", op->name,
+                     (long long)op_size(p, s), (long long)op_size(&fitted, s));
+}
+
 static enum gate_status check_elements(const struct kg_problem *p, struct gate_error *err)
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
@@ -208,6 +236,8 @@ enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *o
         return status;
     *key = "op";
     status = check_elements(&p, err);
+    if (!status)
+        status = check_own(&p, key, err);
     if (!status)
         *out = p;
     return status;

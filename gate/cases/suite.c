@@ -9,6 +9,8 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
+#include "gate/base/paths.h"
+#include "gate/cases/op_file.h"
 #include "gate/cases/suite_file.h"
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
@@ -144,7 +146,32 @@ static enum gate_status read_cases(struct suite *s, const struct source *src,
     return check_duplicates(s, src, err);
 }
 
+/* Files are as seen from the suite's folder. */
+static enum gate_status use_ops(const struct suite *s, const struct source *src, const char *place,
+                                struct gate_error *err)
+{
+    const char *slash = strrchr(place, '/');
+    for (size_t i = 0; i < s->file.n_ops; i++) {
+        const int folder = slash && s->file.ops[i][0] != '/' ? (int)(slash - place) + 1 : 0;
+        char path[PATHS_MAX], pointer[32];
+        int n = snprintf(path, sizeof path, "%.*s%s", folder, place, s->file.ops[i]);
+        enum gate_status status = (size_t)n < sizeof path
+                                      ? own_op_use(path, err)
+                                      : gate_fail(err, GATE_USAGE, "the path is too long");
+        snprintf(pointer, sizeof pointer, "/ops/%zu", i);
+        if (status)
+            return status == GATE_IO ? fail_at(src, pointer, false, err) : status;
+    }
+    return GATE_OK;
+}
+
 enum gate_status suite_load(const char *path, struct suite *out, struct gate_error *err)
+{
+    return suite_load_copy(path, path, out, err);
+}
+
+enum gate_status suite_load_copy(const char *path, const char *place, struct suite *out,
+                                 struct gate_error *err)
 {
     struct suite s = {0};
     struct buf text;
@@ -155,6 +182,8 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
         status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &s.file,
                               &s.tree, err);
     src.tree = s.tree;
+    if (!status)
+        status = use_ops(&s, &src, place, err);
     if (!status)
         status = read_cases(&s, &src, err);
     buf_release(&text);

@@ -25,10 +25,15 @@ struct suite {
 };
 
 /*
- * Reads a file. Not readable: GATE_IO. Not JSON, an unknown key, a duplicate case, an impossible
- * size: GATE_USAGE with "FILE:LINE:COLUMN: ...". The suite is the caller's (suite_free).
+ * Reads a file, and the ops that it names. Not readable: GATE_IO. Not JSON, an unknown key, a
+ * duplicate case, an impossible size: GATE_USAGE with "FILE:LINE:COLUMN: ...". The suite is the
+ * caller's (suite_free).
  */
 enum gate_status suite_load(const char *path, struct suite *out, struct gate_error *err);
+
+/* The same of a copy whose ops are those that the suite at `place` would name. */
+enum gate_status suite_load_copy(const char *path, const char *place, struct suite *out,
+                                 struct gate_error *err);
 void suite_free(struct suite *s);
 
 /*

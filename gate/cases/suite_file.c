@@ -2,6 +2,7 @@
 #include "gate/cases/suite_file.h"
 
 #include "gate/document/fields_table.h"
+#include "kernels/ops/op.h"
 
 #define VALUES_MAX 4096
 #define VALUE_MAX 65504 /* of fp16 */
@@ -32,6 +33,7 @@ static const struct field suite_fields[] = {
     CHOICE(schema, REQUIRED, schemas),
     FORMED(name, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
     TEXT(description, 0, TEXT_MAX),
+    TEXTS(ops, 0, OPS_OWN_MAX, REASON_MAX),
     LIST(cases, REQUIRED, 1, 10000, case_file),
 };
 const struct shape suite_file = SHAPE_OF(suite);

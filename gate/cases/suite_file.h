@@ -29,6 +29,8 @@ struct case_file {
 
 struct suite_file {
     const char *schema, *name, *description;
+    const char **ops; /* files of ops of the user's, as seen from the suite's folder */
+    size_t n_ops;
     struct case_file *cases;
     size_t n_cases;
 };

@@ -217,6 +217,7 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     e->commit = d->git.commit;
     e->run_uuid = d->uuid;
     e->library_sha256 = library_of(d, arm)->sha256;
+    e->op_sha256 = c->op_sha256;
     e->dirty = d->git.dirty ? YES : UNKNOWN;
     e->epoch = d->epoch ? d->epoch : "";
     e->suites = (const char **)(uintptr_t)&d->suite;

@@ -138,17 +138,14 @@ static enum gate_status count_served(struct doctor_library *l)
     return GATE_OK;
 }
 
-static void look_at_suite(const struct doctor_arguments *a, struct doctor_library *l)
+/* Before the worker is started, which is told of the suite's ops. */
+static enum gate_status load_suite(const struct doctor_arguments *a, struct doctor_library *l)
 {
     char path[PATHS_MAX];
-    bool host = supervisor_greeting(l->worker)->device.kind == DEVICE_HOST;
+    bool host = !strcmp(l->how.device, "host");
     l->suite = a->suite ? a->suite : host ? "host" : "canonical";
-    enum gate_status status = paths_suite(l->suite, path, &l->suite_why);
-    if (!status)
-        status = suite_load(path, &l->loaded, &l->suite_why);
-    if (!status)
-        status = count_served(l);
-    l->suite_message = status ? l->suite_why.message : NULL;
+    TRY(paths_suite(l->suite, path, &l->suite_why));
+    return suite_load(path, &l->loaded, &l->suite_why);
 }
 
 /* It is opened by a worker, as a run would. */
@@ -159,6 +156,7 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
     l->file = l->how.library = a->library;
     l->cases = -1;
     l->how.n_providers = 0;
+    enum gate_status suite = load_suite(a, l);
     if (supervisor_start(&l->how, &l->worker, &l->why)) {
         l->message = l->why.message;
         return;
@@ -167,7 +165,9 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
     l->provider = opened->provider;
     l->version = opened->version;
     l->sha256 = opened->sha256;
-    look_at_suite(a, l);
+    if (!suite)
+        suite = count_served(l);
+    l->suite_message = suite ? l->suite_why.message : NULL;
 }
 
 static void print_library(const struct doctor_library *l)

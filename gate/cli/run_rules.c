@@ -74,7 +74,7 @@ static bool load_old(const char *commit, const char *path, struct suite *out)
     int fd = good ? mkstemp(copy) : -1;
     good = fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len;
     if (good)
-        good = !suite_load(copy, out, &err);
+        good = !suite_load_copy(copy, path, out, &err);
     if (fd >= 0) {
         close(fd);
         unlink(copy);

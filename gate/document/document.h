@@ -156,7 +156,7 @@ struct document_verify {
     int64_t values, shapes, layouts, launches, pairs, pairs_of;
     bool has_covered;
     struct document_covered covered;
-    const char *why_not_guarded;
+    const char *why_not_guarded, *not_declared;
     enum yes_no own_shape_only;
     const char *vendor;
     double vendor_ratio;
@@ -301,7 +301,8 @@ struct document_case {
     struct document_instructions instructions;
     struct document_process *processes;
     size_t n_processes;
-    double threshold; /* of its own */
+    double threshold;      /* of its own */
+    const char *op_sha256; /* of the definition of a user's op; NULL: it is built in */
     struct document_arm *arms;
     size_t n_arms;
 };

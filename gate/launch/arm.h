@@ -25,6 +25,7 @@ struct left_out {
     unsigned not_guarded; /* looked at in plain memory, since the device gave no other */
     unsigned too_large;   /* shapes, for the tier or the memory */
     char why_not_guarded[160];
+    const char *not_declared; /* what the file of a user's op leaves out; NULL: nothing */
 };
 
 #define COVERAGE_VALUES 24

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "gate/base/seed.h"
-#include "kernels/ops/half.h"
+#include "gate/cases/op_file.h"
+#include "kernels/ops/storage.h"
 
 #define ALIGNMENT 256
 
@@ -276,9 +277,25 @@ static enum gate_status upload_literals(struct device *d, const struct kg_tensor
     if (!encoded)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     for (size_t i = 0; i < literal->n_values; i++)
-        kg_store_float(encoded, t->dtype, (int64_t)i, (float)literal->values[i]);
+        storage_put(encoded, t->dtype, (int64_t)i, literal->values[i]);
     enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
     free(encoded);
+    return status;
+}
+
+enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
+                                     void *to, int64_t count, uint64_t seed, struct gate_error *err)
+{
+    const struct own_op *own = op_of(p)->own;
+    const size_t bytes = storage_bytes(p->dtype[i], count);
+    if (!own || (own_op_is_normal(own, i) && dtype_stored(p->dtype[i])))
+        return device_fill_normal(d, to, p->dtype[i], count, seed, err);
+    void *values = malloc(bytes);
+    if (!values)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    own_op_fill(p, i, values, count, seed);
+    enum gate_status status = device_upload(d, to, values, bytes, err);
+    free(values);
     return status;
 }
 
@@ -289,9 +306,10 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
         enum gate_status status =
-            literal ? upload_literals(d, t, problem_tensor_bytes(&o->in[i]), literal, err)
-                    : device_fill_normal(d, t->data, t->dtype, problem_tensor_elements(&o->in[i]),
-                                         seed_at(seed, i), err);
+            literal
+                ? upload_literals(d, t, problem_tensor_bytes(&o->in[i]), literal, err)
+                : operands_fill_input(d, &c->problem, i, t->data,
+                                      problem_tensor_elements(&o->in[i]), seed_at(seed, i), err);
         if (status)
             return status;
     }

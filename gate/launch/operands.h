@@ -63,7 +63,12 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
                                         unsigned char byte, char *text, size_t size,
                                         struct gate_error *err);
 
-/* Fills each input with N(0,1) from `seed`, or with the case's literal values. */
+/* Fills `count` elements of input i: with N(0,1), or what the file of a user's op says. */
+enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
+                                     void *to, int64_t count, uint64_t seed,
+                                     struct gate_error *err);
+
+/* Fills each input likewise from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err);
 

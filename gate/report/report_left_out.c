@@ -22,6 +22,8 @@ void left_out_add(struct left_out_sums *sums, const char *id, const struct docum
     sums->too_large += known(verify->too_large);
     if (!sums->why_not_guarded && verify->why_not_guarded && verify->why_not_guarded[0])
         sums->why_not_guarded = verify->why_not_guarded;
+    if (!sums->not_declared)
+        sums->not_declared = verify->not_declared;
     if (verify->own_shape_only != YES)
         return;
     if (sums->own_shape_only < REPORT_MAX_OWN_SHAPE)
@@ -51,6 +53,8 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out)
     if (item(sums->too_large, "shape", "shapes", "too large for", &first, out))
         buf_printf(out, " %s probes%s", sums->too_large == 1 ? "its" : "their",
                    sums->most ? "" : " (see 'gate verify --tier nightly')");
+    if (sums->not_declared)
+        buf_printf(out, "%s%s", first ? "" : ", ", sums->not_declared);
 }
 
 void left_out_write_own_shape(const struct left_out_sums *sums,

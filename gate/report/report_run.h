@@ -27,6 +27,7 @@
 struct left_out_sums {
     int64_t not_served, refused, not_guarded, too_large;
     const char *why_not_guarded; /* of the first case that has some; NULL: not known */
+    const char *not_declared;    /* likewise; NULL: nothing */
     const char *own_shape[REPORT_MAX_OWN_SHAPE]; /* ids */
     int64_t own_shape_only;
     bool most; /* no tier looks at more, so none is recommended */

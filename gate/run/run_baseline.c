@@ -11,6 +11,7 @@
 #include "gate/baseline/artifact.h"
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
+#include "gate/cases/op_file.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/fetch.h"
 #include "gate/baseline/revision.h"
@@ -174,6 +175,13 @@ static enum gate_status open_library(const struct run *run, struct run_case *c, 
     return GATE_OK;
 }
 
+/* NULL: the op is built in. */
+static const char *own_sha256(const struct kg_problem *p)
+{
+    const struct own_op *own = op_of(p)->own;
+    return own && own->sha256[0] ? own->sha256 : NULL;
+}
+
 static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,
                                       struct gate_error *err)
 {
@@ -182,6 +190,14 @@ static enum gate_status find_baseline(struct run *run, struct run_case *c, struc
     if (run->against_sha256)
         return GATE_OK;
     c->record.has_baseline = baseline_find(run->baseline, c->about->id, contract, &c->baseline);
+    if (c->record.has_baseline && !baseline_is_of_op(&c->baseline, c->record.op_sha256)) {
+        c->record.has_baseline = false;
+        snprintf(c->note, sizeof c->note,
+                 "op '%s' was another one when its baseline was measured: its file or its "
+                 "reference has changed, so the two are not compared; --accept-new takes a new "
+                 "baseline",
+                 c->record.op);
+    }
     if (!c->record.has_baseline)
         return GATE_OK;
     c->record.baseline = (struct document_baseline){
@@ -282,6 +298,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         fields_clear(&document_case_shape, &c->record);
         c->record.id = c->about->id;
         c->record.op = problem_op_name(&c->about->problem);
+        c->record.op_sha256 = own_sha256(&c->about->problem);
         c->record.dtype = problem_dtype_name(&c->about->problem);
         c->record.reason = c->reason;
         status = find_baseline(run, c, l, err);

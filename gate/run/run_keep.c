@@ -85,6 +85,7 @@ static bool candidate_entry(const struct run *run, const struct run_case *c,
     out->commit = run->origin.commit;
     out->library_sha256 = run_candidate_sha256(run);
     out->code_sha256 = run->candidate_code[0] ? run->candidate_code : NULL;
+    out->op_sha256 = c->record.op_sha256;
     out->dirty = run->origin.dirty ? YES : UNKNOWN;
     out->suites = (const char **)(uintptr_t)&run->suite->file.name;
     out->n_suites = 1;

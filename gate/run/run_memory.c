@@ -10,6 +10,8 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
+#include "gate/cases/op_file.h"
+#include "gate/library/needs.h"
 #include "gate/run/run.h"
 #include "version.h"
 
@@ -69,6 +71,7 @@ static void problem_text(const struct run_case *c, struct buf *out)
 {
     buf_init(out, 1 << 20);
     fields_write(&case_file, c->about->file, out);
+    buf_puts(out, c->record.op_sha256 ? c->record.op_sha256 : "");
 }
 
 static void key_of_verification(const struct run *run, const struct run_case *c, char key[65])
@@ -127,6 +130,11 @@ static bool any_provider(const struct run *run)
 /* What becomes a baseline, or moves one, is verified by the run that says so. */
 static bool may_recall(const struct run *run, const struct run_case *c)
 {
+    const struct own_op *own = op_of(&c->about->problem)->own;
+    char other[200];
+    /* The hash of a reference that loads other libraries does not tell what it computes. */
+    if (own && !needs_only_system(own->reference, other, sizeof other))
+        return false;
     return !run->policy.ratchet && !(run->policy.accept_new && c->record.mode == MODE_NONE);
 }
 

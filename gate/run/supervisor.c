@@ -18,6 +18,7 @@
 #include "gate/base/json.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
+#include "gate/cases/op_file.h"
 #include "gate/decide/decide_input.h"
 #include "gate/run/starved.h"
 #include "gate/verify/verify_state.h"
@@ -78,7 +79,7 @@ double supervisor_control_ns(const struct supervisor *s)
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
 {
     const struct supervisor_options *o = s->options;
-    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX)];
+    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
         return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
@@ -98,6 +99,10 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
     for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && !s->without_providers; i++) {
         argv[n++] = (char *)"--provider";
         argv[n++] = (char *)o->providers[i];
+    }
+    for (size_t i = 0; own_op_at(i); i++) {
+        argv[n++] = (char *)"--op";
+        argv[n++] = (char *)own_op_at(i)->path;
     }
     argv[n] = NULL;
     return process_start_scrubbed(&s->process, argv, err);
@@ -518,6 +523,12 @@ static void set_died(const struct attempt *a, const char *message, struct case_r
     snprintf(out->message, sizeof out->message, "%.600s (%s %s%s%s)", message,
              a->phase[0] ? "in phase" : "before its first phase", a->phase, a->on[0] ? ", " : "",
              a->on);
+    if (strcmp(a->phase, MESSAGE_REFERENCE) != 0)
+        return;
+    out->outcome = CASE_ENVIRONMENT;
+    snprintf(out->message, sizeof out->message,
+             "the reference of op '%s' did not end: the kernel was not judged (%.600s)", a->on,
+             message);
 }
 
 /* A worker that talked nonsense is not heard any more. */

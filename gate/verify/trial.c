@@ -37,6 +37,8 @@ struct work {
 const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_problem *p)
 {
     const struct kg_device *where = &device_info(b->device)->kg;
+    if (!op_allows(p))
+        return NULL;
     if (b->arm->kernel->supports(p, where))
         return b->arm->kernel;
     return library_choose(b->arm->library, p, where, NULL);
@@ -73,7 +75,7 @@ enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
         out[i] = at;
         at += problem_tensor_elements(&outputs[i]);
     }
-    return status ? status : device_reference(b->device, p, args->in, out, err);
+    return status ? status : reference_on(b->device, p, args->in, out, err);
 }
 
 /* ---- what is wrong ---- */
@@ -435,7 +437,7 @@ static enum gate_status fill_input(struct work *w, const struct kg_tensor *t, ui
     if (w->t->probe == PROBE_INTEGERS)
         return device_fill_integers(d, t->data, t->dtype, elements, probe_integers(&w->t->problem),
                                     seed, err);
-    return device_fill_normal(d, t->data, t->dtype, elements, seed, err);
+    return operands_fill_input(d, &w->t->problem, i, t->data, elements, seed, err);
 }
 
 static enum gate_status fill_on_the_device(struct work *w, struct gate_error *err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_reference.h"
 
+#include "gate/verify/own_reference.h"
+
 enum gate_status reference_alloc(struct device *d, const struct operands *o, struct reference *out,
                                  struct gate_error *err)
 {
@@ -23,6 +25,14 @@ void reference_free(struct device *d, struct reference *r)
         device_free(d, &r->out[i]);
 }
 
+enum gate_status reference_on(struct device *d, const struct kg_problem *p,
+                              const struct kg_tensor *in, double *const *out,
+                              struct gate_error *err)
+{
+    return op_of(p)->own ? own_reference_compute(d, p, in, out, err)
+                         : device_reference(d, p, in, out, err);
+}
+
 enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, struct reference *r,
                                    struct gate_error *err)
@@ -30,5 +40,5 @@ enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
     double *out[KG_MAX_TENSORS];
     for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
         out[i] = r->out[i].data;
-    return device_reference(d, p, o->args.in, out, err);
+    return reference_on(d, p, o->args.in, out, err);
 }

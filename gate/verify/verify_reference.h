@@ -16,7 +16,13 @@ enum gate_status reference_alloc(struct device *d, const struct operands *o, str
                                  struct gate_error *err);
 void reference_free(struct device *d, struct reference *r);
 
-/* Computes all outputs on the device, from the inputs in `o`. */
+/* Computes all outputs in device memory, from inputs there: on the device, or by the reference of a
+ * user's op. */
+enum gate_status reference_on(struct device *d, const struct kg_problem *p,
+                              const struct kg_tensor *in, double *const *out,
+                              struct gate_error *err);
+
+/* The same from the inputs in `o`. */
 enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, struct reference *r,
                                    struct gate_error *err);

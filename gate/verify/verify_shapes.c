@@ -214,7 +214,7 @@ static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
         op_of(own)->draw(state, own, &p);
     else
         draw_lengths(state, &p, draw_counts(state, &p));
-    return p;
+    return op_fit(op_of(own), &p) ? p : *own;
 }
 
 /* The candidate that brings the most new pairs together. */
@@ -334,11 +334,12 @@ static void set_shape(struct kg_problem *p, const struct op_shape *shape)
 static unsigned add_closest(const struct kg_problem *p, struct kg_problem *out)
 {
     const struct op *op = op_of(p);
-    const unsigned n = count_of(&op->closest, &closest);
-    for (unsigned i = 0; i < n; i++) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < count_of(&op->closest, &closest); i++) {
         const struct op_shape shape = shape_at(op, &op->closest, &closest, i);
-        out[i] = *p;
-        set_shape(&out[i], &shape);
+        out[n] = *p;
+        set_shape(&out[n], &shape);
+        n += op_fit(op, &out[n]);
     }
     return n;
 }
@@ -353,7 +354,7 @@ static struct kg_problem with_lengths(const struct kg_problem *p, int64_t value)
             op_set_size(&other, &op->sizes[i], value);
         else if (op->sizes[i].kind == OP_COUNT)
             op_set_size(&other, &op->sizes[i], op->sizes[i].few);
-    return other;
+    return op_fit(op, &other) ? other : *p;
 }
 
 /* Half a tile behind a whole one in each size, which the fixed ones have of one alone. */
@@ -369,7 +370,7 @@ static struct kg_problem long_sums(const struct kg_problem *p)
         if (op->sizes[i].kind == OP_LENGTH)
             op_set_size(&longer, &op->sizes[i],
                         strchr(sum, op->sizes[i].axis) ? LONG_SUM : 3 + 2 * (i & 1));
-    return longer;
+    return op_fit(op, &longer) ? longer : *p;
 }
 
 /* In each of the other dtypes in turn; returns their number. */
@@ -478,13 +479,15 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
                       struct kg_problem out[SHAPES_GIANT_MAX])
 {
     const struct op *op = op_of(p);
-    const unsigned n = count_of(&op->giant, &giant) - !huge; /* the last one is huge */
-    for (unsigned i = 0; i < n; i++) {
+    const unsigned rows = count_of(&op->giant, &giant) - !huge; /* the last one is huge */
+    unsigned n = 0;
+    for (unsigned i = 0; i < rows; i++) {
         const struct op_shape shape = shape_at(op, &op->giant, &giant, i);
-        out[i] = *p;
-        set_shape(&out[i], &shape);
-        if (!huge || i + 1 < n)
-            keep_ones(p, &out[i]);
+        out[n] = *p;
+        set_shape(&out[n], &shape);
+        if (!huge || i + 1 < rows)
+            keep_ones(p, &out[n]);
+        n += op_fit(op, &out[n]);
     }
     return n;
 }
@@ -553,9 +556,11 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
         }
         keep_ones(p, &out[n]);
         /* As where one query stays one, or nothing is less than 1. */
-        if (!memcmp(p, &out[n], sizeof *p) || !kg_signature_of(&out[n], &unused))
+        if (!op_fit(op, &out[n]) || !memcmp(p, &out[n], sizeof *p) ||
+            !kg_signature_of(&out[n], &unused))
             continue;
-        cut(&out[n++], flops);
+        cut(&out[n], flops);
+        n += op_fit(op, &out[n]);
     }
     return n;
 }
@@ -592,7 +597,8 @@ unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
 {
     const struct op_shapes *own = &op_of(p)->wide;
     unsigned n = 0;
-    out[n++] = second_wave(p, processors);
+    out[n] = second_wave(p, processors);
+    n += op_fit(op_of(p), &out[n]);
     for (unsigned i = 0; i < own->n && (all || i + 1 < own->n); i++) {
         out[n] = *p;
         set_shape(&out[n++], &own->shapes[i]);

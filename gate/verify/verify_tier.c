@@ -332,8 +332,8 @@ static enum gate_status check_shapes_fully(struct round *r, struct gate_error *e
 static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
-    const struct kg_problem small = far_problem(p);
-    bool serves = bench_kernel(&r->bench, &small);
+    struct kg_problem small = far_problem(p);
+    bool serves = op_fit(op_of(p), &small) && bench_kernel(&r->bench, &small);
     r->arm->verification.left_out.not_served += !serves;
     if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
         return GATE_OK;
@@ -495,7 +495,9 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
 {
     struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX], wide[SHAPES_WIDE_MAX];
     struct coverage *coverage = &r->arm->verification.coverage;
-    const bool host = device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST;
+    /* The reference of a user's op runs on the host too. */
+    const bool host =
+        device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->own != NULL;
     const bool nightly = r->tier == VERIFY_NIGHTLY;
     const double flops = flops_max[!host][r->tier];
     unsigned n = r->tier == VERIFY_SMALL ? choose_one(r, p, flops, around)

@@ -120,9 +120,32 @@ void send_message(FILE *out, const struct shape *shape, const void *message)
     buf_release(&line);
 }
 
-void send_phase(FILE *out, const char *phase, const char *provider, const char *on)
+/* What began last. */
+static struct {
+    char phase[16], provider[64], on[1000];
+} last_phase;
+
+static void write_phase(FILE *out, const char *phase, const char *provider, const char *on)
 {
     send_message(
         out, &message_phase_shape,
         &(struct message_phase){.phase = phase, .provider = provider, .on = *on ? on : NULL});
+}
+
+void send_phase(FILE *out, const char *phase, const char *provider, const char *on)
+{
+    snprintf(last_phase.phase, sizeof last_phase.phase, "%s", phase);
+    snprintf(last_phase.provider, sizeof last_phase.provider, "%s", provider);
+    snprintf(last_phase.on, sizeof last_phase.on, "%s", on);
+    write_phase(out, phase, provider, on);
+}
+
+void send_phase_aside(FILE *out, const char *phase, const char *on)
+{
+    write_phase(out, phase, "", on);
+}
+
+void send_phase_again(FILE *out)
+{
+    write_phase(out, last_phase.phase, last_phase.provider, last_phase.on);
 }

@@ -117,4 +117,12 @@ void send_message(FILE *out, const struct shape *shape, const void *message);
  * itself). */
 void send_phase(FILE *out, const char *phase, const char *provider, const char *on);
 
+/* The phase in which the worker waits for the reference of a user's op, whose name is `on`: no
+ * kernel is at work. */
+#define MESSAGE_REFERENCE "reference"
+
+/* Says that something else goes on meanwhile, and that it is over. */
+void send_phase_aside(FILE *out, const char *phase, const char *on);
+void send_phase_again(FILE *out);
+
 #endif

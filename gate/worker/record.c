@@ -57,6 +57,7 @@ static void record_left_out(const struct left_out *l, struct document_verify *ou
     out->not_guarded = count_or_none(l->not_guarded);
     out->too_large = count_or_none(l->too_large);
     out->why_not_guarded = l->why_not_guarded[0] ? l->why_not_guarded : NULL;
+    out->not_declared = l->not_declared;
 }
 
 static unsigned kinds_of_values(const struct coverage *c)

@@ -17,6 +17,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
 #include "gate/device/cuda_users.h"
+#include "gate/verify/own_reference.h"
 #include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/message.h"
@@ -244,7 +245,9 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
 struct worker_options {
     const char *device;
     const char *library;
-    bool ceilings; /* are all that is asked for */
+    bool ceilings;                /* are all that is asked for */
+    const char *ops[OPS_OWN_MAX]; /* files */
+    unsigned n_ops;
     const char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     const char *providers[ARMS_MAX];
@@ -254,10 +257,13 @@ struct worker_options {
 static enum gate_status parse_options(int argc, char **argv, struct worker_options *o,
                                       struct gate_error *err)
 {
-    static const struct option options[] = {
-        {"device", required_argument, NULL, 'd'},   {"library", required_argument, NULL, 'l'},
-        {"baseline", required_argument, NULL, 'b'}, {"provider", required_argument, NULL, 'p'},
-        {"ceilings", no_argument, NULL, 'c'},       {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"device", required_argument, NULL, 'd'},
+                                            {"library", required_argument, NULL, 'l'},
+                                            {"baseline", required_argument, NULL, 'b'},
+                                            {"provider", required_argument, NULL, 'p'},
+                                            {"ceilings", no_argument, NULL, 'c'},
+                                            {"op", required_argument, NULL, 'o'},
+                                            {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'd')
             o->device = optarg;
@@ -267,6 +273,8 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->baselines[o->n_baselines++] = optarg;
         else if (c == 'p' && o->n_providers < ARMS_MAX - 1)
             o->providers[o->n_providers++] = optarg;
+        else if (c == 'o' && o->n_ops < OPS_OWN_MAX)
+            o->ops[o->n_ops++] = optarg;
         else if (c == 'c')
             o->ceilings = true;
         else
@@ -311,6 +319,26 @@ static enum gate_status work(struct worker *w, const struct worker_options *o,
     return status;
 }
 
+static void notice_slow(void *context, const struct own_op *own, bool done)
+{
+    const struct worker *w = context;
+    if (done)
+        send_phase_again(w->out);
+    else
+        send_phase_aside(w->out, MESSAGE_REFERENCE, own->op.name);
+}
+
+/* Before any kernel library, and any device, which a process that is forked does not share. */
+static enum gate_status open_ops(struct worker *w, const struct worker_options *o,
+                                 struct gate_error *err)
+{
+    for (unsigned i = 0; i < o->n_ops; i++)
+        TRY(own_op_use(o->ops[i], err));
+    for (size_t i = 0; own_op_at(i); i++)
+        TRY(own_reference_start(own_op_at(i), notice_slow, w, err));
+    return GATE_OK;
+}
+
 int cmd_worker(int argc, char **argv)
 {
     struct worker w = {.n_absent = 0};
@@ -322,6 +350,8 @@ int cmd_worker(int argc, char **argv)
         return GATE_IO;
     if (!status)
         status = check_clock(&err);
+    if (!status)
+        status = open_ops(&w, &o, &err);
     if (!status)
         status = device_open(o.device, &w.device, &err);
     if (status)

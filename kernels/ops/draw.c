@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "kernels/ops/seed.h"
-#include "kernels/ops/half.h"
+#include "kernels/ops/storage.h"
 
 #define NORMALS 65536 /* a power of two */
 
@@ -45,7 +45,7 @@ int64_t pattern_offset(const struct kg_tensor *t, int64_t flat)
 
 void pattern_put(const struct kg_tensor *t, int64_t flat, double value)
 {
-    kg_store_float(t->data, t->dtype, pattern_offset(t, flat), (float)value);
+    storage_put(t->data, t->dtype, pattern_offset(t, flat), value);
 }
 
 /* Row by row, whose elements are neighbours. */
@@ -55,7 +55,7 @@ void pattern_draw(pattern_fn value, const struct drawing *d, const struct kg_ten
     for (int64_t first = 0; first < d->n; first += columns) {
         int64_t at = pattern_offset(t, first);
         for (int64_t c = 0; c < columns; c++)
-            kg_store_float(t->data, t->dtype, at + c, (float)value(d, first + c));
+            storage_put(t->data, t->dtype, at + c, value(d, first + c));
     }
 }
 
@@ -67,9 +67,9 @@ void pattern_fill(pattern_fn value, const struct kg_problem *p, const struct kg_
     pattern_draw(value, &d, t);
 }
 
-static double element(const struct kg_tensor *t, int64_t flat)
+double pattern_get(const struct kg_tensor *t, int64_t flat)
 {
-    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
+    return storage_get(t->data, t->dtype, pattern_offset(t, flat));
 }
 
 int64_t pattern_large_element(const struct kg_tensor *t, uint64_t seed)
@@ -77,7 +77,7 @@ int64_t pattern_large_element(const struct kg_tensor *t, uint64_t seed)
     int64_t n = pattern_elements(t), found = 0;
     for (int64_t i = 0; i < PATTERN_TRIES; i++) {
         int64_t at = (int64_t)(seed_at(seed, (uint64_t)i) % (uint64_t)n);
-        if (i == 0 || fabs(element(t, at)) > fabs(element(t, found)))
+        if (i == 0 || fabs(pattern_get(t, at)) > fabs(pattern_get(t, found)))
             found = at;
     }
     return found;

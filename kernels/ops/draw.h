@@ -35,6 +35,7 @@ int64_t pattern_elements(const struct kg_tensor *t);
 /* In elements, of the one whose number is `flat` in row-major order. */
 int64_t pattern_offset(const struct kg_tensor *t, int64_t flat);
 void pattern_put(const struct kg_tensor *t, int64_t flat, double value);
+double pattern_get(const struct kg_tensor *t, int64_t flat);
 
 /* The tensor that is filled. */
 struct drawing {

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/ops/op.h"
+
 const struct dtype dtypes[DTYPES] = {
     {"fp16", KG_F16, 0, 2, 10, 10, -14, 65504, 6e-4, RATE_FP16, 100},
     {"bf16", KG_BF16, 0, 2, 7, 7, -126, 0x1.fep127, 4e-3, RATE_BF16, 100},
@@ -14,7 +16,7 @@ const struct dtype dtypes[DTYPES] = {
 
 const struct dtype *dtype_of(const struct kg_problem *p)
 {
-    const uint32_t code = kg_dtype(p);
+    const uint32_t code = op_dtype(p);
     for (unsigned i = 0; i < DTYPES; i++)
         if (dtypes[i].code == code && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
             return &dtypes[i];

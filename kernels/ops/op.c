@@ -14,25 +14,38 @@ static const struct op *const ops[] = {
     &op_linear_relu_bwd, &op_batched_gemm, &op_rmsnorm, NULL,
 };
 
+#define BUILT_IN (sizeof ops / sizeof ops[0] - 1)
+
+static const struct op *const *own_ops;
+static size_t n_own;
+
+void op_use(const struct op *const *own, size_t n)
+{
+    own_ops = own;
+    n_own = n;
+}
+
 const struct op *op_at(size_t i)
 {
-    return ops[i];
+    return i < BUILT_IN ? ops[i] : i - BUILT_IN < n_own ? own_ops[i - BUILT_IN] : NULL;
 }
 
 const struct op *op_by_name(const char *name)
 {
-    for (size_t i = 0; ops[i]; i++)
-        if (!strcmp(ops[i]->name, name))
-            return ops[i];
+    const struct op *op;
+    for (size_t i = 0; (op = op_at(i)); i++)
+        if (!strcmp(op->name, name))
+            return op;
     return NULL;
 }
 
 /* Most problems were made here, and have the very name of their op. */
 const struct op *op_of(const struct kg_problem *p)
 {
-    for (size_t i = 0; ops[i]; i++)
-        if (ops[i]->name == p->op)
-            return ops[i];
+    const struct op *op;
+    for (size_t i = 0; (op = op_at(i)); i++)
+        if (op->name == p->op)
+            return op;
     return p->op ? op_by_name(p->op) : NULL;
 }
 
@@ -55,8 +68,25 @@ struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags
 
 void op_set_dtype(struct kg_problem *p, uint32_t dtype)
 {
-    for (uint32_t i = 0; i < p->n_in + p->n_out; i++)
-        p->dtype[i] = dtype;
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_tensors; i++)
+        p->dtype[i] = op->fixed[i] ? op->fixed[i] : dtype;
+}
+
+/* A problem may be anybody's: of an op that is not known all tensors count. */
+uint32_t op_dtype(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    uint32_t dtype = 0;
+    for (unsigned i = 0; i < p->n_in + p->n_out && i < KG_MAX_TENSORS; i++) {
+        const uint32_t fixed = op ? op->fixed[i] : 0;
+        if (p->dtype[i] == fixed)
+            continue;
+        if (fixed || (dtype && p->dtype[i] != dtype))
+            return 0;
+        dtype = p->dtype[i];
+    }
+    return dtype;
 }
 
 const struct op_size *op_axis(const struct op *op, char axis)
@@ -121,6 +151,12 @@ int64_t op_longest_sum(const struct kg_problem *p)
     return longest;
 }
 
+bool op_allows(const struct kg_problem *p)
+{
+    struct kg_problem fitted = *p;
+    return op_fit(op_of(p), &fitted) && !memcmp(fitted.size, p->size, sizeof p->size);
+}
+
 static bool flags_fit(const struct op *op, const struct kg_problem *p)
 {
     return !(p->flags & ~(KG_FLAG_TF32 | (op->flag ? op->flag->bit : 0u)));
@@ -138,7 +174,7 @@ static bool sizes_fit(const struct op *op, const struct kg_problem *p)
                 return false;
         }
     }
-    return true;
+    return op_allows(p);
 }
 
 /* As many sizes, parameters and tensors as the op has? */

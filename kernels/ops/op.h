@@ -101,6 +101,7 @@ struct op_shapes {
 };
 
 struct op_pattern;
+struct own_op;
 
 struct op {
     const char *name;
@@ -135,16 +136,40 @@ struct op {
     /* One element of an output by the formula, on a path of its own. */
     double (*element)(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
                       int64_t flat);
+
+    /* Of an op of a user's, which has neither of these two: */
+    const struct own_op *own;          /* what its file says; NULL: it is built in */
+    bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
+    double (*limit)(const struct kg_problem *p); /* of the error; 0: that of the dtype */
+    uint32_t fixed[OP_TENSORS_MAX]; /* dtype of a tensor whatever the case's is; 0: the case's */
 };
 
-/* The built-in ops; NULL: there is none, or not so many. */
+/* From now on these are ops too, which live as long as they are in use; none may have the name of
+ * another op. n is 0: only the built-in ones are. */
+#define OPS_OWN_MAX 16
+void op_use(const struct op *const *own, size_t n);
+
+/* The built-in ops, and then the user's; NULL: there is none, or not so many. */
 const struct op *op_of(const struct kg_problem *p);
 const struct op *op_by_name(const char *name);
 const struct op *op_at(size_t i);
 
-/* A problem of the op without sizes, with all tensors of one dtype. */
+/* A problem of the op without sizes, with all tensors of one dtype, but for those of a fixed one.
+ */
 struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags);
 void op_set_dtype(struct kg_problem *p, uint32_t dtype);
+
+/* The dtype of the tensors that are of no fixed one; 0: they differ. */
+uint32_t op_dtype(const struct kg_problem *p);
+
+/* Changes the sizes to the nearest ones that the op allows; false: there are none. */
+static inline bool op_fit(const struct op *op, struct kg_problem *p)
+{
+    return !op->fit || op->fit(p);
+}
+
+/* Does the op allow the sizes? Only a user's op asks for more than op.h does. */
+bool op_allows(const struct kg_problem *p);
 
 static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
 {

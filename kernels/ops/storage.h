@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/problem.h"
+#include "kernels/ops/half.h"
 
 struct storage {
     const char *name; /* in suites and files of ops */
@@ -38,5 +38,20 @@ static inline size_t storage_bytes(uint32_t code, int64_t n)
 /* Element `index` of an array of a known dtype. */
 double storage_load(const void *data, uint32_t code, int64_t index);
 void storage_store(void *data, uint32_t code, int64_t index, double value);
+
+/* The same, sooner for the usual dtypes; those are rounded to fp32 first. */
+static inline void storage_put(void *data, uint32_t code, int64_t index, double value)
+{
+    if (code <= KG_F32)
+        kg_store_float(data, code, index, (float)value);
+    else
+        storage_store(data, code, index, value);
+}
+
+static inline double storage_get(const void *data, uint32_t code, int64_t index)
+{
+    return code <= KG_F32 ? (double)kg_load_float(data, code, index)
+                          : storage_load(data, code, index);
+}
 
 #endif

@@ -72,14 +72,15 @@ def full_run():
                        "no_verdict": 3, "decisions": 6}]}],
                             "incomplete": [{"id": "gemm/b", "processes": 1, "wanted": 5,
                                             "verdict": "wrong", "reason": "it hung"}]})
-    case.update(threshold=0.05, error_ratio=1.1, same_code=False)
+    case.update(op_sha256=SHA256, threshold=0.05, error_ratio=1.1, same_code=False)
     case["baseline"].update(made_by="trend", again_ns=1000.5, off=False, library_sha256=SHA256)
     case["processes"][0].update(half_width=0.001, log_ratio_calls=0.25, log_ratio_fresh=0)
     case["ratio_calls"] = {"value": 1.28, "lo": 1.2, "hi": 1.3}
     run["policy"].update(host_threshold=0.2, base="main")
     arm["verify"].update(outputs={"dx": 1e-4, "dw": None, "db": 0}, checks=3, skipped=10, refused=1,
                          not_served=2, not_guarded=3, too_large=4, why_not_guarded="no memory",
-                         own_shape_only=True, vendor="cublas", vendor_ratio=1.5)
+                         not_declared="values", own_shape_only=True, vendor="cublas",
+                         vendor_ratio=1.5)
     arm["timing"].update(power_w={"before": 1, "after": None}, temperature_c=None, same_code=True,
                          samples_ns="AAAA", spread=0.001, processes=5, p10_ns=1.5, registers=1,
                          shared_bytes=0, spill_bytes=0, code_sha256=SHA256, ratio_cycles=1.1,
@@ -97,7 +98,8 @@ BASELINE = {"schema": "gate-baseline/1", "device_model": "host", "contract": "c"
     "gemm/a": {
         "p50_ns": 1, "p50_lo_ns": 1, "p50_hi_ns": 1, "p90_ns": 1, "control_ns": 1, "spread": 0,
         "kernel": "k", "commit": "", "run_uuid": UUID, "time_ms": 1, "epoch": "",
-        "library_sha256": SHA256, "code_sha256": SHA256, "dirty": True, "rel_fro": 0,
+        "library_sha256": SHA256, "code_sha256": SHA256,
+        "op_sha256": SHA256, "dirty": True, "rel_fro": 0,
         "outputs": {"dx": 0, "dw": 1, "db": 2}, "vendor": "cublas", "vendor_ratio": 1}},
     "trends": {"gemm/a": [{"time_ms": 1, "run_uuid": UUID, "commit": COMMIT, "ratio": 0.99,
                            "lo": 0.98, "hi": 1, "again": None}]},
@@ -107,6 +109,18 @@ BASELINE = {"schema": "gate-baseline/1", "device_model": "host", "contract": "c"
 CONFIG = {"schema": "gate-config/1", "library": "l.so", "build": "make", "suite": "s.json",
           "baselines": "b", "providers": ["p.so"], "main": "main", "database": "gate.db",
           "host_threshold": "20%"}
+
+OP = {"schema": "gate-op/1", "name": "a", "description": "d", "reference": "r.so",
+      "sizes": [{"name": "n", "kind": "length", "least": 1, "most": 9},
+                {"name": "d", "kind": "given", "values": [64, 128]}],
+      "constraints": ["n % 2 == 0"],
+      "parameter": {"name": "eps", "usual": 1, "least": 0, "most": 2},
+      "flag": {"name": "f", "yes": "y", "no": "n"},
+      "tensors": [{"name": "x", "role": "in", "axes": ["n"], "dtype": "fp32", "fill": "uniform",
+                   "least": 0, "most": 1, "value": 3},
+                  {"name": "y", "role": "out", "axes": ["n"], "whole": ["n"]}],
+      "flops": "n", "id": ["n", "d"], "multilinear": False,
+      "error_limits": {"fp16": 0.1, "bf16": 0.1, "fp32": 0.1, "tf32": 0.1}}
 
 
 def places(value):
@@ -170,6 +184,9 @@ class Read(unittest.TestCase):
 
     def test_baselines(self):
         self.assert_agrees("baseline", copy.deepcopy(BASELINE), 30)
+
+    def test_ops(self):
+        self.assert_agrees("op", copy.deepcopy(OP), 20)
 
     def test_configurations(self):
         self.assert_agrees("config", copy.deepcopy(CONFIG), 10)

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "fuzz"))
 import fuzz  # noqa: E402
 
 # About a second each; more is for `make fuzz` and the night.
-RUNS = {"run": 300, "request": 1500, "gzip": 20000, "suite": 2000, "baseline": 500}
+RUNS = {"run": 300, "request": 1500, "gzip": 20000, "suite": 2000, "baseline": 500, "op": 2000}
 BUILD = os.path.join(ROOT, "build", "fuzz")
 
 
@@ -53,6 +53,9 @@ class Fuzz(unittest.TestCase):
 
     def test_suite(self):
         self.lets_through("suite")
+
+    def test_op(self):
+        self.lets_through("op")
 
     def test_baseline(self):
         self.lets_through("baseline")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TARGETS = ("run", "request", "gzip", "suite", "baseline")
+TARGETS = ("run", "request", "gzip", "suite", "baseline", "op")
 SEED = 20
 MAX_LENGTH = 8192
 
@@ -93,7 +93,7 @@ def seeds(target):
     if target == "run":
         yield from run_seeds()
         yield from edits()
-    elif target == "baseline":
+    elif target in ("baseline", "op"):
         yield from edits()
     else:
         yield from {"request": request_seeds, "gzip": gzip_seeds, "suite": suite_seeds}[target]()
@@ -113,7 +113,7 @@ def keys(schema):
 
 def dictionary(target):
     words = {"limit=", "after=", "format=csv", "%2F", "&", "%00"}
-    if target in ("run", "suite", "baseline"):
+    if target in ("run", "suite", "baseline", "op"):
         words = {f'"{key}"' for key in keys(read_json("gate", "formats", f"{target}.schema.json"))}
     escape = {'"': '\\"', "\\": "\\\\"}
     return "".join('"%s"\n' % "".join(escape.get(c, c) for c in w) for w in sorted(words))

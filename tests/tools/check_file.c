@@ -2,7 +2,7 @@
 /*
  * check_file.c: what the readers of the gate's formats say of documents.
  *
- *     check_file run|suite|baseline|config < LINES
+ *     check_file run|suite|baseline|config|op < LINES
  *
  * reads a JSON text from each line and answers with a line: "ok", or where the fault is and what.
  */
@@ -12,6 +12,7 @@
 
 #include "gate/base/json.h"
 #include "gate/baseline/baseline.h"
+#include "gate/cases/op_file.h"
 #include "gate/cases/suite_file.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
@@ -21,6 +22,7 @@ static bool check(const char *format, const cJSON *value, struct field_fault *fa
     const struct shape *shape = !strcmp(format, "run")        ? &document_shape
                                 : !strcmp(format, "suite")    ? &suite_file
                                 : !strcmp(format, "baseline") ? &baseline_file_shape
+                                : !strcmp(format, "op")       ? &op_file
                                                               : &config_file;
     void *out = calloc(1, shape->bytes);
     bool good = out && fields_read(shape, value, out, fault);
@@ -36,7 +38,7 @@ int main(int argc, char **argv)
     size_t size = 0;
     ssize_t len;
     if (argc != 2) {
-        fprintf(stderr, "usage: check_file run|suite|baseline|config < LINES\n");
+        fprintf(stderr, "usage: check_file run|suite|baseline|config|op < LINES\n");
         return GATE_USAGE;
     }
     while ((len = getline(&line, &size, stdin)) > 0) {

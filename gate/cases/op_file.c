@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/cases/op_file.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sha2.h>
+
+#include "gate/base/alloc.h"
+#include "gate/base/file.h"
+#include "gate/library/piece.h"
+#include "kernels/ops/dtype.h"
+#include "kernels/ops/storage.h"
+
+#define OP_FILE_MAX ((size_t)1 << 20)
+#define LENGTHS_MAX 3 /* the classes of more would not fit in verify_shapes.c */
+#define COUNTS_MAX 4
+#define STEP_MAX ((int64_t)1 << 20)
+
+/* ---- what its shape does not say ---- */
+
+struct reading {
+    struct own_op *own;
+    struct field_fault fault;
+};
+
+/* Always false, for a caller's `return`. */
+__attribute__((format(printf, 3, 4))) static bool refuse(struct reading *r, const char *pointer,
+                                                         const char *format, ...)
+{
+    va_list args;
+    snprintf(r->fault.pointer, sizeof r->fault.pointer, "%s", pointer);
+    va_start(args, format);
+    vsnprintf(r->fault.message, sizeof r->fault.message, format, args);
+    va_end(args);
+    return false;
+}
+
+/* The same in member `key` of element i of a list. */
+__attribute__((format(printf, 5, 6))) static bool
+refuse_in(struct reading *r, const char *list, size_t i, const char *key, const char *format, ...)
+{
+    char pointer[64], message[200];
+    va_list args;
+    snprintf(pointer, sizeof pointer, "/%s/%zu%s%s", list, i, *key ? "/" : "", key);
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return refuse(r, pointer, "%s", message);
+}
+
+/* The place of a size; n_sizes: it is none. */
+static size_t size_named(const struct op_file *f, const char *name)
+{
+    size_t i = 0;
+    while (i < f->n_sizes && strcmp(f->sizes[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Keys of a case that have a meaning already. */
+static bool is_taken(const struct op_file *f, size_t before, const char *name)
+{
+    static const char *const keys[] = {"op", "dtype", "threshold", "inputs", "expect"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!strcmp(keys[i], name))
+            return true;
+    return size_named(f, name) < before;
+}
+
+static char axis_of(size_t size)
+{
+    return (char)('a' + size);
+}
+
+/* Writes axes as letters. */
+static bool read_axes(struct reading *r, size_t tensor, const char *key, const char *const *names,
+                      size_t n, char *out)
+{
+    char member[40];
+    for (size_t i = 0; i < n; i++) {
+        const size_t size = size_named(&r->own->file, names[i]);
+        snprintf(member, sizeof member, "%s/%zu", key, i);
+        if (size == r->own->file.n_sizes)
+            return refuse_in(r, "tensors", tensor, member, "no size is named '%s'", names[i]);
+        if (memchr(out, axis_of(size), i))
+            return refuse_in(r, "tensors", tensor, member, "'%s' is there twice", names[i]);
+        out[i] = axis_of(size);
+    }
+    return true;
+}
+
+/* ---- sizes ---- */
+
+static bool read_values(struct reading *r, size_t at)
+{
+    struct own_op *own = r->own;
+    const struct op_file_size *f = &own->file.sizes[at];
+    own->values = xcalloc(f->n_values + 1, sizeof *own->values);
+    for (size_t i = 0; i < f->n_values; i++) {
+        if (!(f->values[i] >= 1) || f->values[i] != floor(f->values[i]))
+            return refuse_in(r, "sizes", at, "values", "must be integers from 1 on");
+        own->values[i] = (int64_t)f->values[i];
+    }
+    own->sizes[at].values = own->values;
+    return true;
+}
+
+static bool read_size(struct reading *r, size_t at)
+{
+    struct own_op *own = r->own;
+    const struct op_file_size *f = &own->file.sizes[at];
+    if (is_taken(&own->file, at, f->name) || f->name[0] < 'a' || strpbrk(f->name, ".+-"))
+        return refuse_in(r, "sizes", at, "name",
+                         "'%s' is taken, or is not made of letters, digits and '_'", f->name);
+    own->sizes[at] = (struct op_size){.key = f->name,
+                                      .id = f->name,
+                                      .axis = axis_of(at),
+                                      .kind = (enum op_size_kind)f->kind,
+                                      .at = (unsigned)at,
+                                      .classes = 8,
+                                      .few = f->kind == OP_LENGTH  ? 8
+                                             : f->kind == OP_COUNT ? 2
+                                                                   : 0};
+    own->least[at] = f->least > 0 ? f->least : 1;
+    own->most[at] = f->most > 0 ? f->most : OP_SIZE_MAX;
+    own->step[at] = 1;
+    if (own->least[at] > own->most[at])
+        return refuse_in(r, "sizes", at, "least", "must be at most %lld, which is the most",
+                         (long long)own->most[at]);
+    if ((f->kind == OP_GIVEN) != (f->n_values > 0))
+        return refuse_in(r, "sizes", at, "kind", "a 'given' size has 'values', and no other has");
+    return f->kind != OP_GIVEN || read_values(r, at);
+}
+
+static bool read_sizes(struct reading *r)
+{
+    const struct op_file *f = &r->own->file;
+    unsigned n[3] = {0};
+    for (size_t i = 0; i < f->n_sizes; i++) {
+        if (!read_size(r, i))
+            return false;
+        n[f->sizes[i].kind]++;
+    }
+    if (!n[OP_LENGTH] || n[OP_LENGTH] > LENGTHS_MAX || n[OP_COUNT] > COUNTS_MAX || n[OP_GIVEN] > 1)
+        return refuse(r, "/sizes",
+                      "must be 1 to %d of kind 'length', at most %d of 'count' and 1 of 'given'",
+                      LENGTHS_MAX, COUNTS_MAX);
+    return true;
+}
+
+/* ---- expressions ---- */
+
+static bool read_expression(struct reading *r, const char *pointer, const char *text,
+                            struct expression *out)
+{
+    const char *names[OP_SIZES_MAX];
+    struct gate_error err = {0};
+    for (size_t i = 0; i < r->own->file.n_sizes; i++)
+        names[i] = r->own->file.sizes[i].name;
+    if (expression_parse(text, names, (unsigned)r->own->file.n_sizes, out, &err))
+        return refuse(r, pointer, "%.200s", err.message);
+    return true;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* "n % 16 == 0" says how sizes go up, and "h % kv == 0" that kv counts groups of h. */
+static bool note_multiple(struct reading *r, size_t constraint)
+{
+    struct own_op *own = r->own;
+    struct expression_step of;
+    unsigned size;
+    if (!expression_is_multiple(&own->constraints[constraint], &size, &of))
+        return true;
+    if (of.kind == STEP_SIZE) {
+        const struct op_size *groups = &own->sizes[of.value];
+        if (groups->kind == OP_COUNT && own->sizes[size].kind == OP_COUNT && of.value != size)
+            own->sizes[size].multiple_of = groups->axis;
+        return true;
+    }
+    if (of.value <= STEP_MAX)
+        own->step[size] = common_multiple(own->step[size], of.value);
+    return of.value <= STEP_MAX && own->step[size] <= STEP_MAX
+               ? true
+               : refuse_in(r, "constraints", constraint, "", "sizes go up by more than 2^20");
+}
+
+static bool read_expressions(struct reading *r)
+{
+    struct own_op *own = r->own;
+    char pointer[40];
+    for (size_t i = 0; i < own->file.n_constraints; i++) {
+        snprintf(pointer, sizeof pointer, "/constraints/%zu", i);
+        if (!read_expression(r, pointer, own->file.constraints[i], &own->constraints[i]) ||
+            !note_multiple(r, i))
+            return false;
+    }
+    return read_expression(r, "/flops", own->file.flops, &own->flops);
+}
+
+/* ---- parameter and flag ---- */
+
+static double usual_parameter(const struct kg_problem *p)
+{
+    return op_of(p)->own->file.parameter.usual;
+}
+
+static bool read_parameter(struct reading *r)
+{
+    struct own_op *own = r->own;
+    const struct op_file_parameter *f = &own->file.parameter;
+    if (!own->file.has_parameter)
+        return true;
+    if (is_taken(&own->file, own->file.n_sizes, f->name))
+        return refuse(r, "/parameter/name", "'%s' is taken", f->name);
+    if (!(f->least <= f->usual && f->usual <= f->most))
+        return refuse(r, "/parameter/usual", "must be from 'least' to 'most'");
+    own->param = (struct op_param){
+        .key = f->name, .at = 0, .least = f->least, .most = f->most, .usual = usual_parameter};
+    own->op.param = &own->param;
+    return true;
+}
+
+static bool read_flag(struct reading *r)
+{
+    struct own_op *own = r->own;
+    const struct op_file_flag *f = &own->file.flag;
+    if (!own->file.has_flag)
+        return true;
+    if (is_taken(&own->file, own->file.n_sizes, f->name) ||
+        (own->file.has_parameter && !strcmp(f->name, own->file.parameter.name)))
+        return refuse(r, "/flag/name", "'%s' is taken", f->name);
+    if (!strcmp(f->yes, f->no))
+        return refuse(r, "/flag/no", "ids could not tell it from 'yes'");
+    own->flag = (struct op_flag){.key = f->name, .bit = KG_FLAG_OWN, .yes = f->yes, .no = f->no};
+    own->op.flag = &own->flag;
+    return true;
+}
+
+/* ---- tensors ---- */
+
+static bool read_dtype(struct reading *r, size_t at)
+{
+    const struct op_file_tensor *f = &r->own->file.tensors[at];
+    const struct storage *s = f->dtype ? storage_by_name(f->dtype) : NULL;
+    if (!f->dtype)
+        return true;
+    if (!s || kg_dtype_bits(s->code) < 8 || (f->role && !dtype_stored(s->code)))
+        return refuse_in(r, "tensors", at, "dtype",
+                         f->role ? "must be fp16, bf16 or fp32 in an output"
+                                 : "no dtype of 8 bits or more has this name");
+    r->own->op.fixed[at] = s->code;
+    return true;
+}
+
+/* The numbers that a dtype has, or all may have: fp16's. */
+static bool is_in_range(const struct storage *s, double least, double most)
+{
+    return least >= s->least && most <= s->most && least <= most;
+}
+
+static bool read_fill(struct reading *r, size_t at)
+{
+    const struct op_file_tensor *f = &r->own->file.tensors[at];
+    const uint32_t fixed = r->own->op.fixed[at];
+    const struct storage *s = storage_of(fixed ? fixed : KG_F16);
+    const int fill = f->fill < 0 ? (s->is_float ? FILL_NORMAL : FILL_INTEGERS) : f->fill;
+    const bool ranged = fill == FILL_UNIFORM || fill == FILL_INTEGERS, one = fill == FILL_CONSTANT;
+    struct own_range *range = &r->own->range[at];
+    *range = (struct own_range){(enum own_fill)fill, -INFINITY, INFINITY};
+    if (f->role)
+        return f->fill < 0 || refuse_in(r, "tensors", at, "fill", "is for inputs alone");
+    if (ranged != (!isnan(f->least) && !isnan(f->most)) || one != !isnan(f->value))
+        return refuse_in(r, "tensors", at, "",
+                         "'uniform' and 'integers' need 'least' and 'most', 'constant' needs "
+                         "'value', and no other fill has them");
+    if (ranged || one)
+        *range = (struct own_range){(enum own_fill)fill, one ? f->value : f->least,
+                                    one ? f->value : f->most};
+    if (fill == FILL_POSITIVE)
+        *range = (struct own_range){FILL_POSITIVE, 0x1p-12, 0x1p12};
+    if ((ranged || one) && !is_in_range(s, range->least, range->most))
+        return refuse_in(r, "tensors", at, one ? "value" : "least",
+                         "must be numbers of %s, the least one first", s->name);
+    const bool whole = fill == FILL_INTEGERS || !s->is_float;
+    if (whole && (range->least != floor(range->least) || range->most != floor(range->most)))
+        return refuse_in(r, "tensors", at, one ? "value" : "least", "must be integers");
+    if (!s->is_float && fill != FILL_INTEGERS && !one)
+        return refuse_in(r, "tensors", at, "fill", "must be 'integers' or 'constant' for %s",
+                         s->name);
+    return true;
+}
+
+static bool read_tensor(struct reading *r, size_t at)
+{
+    struct own_op *own = r->own;
+    const struct op_file_tensor *f = &own->file.tensors[at];
+    const bool all = own->file.multilinear == YES;
+    for (size_t i = 0; i < at; i++)
+        if (!strcmp(own->file.tensors[i].name, f->name))
+            return refuse_in(r, "tensors", at, "name", "'%s' is there already", f->name);
+    if (at && !f->role && own->file.tensors[at - 1].role)
+        return refuse_in(r, "tensors", at, "role", "inputs come before outputs");
+    if (!f->n_axes)
+        return refuse_in(r, "tensors", at, "axes", "must be one or more");
+    if (!f->role && f->n_whole)
+        return refuse_in(r, "tensors", at, "whole", "is for outputs alone");
+    own->tensors[at] = (struct op_tensor){.name = f->name,
+                                          .axes = own->axes[at],
+                                          .role = f->role ? OP_OUT
+                                                  : all   ? OP_FACTOR
+                                                          : OP_INPUT,
+                                          .whole = f->role ? own->whole[at] : NULL};
+    return read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) &&
+           read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at) &&
+           read_fill(r, at);
+}
+
+/* Two factors, since that is what exact integers are drawn for. */
+static bool check_multilinear(struct reading *r)
+{
+    const struct own_op *own = r->own;
+    bool good = own->file.multilinear != YES || op_inputs(&own->op) == 2;
+    for (unsigned i = 0; i < own->op.n_tensors && own->file.multilinear == YES; i++) {
+        const struct op_tensor *t = &own->tensors[i];
+        good = good && !own->op.fixed[i] &&
+               (t->role == OP_OUT ? *t->whole != '\0' : own->range[i].fill == FILL_NORMAL);
+    }
+    return good ||
+           refuse(r, "/multilinear",
+                  "is for two inputs of the fill 'normal', and outputs with 'whole', all of "
+                  "the case's dtype");
+}
+
+static bool read_tensors(struct reading *r)
+{
+    struct own_op *own = r->own;
+    unsigned n_free = 0;
+    own->op.n_tensors = (unsigned)own->file.n_tensors;
+    for (size_t i = 0; i < own->file.n_tensors; i++) {
+        if (!read_tensor(r, i))
+            return false;
+        n_free += own->tensors[i].role != OP_OUT && !own->op.fixed[i];
+    }
+    const unsigned n_in = op_inputs(&own->op);
+    if (!n_in || n_in == own->op.n_tensors)
+        return refuse(r, "/tensors", "must be one input and one output, or more");
+    if (!n_free)
+        return refuse(r, "/tensors", "one input must be of the case's dtype: it has no 'dtype'");
+    return check_multilinear(r);
+}
+
+/* ---- all ---- */
+
+static bool read_name(struct reading *r)
+{
+    const char *name = r->own->file.name;
+    const struct op *other = op_by_name(name);
+    r->own->op.name = name;
+    if (strpbrk(name, "+"))
+        return refuse(r, "/name", "'%s' is no name of an op in kernel.h", name);
+    return !other || refuse(r, "/name", "'%s' is the name of an op that %s", name,
+                            other->own ? "another file has" : "is built in");
+}
+
+static bool read_id(struct reading *r)
+{
+    struct own_op *own = r->own;
+    char pointer[40];
+    for (size_t i = 0; i < own->file.n_sizes; i++)
+        own->id[i] = own->sizes[i].axis;
+    for (size_t i = 0; i < own->file.n_id; i++) {
+        const size_t size = size_named(&own->file, own->file.id[i]);
+        snprintf(pointer, sizeof pointer, "/id/%zu", i);
+        if (size == own->file.n_sizes || memchr(own->id, axis_of(size), i))
+            return refuse(r, pointer, "'%s' is no size, or is there twice", own->file.id[i]);
+        own->id[i] = axis_of(size);
+    }
+    return !own->file.n_id || own->file.n_id == own->file.n_sizes ||
+           refuse(r, "/id", "must name each size once: two cases could have one id");
+}
+
+/* Are there sizes from which the gate gets to some that are allowed? */
+static bool check_constraints(struct reading *r)
+{
+    struct own_op *own = r->own;
+    static const int64_t tries[] = {1, 2, 8, 64, 100, 128, 512, 1024, 4096};
+    struct kg_problem p = {.op = own->op.name};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        for (unsigned k = 0; k < own->op.n_sizes; k++)
+            p.size[k].value = tries[i];
+        if (own_op_fit_sizes(own, &p))
+            return true;
+    }
+    return refuse(r, own->file.n_constraints ? "/constraints" : "/flops",
+                  "the gate finds no sizes that meet them all: begin with 'least', 'most' and "
+                  "'SIZE %% NUMBER == 0'");
+}
+
+static bool build(struct reading *r)
+{
+    struct own_op *own = r->own;
+    own->op.sizes = own->sizes;
+    own->op.n_sizes = (unsigned)own->file.n_sizes;
+    own->op.tensors = own->tensors;
+    own->op.id = own->id;
+    own->op.own = own;
+    own->op.multilinear = own->file.multilinear == YES;
+    if (!read_name(r) || !read_sizes(r) || !read_expressions(r) || !read_parameter(r) ||
+        !read_flag(r) || !read_tensors(r) || !read_id(r))
+        return false;
+    own_op_complete(own);
+    return check_constraints(r);
+}
+
+enum gate_status own_op_parse(const char *name, const char *text, size_t len, struct own_op **out,
+                              struct gate_error *err)
+{
+    struct reading r = {.own = xcalloc(1, sizeof *r.own)};
+    enum gate_status status =
+        fields_parse(&op_file, name, 1, text, len, GATE_USAGE, &r.own->file, &r.own->tree, err);
+    if (status) {
+        free(r.own);
+        return status;
+    }
+    if (!build(&r)) {
+        own_op_free(r.own);
+        return fields_fault(name, 1, text, len, &r.fault, GATE_USAGE, err);
+    }
+    *out = r.own;
+    return GATE_OK;
+}
+
+void own_op_free(struct own_op *own)
+{
+    fields_release(&op_file, &own->file);
+    cJSON_Delete(own->tree);
+    free(own->values);
+    free(own);
+}
+
+/* ---- those in use ---- */
+
+static struct own_op *used[OPS_OWN_MAX];
+static const struct op *used_ops[OPS_OWN_MAX];
+static size_t n_used;
+
+const struct own_op *own_op_at(size_t n)
+{
+    return n < n_used ? used[n] : NULL;
+}
+
+/* Of both files, so that what was known of another definition is not taken for this one's. */
+static void hash_definition(struct own_op *own, const struct buf *text)
+{
+    char reference[65];
+    SHA2_CTX context;
+    if (piece_hash_file(own->reference, reference, NULL))
+        return;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)text->data, text->len);
+    SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
+    SHA256End(&context, own->sha256);
+}
+
+/* The reference lies as seen from the file's folder. */
+static bool set_paths(struct own_op *own, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *reference = own->file.reference;
+    const int folder = slash && reference[0] != '/' ? (int)(slash - path) + 1 : 0;
+    int n = snprintf(own->path, sizeof own->path, "%s", path);
+    int k = snprintf(own->reference, sizeof own->reference, "%.*s%s", folder, path, reference);
+    return (size_t)n < sizeof own->path && (size_t)k < sizeof own->reference;
+}
+
+static enum gate_status use(const char *path, const struct buf *text, struct gate_error *err)
+{
+    struct own_op *own;
+    enum gate_status status = own_op_parse(path, text->data, text->len, &own, err);
+    if (status)
+        return status;
+    if (n_used == OPS_OWN_MAX || !set_paths(own, path)) {
+        own_op_free(own);
+        return gate_fail(err, GATE_USAGE, "'%s': a suite has at most %d ops of its own", path,
+                         OPS_OWN_MAX);
+    }
+    hash_definition(own, text);
+    used[n_used] = own;
+    used_ops[n_used++] = &own->op;
+    op_use(used_ops, n_used);
+    return GATE_OK;
+}
+
+enum gate_status own_op_use(const char *path, struct gate_error *err)
+{
+    struct buf text;
+    for (size_t i = 0; i < n_used; i++)
+        if (!strcmp(used[i]->path, path))
+            return GATE_OK;
+    buf_init(&text, OP_FILE_MAX);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = use(path, &text, err);
+    buf_release(&text);
+    return status;
+}

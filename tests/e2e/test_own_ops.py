@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An op of a user's: examples/layernorm as it is, its faults, its references, and its bounds."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness import ROOT, Gate, read_file, write_file
+
+EXAMPLE = os.path.join(ROOT, "examples", "layernorm")
+ROW = "(float *)y->data + i * y->stride[0]"
+OUT = "y[j] = (x[j] - mean) * scale * gamma[j] + beta[j];"
+REFERENCE_OUT = "y[j] = (x[j] - mean) / sqrt(variance + kg_param(p, \"eps\")) * gamma[j] + beta[j];"
+
+# What is replaced in layernorm.c, by what.
+MUTANTS = {
+    "eps_forgotten": ("+ eps)", ")"),
+    "mean_of_another_row": ("norm_row((const float *)x->data + i * x->stride[0]",
+                            "norm_row((const float *)x->data + i / 2 * 2 * x->stride[0]"),
+    "tail_not_written": (f"j < n; j++)\n        {OUT}", f"j < n / 16 * 16; j++)\n        {OUT}"),
+    "variance_in_fp16": ("variance += (x[j] - mean) * (x[j] - mean);",
+                         "variance = (float)(_Float16)(variance + (x[j] - mean) * (x[j] - mean));"),
+    "stride_of_output_ignored": (ROW, '(float *)y->data + i * kg_size(p, "n")'),
+    "scale_kept": ("const float scale = 1 / sqrtf(variance / (float)n + eps);",
+                   "static float scale;\n    static const float *of;\n    if (of != x)\n"
+                   "        scale = 1 / sqrtf(variance / (float)n + eps);\n    of = x;"),
+    "sample_variance": ("variance / (float)n", "variance / (float)(n - 1)"),
+    "gamma_of_the_neighbour": ("gamma[j]", "gamma[j ? j - 1 : 0]"),
+    "writes_past_a_row": (OUT, OUT + "\n    y[n] = 0;"),
+    "usual_eps_alone": ('(float)kg_param(p, "eps")', "1e-5f"),
+}
+
+RIGHT = {
+    "in_double": ("float mean = 0, variance = 0;", "double mean = 0, variance = 0;"),
+    "by_welford": ("variance += (x[j] - mean) * (x[j] - mean);",
+                   "variance += (x[j] - mean) * (x[j] - mean) * (float)(j + 1) / (float)(j + 1);"),
+}
+
+# What is replaced in reference.c, by what, and what the gate says of it.
+REFERENCES = {
+    "crashes": ("double *y = args->out[0].data;", "double *y = NULL;", "crashed (Segmentation"),
+    "ends": ("return KG_OK;", "_exit(3);", "ended its process with code 3"),
+    "fails": ("return KG_OK;", "return KG_LAUNCH_FAILED;", "returned 'launch failed'"),
+    "writes_past": (REFERENCE_OUT, REFERENCE_OUT + "\n        y[n] = 0;",
+                    "crashed beyond the memory of an output"),
+    "writes_before": (REFERENCE_OUT, REFERENCE_OUT + "\n        y[-1] = 0;",
+                      "crashed beyond the memory of an output"),
+    "writes_an_input": (REFERENCE_OUT, REFERENCE_OUT + "\n        ((double *)x)[0] = 0;",
+                        "wrote to an input"),
+    "leaves_out": (f"j < n; j++)\n            {REFERENCE_OUT}",
+                   f"j < n - 1; j++)\n            {REFERENCE_OUT}", "leaves out elements"),
+    "changes": ("double mean = 0, variance = 0;",
+                "static double calls;\n        double mean = 0, variance = calls += 1e-3;",
+                "disagrees with itself"),
+    "is_of_another_op": ('"layernorm", supports', '"rmsnorm", supports',
+                         "it has no kernel of this op"),
+    "supports_nothing": ("return 1;", "return 0;", "does not support"),
+}
+
+
+class OwnOps(Gate):
+    def setUp(self):
+        super().setUp()
+        self.example = self.path("example")
+        shutil.copytree(EXAMPLE, self.example, ignore=shutil.ignore_patterns("build"))
+        self.make()
+
+    def make(self, *targets):
+        done = subprocess.run(["make", "-C", self.example, "CFLAGS=-O1 -w", *targets,
+                               f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def file(self, name):
+        return os.path.join(self.example, name)
+
+    def replace(self, name, old, new):
+        text = read_file(self.file(name))
+        self.assertIn(old, text)
+        write_file(self.file(name), text.replace(old, new))
+
+    def look(self, *arguments, library="liblayernorm.so", command="verify", expect=0):
+        done = self.gate(command, "--device", "host", "--suite", self.file("kernels.json"),
+                         "--library", self.file("build/" + library), *arguments)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_the_example_is_right_and_its_fault_is_wrong(self):
+        self.assertIn("3 right, 0 wrong, 0 not served", self.look())
+        self.make("build/libfaulty.so")
+        said = self.look(library="libfaulty.so", expect=2)
+        self.assertIn("layernorm/fp32/m256-n512", said)
+        self.assertNotIn("reference", said)
+
+    def test_faults_are_found_and_right_kernels_are_right(self):
+        source = read_file(self.file("layernorm.c"))
+        for names, code in ((MUTANTS, 2), (RIGHT, 0)):
+            for name, (old, new) in names.items():
+                with self.subTest(name):
+                    self.assertIn(old, source)
+                    write_file(self.file("layernorm.c"), source.replace(old, new))
+                    self.make("-W", "layernorm.c")
+                    self.look(expect=code)
+
+    def test_a_faulty_reference_is_named_and_no_kernel_is_blamed(self):
+        source = read_file(self.file("reference.c"))
+        for name, (old, new, what) in REFERENCES.items():
+            with self.subTest(name):
+                self.assertIn(old, source)
+                write_file(self.file("reference.c"),
+                           source.replace(old, new).replace("<math.h>", "<math.h>\n#include "
+                                                            "<stdlib.h>\n#include <unistd.h>"))
+                self.make("-W", "reference.c")
+                said = self.look(expect=64 if "no kernel of" in what else 4)
+                self.assertIn("the reference of op 'layernorm'", said)
+                self.assertIn(what, said)
+                self.assertNotIn(" wrong ", said.replace(" 0 wrong", ""))
+
+    def test_a_reference_that_does_not_end_is_named(self):
+        self.replace("reference.c", "return KG_OK;", "for (;;)\n        ;")
+        self.make("-W", "reference.c")
+        said = self.look("--timeout", "2", "--filter", "*m256*", expect=4)
+        self.assertIn("the reference of op 'layernorm' did not end", said)
+
+    def test_a_reference_that_is_missing_is_said(self):
+        os.remove(self.file("build/libreference.so"))
+        self.assertIn("libreference.so': No such file or directory; build it first",
+                      self.look(expect=74))
+
+    def test_it_cannot_take_the_place_of_a_built_in_op(self):
+        self.replace("layernorm.op.json", '"name": "layernorm"', '"name": "rmsnorm"')
+        said = self.look(expect=64)
+        self.assertIn("layernorm.op.json:3:11: /name: 'rmsnorm' is the name of an op that is "
+                      "built in", said)
+
+    def test_sizes_that_it_does_not_allow_are_no_case(self):
+        for old, new, what in (('"n": 512', '"n": 511', "break 'n % 8 == 0'"),
+                               ('"n": 512', '"n": 24', "does not allow 24; it allows 32"),
+                               ('"n": 512', '"k": 512', "takes no 'k'; it takes m, n, eps")):
+            with self.subTest(new):
+                suite = read_file(self.file("kernels.json"))
+                self.replace("kernels.json", old, new)
+                said = self.look(expect=64)
+                write_file(self.file("kernels.json"), suite)
+                self.assertIn(what, said)
+
+    def test_it_is_measured_and_gated(self):
+        baselines = self.path("baselines")
+        run = ("--baselines", baselines, "--threshold", "50%", "--filter", "*m256*")
+        self.look("--accept-new", *run, command="run", expect=0)
+        report = self.path("run.json")
+        self.look("--report", "json=" + report, *run, command="run", expect=None)
+        case = json.loads(read_file(report))["cases"][0]
+        self.assertEqual((case["op"], case["mode"]), ("layernorm", "paired"))
+        verified = case["arms"][0]["verify"]
+        self.assertIn("exact integers", verified["not_declared"])
+        # It is remembered, unless it is drawn to be verified anew: here all are.
+        self.replace("layernorm.op.json", "8 * m * n", "9 * m * n")
+        self.look("--report", "json=" + report, *run, command="run", expect=3)
+        changed = json.loads(read_file(report))["cases"][0]
+        self.assertNotEqual(changed["op_sha256"], case["op_sha256"])
+        self.assertIn("its file or its reference has changed", changed["reason"])
+        self.look("--accept-new", *run, command="run", expect=0)
+        self.look("--report", "json=" + report, *run, command="run", expect=None)
+        self.assertEqual(json.loads(read_file(report))["cases"][0]["mode"], "paired")
+
+
+if __name__ == "__main__":
+    unittest.main()

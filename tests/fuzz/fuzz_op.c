@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_op.c: the file of an op of a user's, and the same bytes as an expression. */
+#include <string.h>
+
+#include "tests/fuzz/edits.h"
+#include "gate/cases/op_file.h"
+#include "gate/cases/problem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char good_text[] =
+    "{\"schema\":\"gate-op/1\",\"name\":\"norm\",\"reference\":\"r.so\",\"sizes\":["
+    "{\"name\":\"b\",\"kind\":\"count\"},{\"name\":\"h\",\"kind\":\"count\",\"most\":64},"
+    "{\"name\":\"n\",\"kind\":\"length\",\"least\":8},"
+    "{\"name\":\"d\",\"kind\":\"given\",\"values\":[64,128]}],"
+    "\"constraints\":[\"n % 8 == 0\",\"h % b == 0\",\"n * d <= 65536 || h == 1\"],"
+    "\"parameter\":{\"name\":\"eps\",\"usual\":1e-5,\"least\":0,\"most\":1},"
+    "\"flag\":{\"name\":\"masked\",\"yes\":\"masked\",\"no\":\"full\"},\"tensors\":["
+    "{\"name\":\"x\",\"role\":\"in\",\"axes\":[\"b\",\"n\"],\"fill\":\"any\"},"
+    "{\"name\":\"i\",\"role\":\"in\",\"axes\":[\"n\"],\"dtype\":\"int32\",\"least\":0,\"most\":9},"
+    "{\"name\":\"y\",\"role\":\"out\",\"axes\":[\"b\",\"d\"],\"whole\":[\"n\"]}],"
+    "\"flops\":\"8 * b * n + d\",\"id\":[\"b\",\"h\",\"n\",\"d\"],"
+    "\"error_limits\":{\"fp16\":0.001}}";
+
+/* What is accepted can be asked anything. */
+static void use(struct own_op *own)
+{
+    const struct op *const ops[] = {&own->op};
+    op_use(ops, 1);
+    for (int64_t size = 1; size <= OP_SIZE_MAX; size *= 33) {
+        struct kg_problem p = op_problem(&own->op, KG_F16, 0);
+        char id[PROBLEM_ID_MAX];
+        for (unsigned i = 0; i < own->op.n_sizes; i++)
+            op_set_size(&p, &own->op.sizes[i], size);
+        if (!op_fit(&own->op, &p))
+            continue;
+        problem_id(&p, id);
+        fuzz_expect(op_allows(&p), "the sizes that it takes to be allowed", id);
+        fuzz_expect(problem_flops(&p) >= 0 && problem_error_limit(&p) > 0, "work to do", id);
+    }
+    op_use(NULL, 0);
+}
+
+static void use_expression(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"m", "n"};
+    const int64_t sizes[] = {7, INT64_MAX};
+    char text[200];
+    struct expression e;
+    struct gate_error err = {0};
+    int64_t value;
+    const char *why = NULL;
+    size = size < sizeof text ? size : sizeof text - 1;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    if (expression_parse(text, names, 2, &e, &err))
+        fuzz_expect(strstr(err.message, "at character "), "a place", err.message);
+    else
+        fuzz_expect(expression_value(&e, sizes, &value, &why) || why, "a reason", text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static cJSON *good;
+    struct gate_error err = {0};
+    struct own_op *own;
+    struct buf text;
+    use_expression(data, size);
+    good = good ? good : cJSON_Parse(good_text);
+    buf_init(&text, (size_t)1 << 20);
+    edits_text(good, data, size, &text);
+    if (own_op_parse("op", text.data, text.len, &own, &err) == GATE_OK) {
+        use(own);
+        own_op_free(own);
+    } else {
+        fuzz_expect(!strncmp(err.message, "op:", 3), "a place", err.message);
+    }
+    buf_release(&text);
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_op_file.c: ops of a user's: expressions, files that cannot be, sizes that fit, and values.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/json.h"
+#include "gate/cases/op_file.h"
+#include "gate/cases/problem.h"
+#include "gate/verify/verify_shapes.h"
+#include "kernels/ops/pattern.h"
+#include "kernels/ops/storage.h"
+#include "tests/unit/unit.h"
+
+/* ---- expressions ---- */
+
+static const char *const names[] = {"m", "n"};
+static const int64_t numbers[] = {7, 1000000000};
+
+TEST(expressions_have_values)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } cases[] = {
+        {"1 + 2 * 3", 7},
+        {"(1 + 2) * 3", 9},
+        {"2 - 3 - 4", -5},
+        {"-m * -2", 14},
+        {"100 / m % 5", 4},
+        {" m*n ", 7000000000},
+        {"m == 7 && n > 7", 1},
+        {"m != 7 || m <= 6", 0},
+        {"1 < 2 == 1", 1},
+        {"m >= 7", 1},
+        {"-9223372036854775807 - 1 % -1", -9223372036854775807},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct expression e;
+        struct gate_error err = {0};
+        int64_t value = 0;
+        const char *why = "";
+        if (expression_parse(cases[i].text, names, 2, &e, &err))
+            fail_msg("%s: %s", cases[i].text, err.message);
+        if (!expression_value(&e, numbers, &value, &why) || value != cases[i].value)
+            fail_msg("%s is %lld: %s", cases[i].text, (long long)value, why);
+    }
+}
+
+TEST(expressions_that_have_none_say_why)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"m / (m - 7)", "divides by zero"},
+        {"m % 0", "divides by zero"},
+        {"n * n * n", "does not fit"},
+        {"9223372036854775807 + 1", "does not fit"},
+        {"-9223372036854775807 - 2", "does not fit"},
+        {"(-9223372036854775807 - 1) / -1", "does not fit"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct expression e;
+        int64_t value = 0;
+        const char *why = "";
+        assert_int_equal(expression_parse(cases[i].text, names, 2, &e, NULL), GATE_OK);
+        if (expression_value(&e, numbers, &value, &why) || !strstr(why, cases[i].why))
+            fail_msg("%s is %lld: %s", cases[i].text, (long long)value, why);
+    }
+}
+
+TEST(expressions_that_cannot_be_have_a_place)
+{
+    char deep[200], longest[200];
+    memset(deep, '(', sizeof deep);
+    deep[sizeof deep - 1] = '\0';
+    for (size_t i = 0; i < sizeof longest; i++)
+        longest[i] = i % 2 ? '+' : '1';
+    longest[sizeof longest - 1] = '\0';
+    const struct {
+        const char *text, *what;
+    } cases[] = {
+        {"", "at character 1: expected a number, a size or '(', here is the end"},
+        {"m +", "at character 4: expected a number"},
+        {"m + k", "at character 5: no size has this name, here is 'k'"},
+        {"mn", "at character 1: no size has this name"},
+        {"(m", "at character 3: expected ')'"},
+        {"m)", "at character 2: expected an operator"},
+        {"m = 7", "at character 3: expected an operator"},
+        {"m ** 2", "at character 4: expected a number"},
+        {"1.5 * m", "at character 2: expected an operator"},
+        {"9223372036854775808", "at character 1: the number does not fit"},
+        {deep, "nested too deeply"},
+        {longest, "too long"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct expression e;
+        struct gate_error err = {0};
+        assert_int_equal(expression_parse(cases[i].text, names, 2, &e, &err), GATE_USAGE);
+        if (!strstr(err.message, cases[i].what))
+            fail_msg("'%s': expected '%s', got '%s'", cases[i].text, cases[i].what, err.message);
+    }
+}
+
+/* ---- files ---- */
+
+static const char good[] =
+    "{\"schema\": \"gate-op/1\", \"name\": \"pick\", \"reference\": \"r.so\",\n"
+    " \"sizes\": [{\"name\": \"kv\", \"kind\": \"count\"}, {\"name\": \"h\", \"kind\": "
+    "\"count\"},\n"
+    "  {\"name\": \"n\", \"kind\": \"length\", \"least\": 20, \"most\": 5000},\n"
+    "  {\"name\": \"d\", \"kind\": \"given\", \"values\": [64, 128]}],\n"
+    " \"constraints\": [\"n % 16 == 0\", \"n % 12 == 0\", \"h % kv == 0\"],\n"
+    " \"parameter\": {\"name\": \"eps\", \"usual\": 0.5, \"least\": 0, \"most\": 1},\n"
+    " \"flag\": {\"name\": \"masked\", \"yes\": \"masked\", \"no\": \"full\"},\n"
+    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"h\", \"n\", \"d\"]},\n"
+    "  {\"name\": \"at\", \"role\": \"in\", \"axes\": [\"n\"], \"dtype\": \"int32\",\n"
+    "   \"fill\": \"integers\", \"least\": -3, \"most\": 8},\n"
+    "  {\"name\": \"u\", \"role\": \"in\", \"axes\": [\"n\"], \"fill\": \"uniform\",\n"
+    "   \"least\": 2, \"most\": 3},\n"
+    "  {\"name\": \"y\", \"role\": \"out\", \"axes\": [\"h\", \"d\"], \"whole\": [\"n\"]}],\n"
+    " \"flops\": \"2 * h * n * d\", \"error_limits\": {\"bf16\": 0.01}}\n";
+
+/* The file with a part replaced. */
+static enum gate_status parse(const char *old, const char *new, struct own_op **out,
+                              struct gate_error *err)
+{
+    char text[4096];
+    const char *at = strstr(good, old);
+    assert_non_null(at);
+    int n = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, new, at + strlen(old));
+    return own_op_parse("pick.op.json", text, (size_t)n, out, err);
+}
+
+TEST(files_that_cannot_be_have_a_place)
+{
+    static const struct {
+        const char *old, *new, *what;
+    } cases[] = {
+        {"\"pick\"", "\"gemm\"", ":1:33: /name: 'gemm' is the name of an op that is built in"},
+        {"\"pick\"", "\"a+b\"", "is no name of an op"},
+        {"\"reference\": \"r.so\",", "", "reference"},
+        {"\"name\": \"n\",", "\"name\": \"h\",", ":3:12: /sizes/2/name: 'h' is taken"},
+        {"\"name\": \"n\",", "\"name\": \"dtype\",", "/sizes/2/name: 'dtype' is taken"},
+        {"\"name\": \"n\",", "\"name\": \"9n\",", "letters, digits"},
+        {"\"least\": 20", "\"least\": 6000", "/sizes/2/least: must be at most 5000"},
+        {"\"least\": 20", "\"least\": 0", "/sizes/2/least"},
+        {"\"values\": [64, 128]", "\"most\": 8", "a 'given' size has 'values'"},
+        {"[64, 128]", "[64.5]", "must be integers"},
+        {"\"length\", \"least\": 20, \"most\": 5000", "\"count\"", "1 to 3 of kind 'length'"},
+        {"n % 16 == 0", "n % 16 == x", "/constraints/0: at character 11: no size has this name"},
+        {"n % 16 == 0", "n % 4096 == 1", "/constraints: the gate finds no sizes"},
+        {"n % 16 == 0", "n / (n - n) == 1", "/constraints: the gate finds no sizes"},
+        {"n % 16 == 0", "n % 2000000 == 0", "/constraints/0: sizes go up by more"},
+        {"2 * h * n * d", "-n", "the gate finds no sizes"},
+        {"2 * h * n * d", "2 * h * z", ":14:11: /flops: at character 9"},
+        {"\"usual\": 0.5", "\"usual\": 2", "/parameter/usual: must be from"},
+        {"\"eps\"", "\"kv\"", "/parameter/name: 'kv' is taken"},
+        {"\"masked\", \"yes\"", "\"eps\", \"yes\"", "/flag/name: 'eps' is taken"},
+        {"\"no\": \"full\"", "\"no\": \"masked\"", "/flag/no"},
+        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"w\"]", "/tensors/0/axes/1: no size is named 'w'"},
+        {"[\"h\", \"n\", \"d\"]", "[\"h\", \"h\"]", "/tensors/0/axes/1: 'h' is there twice"},
+        {"[\"h\", \"n\", \"d\"]", "[]", "/tensors/0/axes: must be one or more"},
+        {"\"name\": \"at\"", "\"name\": \"x\"", "/tensors/1/name: 'x' is there already"},
+        {"\"int32\"", "\"int4\"", "/tensors/1/dtype"},
+        {"\"fill\": \"integers\",", "\"fill\": \"uniform\",", "'integers' or 'constant' for int32"},
+        {"\"least\": -3", "\"least\": -3.5", "/tensors/1/least: must be integers"},
+        {"\"least\": -3", "\"least\": -3e9", "must be numbers of int32"},
+        {"\"least\": -3, \"most\": 8", "\"least\": 1", "need 'least' and 'most'"},
+        {"\"least\": 2, \"most\": 3", "\"least\": 4, \"most\": 3", "the least one first"},
+        {"\"least\": 2, \"most\": 3", "\"least\": 4, \"most\": 1e5", "must be numbers of fp16"},
+        {"\"out\", \"axes\"", "\"in\", \"axes\"", "/tensors/3/whole: is for outputs alone"},
+        {"\"whole\": [\"n\"]", "\"fill\": \"any\"", "/tensors/3/fill: is for inputs alone"},
+        {"\"flops\"", "\"multilinear\": true, \"flops\"", "/multilinear: is for two inputs"},
+        {"\"flops\"", "\"id\": [\"n\"], \"flops\"", "/id: must name each size once"},
+        {"\"bf16\": 0.01", "\"bf16\": 1.5", "/error_limits/bf16"},
+    };
+    unsigned faults = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct own_op *own;
+        struct gate_error err = {0};
+        if (!parse(cases[i].old, cases[i].new, &own, &err))
+            own_op_free(own);
+        if (strncmp(err.message, "pick.op.json:", 13) != 0 || !strstr(err.message, cases[i].what))
+            print_error("'%s': expected '%s', got '%s'\n", cases[i].new, cases[i].what,
+                        err.message),
+                faults++;
+    }
+    assert_int_equal(faults, 0);
+}
+
+/* ---- the op ---- */
+
+static const struct op *used;
+
+static struct own_op *use(void)
+{
+    struct own_op *own;
+    struct gate_error err = {0};
+    if (parse("", "", &own, &err))
+        fail_msg("%s", err.message);
+    used = &own->op;
+    op_use(&used, 1);
+    return own;
+}
+
+static void end(struct own_op *own)
+{
+    op_use(NULL, 0);
+    own_op_free(own);
+}
+
+static struct kg_problem problem(const struct own_op *own, int64_t kv, int64_t h, int64_t n,
+                                 int64_t d)
+{
+    struct kg_problem p = op_problem(&own->op, KG_BF16, KG_FLAG_OWN);
+    const int64_t sizes[] = {kv, h, n, d};
+    for (unsigned i = 0; i < 4; i++)
+        op_set_size(&p, &own->op.sizes[i], sizes[i]);
+    op_set_param(&p, own->op.param, 0.25);
+    return p;
+}
+
+TEST(an_op_says_what_a_built_in_one_says)
+{
+    struct own_op *own = use();
+    const struct kg_problem p = problem(own, 2, 4, 48, 64);
+    struct kg_signature s;
+    char id[PROBLEM_ID_MAX];
+    problem_id(&p, id);
+    assert_string_equal(id, "pick/bf16/kv2-h4-n48-d64/masked-eps0.25");
+    assert_true(problem_flops(&p) == 2 * 4 * 48 * 64);
+    assert_true(problem_bytes(&p) == 2 * 4 * 48 * 64 + 4 * 48 + 2 * 48 + 2 * 4 * 64);
+    assert_true(problem_error_limit(&p) == 0.01);
+    assert_true(kg_signature_of(&p, &s) && s.n_in == 3 && s.n_out == 1);
+    assert_int_equal(p.dtype[0], KG_BF16);
+    assert_int_equal(p.dtype[1], KG_I32);
+    assert_ptr_equal(op_by_name("pick"), &own->op);
+    end(own);
+    assert_null(op_by_name("pick"));
+}
+
+TEST(sizes_are_those_that_it_allows)
+{
+    struct own_op *own = use();
+    static const int64_t cases[][8] = {
+        {1, 1, 1, 64, 1, 1, 48, 64},         {3, 4, 100, 128, 3, 6, 96, 128},
+        {2, 1, 9999, 7, 2, 2, 4992, 64},     {5, 5, 48, 64, 5, 5, 48, 64},
+        {4, 9, 4991, 128, 4, 12, 4944, 128},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t *c = cases[i];
+        struct kg_problem p = problem(own, c[0], c[1], c[2], c[3]);
+        assert_true(op_fit(&own->op, &p));
+        for (unsigned k = 0; k < 4; k++)
+            assert_int_equal(op_size(&p, &own->op.sizes[k]), c[4 + k]);
+        assert_true(op_allows(&p));
+    }
+    end(own);
+}
+
+/* None of the shapes that verification draws is one that a kernel may refuse to know. */
+TEST(shapes_are_allowed)
+{
+    struct own_op *own = use();
+    const struct kg_problem p = problem(own, 2, 4, 96, 64);
+    static struct kg_problem shapes[SHAPES_MAX];
+    const struct shapes_plan plan = {14, 10, 1, 1};
+    unsigned n = shapes_designed(&p, 0, 1, plan, shapes), lengths = 0;
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(op_allows(&shapes[i]));
+        lengths += kg_size(&shapes[i], "n") != 96;
+    }
+    assert_true(n > 20 && lengths > 10);
+    n = shapes_of_own_size(&p, 1e9, shapes);
+    n += shapes_wide(&p, 8, true, shapes + n);
+    n += shapes_giant(&p, true, shapes + n);
+    for (unsigned i = 0; i < n; i++)
+        assert_true(op_allows(&shapes[i]));
+    end(own);
+}
+
+/* Whatever the pattern, an input has the values that its file allows. */
+TEST(values_are_allowed)
+{
+    struct own_op *own = use();
+    const struct kg_problem p = problem(own, 1, 2, 48, 64);
+    static uint16_t x[2 * 48 * 64], u[48];
+    static int32_t at[48];
+    const struct kg_tensor in[] = {
+        {.data = x, .dtype = KG_BF16, .rank = 3, .shape = {2, 48, 64}, .stride = {48 * 64, 64, 1}},
+        {.data = at, .dtype = KG_I32, .rank = 1, .shape = {48}, .stride = {1}},
+        {.data = u, .dtype = KG_BF16, .rank = 1, .shape = {48}, .stride = {1}},
+    };
+    unsigned patterns = 0;
+    for (int probe = 0; probe < PROBES; probe++) {
+        if (!probe_applies((enum probe)probe, &p))
+            continue;
+        patterns++;
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            probe_fill((enum probe)probe, &p, in, 3, seed);
+            probe_change((enum probe)probe, &p, in, 3, seed);
+            for (unsigned i = 0; i < 48; i++) {
+                const double value = storage_get(u, KG_BF16, i);
+                assert_true(at[i] >= -3 && at[i] <= 8);
+                assert_true(value >= 2 && value <= 3);
+            }
+        }
+    }
+    assert_int_equal(patterns, 7);
+    end(own);
+}
