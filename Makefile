@@ -132,7 +132,7 @@ CORE_C := $(filter-out $(MAIN_C),$(GATE_C) $(SERVER_C))
 HOST_C := $(wildcard kernels/host/*.c)
 SUITES := $(wildcard kernels/suites/*.json)
 SCHEMAS := $(sort $(wildcard gate/formats/*.schema.json))
-INIT_FILES := kernels/kernel.h kernels/problem.h \
+INIT_FILES := kernels/kernel.h kernels/problem.h $(wildcard examples/layernorm/layernorm*) \
     $(addprefix examples/mykernels/,mykernels.c mykernels.cu Makefile \
     CMakeLists.txt kernels.json .gitignore) $(addprefix ci/templates/,github-actions.yml \
     github-comment.yml gitlab-ci.yml slurm.sh)

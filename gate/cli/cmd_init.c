@@ -17,19 +17,22 @@
 #include "gate/cli/config.h"
 #include "gate/cli/example.h"
 #include "gate/run/target.h"
+#include "kernels/ops/op.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
+#define OP_NAME_MAX 32
 #define EXAMPLE_LIBRARY "build/libmykernels.so" /* what the example builds */
 
 struct init {
     const char *library, *build, *suite, *baselines, *main_branch, *database, *ci;
+    const char *op; /* a user's, of which files are written; NULL: none */
     bool example, force;
     const char *measures;   /* options that the commands need on this machine */
     bool is_kept;           /* there was a gate.json */
     cJSON *changed;         /* it with what options say otherwise; NULL: they say nothing else */
     bool is_guess;          /* nobody has said how the library is built */
     const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
-    char branch[200], make[1100];
+    char branch[200], make[1100], op_library[100], op_suite[100];
     char top[1000];    /* from here to the root of the repository: "" or "../../" */
     char inside[1000]; /* from there to here: "" or "a/b/" */
     struct gate_error *err;
@@ -42,6 +45,14 @@ static bool read_ci(void *field, const char *text)
     *(const char **)field = text;
     return !strcmp(text, "github") || !strcmp(text, "gitlab") || !strcmp(text, "slurm") ||
            !strcmp(text, "none");
+}
+
+/* A name that is also one of C, of files and of an op that is not built in. */
+static bool read_op(void *field, const char *text)
+{
+    const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    *(const char **)field = text;
+    return text[0] >= 'a' && !text[n] && n <= OP_NAME_MAX && !op_by_name(text);
 }
 
 static const struct option_def options[] = {
@@ -60,6 +71,10 @@ static const struct option_def options[] = {
     FLAG("example", example,
          "also write an example: a library for the host and one for a GPU, with CMakeLists.txt "
          "and Makefile"),
+    OPTION(READ, "op", "NAME", op,
+           "also write an op of your own: its file, a reference and a kernel for the host in C, "
+           "and a suite, to begin with a layer norm",
+           .read = read_op, .form = "a new name of letters, digits and '_'"),
     FLAG("force", force,
          "replace existing files; without it they are kept. Of gate.json only what options name "
          "changes, and the suite is replaced only with --example"),
@@ -189,8 +204,10 @@ static void put_value(const char *value, struct buf *out)
             buf_putc(out, *value);
 }
 
+#define OP_MARK "layernorm" /* in the files of examples/layernorm */
+
 /* Copies a text; @BUILD@, @LIBRARY@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@
- * what stands before a path in its folder. */
+ * what stands before a path in its folder; OP_MARK is the op's name. */
 static void fill_in(const struct init *i, const char *text, struct buf *out)
 {
     const struct {
@@ -199,7 +216,8 @@ static void fill_in(const struct init *i, const char *text, struct buf *out)
                  {"@LIBRARY@", i->library},
                  {"@MAIN@", i->main_branch},
                  {"@BASELINES@", i->baselines},
-                 {"@IN@", i->inside}};
+                 {"@IN@", i->inside},
+                 {OP_MARK, i->op ? i->op : OP_MARK}};
     while (*text) {
         size_t k = 0, n = sizeof marks / sizeof marks[0];
         while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)
@@ -326,7 +344,7 @@ static enum gate_status write_suite(const struct init *i)
         printf("kept      %s, which exists (--example --force replaces it)\n", i->suite);
         return GATE_OK;
     }
-    return write_embedded(i, "kernels.json", i->suite);
+    return write_embedded(i, i->op ? OP_MARK ".json" : "kernels.json", i->suite);
 }
 
 /* Is the pipeline that is there the one that an earlier call wrote for this folder? */
@@ -377,6 +395,19 @@ static enum gate_status write_example(const struct init *i)
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
         TRY(write_embedded(i, names[k], names[k]));
     return GATE_OK;
+}
+
+static enum gate_status write_op(const struct init *i)
+{
+    static const char *const endings[] = {".op.json", ".c", "_reference.c", ".mk"};
+    char name[100], path[100];
+    for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
+        snprintf(name, sizeof name, OP_MARK "%s", endings[k]);
+        snprintf(path, sizeof path, "%s%s", i->op, endings[k]);
+        TRY(write_embedded(i, name, path));
+    }
+    TRY(write_embedded(i, "kernel.h", "kernel.h"));
+    return write_embedded(i, "problem.h", "problem.h");
 }
 
 /* ---- the command ---- */
@@ -442,7 +473,15 @@ static bool has_nvcc(void)
 static void take_defaults(struct init *i)
 {
     const struct example own = example_choose(i->example && target_has_gpu(), has_nvcc());
-    i->measures = i->library ? "" : own.options;
+    if (i->op) {
+        snprintf(i->op_library, sizeof i->op_library, "build/lib%s.so", i->op);
+        snprintf(i->op_suite, sizeof i->op_suite, "%s.json", i->op);
+        i->measures = target_has_gpu() ? " --device host" : "";
+        i->library = i->library ? i->library : i->op_library;
+        i->suite = i->suite ? i->suite : i->op_suite;
+    } else {
+        i->measures = i->library ? "" : own.options;
+    }
     i->library = i->library ? i->library : own.library;
     i->suite = i->suite ? i->suite : "kernels.json";
     i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
@@ -451,9 +490,14 @@ static void take_defaults(struct init *i)
 
 static void choose_build(struct init *i)
 {
-    i->is_guess = !i->build && !i->example;
+    i->is_guess = !i->build && !i->example && !i->op;
     if (i->build)
         return;
+    if (i->op) {
+        snprintf(i->make, sizeof i->make, "make -f %s.mk", i->op);
+        i->build = i->make;
+        return;
+    }
     if (i->example || !access("CMakeLists.txt", F_OK)) {
         i->build = "cmake -S . -B build && cmake --build build";
     } else {
@@ -503,6 +547,8 @@ static enum gate_status write_all(struct init *i)
     TRY(write_ignored(i));
     if (i->example)
         TRY(write_example(i));
+    if (i->op)
+        TRY(write_op(i));
     return write_ci(i);
 }
 
@@ -513,6 +559,9 @@ int cmd_init(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_init, &i, 0, argc, argv, NULL, &exit_code))
         return exit_code;
+    if (i.op && i.example)
+        return command_usage(&command_init, "--op and --example both write a first kernel: take "
+                                            "one of them");
     enum gate_status status = write_all(&i);
     cJSON_Delete(i.changed);
     if (status)

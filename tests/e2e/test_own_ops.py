@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import ROOT, Gate, read_file, write_file
+from harness import GATE, ROOT, Gate, read_file, write_file
 
 EXAMPLE = os.path.join(ROOT, "examples", "layernorm")
 ROW = "(float *)y->data + i * y->stride[0]"
@@ -38,7 +38,7 @@ RIGHT = {
                    "variance += (x[j] - mean) * (x[j] - mean) * (float)(j + 1) / (float)(j + 1);"),
 }
 
-# What is replaced in reference.c, by what, and what the gate says of it.
+# What is replaced in layernorm_reference.c, by what, and what the gate says of it.
 REFERENCES = {
     "crashes": ("double *y = args->out[0].data;", "double *y = NULL;", "crashed (Segmentation"),
     "ends": ("return KG_OK;", "_exit(3);", "ended its process with code 3"),
@@ -68,8 +68,8 @@ class OwnOps(Gate):
         self.make()
 
     def make(self, *targets):
-        done = subprocess.run(["make", "-C", self.example, "CFLAGS=-O1 -w", *targets,
-                               f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
+        done = subprocess.run(["make", "-C", self.example, "-f", "layernorm.mk", *targets,
+                               "CFLAGS=-O1 -w", f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -82,7 +82,7 @@ class OwnOps(Gate):
         write_file(self.file(name), text.replace(old, new))
 
     def look(self, *arguments, library="liblayernorm.so", command="verify", expect=0):
-        done = self.gate(command, "--device", "host", "--suite", self.file("kernels.json"),
+        done = self.gate(command, "--device", "host", "--suite", self.file("layernorm.json"),
                          "--library", self.file("build/" + library), *arguments)
         if expect is not None:
             self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
@@ -106,28 +106,28 @@ class OwnOps(Gate):
                     self.look(expect=code)
 
     def test_a_faulty_reference_is_named_and_no_kernel_is_blamed(self):
-        source = read_file(self.file("reference.c"))
+        source = read_file(self.file("layernorm_reference.c"))
         for name, (old, new, what) in REFERENCES.items():
             with self.subTest(name):
                 self.assertIn(old, source)
-                write_file(self.file("reference.c"),
+                write_file(self.file("layernorm_reference.c"),
                            source.replace(old, new).replace("<math.h>", "<math.h>\n#include "
                                                             "<stdlib.h>\n#include <unistd.h>"))
-                self.make("-W", "reference.c")
+                self.make("-W", "layernorm_reference.c")
                 said = self.look(expect=64 if "no kernel of" in what else 4)
                 self.assertIn("the reference of op 'layernorm'", said)
                 self.assertIn(what, said)
                 self.assertNotIn(" wrong ", said.replace(" 0 wrong", ""))
 
     def test_a_reference_that_does_not_end_is_named(self):
-        self.replace("reference.c", "return KG_OK;", "for (;;)\n        ;")
-        self.make("-W", "reference.c")
+        self.replace("layernorm_reference.c", "return KG_OK;", "for (;;)\n        ;")
+        self.make("-W", "layernorm_reference.c")
         said = self.look("--timeout", "2", "--filter", "*m256*", expect=4)
         self.assertIn("the reference of op 'layernorm' did not end", said)
 
     def test_a_reference_that_is_missing_is_said(self):
-        os.remove(self.file("build/libreference.so"))
-        self.assertIn("libreference.so': No such file or directory; build it first",
+        os.remove(self.file("build/liblayernorm_reference.so"))
+        self.assertIn("liblayernorm_reference.so': No such file or directory; build it first",
                       self.look(expect=74))
 
     def test_it_cannot_take_the_place_of_a_built_in_op(self):
@@ -141,11 +141,25 @@ class OwnOps(Gate):
                                ('"n": 512', '"n": 24', "does not allow 24; it allows 32"),
                                ('"n": 512', '"k": 512', "takes no 'k'; it takes m, n, eps")):
             with self.subTest(new):
-                suite = read_file(self.file("kernels.json"))
-                self.replace("kernels.json", old, new)
+                suite = read_file(self.file("layernorm.json"))
+                self.replace("layernorm.json", old, new)
                 said = self.look(expect=64)
-                write_file(self.file("kernels.json"), suite)
+                write_file(self.file("layernorm.json"), suite)
                 self.assertIn(what, said)
+
+    def test_init_writes_an_op(self):
+        def gate(*arguments, expect=0):
+            done = subprocess.run([GATE, *arguments], cwd=self.folder, capture_output=True,
+                                  text=True, check=False, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+            return done.stdout + done.stderr
+        self.assertIn("expected a new name", gate("init", "--op", "gemm", expect=64))
+        self.assertIn("take one of them", gate("init", "--op", "a", "--example", expect=64))
+        said = gate("init", "--op", "row_norm")
+        self.assertIn("make -f row_norm.mk", said)
+        self.assertNotIn("layernorm", read_file(self.path("row_norm.op.json")))
+        subprocess.run(["make", "-s", "-C", self.folder, "-f", "row_norm.mk"], check=True)
+        self.assertIn("3 right", gate("verify", "--device", "host"))
 
     def test_it_is_measured_and_gated(self):
         baselines = self.path("baselines")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reference.c: what layernorm.op.json means. All tensors are dense and of doubles. */
+/* layernorm_reference.c: what layernorm.op.json means. All tensors are dense and of doubles. */
 #include <math.h>
 
 #include "problem.h"

@@ -1,16 +1,16 @@
-# make: the kernel and the reference. make build/libfaulty.so: the kernel without its eps.
-# KERNEL_GATE is the folder of kernel.h and problem.h: include/kernel-gate of an installed gate.
+# make -f layernorm.mk: the kernel and the reference; build/libfaulty.so: the kernel without its eps.
+# KERNEL_GATE is the folder of kernel.h and problem.h.
 CFLAGS ?= -O3
-KERNEL_GATE ?= ../../kernels
+KERNEL_GATE ?= .
 COMPILE = mkdir -p $(@D) && $(CC) -std=c11 $(CFLAGS) -Wall -ffile-prefix-map=$(CURDIR)=. \
     -I$(KERNEL_GATE) -fPIC -shared $< -o $@ -lm
 
-all: build/liblayernorm.so build/libreference.so
+all: build/liblayernorm.so build/liblayernorm_reference.so
 
 build/liblayernorm.so: layernorm.c
 	$(COMPILE)
 
-build/libreference.so: reference.c
+build/liblayernorm_reference.so: layernorm_reference.c
 	$(COMPILE)
 
 build/faulty.c: layernorm.c
