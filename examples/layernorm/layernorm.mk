@@ -1,4 +1,4 @@
-# make -f layernorm.mk: the kernel and the reference; build/libfaulty.so: the kernel without its eps.
+# make -f layernorm.mk: the kernel and its reference; build/libfaulty.so: one without its eps.
 # KERNEL_GATE is the folder of kernel.h and problem.h.
 CFLAGS ?= -O3
 KERNEL_GATE ?= .

@@ -212,12 +212,9 @@ static void fill_in(const struct init *i, const char *text, struct buf *out)
 {
     const struct {
         const char *mark, *value;
-    } marks[] = {{"@BUILD@", i->build},
-                 {"@LIBRARY@", i->library},
-                 {"@MAIN@", i->main_branch},
-                 {"@BASELINES@", i->baselines},
-                 {"@IN@", i->inside},
-                 {OP_MARK, i->op ? i->op : OP_MARK}};
+    } marks[] = {{"@BUILD@", i->build},      {"@LIBRARY@", i->library},
+                 {"@MAIN@", i->main_branch}, {"@BASELINES@", i->baselines},
+                 {"@IN@", i->inside},        {OP_MARK, i->op ? i->op : OP_MARK}};
     while (*text) {
         size_t k = 0, n = sizeof marks / sizeof marks[0];
         while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)

@@ -60,6 +60,90 @@ REFERENCES = {
 }
 
 
+# Rows that integers choose, and sums of products: ops of all that a file can say.
+TAKE = {"schema": "gate-op/1", "name": "take", "reference": "take.so",
+        "sizes": [{"name": "m", "kind": "length"}, {"name": "n", "kind": "length"},
+                  {"name": "b", "kind": "count"}, {"name": "v", "kind": "given", "values": [64]}],
+        "flag": {"name": "negate", "yes": "minus", "no": "plus"},
+        "tensors": [{"name": "x", "role": "in", "axes": ["b", "v", "n"]},
+                    {"name": "at", "role": "in", "axes": ["m"], "dtype": "int32",
+                     "fill": "integers", "least": 0, "most": 63},
+                    {"name": "y", "role": "out", "axes": ["b", "m", "n"]}],
+        "flops": "b * m * n"}
+DOT = {"schema": "gate-op/1", "name": "dot", "reference": "take.so",
+       "sizes": [{"name": "m", "kind": "length"}, {"name": "k", "kind": "length"}],
+       "multilinear": True,
+       "tensors": [{"name": "a", "role": "in", "axes": ["m", "k"]},
+                   {"name": "b", "role": "in", "axes": ["m", "k"]},
+                   {"name": "c", "role": "out", "axes": ["m"], "whole": ["k"]}],
+       "flops": "2 * m * k"}
+
+# The reference reads doubles, the kernel floats and integers: one source for both.
+TAKE_C = """
+#include "problem.h"
+static int supports(const struct kg_problem *p, const struct kg_device *d)
+{
+    return REFERENCE || p->dtype[0] == KG_F32;
+}
+static enum kg_status take(const struct kg_problem *p, const struct kg_args *a)
+{
+    const struct kg_tensor *x = &a->in[0], *y = &a->out[0];
+    for (int64_t b = 0; b < x->shape[0]; b++)
+        for (int64_t i = 0; i < y->shape[1]; i++)
+            for (int64_t j = 0; j < y->shape[2]; j++)
+                ((REAL *)y->data)[b * y->stride[0] + i * y->stride[1] + j] =
+                    (p->flags & KG_FLAG_OWN ? -1 : 1) *
+                    ((REAL *)x->data)[b * x->stride[0] +
+                                      (int64_t)((INTEGER *)a->in[1].data)[i] * x->stride[1] + j];
+    return KG_OK;
+}
+static enum kg_status dot(const struct kg_problem *p, const struct kg_args *a)
+{
+    for (int64_t i = 0; i < a->out[0].shape[0]; i++) {
+        REAL sum = 0;
+        for (int64_t k = FROM; k < a->in[0].shape[1]; k++)
+            sum += ((REAL *)a->in[0].data)[i * a->in[0].stride[0] + k] *
+                   ((REAL *)a->in[1].data)[i * a->in[1].stride[0] + k];
+        ((REAL *)a->out[0].data)[i] = sum;
+    }
+    return KG_OK;
+}
+static const struct kg_kernel one = {sizeof one, 0, "take", "take", supports, NULL, NULL, take},
+                              two = {sizeof two, 0, "dot", "dot", supports, NULL, NULL, dot};
+static const struct kg_kernel *const kernels[] = {&one, &two};
+static const struct kg_library lib = {sizeof lib, KG_ABI_VERSION, "mine", "1", KG_DEVICE_HOST, 2,
+                                      kernels};
+KG_EXPORT const struct kg_library *kg_library(void) { return &lib; }
+"""
+
+
+class OtherOps(Gate):
+    def build(self, name, *flags):
+        write_file(self.path("take.c"), TAKE_C)
+        subprocess.run(["cc", "-O1", "-w", "-fPIC", "-shared", "-I" + os.path.join(ROOT, "kernels"),
+                        *flags, self.path("take.c"), "-o", self.path(name)], check=True)
+        return self.path(name)
+
+    def test_integers_flags_counts_and_sums_of_products(self):
+        self.build("take.so", "-DREFERENCE=1", "-DREAL=double", "-DINTEGER=double", "-DFROM=0")
+        for op in (TAKE, DOT):
+            write_file(self.path(op["name"] + ".op.json"), json.dumps(op))
+        suite = write_file(self.path("suite.json"), json.dumps(
+            {"schema": "gate-suite/1", "name": "s", "ops": ["take.op.json", "dot.op.json"],
+             "cases": [{"op": "take", "dtype": "fp32", "m": 100, "n": 40, "b": 2, "v": 64,
+                        "negate": True},
+                       {"op": "dot", "dtype": "fp32", "m": 50, "k": 70}]}))
+        kernel = ("-DREFERENCE=0", "-DREAL=float", "-DINTEGER=int32_t")
+        for source, code, what in (("-DFROM=0", 0, "2 right, 0 wrong"),
+                                   ("-DFROM=1", 2, "1 right, 1 wrong")):
+            done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
+                             self.build("kernel.so", *kernel, source))
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn(what, done.stdout)
+            self.assertIn("take/fp32/m100-n40-b2-v64/minus", done.stdout)
+            self.assertIn("exact integers", done.stdout)
+
+
 class OwnOps(Gate):
     def setUp(self):
         super().setUp()

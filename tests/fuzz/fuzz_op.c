@@ -54,7 +54,7 @@ static void use_expression(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     if (expression_parse(text, names, 2, &e, &err))
-        fuzz_expect(strstr(err.message, "at character "), "a place", err.message);
+        fuzz_expect(strstr(err.message, "at character ") != NULL, "a place", err.message);
     else
         fuzz_expect(expression_value(&e, sizes, &value, &why) || why, "a reason", text);
 }
