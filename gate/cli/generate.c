@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,22 @@ static void put_bash_name(const struct command *c, const struct option_def *o)
     printf(" --%s", o->name);
 }
 
+/* The words that a value may be: of "auto|host|cuda:N" they are auto, host and cuda:0. */
+static void put_bash_values(const struct command *c, const struct option_def *o)
+{
+    if (!o->value || !strchr(o->value, '|'))
+        return;
+    printf("        %s:--%s) options='", c->name, o->name);
+    for (const char *word = o->value; *word;) {
+        size_t n = strcspn(word, "|");
+        bool numbered = n && word[n - 1] == 'N';
+        if (islower((unsigned char)*word))
+            printf("%.*s%s ", (int)(n - numbered), word, numbered ? "0" : "");
+        word += n + (word[n] == '|');
+    }
+    puts("' ;;");
+}
+
 static void put_bash(void)
 {
     puts("# bash completion for gate\n_gate() {\n    local options=''\n    COMPREPLY=()\n"
@@ -157,7 +174,11 @@ static void put_bash(void)
         each_option(*c, put_bash_name);
         puts("' ;;");
     }
-    puts("        esac\n        [[ ${COMP_WORDS[COMP_CWORD]} == -* ]] || options=''\n    fi\n"
+    puts("        esac\n        [[ ${COMP_WORDS[COMP_CWORD]} == -* ]] || options=''\n"
+         "        case ${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD - 1]} in");
+    for (const struct command *const *c = commands; *c; c++)
+        each_option(*c, put_bash_values);
+    puts("        esac\n    fi\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- "
          "\"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
          "complete -o default -F _gate gate");

@@ -108,6 +108,9 @@ class Generated(unittest.TestCase):
         self.assertEqual(complete("bis"), ["bisect"])
         self.assertEqual(complete("run", "--thr"), ["--threshold"])
         self.assertEqual(complete("run", "file"), [])
+        self.assertEqual(complete("run", "--device", ""), ["auto", "host", "cuda:0", "all"])
+        self.assertEqual(complete("verify", "--device", "h"), ["host"])
+        self.assertEqual(complete("run", "--suite", ""), [])
         self.assertEqual(set(complete("push", "--")) - {"--help"},
                          {"--" + name for name in options("push")})
 

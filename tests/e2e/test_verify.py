@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gate verify` on the host device: its tables, its exit codes, and that a fault shows again.
-
-sanitized: kernels write outputs and guard zones
-"""
+"""`gate verify` on the host device: its tables, its exit codes, and that a fault shows again."""
 import json
 import os
 import pty
