@@ -37,10 +37,10 @@ enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
 enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err);
 
 /*
- * Copies a library and the files that belong to it into the cache, whole or not at all; one that is there already stays, one that
- * is damaged is replaced. *sha256 is that of the bytes written. Any number of processes may do
- * this at once. GATE_USAGE: not a regular file, empty, or over ARTIFACT_MAX_BYTES; GATE_IO: it
- * cannot be read or written.
+ * Copies a library and the files that belong to it into the cache, whole or not at all; one that is
+ * there already stays, one that is damaged is replaced. *sha256 is that of the bytes written. Any
+ * number of processes may do this at once. GATE_USAGE: not a regular file, empty, or over
+ * ARTIFACT_MAX_BYTES; GATE_IO: it cannot be read or written.
  */
 enum gate_status artifact_put(const char *library, char sha256[65], struct gate_error *err);
 

@@ -21,7 +21,7 @@ struct library {
     const struct kg_library *table;
     char file[256]; /* name without folder */
     char sha256[65];
-    struct piece piece;         /* read if it has files that belong to it */
+    struct piece piece;        /* read if it has files that belong to it */
     struct machine_code *code; /* NULL: of no GPU */
     int copy;                  /* descriptor of the copy that was loaded; -1: none */
 };

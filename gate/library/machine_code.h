@@ -60,9 +60,10 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
 
 /*
  * SHA-256 of what a shared object runs: its machine code and data for the host as they are mapped,
- * the code of all its GPU kernels, and the files that belong to it (piece.h). Debug information, build id and comments do not count, so
- * two builds of one source may be two files of the same code. GATE_NO_VERDICT: not an ELF file, or
- * one with GPU code that cannot be taken apart. GATE_IO: it cannot be read.
+ * the code of all its GPU kernels, and the files that belong to it (piece.h). Debug information,
+ * build id and comments do not count, so two builds of one source may be two files of the same
+ * code. GATE_NO_VERDICT: not an ELF file, or one with GPU code that cannot be taken apart. GATE_IO:
+ * it cannot be read.
  */
 enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err);
 

@@ -103,6 +103,8 @@ TEST_WITHIN(a_piece_that_is_damaged, unit_enter_folder, unit_leave_folder)
     assert_int_equal(read_piece(&piece, &err), GATE_OK);
     char *bytes = piece.bytes.data;
     const size_t n = piece.bytes.len;
+    char mark[8];
+    memcpy(mark, bytes + n - sizeof mark, sizeof mark);
     for (size_t at = n - TAIL - 2 * 8; at < n - 8; at += 4) { /* each half of the three sizes */
         struct piece damaged;
         bytes[at] ^= 0x41;
@@ -113,7 +115,7 @@ TEST_WITHIN(a_piece_that_is_damaged, unit_enter_folder, unit_leave_folder)
     }
     for (size_t cut = 1; cut <= TAIL + 2 * 8; cut += 5) { /* with the mark at its end */
         struct piece damaged;
-        memcpy(bytes + n - cut - 8, "KGPIECE1", 8);
+        memcpy(bytes + n - cut - sizeof mark, mark, sizeof mark);
         write_bytes("lib.so", bytes, n - cut);
         assert_int_equal(read_piece(&damaged, &err), GATE_WRONG);
     }
