@@ -211,7 +211,7 @@ class Diff(Gate):
             host = file.read()
         self.refuse("no machine code for a GPU", HOST, HOST)
         self.refuse("no machine code for a GPU", self.write("cut.so", host[:5000]), HOST)
-        self.refuse("no machine code for a GPU", self.write("empty.so", b""), HOST)
+        self.refuse("empty.so' is empty", self.write("empty.so", b""), HOST)
         with open(self.path("huge.so"), "wb") as file:
             file.truncate(6 << 30)
         self.refuse("'huge.so' is larger than the 256 MiB a library may have", "huge.so", HOST)
