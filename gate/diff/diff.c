@@ -143,11 +143,13 @@ struct wanted {
     struct diff_side *side;
 };
 
+/* The old library's first, wherever the two lie in memory. */
 static int compare_cubins(const void *a, const void *b)
 {
-    const struct bytes *x = &((const struct wanted *)a)->side->kernel->cubin;
-    const struct bytes *y = &((const struct wanted *)b)->side->kernel->cubin;
-    return x->at < y->at ? -1 : x->at > y->at;
+    const struct wanted *x = a, *y = b;
+    const bool x_is_new = x->side == &x->row->new, y_is_new = y->side == &y->row->new;
+    const unsigned char *x_at = x->side->kernel->cubin.at, *y_at = y->side->kernel->cubin.at;
+    return x_is_new != y_is_new ? x_is_new - y_is_new : x_at < y_at ? -1 : x_at > y_at;
 }
 
 static size_t list_wanted(struct diff *d, bool all, struct wanted *out)
