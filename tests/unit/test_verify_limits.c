@@ -5,6 +5,8 @@
  * Kernels that do all that kernel.h allows are called directly: sums in fp32 in several orders, the
  * scale before or after the product, powers of e or of two, a soft-max at once or online over
  * blocks, weights that are rounded to the dtype of V, TF32 that rounds or truncates.
+ *
+ * not sanitized: it computes a thousand problems, none of them from outside
  */
 #include <math.h>
 #include <stdbool.h>
