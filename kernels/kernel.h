@@ -99,8 +99,8 @@ extern "C" {
 #define KG_EXPORT __attribute__((visibility("default")))
 
 /* What is computed: an op by its name, with its sizes, parameters and tensors in the order given
- * here; all tensors are fp16, all bf16 or all fp32. Matrices are row-major unless their strides
- * say otherwise. Sums are in fp32 or wider; the result is rounded once to the output's dtype.
+ * here, all of one dtype: fp16, bf16 or fp32. Ops of your own: docs/ops.md. Matrices are row-major,
+ * but for their strides. Sums are in fp32 or wider, and rounded once to the output's dtype.
  * attention_fwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  out: O[b,h,sq,d]
  *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to

@@ -2,7 +2,6 @@
 #include "gate/baseline/artifact.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sha2.h>
 #include <stdbool.h>
 #include <stdio.h>

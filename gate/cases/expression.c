@@ -55,14 +55,12 @@ HOLDS(either, ||)
 #undef HOLDS
 
 /* Those of two characters before those that begin like them; `rank`: the higher binds. */
-static const struct operator
-{
+static const struct operation {
     const char *text;
     unsigned rank;
     bool divides;
-    bool (*apply)(int64_t a, int64_t b, int64_t * out);
-}
-operators[] = {
+    bool (*apply)(int64_t a, int64_t b, int64_t *out);
+} operators[] = {
     {"||", 1, false, either},  {"&&", 2, false, both},    {"==", 3, false, equal},
     {"!=", 3, false, differ},  {"<=", 3, false, at_most}, {">=", 3, false, at_least},
     {"<", 3, false, less},     {">", 3, false, more},     {"+", 4, false, add},
@@ -223,7 +221,7 @@ bool expression_value(const struct expression *e, const int64_t *sizes, int64_t 
             stack[n++] = s->kind == STEP_NUMBER ? s->value : sizes[s->value];
             continue;
         }
-        const struct operator* o = & operators[s->value];
+        const struct operation *o = &operators[s->value];
         n--;
         *why = o->divides && !stack[n] ? "it divides by zero" : "its value does not fit in 63 bits";
         if ((o->divides && !stack[n]) || !o->apply(stack[n - 1], stack[n], &stack[n - 1]))

@@ -39,8 +39,8 @@ struct machine_kernel {
 };
 
 /* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
- * (compressed by LZ4, say), is no error: it has no kernel. GATE_IO: it cannot be read. The
- * result is the caller's. */
+ * (compressed by LZ4, say), is no error: it has no kernel. The errors are those of piece_read().
+ * The result is the caller's. */
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err);
 void machine_code_free(struct machine_code *m); /* NULL is fine */

@@ -377,7 +377,7 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
         status = operands_fill_zones(d, job->operands, poison, err);
     if (!status)
         status = reference_compute(d, p, job->operands, job->reference, err);
-    if (!status && first && !op_of(p)->own)
+    if (!status && first && op_of(p)->element)
         status = spot_check(d, p, job->operands, job->reference, set_seed, err);
     if (!status && first)
         status = read_surroundings(job, &before, err);
