@@ -10,6 +10,7 @@
 #include "gate/base/utf8.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/comment/comment.h"
+#include "gate/report/report_run.h"
 
 #define REPORTS_MAX 32       /* each has 2,000 bytes of a comment on GitHub */
 #define EARLY_HEADING_MAX 60 /* bytes beside the message, in Markdown */
@@ -109,11 +110,16 @@ static enum gate_status read_runs(struct work *w, int n, char **paths, struct ga
 
 static void write_body(const struct work *w, struct buf *out)
 {
-    size_t head = strlen(w->marker) + 2;
+    buf_printf(out, "%s\n\n", w->marker);
+    if (w->arguments->link.url[0] && w->target.change[0]) {
+        buf_puts(out, "[All pushes and devices of this change](");
+        report_link_change(w->arguments->link.url, w->target.change, out);
+        buf_puts(out, ")\n\n");
+    }
+    size_t head = out->len;
     const struct report_style style = {
         .markdown_max = (COMMENT_MAX(w->target.service) - head) / (w->n + w->n_early) - 2,
         .link = w->arguments->link.url};
-    buf_printf(out, "%s\n\n", w->marker);
     for (size_t i = 0; i < w->n; i++) {
         report_write(&w->documents[i], REPORT_MARKDOWN, &style, out);
         buf_putc(out, '\n');

@@ -343,6 +343,12 @@ void report_link_run(const char *link, const char *uuid, struct buf *out)
     put_encoded(uuid, out);
 }
 
+void report_link_change(const char *link, const char *change, struct buf *out)
+{
+    put_page(link, "change/", out);
+    put_encoded(change, out);
+}
+
 void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out)
 {
     put_page(link, "case?id=", out);

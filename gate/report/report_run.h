@@ -180,6 +180,7 @@ typedef void (*report_put_fn)(const char *text, struct buf *out);
 
 /* Addresses of the dashboard's pages; `link` is its own. */
 void report_link_run(const char *link, const char *uuid, struct buf *out);
+void report_link_change(const char *link, const char *change, struct buf *out);
 void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out);
 
 /* ---- the results of `gate calibrate` as the rows of a table ---- */

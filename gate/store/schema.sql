@@ -6,7 +6,8 @@
 -- as they are.
 
 -- What the file says of itself: identity, copy (another in each copy), n_writes, the place where
--- detection goes on (watch_run, watch_track), what was delivered to a webhook ('webhook ' || URL).
+-- detection goes on (watch_run, watch_track), what was delivered to a webhook ('webhook ' || URL,
+-- 'silences ' || URL).
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,
   value ANY NOT NULL

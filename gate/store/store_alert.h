@@ -51,6 +51,7 @@ struct store_alert {
     const char *before_subject, *before_author;
     bool confirmed;       /* by the verdict of the run */
     const char *evidence; /* and its reason; "" for others */
+    bool is_over_now;     /* the verdict is of a later run than the one that brought the level */
     double change;        /* 0.02 is +2 %; of a wrong result 0, as are the next two */
     double before, after; /* medians in ns; of an error alert, relative errors */
     bool by_vendor;       /* or of an error alert, errors over the vendor's */
@@ -97,6 +98,9 @@ enum gate_status store_alert_group(struct store *s, const struct alert_filter *f
 /* How many there are in each state; the filter's own state is not looked at. */
 enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
                                     int64_t counts[ALERT_STATES], struct gate_error *err);
+/* How many causes are open: alerts that are no improvement, by their kind and group. NULL: any. */
+enum gate_status store_open_causes(struct store *s, const char *device_model, const char *case_id,
+                                   int64_t *n, struct gate_error *err);
 /* One alert; *found. */
 enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn, void *context,
                                   bool *found, struct gate_error *err);
@@ -137,7 +141,7 @@ struct alert_action {
 /*
  * Does it with all n of them, or with none: *step is then not STEP_DONE, and *refused the first one
  * that prevents it. Steps that there are: from new to any other state, from acknowledged to any
- * that closes an alert, from a closed one back to new.
+ * that closes an alert, from any back to new.
  */
 enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
                                      const struct alert_action *action, enum alert_step *step,

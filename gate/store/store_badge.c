@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "gate/store/store_alert.h"
 #include "gate/store/store_private.h"
 
 static bool identity_row(struct query *q, void *call)
@@ -27,13 +28,6 @@ static bool device_row(struct query *q, void *call)
     return true;
 }
 
-static bool alerts_row(struct query *q, void *call)
-{
-    struct badge_facts *facts = call;
-    facts->n_alerts = column_int(q, 0);
-    return true;
-}
-
 enum gate_status store_badge_of_device(struct store *s, const char *branch,
                                        const char *device_model, struct badge_facts *out,
                                        struct gate_error *err)
@@ -44,13 +38,7 @@ enum gate_status store_badge_of_device(struct store *s, const char *branch,
     bind_text(&q, device_model);
     bind_text(&q, branch);
     enum gate_status status = store_each_row(s, &q, device_row, out, err);
-    if (status)
-        return status;
-    q = query_begin(
-        s, "SELECT count(*) FROM alert INDEXED BY alert_counts WHERE device = ?1 "
-           " AND state IN ('new', 'acknowledged') AND kind IN ('regression', 'error', 'wrong')");
-    bind_text(&q, device_model);
-    return store_each_row(s, &q, alerts_row, out, err);
+    return !status ? store_open_causes(s, device_model, NULL, &out->n_causes, err) : status;
 }
 
 static bool case_row(struct query *q, void *call)

@@ -17,7 +17,7 @@ enum gate_status store_identity(struct store *s, char out[STORE_IDENTITY_MAX],
 /* Of runs of the main branch: a merge request that is red is not the project's state. */
 struct badge_facts {
     char verdict[16]; /* of the newest run; "": there is none */
-    int64_t n_alerts; /* of a device: open ones, improvements left out */
+    int64_t n_causes; /* of a device: store_open_causes() */
     double p50_ns;    /* of a case; 0: not timed */
 };
 

@@ -44,11 +44,13 @@ const char *alert_sentence(const struct store_alert *a, char out[ALERT_MAX_SENTE
     char what[200];
     bool has_commit = a->commit[0] != '\0', is_machine = a->machine[0] != '\0';
     describe(a, what, sizeof what);
-    snprintf(out, ALERT_MAX_SENTENCE, "%.160s on %.64s %s%s%.*s", a->case_id, a->device_model, what,
+    snprintf(out, ALERT_MAX_SENTENCE, "%.160s on %.64s %s%s%.*s%s", a->case_id, a->device_model,
+             what,
              is_machine   ? " since another machine measures: "
              : has_commit ? " since commit "
                           : "",
-             is_machine ? 64 : 12, is_machine ? a->machine : a->commit);
+             is_machine ? 64 : 12, is_machine ? a->machine : a->commit,
+             a->kind == ALERT_REGRESSION && a->is_over_now ? ", now over the threshold" : "");
     return out;
 }
 

@@ -43,6 +43,11 @@ static enum gate_status put_counts(struct call *c, const struct alert_filter *fi
     for (int i = 0; i < ALERT_STATES; i++)
         emit_integer_member(&c->emit, alert_state_name((enum alert_state)i), counts[i]);
     emit_close(&c->emit, '}');
+    int64_t causes = 0;
+    if (!status)
+        status =
+            store_open_causes(c->store, filter->device_model, filter->case_id, &causes, &c->err);
+    emit_integer_member(&c->emit, "causes", causes);
     return status;
 }
 

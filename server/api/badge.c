@@ -68,9 +68,9 @@ static enum gate_status ask_device(struct store *store, const char *main_branch,
     snprintf(b->label, sizeof b->label, "kernels on %s", device);
     if (status || facts.verdict[0] == '\0')
         return status;
-    if (facts.n_alerts > 0)
-        snprintf(more, sizeof more, ", %lld alert%s", (long long)facts.n_alerts,
-                 facts.n_alerts == 1 ? "" : "s");
+    if (facts.n_causes > 0)
+        snprintf(more, sizeof more, ", %lld open cause%s", (long long)facts.n_causes,
+                 facts.n_causes == 1 ? "" : "s");
     show_verdict(b, facts.verdict, more);
     return GATE_OK;
 }

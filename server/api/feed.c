@@ -25,7 +25,7 @@ struct feed {
     struct buf *out, *entries;
     const char *identity; /* of the database */
     const char *base;     /* of links: of this server, or "./" */
-    int64_t updated_ms;
+    int64_t updated_ms, n_causes;
 };
 
 /* A UUID of version 8 (RFC 9562): what it is made of is ours. */
@@ -143,6 +143,8 @@ static void put_feed(struct feed *f, const struct request *request)
     buf_puts(f->out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                      "<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"en\">\n"
                      "<title>Kernel Gate alerts</title>\n");
+    buf_printf(f->out, "<subtitle>%lld open cause%s</subtitle>\n", (long long)f->n_causes,
+               f->n_causes == 1 ? "" : "s");
     put_id(f, f->out, "feed", 0);
     put_updated(f->out, f->updated_ms);
     buf_puts(f->out, "<author><name>" ALERT_SERVER "</name></author>\n");
@@ -169,6 +171,9 @@ enum gate_status get_feed(struct call *c)
         return GATE_OK;
     buf_init(&entries, REPLY_MAX_BODY);
     enum gate_status status = store_identity(c->store, identity, &c->err);
+    if (!status)
+        status =
+            store_open_causes(c->store, filter.device_model, filter.case_id, &f.n_causes, &c->err);
     if (!status)
         status = store_alerts(c->store, &filter, false, INT64_MAX, ENTRIES, entry, &f, &c->err);
     const struct rows_value values[] = {{"main_branch", c->main_branch},

@@ -199,6 +199,7 @@ static enum gate_status open_webhook(struct background *b, struct gate_error *er
     struct webhook_options options = {
         .url = b->options.webhook,
         .secret_file = b->options.webhook_secret,
+        .main_branch = b->options.main_branch,
         .reader = b->reader,
         .writer = b->options.writer,
     };

@@ -15,6 +15,7 @@
 #include "gate/tracker/http_client.h"
 #include "server/ops/log.h"
 #include "gate/store/store_webhook.h"
+#include "server/watch/silences.h"
 
 #define SECRET_MIN 16
 #define SECRET_MAX 4096
@@ -38,6 +39,7 @@ struct webhook {
     struct writer *writer;
     int64_t taken; /* newest event that was delivered; -1: not known yet */
     int64_t saved; /* the same as on record */
+    struct silences *silences;
     unsigned n_failures;
     int64_t next_ms; /* of the monotonic clock: when the failed one is tried again */
 };
@@ -51,10 +53,13 @@ static int64_t now_ms(void)
 static void save(struct webhook *w)
 {
     struct gate_error err = {0};
-    struct store *store = w->saved == w->taken ? NULL : writer_take(w->writer, SAVE_MS);
+    bool is_saved = w->saved == w->taken && silences_are_saved(w->silences);
+    struct store *store = is_saved ? NULL : writer_take(w->writer, SAVE_MS);
     if (!store)
         return;
     enum gate_status status = store_put_webhook_mark(store, w->target, w->taken, &err);
+    if (!status)
+        status = silences_save(w->silences, store, &err);
     writer_give(w->writer, status);
     if (status)
         log_message(LOG_LEVEL_ERROR, "webhook: %s", err.message);
@@ -68,6 +73,7 @@ struct next {
     struct emit emit;
     int64_t id; /* of the event; 0: there is none */
     int64_t alert_id;
+    bool is_silence;
 };
 
 static bool event_row(void *context, const struct store_alert_event *row)
@@ -94,11 +100,13 @@ static bool alert_row(void *context, const struct store_alert *row)
     return true;
 }
 
-/* The body of the next event into n->emit.out; n->id is 0 when there is none. */
+/* The body of the next event into n->emit.out, else of the next silence; there may be neither. */
 static enum gate_status make_body(struct webhook *w, struct next *n, struct gate_error *err)
 {
     bool found;
     enum gate_status status = store_alert_events(w->store, w->taken, 1, event_row, n, err);
+    if (!status && n->id == 0)
+        status = silences_next(w->silences, w->store, &n->emit, &n->is_silence, err);
     if (status || n->id == 0)
         return status;
     status = store_find_alert(w->store, n->alert_id, alert_row, n, &found, err);
@@ -183,13 +191,16 @@ static bool deliver_next(struct webhook *w)
     buf_init(&body, MAX_BODY);
     emit_init(&n.emit, &body, EMIT_JSON);
     enum gate_status status = make_body(w, &n, &err);
-    bool taken = !status && n.id != 0;
+    bool taken = !status && (n.id != 0 || n.is_silence);
     if (taken)
         status = post(w, &body, &retry_after, &err);
     if (status) {
         back_off(w, retry_after, &err);
     } else if (taken) {
-        w->taken = n.id;
+        if (n.is_silence)
+            silences_took(w->silences);
+        else
+            w->taken = n.id;
         w->n_failures = 0;
     }
     emit_release(&n.emit);
@@ -277,7 +288,11 @@ static enum gate_status prepare(struct webhook *w, const struct webhook_options 
     if (!status)
         status = http_client_open(&w->remote, &w->client, err);
     name_target(w);
-    return !status ? find_mark(w, err) : status;
+    if (!status)
+        status = find_mark(w, err);
+    if (!status)
+        status = silences_open(w->store, w->target, o->main_branch, &w->silences, err);
+    return status;
 }
 
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
@@ -305,6 +320,7 @@ void webhook_close(struct webhook *w)
     if (!w)
         return;
     http_client_close(w->client);
+    silences_close(w->silences);
     if (w->secret.data)
         explicit_bzero(w->secret.data, w->secret.len);
     buf_release(&w->secret);

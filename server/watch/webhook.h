@@ -12,6 +12,8 @@
  * least once, over restarts; a receiver tells a second delivery by event.id. A target that is new
  * starts with the steps that come after.
  *
+ * What is measured no longer is told as well, once: {"silence": {...as in the API}}.
+ *
  * The background thread calls it; nothing else waits for a receiver.
  */
 #ifndef SERVER_WATCH_WEBHOOK_H
@@ -25,7 +27,8 @@ struct webhook;
 struct webhook_options {
     const char *url;         /* https://HOST[:PORT][/PATH][?QUERY], or http:// */
     const char *secret_file; /* 16 to 4096 bytes; newlines at its end do not count */
-    struct store *reader;    /* outlives it, as does the writer */
+    const char *main_branch;
+    struct store *reader; /* outlives it, as does the writer */
     struct writer *writer;
 };
 

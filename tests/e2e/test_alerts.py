@@ -133,6 +133,17 @@ class Found(Case):
         for bad in ("state=open", "kind=x", "limit=0", "after=0", "after=x", "device=A", "x=1"):
             self.problem(self.server.get(f"/api/v1/alerts?{bad}"), 400)
 
+    def test_one_count_of_open_causes(self):
+        """What the page's head and wall, the badge and the feed say is one number."""
+        self.assertEqual(self.alerts("?state=fixed&limit=1")["causes"], 2)
+        self.assertEqual(self.alerts(f"?case={STEP}")["causes"], 1)
+        self.assertEqual(self.alerts("?device=no-such")["causes"], 0)
+        for query, said in (("", "2 open causes"), (f"?case={STEP}", "1 open cause")):
+            feed = ElementTree.fromstring(self.server.get(f"/feed.atom{query}").bytes)
+            self.assertEqual(feed.findtext(f"{ATOM}subtitle"), said)
+        self.assertIn(">regression, 2 open causes<",
+                      self.server.get(f"/badge/{GPU}.svg").bytes.decode())
+
     def test_pages(self):
         whole, pages, query = self.alerts()["alerts"], [], "?limit=1"
         while query:
@@ -223,7 +234,8 @@ class Steps(Case):
         path = f"/api/v1/alerts/{number}"
         before = self.server.get(path)
         for state, reason, status in (
-                ("acknowledged", None, 200), ("acknowledged", None, 409), ("new", "x", 409),
+                ("acknowledged", None, 200), ("acknowledged", None, 409),
+                ("new", "undone", 200), ("new", "x", 409), ("acknowledged", None, 200),
                 ("accepted", None, 400), ("ignored", "  \n", 400), ("accepted", "wanted", 200),
                 ("fixed", "x", 409), ("new", "not so", 200), ("fixed", "", 200),
                 ("new", None, 200)):
@@ -238,10 +250,11 @@ class Steps(Case):
         self.assertEqual(after.status, 200)
         log = json.loads(after.bytes)["log"]
         self.assertEqual([(e["from"], e["to"]) for e in log],
-                         [(None, "new"), ("new", "acknowledged"), ("acknowledged", "accepted"),
+                         [(None, "new"), ("new", "acknowledged"), ("acknowledged", "new"),
+                          ("new", "acknowledged"), ("acknowledged", "accepted"),
                           ("accepted", "new"), ("new", "fixed"), ("fixed", "new")])
-        self.assertEqual([e["who"] for e in log], ["gate-server"] + ["ada-admin"] * 5)
-        self.assertEqual(log[2]["reason"], "wanted")
+        self.assertEqual([e["who"] for e in log], ["gate-server"] + ["ada-admin"] * 7)
+        self.assertEqual(log[4]["reason"], "wanted")
 
     def test_what_is_no_step(self):
         for bad in (b"", b"{", b"[]", b"null", b'"new"', {}, {"state": 1}, {"state": "open"},
@@ -411,7 +424,7 @@ class Feed(Case):
 class Badges(Case):
     def test_pictures(self):
         style = read_file(os.path.join(ROOT, "web", "style.css"))
-        for path, words in ((GPU, "regression, 2 alerts"), (f"{GPU}/{GEMV}", "pass, "),
+        for path, words in ((GPU, "regression, 2 open causes"), (f"{GPU}/{GEMV}", "pass, "),
                             (f"{GPU}/no/such", "unknown"), ("no-such", "unknown")):
             response = self.server.get(f"/badge/{path}.svg")
             self.assertEqual(response.status, 200)

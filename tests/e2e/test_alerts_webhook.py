@@ -2,6 +2,7 @@
 """The webhook of alerts, against a receiver that does as it is told."""
 
 import contextlib
+import copy
 import hashlib
 import hmac
 import http.server
@@ -13,6 +14,7 @@ import subprocess
 import threading
 import time
 import unittest
+import uuid
 
 import test_alerts
 from harness import PATIENCE, SERVER, Server
@@ -70,7 +72,7 @@ class Receiver:
             return enough()
 
 
-class Webhook(test_alerts.Case):
+class Hooked(test_alerts.Case):
     def setUp(self):
         self.secret = os.path.join(self.folder.name, "secret")
         with open(self.secret, "wb") as file:
@@ -100,6 +102,39 @@ class Webhook(test_alerts.Case):
             self.assertEqual(self.step(alert["id"], state).status, 200)
         return alert["id"]
 
+
+class Silences(Hooked):
+    def store(self, branch, day):
+        run = copy.deepcopy(self.newest)
+        run.update(uuid=str(uuid.uuid4()), time_ms=run["time_ms"] + day * 86400000)
+        run["git"].update(branch=branch, change="")
+        self.assertEqual(self.send("/api/v1/runs", run, "ingest").status, 201)
+
+    def test_each_is_told_once(self):
+        """A branch of no merge request that was measured for weeks, and then no more."""
+        def silences():
+            bodies = [json.loads(body) for _, _, body in receiver.seen]
+            return [body["silence"] for body in bodies if "silence" in body]
+        receiver = self.receiver()
+        with self.hooked(receiver):
+            for day in range(20):
+                self.store("release", day)
+            for day in range(35, 45):
+                self.store("main", day)
+            while not silences():
+                receiver.wait(len(receiver.seen) + 1)
+        listed = self.server.json("/api/v1/silences")["silences"]
+        self.assertEqual([s["branch"] for s in listed], ["release"])
+        self.assertEqual(silences(), listed)
+        with self.hooked(receiver) as server:
+            self.store("main", 46)
+            number, before = self.new_alert(), len(receiver.seen)
+            self.step(number, "acknowledged", server=server)
+            receiver.wait(before + 1)
+        self.assertEqual(silences(), listed)
+
+
+class Webhook(Hooked):
     def test_steps_are_told_in_their_order_and_signed(self):
         receiver = self.receiver()
         number = self.new_alert()

@@ -149,6 +149,9 @@ class OnGitHub(Commenting):
         left_out, = re.findall(r"(\d+) of 500 cases are left out", body)
         self.assertEqual(body.count("| ❌ regression |") + int(left_out), 500)
         self.assertIn("https://gate.example.org/team/#/run/" + self.sample["uuid"], body)
+        change = re.search(r"/issues/(\d+)/comments", str(self.service.seen)).group(1)
+        self.assertEqual(body.splitlines()[2], "[All pushes and devices of this change]"
+                         f"(https://gate.example.org/team/#/change/{change})")
         self.assertIn("(https://gate.example.org/team/#/case?id=gemm/fp16/m1-n256-k7&device=", body)
 
     def test_annotations(self):

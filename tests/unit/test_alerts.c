@@ -97,7 +97,7 @@ static struct seen find(struct store_fixture *f, struct store *s, int64_t id)
 
 /* From (row) to (column): new, acknowledged, accepted, fixed, ignored. */
 static const bool allowed[ALERT_STATES][ALERT_STATES] = {
-    {false, true, true, true, true},    {false, false, true, true, true},
+    {false, true, true, true, true},    {true, false, true, true, true},
     {true, false, false, false, false}, {true, false, false, false, false},
     {true, false, false, false, false},
 };
@@ -147,7 +147,7 @@ TEST_WITHIN(each_step_is_logged, store_set_up, store_tear_down)
     struct log log = {.n = 0};
     raise_alert(f, s, 1, ALERT_REGRESSION);
     step(f, s, 1, ALERT_ACKNOWLEDGED, "");
-    step(f, s, 1, ALERT_NEW, "refused, so not logged");
+    step(f, s, 1, ALERT_ACKNOWLEDGED, "refused, so not logged");
     step(f, s, 1, ALERT_IGNORED, "it's \"noise\"; DROP TABLE alert");
     assert_int_equal(store_alert_log(s, 1, log_row, &log, &f->err), GATE_OK);
     assert_int_equal(log.n, 3);
@@ -263,6 +263,39 @@ TEST_WITHIN(a_group_is_a_range_of_commits, store_set_up, store_tear_down)
     store_close(s);
 }
 
+static int64_t causes(struct store_fixture *f, struct store *s, const char *device_model)
+{
+    int64_t n;
+    assert_int_equal(store_open_causes(s, device_model, NULL, &n, &f->err), GATE_OK);
+    return n;
+}
+
+/* A cause is a kind and a range of commits, whatever cases it slows; what is faster is none. */
+TEST_WITHIN(causes_that_are_open, store_set_up, store_tear_down)
+{
+    static const struct {
+        enum alert_kind kind;
+        int64_t before, run, n;
+    } raised[] = {
+        {ALERT_REGRESSION, 1, 3, 1},  {ALERT_REGRESSION, 1, 3, 1}, {ALERT_REGRESSION, 2, 3, 2},
+        {ALERT_WRONG, 1, 3, 3},       {ALERT_ERROR, 1, 3, 4},      {ALERT_REGRESSION, 3, 4, 5},
+        {ALERT_IMPROVEMENT, 1, 2, 5},
+    };
+    struct store_fixture *f = *state;
+    struct store *s = begin(state);
+    for (int i = 0; i < 7; i++) {
+        raise_between(f, s, i % 3 + 1, raised[i].kind, raised[i].before, raised[i].run);
+        assert_int_equal(causes(f, s, NULL), raised[i].n);
+    }
+    assert_int_equal(causes(f, s, "no-such"), 0);
+    step(f, s, 1, ALERT_ACKNOWLEDGED, ""); /* still open, as is the other one of its cause */
+    step(f, s, 2, ALERT_FIXED, "");
+    assert_int_equal(causes(f, s, NULL), 5);
+    step(f, s, 1, ALERT_FIXED, "");
+    assert_int_equal(causes(f, s, NULL), 4);
+    store_close(s);
+}
+
 TEST_WITHIN(lists_are_filtered_paged_and_counted, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
@@ -350,7 +383,7 @@ static struct badge_facts badge(struct store_fixture *f, struct store *s, const 
     return facts;
 }
 
-TEST_WITHIN(badges_tell_the_newest_run_and_open_alerts, store_set_up, store_tear_down)
+TEST_WITHIN(badges_tell_the_newest_run_and_open_causes, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -361,7 +394,7 @@ TEST_WITHIN(badges_tell_the_newest_run_and_open_alerts, store_set_up, store_tear
     raise_alert(f, s, 1, ALERT_IMPROVEMENT); /* is no trouble */
     facts = badge(f, s, "main", NULL);
     assert_string_equal(facts.verdict, "wrong");
-    assert_int_equal(facts.n_alerts, 1);
+    assert_int_equal(facts.n_causes, 1);
     assert_string_equal(badge(f, s, "main", "no-such").verdict, "");
     store_close(s);
 }

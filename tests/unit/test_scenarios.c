@@ -299,6 +299,10 @@ static bool check_fact(struct play *p)
         check_before(p);
     else if (!strcmp(p->word, "confirmed"))
         good = alert_expected(p)->confirmed && p->seen.evidence[i][0] != '\0';
+    else if (!strcmp(p->word, "over-now"))
+        good = strstr(p->seen.text[i], ", now over the threshold") != NULL;
+    else if (!strcmp(p->word, "at-once"))
+        good = strstr(p->seen.text[i], "threshold") == NULL;
     else if (!strcmp(p->word, "by-vendor"))
         good = alert_expected(p)->by_vendor;
     else if (!strncmp(p->word, "machine=", 8))

@@ -134,6 +134,7 @@ static bool see_alert(void *context, const struct store_alert *row)
              row->before_commit);
     snprintf(seen->machine[seen->n], sizeof seen->machine[0], "%s", row->machine);
     snprintf(seen->provider[seen->n], sizeof seen->provider[0], "%s", row->provider);
+    alert_sentence(row, seen->text[seen->n]);
     snprintf(seen->evidence[seen->n], sizeof(seen->evidence[0]), "%s", row->evidence);
     seen->alert[seen->n] = *row;
     seen->alert[seen->n].reason = seen->reason[seen->n];

@@ -7,6 +7,7 @@
 #define TESTS_UNIT_WATCH_HISTORY_H
 
 #include "gate/store/store_alert.h"
+#include "server/api/alert_json.h"
 #include "server/watch/alerts.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
@@ -53,6 +54,7 @@ struct seen {
     struct store_alert alert[MAX_ALERTS];
     size_t n;
     char reason[MAX_ALERTS][200], evidence[MAX_ALERTS][200];
+    char text[MAX_ALERTS][ALERT_MAX_SENTENCE];
     char before_commit[MAX_ALERTS][41], provider[MAX_ALERTS][65], machine[MAX_ALERTS][65];
 };
 
