@@ -61,7 +61,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     float *x = args->workspace;
     struct job job = {host->simd, p, &args->in[0], &args->out[0], x};
     host->simd->decode(x, args->in[1].data, kg_size(p, "k"), kg_dtype(p));
-    pool_for(host->pool, ceil_div(kg_size(p, "m"), ROWS), rows_item, &job);
+    pool_for(host->pool, ceil_div(kg_size(p, "m"), ROWS), kg_size(p, "m") * kg_size(p, "k"),
+             rows_item, &job);
     return KG_OK;
 }
 

@@ -118,7 +118,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
     matmul(host, &dx_product, args->workspace);
     matmul(host, &dw_product, args->workspace);
-    pool_for(host->pool, ceil_div(n, COLUMNS), sum_columns, &db);
+    pool_for(host->pool, ceil_div(n, COLUMNS), m * n, sum_columns, &db);
     return KG_OK;
 }
 

@@ -155,7 +155,8 @@ void matmul(const struct host *host, const struct matmul *mm, float *workspace)
     job.block = job.b + host_line(job.b_padded * mm->k);
     choose_blocks(&job, pool_threads(host->pool));
 
-    pool_for(host->pool, ceil_div(mm->k, BLOCK_DEPTH) * (job.a_groups + job.b_groups), pack_item,
-             &job);
-    pool_for(host->pool, job.row_blocks * ceil_div(mm->n, job.block_cols), block_item, &job);
+    pool_for(host->pool, ceil_div(mm->k, BLOCK_DEPTH) * (job.a_groups + job.b_groups),
+             (mm->m + mm->n) * mm->k, pack_item, &job);
+    pool_for(host->pool, job.row_blocks * ceil_div(mm->n, job.block_cols), mm->m * mm->n * mm->k,
+             block_item, &job);
 }

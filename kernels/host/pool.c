@@ -18,6 +18,9 @@
  * than a scheduler's time slice. */
 enum { SPINS = 1000 };
 
+/* Of a job that is worth a wake-up: some ten microseconds of one thread. */
+enum { STEPS_TO_SHARE = 1 << 16 };
+
 struct job {
     pool_fn fn;
     void *context;
@@ -167,10 +170,10 @@ int pool_threads(const struct pool *pool)
     return pool->threads;
 }
 
-void pool_for(struct pool *pool, int64_t n_items, pool_fn fn, void *context)
+void pool_for(struct pool *pool, int64_t n_items, int64_t steps, pool_fn fn, void *context)
 {
     struct job job = {fn, context, n_items};
-    if (pool->threads == 1 || n_items == 1) {
+    if (pool->threads == 1 || n_items == 1 || steps < STEPS_TO_SHARE) {
         for (int64_t item = 0; item < n_items; item++)
             fn(context, item, 0);
         return;

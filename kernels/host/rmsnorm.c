@@ -60,7 +60,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
     struct job job = {host->simd, p, &args->in[0], &args->out[0], args->workspace};
     host->simd->decode(job.lines, args->in[1].data, kg_size(p, "n"), kg_dtype(p));
-    pool_for(host->pool, kg_size(p, "m"), row_item, &job);
+    pool_for(host->pool, kg_size(p, "m"), kg_size(p, "m") * kg_size(p, "n"), row_item, &job);
     return KG_OK;
 }
 

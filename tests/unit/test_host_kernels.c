@@ -198,10 +198,11 @@ static void check_problem(const struct kg_problem *p)
 
 /* ---- the ops ---- */
 
-/* M, N, K: ones, primes, whole tiles and blocks, and one past them. */
+/* M, N, K: ones, primes, whole tiles and blocks, and one past them; the last three are large enough
+ * for a pool that leaves short jobs to one thread: as a product, a matrix and sums of columns. */
 static const int64_t sizes[][3] = {
-    {1, 1, 1},    {1, 1, 300},   {3, 5, 7},    {1, 50, 65},   {67, 1, 33},
-    {8, 48, 256}, {13, 49, 257}, {96, 192, 8}, {97, 193, 31}, {101, 211, 523},
+    {1, 1, 1},     {1, 1, 300},  {3, 5, 7},     {1, 50, 65},     {67, 1, 33},   {8, 48, 256},
+    {13, 49, 257}, {96, 192, 8}, {97, 193, 31}, {101, 211, 523}, {257, 3, 300}, {300, 233, 5},
 };
 
 static void check_sizes(const char *op)

@@ -28,7 +28,7 @@ static void count(void *context, int64_t item, int thread)
 static void check_job(struct pool *pool, int64_t n_items)
 {
     struct tally t = {.threads = pool_threads(pool), .caller = pthread_self()};
-    pool_for(pool, n_items, count, &t);
+    pool_for(pool, n_items, 1 << 20, count, &t);
     for (int64_t i = 0; i < MAX_ITEMS; i++) {
         assert_int_equal(t.runs[i], i < n_items);
         if (i < n_items)
@@ -46,6 +46,18 @@ TEST(every_item_once)
             check_job(pool, n_items);
         pool_destroy(pool);
     }
+}
+
+/* Waking a thread takes longer than it would save. */
+TEST(a_short_job_is_the_callers_alone)
+{
+    struct pool *pool = pool_create(3);
+    assert_non_null(pool);
+    struct tally t = {.threads = 3, .caller = pthread_self()};
+    pool_for(pool, 10, 1000, count, &t);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(t.owner[i], 0);
+    pool_destroy(pool);
 }
 
 /* Long enough a run of jobs that workers are met spinning as well as asleep. */
