@@ -70,6 +70,8 @@ static enum gate_status prepare(const struct run_request *r, struct calibrate_ru
     /* A history that cannot be written is known before anything is measured. */
     enum gate_status status = run_reports_open(r, err);
     if (!status)
+        status = run_setup_check_library(r, err);
+    if (!status)
         status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
     if (!status)
         status = run_setup_open(r, &c->setup, err);

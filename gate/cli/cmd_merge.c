@@ -30,6 +30,7 @@ const struct command command_merge = {
 int cmd_merge(int argc, char **argv)
 {
     struct run_request r;
+    struct gate_error err = {0};
     int code;
     run_request_init(&r);
     if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
@@ -38,5 +39,11 @@ int cmd_merge(int argc, char **argv)
         code = command_usage(&command_merge, "name the JSON reports of the parts");
         return run_reports_refuse(&r, argc, argv, code);
     }
-    return run_merge(&command_merge, &r, (size_t)(argc - optind), argv + optind);
+    r.parts = argv + optind;
+    r.n_parts = (size_t)(argc - optind);
+    if (run_reports_open(&r, &err)) {
+        run_reports_fail(&r, &err);
+        return command_failed(&command_merge, &err);
+    }
+    return run_merge(&command_merge, &r, r.n_parts, r.parts);
 }

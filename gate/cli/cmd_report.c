@@ -3,6 +3,7 @@
 #include "gate/cli/commands.h"
 
 #include "gate/cli/cmd_common.h"
+#include "gate/cli/run_reports.h"
 
 struct report_arguments {
     const char *db, *run, *output;
@@ -45,7 +46,8 @@ static enum gate_status report(const struct report_arguments *a, struct gate_err
     struct document document = {0};
     struct buf text;
     struct report_style style = {0};
-
+    if (a->output)
+        TRY(run_reports_check(a->output, a->db, err));
     buf_init(&text, COMMAND_MAX_OUTPUT);
     enum gate_status status = store_open(a->db, STORE_READ_ONLY, &store, err);
     bool json = a->json || a->format == REPORT_JSON;

@@ -372,7 +372,9 @@ static int execute(const struct command *command, struct verify_run *v)
     if (!v->request.seed_text)
         v->request.seed = run_request_fresh_seed();
     interrupt_announce(command->name, "it has no result");
-    enum gate_status status = run_setup_open(&v->request, &v->setup, &err);
+    enum gate_status status = run_setup_check_library(&v->request, &err);
+    if (!status)
+        status = run_setup_open(&v->request, &v->setup, &err);
     if (!status)
         status = interrupt_catch(&err);
     if (!status)

@@ -189,6 +189,7 @@ static enum gate_status session_open(struct run_request *r, struct run_session *
     TRY(run_reports_open(r, err));
     if (!is_baseline(r->policy.against) && keeps_baselines(r))
         return gate_fail(err, GATE_USAGE, "--accept-new and --ratchet need --against baseline");
+    TRY(run_setup_check_library(r, err));
     if (r->history)
         TRY(store_open(r->db, STORE_READ_WRITE, &s->store, err));
     TRY(run_setup_open(r, &s->setup, err));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/cli/run_reports.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "gate/cli/config.h"
 
 /* The report of a run that ended early, where `document` is NULL. */
 static enum gate_status write_report(const struct report_request *r,
@@ -53,24 +53,38 @@ static bool is_same_file(const char *a, const char *b)
     return a && b && full_path(a, x) && full_path(b, y) && !strcmp(x, y);
 }
 
-/* A report is written before anything is read: it must be none of what the run needs. */
+/* Not there, empty, or a report of an earlier run? A library, a suite or a source is none. */
+static bool may_be_replaced(const char *path)
+{
+    char beginning[65] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    ssize_t n = read(fd, beginning, sizeof beginning - 1);
+    close(fd);
+    return n == 0 || (n > 0 && report_is_one(beginning));
+}
+
+enum gate_status run_reports_check(const char *path, const char *db, struct gate_error *err)
+{
+    if (is_same_file(path, db))
+        return gate_fail(err, GATE_USAGE, "a report would overwrite '%s', which is the history",
+                         path);
+    if (is_regular(path) && !may_be_replaced(path))
+        return gate_fail(err, GATE_USAGE,
+                         "a report would overwrite '%s', which is no report: name another file, "
+                         "or remove that one",
+                         path);
+    return GATE_OK;
+}
+
 static enum gate_status check_paths(const struct run_request *r, size_t i, struct gate_error *err)
 {
     const char *path = r->reports[i].path;
-    const struct {
-        const char *what, *path;
-    } inputs[] = {{"the kernel library", r->target.library},
-                  {"the suite", r->suite && paths_is_suite_file(r->suite) ? r->suite : NULL},
-                  {"the configuration", config_path(CONFIG_FILE)},
-                  {"the history", r->db},
-                  {"the worker", r->target.worker}};
-    for (size_t k = 0; k < sizeof inputs / sizeof inputs[0]; k++)
-        if (is_same_file(path, inputs[k].path))
-            return gate_fail(err, GATE_USAGE, "--report would overwrite '%s', which is %s", path,
-                             inputs[k].what);
-    for (size_t k = 0; k < r->providers.n; k++)
-        if (is_same_file(path, r->providers.text[k]))
-            return gate_fail(err, GATE_USAGE, "--report would overwrite '%s', which is a provider",
+    TRY(run_reports_check(path, r->db, err));
+    for (size_t k = 0; k < r->n_parts; k++)
+        if (is_same_file(path, r->parts[k]))
+            return gate_fail(err, GATE_USAGE, "a report would overwrite '%s', which is a part",
                              path);
     for (size_t k = 0; k < i; k++)
         if (is_same_file(path, r->reports[k].path))

@@ -8,6 +8,10 @@
 
 #include "gate/cli/run_request.h"
 
+/* May a report be written there? GATE_USAGE: it is the history, or a file that is no report, such
+ * as a library, a suite or a source. */
+enum gate_status run_reports_check(const char *path, const char *db, struct gate_error *err);
+
 /* Before anything is measured: in place of old reports there is now one that says that the run has
  * not ended, so that none of another run is left, however this one ends. */
 enum gate_status run_reports_open(const struct run_request *r, struct gate_error *err);

@@ -169,13 +169,20 @@ static bool read_commit(void *field, const char *text)
     return hex_is(text, 40);
 }
 
+static bool read_change(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return text[0] && strspn(text, "0123456789") == strlen(text);
+}
+
 const struct option_def request_origin_options[] = {
     OPTION(READ, "commit", "HASH", origin.commit, "the measured commit", .form = "40 hex digits",
            .read = read_commit,
            .fallback = "from the CI job's variables, else git; also for the next four"),
     OPTION(TEXT, "branch", "NAME", origin.branch, "its branch"),
     OPTION(TEXT, "base", "NAME", origin.base, "the target branch of a merge request"),
-    OPTION(TEXT, "change", "NUMBER", origin.change, "the pull or merge request"),
+    OPTION(READ, "change", "NUMBER", origin.change, "the pull or merge request",
+           .form = "a number such as 17", .read = read_change),
     OPTION(TEXT, "job", "URL", origin.job, "the CI job"),
     {0},
 };

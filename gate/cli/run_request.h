@@ -39,6 +39,8 @@ struct run_request {
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
+    char *const *parts; /* of `gate merge`: its reports */
+    size_t n_parts;
     struct rebuild_recipe recipe; /* its library NULL: it goes by the options */
 };
 

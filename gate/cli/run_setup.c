@@ -107,7 +107,7 @@ static enum gate_status check_whole(const struct run_request *r, const struct ru
 
 /* The gate's own kernels are meant where one of its own suites is named, or in its own repository;
  * anywhere else a wrong folder would be green. */
-static enum gate_status check_library(const struct run_request *r, struct gate_error *err)
+enum gate_status run_setup_check_library(const struct run_request *r, struct gate_error *err)
 {
     bool shipped = r->suite && !paths_is_suite_file(r->suite);
     bool own_tree = !access("gate/main.c", F_OK) && !access("kernels/suites/host.json", F_OK);
@@ -130,9 +130,7 @@ enum gate_status run_setup_open(const struct run_request *r, struct run_setup *o
     choice.providers = r->providers.text;
     choice.n_providers = r->providers.n;
     choice.without_vendors |= r->providers.none;
-    enum gate_status status = check_library(r, err);
-    if (!status)
-        status = target_resolve(&choice, &out->target, err);
+    enum gate_status status = target_resolve(&choice, &out->target, err);
     if (!status)
         status = run_setup_suite(r, out->target.device, out, err);
     if (!status)

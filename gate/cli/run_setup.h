@@ -26,6 +26,9 @@ struct run_setup {
 enum gate_status run_setup_suite(const struct run_request *r, const char *device,
                                  struct run_setup *out, struct gate_error *err);
 
+/* Before it: is a library named, where the gate's own kernels are not meant? */
+enum gate_status run_setup_check_library(const struct run_request *r, struct gate_error *err);
+
 enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
                                 struct gate_error *err);
 void run_setup_close(struct run_setup *s);

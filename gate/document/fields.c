@@ -397,7 +397,8 @@ static bool read_other(struct reader *r, const struct field *f, const struct val
     size_t *n = (size_t *)(void *)(out + f->beside);
     const bool is_flag = value->kind == VALUE_TRUE || value->kind == VALUE_FALSE;
     if (!is_flag && value->kind != VALUE_NUMBER) {
-        fail(r->fault, at, "unknown key '%.100s'", at->key);
+        fail(r->fault, at, "unknown key '%.100s' (a size is a number, a flag true or false)",
+             at->key);
         r->fault->of_key = true;
         return false;
     }

@@ -105,9 +105,8 @@ static enum gate_status check_file(const char *path, off_t size, struct gate_err
              (h.e_machine != own.e_machine || h.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
         status = gate_fail(err, GATE_WRONG,
                            "it cannot be loaded: it was built for another type of machine (ELF "
-                           "machine %u; this gate is "
-                           "of %u)",
-                           h.e_machine, own.e_machine);
+                           "machine %u, class %u; this gate is of %u, class %u)",
+                           h.e_machine, h.e_ident[EI_CLASS], own.e_machine, own.e_ident[EI_CLASS]);
     else if (end < h.e_shoff || end > (uint64_t)size)
         status = gate_fail(err, GATE_WRONG,
                            "it cannot be loaded: it is cut off: it has %jd bytes, and its headers "

@@ -58,6 +58,26 @@ void report_write_early(enum report_format format, int exit_code, const char *me
     formats[format].write_early(exit_code, message, out);
 }
 
+bool report_is_one(const char *beginning)
+{
+    static const char *const all[] = {
+        "device  ",
+        "ended early (exit code ",
+        "## ", /* and a mark */
+        "### \xe2\x9d\x8c Kernel Gate ended early",
+        "{\n  \"schema\": \"gate-run/",
+        "{\"schema\": \"" EARLY_SCHEMA,
+        "run_uuid,",
+        "exit_code,error",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites ",
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (!strncmp(beginning, all[i], strlen(all[i])) &&
+            (strcmp(all[i], "## ") != 0 || strstr(beginning, " Kernel Gate: ")))
+            return true;
+    return false;
+}
+
 bool report_read_early(const char *text, size_t len, struct report_early *out)
 {
     cJSON *tree = NULL;

@@ -43,6 +43,10 @@ void report_write(const struct document *document, enum report_format format,
 void report_write_early(enum report_format format, int exit_code, const char *message,
                         struct buf *out);
 
+/* Does a file of which this is the beginning look like a report of either kind, in any format? It
+ * takes 64 bytes to tell. */
+bool report_is_one(const char *beginning);
+
 /* What is read of such a report in JSON: struct gate_error has no longer message. */
 struct report_early {
     int exit_code;

@@ -18,6 +18,7 @@
 #include "gate/base/json.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
+#include "gate/base/toolkit.h"
 #include "gate/cases/op_file.h"
 #include "gate/decide/decide_input.h"
 #include "gate/run/starved.h"
@@ -79,10 +80,13 @@ double supervisor_control_ns(const struct supervisor *s)
 static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
 {
     const struct supervisor_options *o = s->options;
+    char found[PATHS_MAX];
     char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
         return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
+    if (o->worker && !strchr(o->worker, '/') && toolkit_find(o->worker, NULL, found, NULL))
+        return gate_fail(err, GATE_IO, "cannot run worker '%s': it is not on PATH", o->worker);
     for (; n < o->n_wrapper && n < SUPERVISOR_WRAPPER_MAX; n++)
         argv[n] = (char *)o->wrapper[n];
     argv[n++] = o->worker ? (char *)o->worker : s->program;

@@ -213,13 +213,13 @@ class Greetings(FakeRuns):
         self.assert_refused(2, "/device/", greeting={"device": {"model": "../../etc/passwd"}})
 
     def test_a_program_that_is_not_there(self):
-        env = dict(os.environ)
-        done = subprocess.run(
-            [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", "/nonexistent",
-             "--db", self.path("gate.db"), "--library", self.suite], env=env,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 74)
-        self.assertIn("cannot run worker '/nonexistent'", done.stderr)
+        for name in ("/nonexistent", "nonexistent"):
+            done = subprocess.run(
+                [GATE, "run", "--suite", self.suite, "--device", "cuda:0", "--worker", name,
+                 "--db", self.path("gate.db"), "--library", self.suite],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 74)
+            self.assertIn(f"cannot run worker '{name}'", done.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from harness import GATE, HOST, Smoke, mutant, read_file, write_file
+from harness import GATE, HOST, Smoke, mutant, read_bytes, read_file, write_file
 
 class Accuracy(Smoke):
     """A kernel within the limits, but thirty times less accurate than the baseline."""
@@ -216,7 +216,7 @@ class Refused(Smoke):
         for option, value in (("--threshold", "-1"), ("--threshold", "2x"), ("--threshold", "2"),
                               ("--threshold", "0x1p-3%"), ("--threshold", "101%"),
                               ("--timeout", "0"), ("--timeout", "soon"), ("--seed", "xyz"),
-                              ("--report", "pdf=x"), ("--report", "json="), ("--seed", "-1")):
+                              ("--change", "x"), ("--report", "pdf=x"), ("--report", "json="), ("--seed", "-1")):
             self.assert_refused(64, f"{option} is '{value}', expected", option, value)
 
     def test_library_that_is_not_there(self):
@@ -233,7 +233,7 @@ class Refused(Smoke):
         for suite in ([], ["--suite", "mine.json"]):
             self.assert_refused(64, "no library is named", "--device", "host", "--accept-new",
                                 *suite)
-        self.assertFalse(os.path.exists(self.path("baselines")))
+        self.assertEqual(os.listdir(self.folder), ["mine.json"])
         done = self.gate("verify", "--device", "host")
         self.assertEqual(done.returncode, 64)
         self.assertIn("`gate init` writes one", done.stderr)
@@ -251,30 +251,46 @@ class Refused(Smoke):
         with open(HOST, "rb") as file:
             whole = file.read()
         for name, content in (("foreign.so", whole[:18] + b"\xb7\0" + whole[20:]),
+                              ("32.so", whole[:4] + b"\1" + whole[5:]),
                               ("cut.so", whole[:5000])):
             with open(self.path(name), "wb") as file:
                 file.write(content)
-        for name, why in (("foreign.so", "another type of machine"), ("cut.so", "is cut off")):
+        for name, why in (("foreign.so", "another type of machine"), ("cut.so", "is cut off"),
+                          ("32.so", ", class 1; this gate is of ")):
             self.assert_refused(2, f"'{name}': it cannot be loaded: it", "--device", "host",
                                 "--library", name)
             self.assert_refused(2, why, "--device", "host", "--library", name)
 
-    def test_a_report_over_what_the_run_needs(self):
-        copy, suite = shutil.copy(HOST, self.path("copy.so")), self.path("suite.json")
-        write_file(suite, '{"schema": "gate-suite/1"}')
-        os.symlink(copy, self.path("link.so"))
-        write_file(self.path("gate.json"), '{"schema": "gate-config/1"}')
-        before = read_file(suite)
-        for path, what in (("suite.json", "the suite"), ("./copy.so", "the kernel library"),
-                           ("link.so", "the kernel library"), ("gate.db", "the history"),
-                           ("gate.json", "the configuration")):
-            self.assert_refused(64, f"would overwrite '{path}', which is {what}", "--device",
-                                "host", "--library", copy, "--suite", suite, "--report",
-                                "json=" + path)
-        self.assertEqual(read_file(suite), before)
-        self.assertEqual(os.path.getsize(copy), os.path.getsize(HOST))
-        self.assert_refused(64, "two reports would be written to './one'", "--device", "host",
-                            "--suite", "smoke", "--report", "json=one", "--report", "csv=./one")
+    def test_a_report_replaces_a_report_only(self):
+        """What the run needs is as it was, also where the command line is refused."""
+        shutil.copy(HOST, self.path("copy.so"))
+        os.symlink("copy.so", self.path("link.so"))
+        names = ("copy.so", "link.so", "suite.json", "gate.json", "op.json", "baselines/host.json")
+        for name in names[2:]:
+            write_file(self.path(name), '{"schema": "gate-config/1"}')
+        before = [read_bytes(self.path(name)) for name in names]
+        for name in names:
+            for options, says in (((), f"would overwrite '{name}', which is no report"),
+                                  (("--thresold", "2"), "unexpected option '--thresold'")):
+                self.assert_refused(64, says, *options, "--library", "copy.so", "--suite",
+                                    "suite.json", "--report", "csv=" + name)
+        self.assertEqual([read_bytes(self.path(name)) for name in names], before)
+        self.assert_refused(64, "would overwrite './gate.db', which is the history", "--library",
+                            "copy.so", "--report", "json=./gate.db")
+        self.assert_refused(64, "two reports would be written to './one'", "--suite", "smoke",
+                            "--report", "json=one", "--report", "csv=./one")
+        write_file(self.path("old"), "")
+        for report in ("text", "markdown", "json", "junit", "csv", "text"):
+            self.assert_refused(64, "matches 'no'", "--suite", "smoke", "--filter", "no",
+                                "--report", report + "=old")
+
+    def test_a_report_that_is_printed_again_replaces_no_history(self):
+        self.assertEqual(self.run_smoke(cases="gemm/fp32/m4-*")[0], 3)
+        before = read_bytes(self.path("gate.db"))
+        done = self.gate("report", "--output", "gate.db")
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertIn("would overwrite 'gate.db', which is the history", done.stderr)
+        self.assertEqual(read_bytes(self.path("gate.db")), before)
 
     def test_a_config_or_suite_that_cannot_be_read(self):
         config = self.path("gate.json")
@@ -321,7 +337,7 @@ class Refused(Smoke):
         self.assert_refused(74, "gate.db", "--device", "host", "--suite", "smoke")
 
     def test_database_in_a_folder_that_is_not_there(self):
-        self.assert_refused(74, "nowhere", "--device", "host", "--db", "nowhere/gate.db")
+        self.assert_refused(74, "nowhere", "--suite", "smoke", "--db", "nowhere/gate.db")
 
 
 class FullDisk(Smoke):

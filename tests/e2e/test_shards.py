@@ -100,6 +100,10 @@ class Shards(FakeRuns):
         parts = [self.part(i, 3) for i in (1, 2, 3)]
         self.assertIn("2/3", self.merge(parts[0], parts[2], status=3))
         self.assertIn("twice", self.merge(*parts, parts[1], status=3))
+        before = read_file(parts[0])
+        self.assertIn("which is a part", self.merge(*parts, "--report", "json=" + parts[0],
+                                                    status=64))
+        self.assertEqual(read_file(parts[0]), before)
 
         early = self.path("early.json")
         with open(early, "w", encoding="utf-8") as file:

@@ -234,6 +234,36 @@ TEST(without_optional_keys)
     cJSON_Delete(document);
 }
 
+TEST(a_report_is_known_by_its_beginning)
+{
+    static const char *const others[] = {
+        "",
+        "{}",
+        "{\"schema\": \"gate-suite/1\"}",
+        "{\n  \"schema\": \"gate-baseline/1\"",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg>",
+        "## How to build it\n",
+        "\x7f"
+        "ELF",
+    };
+    cJSON *document = report_sample();
+    for (int format = REPORT_TEXT; format <= REPORT_JUNIT; format++) {
+        char *text = report_made(document, (enum report_format)format, &(struct report_style){0});
+        struct buf early;
+        buf_init(&early, 4096);
+        report_write_early((enum report_format)format, 4, "why", &early);
+        assert_true(strlen(text) > 64);
+        text[64] = '\0';
+        assert_true(report_is_one(text));
+        assert_true(report_is_one(early.data));
+        buf_release(&early);
+        free(text);
+    }
+    cJSON_Delete(document);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(report_is_one(others[i]));
+}
+
 TEST(formats)
 {
     enum report_format format;

@@ -106,7 +106,7 @@ TEST(scale_follows_the_head_dimension)
 TEST(faults_name_file_line_and_column)
 {
     refuses(GEMM(", \"mm\": 3"), "3:63", "'gemm' takes no 'mm'; it takes m, n, k");
-    refuses(GEMM(", \"mm\": \"3\""), "3:57", "unknown key 'mm'");
+    refuses(GEMM(", \"mm\": \"3\""), "3:57", "unknown key 'mm' (a size is a number");
     refuses(GEMM(", \"m\": 3"), "3:57", "already");
     refuses(GEMM(", \"causal\": true"), "3:67", "takes no 'causal'");
     refuses(GEMM("") ",\n" GEMM(""), "4:1", "is there already");
