@@ -9,7 +9,7 @@ cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 
 GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 OURS := kernels/ours.c $(wildcard $(addprefix kernels/,$(addsuffix /*.cu,attention_fwd \
-    gemm linear_relu gemv rmsnorm cuda)))
+    attention_bwd gemm linear_relu gemv rmsnorm cuda)))
 # Each provider_X.c makes a library of its own with the rest of the folder.
 CUBLAS_PROVIDERS := $(wildcard kernels/cublas/provider_*.c)
 CUBLAS := $(filter-out $(CUBLAS_PROVIDERS),$(wildcard kernels/cublas/*.c kernels/cublas/*.cu))

@@ -99,14 +99,24 @@ extern "C" {
 #define KG_EXPORT __attribute__((visibility("default")))
 
 /* What is computed: an op by its name, with its sizes, parameters and tensors in the order given
- * here, all of one dtype: fp16, bf16 or fp32. Ops of your own: docs/ops.md. Matrices are row-major,
- * but for their strides. Sums are in fp32 or wider, and rounded once to the output's dtype.
+ * here, all of one dtype: fp16, bf16 or fp32 (L is fp32). Ops of your own: docs/ops.md. Matrices
+ * are row-major, but for their strides. Sums are in fp32 or wider, and rounded once to the output's
+ * dtype.
  * attention_fwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  out: O[b,h,sq,d]
  *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to
  *                  V's dtype before they multiply V. Query head i reads KV head i / (h / kv_heads).
  *                  With KG_FLAG_CAUSAL query i sees keys j <= i + (s - sq) (bottom-right aligned);
  *                  a row that sees no key is all zeros.
+ * attention_bwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  O[b,h,sq,d]
+ *                      dO[b,h,sq,d]  L[b,h,sq]
+ *                  out: dQ[b,h,sq,d]  dK[b,kv_heads,s,d]  dV[b,kv_heads,s,d]
+ *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
+ *                  P = exp(scale * Q K^T - L), 0 where masked;  dV = P^T dO;  D = sums of O dO
+ *                  dS = P (dO V^T - D);  dQ = scale * dS K;  dK = scale * dS^T Q
+ *                  O and L, the log of each query's sum of exp(scale * Q K^T), are what
+ *                  attention_fwd left, and inputs like the others. P and dS may be rounded to Q's
+ *                  dtype before they multiply, D may not.
  * gemm             in: A[m,k]  B[k,n]                                 out: C[m,n]
  *                  sizes m n k;  C = A B
  * batched_gemm     in: A[b,m,k]  B[b,k,n]                             out: C[b,m,n]

@@ -4,6 +4,7 @@
  *
  * The order is the dispatch: of the kernels of an op, the first that supports a problem is taken.
  */
+#include "kernels/attention_bwd/attention_bwd.h"
 #include "kernels/attention_fwd/attention_fwd.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemv/gemv.h"
@@ -31,6 +32,7 @@ static const struct kg_kernel *const kernels[] = {
     &kg_linear_relu_bwd_sm90,
     &kg_linear_relu_bwd_3xtf32_sm90,
     &kg_linear_relu_bwd,
+    &kg_attention_bwd_sm90,
     &kg_rmsnorm,
 };
 

@@ -344,7 +344,7 @@ static enum gate_status fill_operands(struct cuda_device *d, int type, struct ga
     const int columns = CEILING_ROW_BYTES / (dtypes[type] == KG_F32 ? 4 : 2);
     const int times = has_wgmma(d) ? 1 : 4;
     GATE_TRY(cuda_fill_normal(&d->base, operands, dtypes[type], (CEILING_M + CEILING_N) * columns,
-                              (uint64_t)type, err));
+                              {0, 1}, (uint64_t)type, err));
     GATE_TRY(device_download(&d->base, rows, operands, sizeof(rows), err));
     d->ceiling->round_sum[type] = sum_of_product(rows, dtypes[type], columns / times, times);
     return GATE_OK;
@@ -354,7 +354,8 @@ static enum gate_status fill(struct cuda_device *d, struct gate_error *err)
 {
     struct cuda_ceiling *c = d->ceiling;
     uint32_t end[4];
-    GATE_TRY(cuda_fill_normal(&d->base, c->memory, KG_F32, (int64_t)(c->half_bytes / 4), 0, err));
+    GATE_TRY(cuda_fill_normal(&d->base, c->memory, KG_F32, (int64_t)(c->half_bytes / 4), {0, 1}, 0,
+                              err));
     GATE_TRY(
         device_download(&d->base, end, c->memory + c->half_bytes - sizeof(end), sizeof(end), err));
     c->odd_one = xor_of(end, 4);

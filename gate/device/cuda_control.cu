@@ -89,7 +89,7 @@ static enum gate_status prepare_control(struct cuda_device *d, struct gate_error
     const size_t chains = (size_t)d->base.info.kg.sm_count * CHAIN_THREADS;
     const size_t floats = 2 * COPY_BYTES / sizeof(float) + chains;
     CUDA_TRY(cudaMalloc((void **)&d->control, floats * sizeof(float)), err);
-    GATE_TRY(cuda_fill_normal(&d->base, d->control, KG_F32, (int64_t)floats, 0, err));
+    GATE_TRY(cuda_fill_normal(&d->base, d->control, KG_F32, (int64_t)floats, {0, 1}, 0, err));
     GATE_TRY(enqueue_control(d, NULL, err));
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     return GATE_OK;

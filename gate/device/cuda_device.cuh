@@ -135,7 +135,7 @@ enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t 
 
 /* Members of the backend's table, each the function of device.h. */
 enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
-                                  uint64_t seed, struct gate_error *err);
+                                  struct op_spread spread, uint64_t seed, struct gate_error *err);
 enum gate_status cuda_poison_shared(struct device *d, struct gate_error *err);
 enum gate_status cuda_fill_integers(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     int largest, uint64_t seed, struct gate_error *err);

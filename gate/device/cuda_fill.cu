@@ -46,7 +46,8 @@ static __device__ float2 box_muller(uint32_t a, uint32_t b)
     return make_float2(radius * cosine, radius * sine);
 }
 
-template <typename T> static __global__ void fill_normal(T *to, int64_t count, uint64_t seed)
+template <typename T>
+static __global__ void fill_normal(T *to, int64_t count, float mean, float deviation, uint64_t seed)
 {
     const int64_t quads = (count + 3) / 4;
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
@@ -56,7 +57,7 @@ template <typename T> static __global__ void fill_normal(T *to, int64_t count, u
         const float2 high = box_muller(word.z, word.w);
         const float normal[4] = {low.x, low.y, high.x, high.y};
         for (int lane = 0; lane < 4 && 4 * q + lane < count; lane++)
-            store(to + 4 * q + lane, normal[lane]);
+            store(to + 4 * q + lane, fmaf(deviation, normal[lane], mean));
     }
 }
 
@@ -80,41 +81,43 @@ static unsigned grid_of(int64_t count)
 /* What fills `count` elements from a seed; `largest` is 0 for normal numbers. */
 template <typename T>
 static enum gate_status fill(struct cuda_device *d, void *to, int64_t count, int largest,
-                             uint64_t seed, struct gate_error *err)
+                             struct op_spread spread, uint64_t seed, struct gate_error *err)
 {
     const unsigned grid = grid_of(count);
     if (largest)
         fill_integers<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, largest, seed);
     else
-        fill_normal<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, seed);
+        fill_normal<T><<<grid, THREADS, 0, d->stream>>>((T *)to, count, (float)spread.mean,
+                                                        (float)spread.deviation, seed);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;
 }
 
 static enum gate_status fill_dtype(struct device *device, void *to, enum kg_dtype dtype,
-                                   int64_t count, int largest, uint64_t seed,
-                                   struct gate_error *err)
+                                   int64_t count, int largest, struct op_spread spread,
+                                   uint64_t seed, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
     if (count <= 0)
         return GATE_OK;
-#define FILL(T) return fill<T>(d, to, count, largest, seed, err)
+#define FILL(T) return fill<T>(d, to, count, largest, spread, seed, err)
     KG_DISPATCH(dtype, FILL)
 #undef FILL
     return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
 }
 
 enum gate_status cuda_fill_normal(struct device *device, void *to, enum kg_dtype dtype,
-                                  int64_t count, uint64_t seed, struct gate_error *err)
+                                  int64_t count, struct op_spread spread, uint64_t seed,
+                                  struct gate_error *err)
 {
-    return fill_dtype(device, to, dtype, count, 0, seed, err);
+    return fill_dtype(device, to, dtype, count, 0, spread, seed, err);
 }
 
 enum gate_status cuda_fill_integers(struct device *device, void *to, enum kg_dtype dtype,
                                     int64_t count, int largest, uint64_t seed,
                                     struct gate_error *err)
 {
-    return fill_dtype(device, to, dtype, count, largest, seed, err);
+    return fill_dtype(device, to, dtype, count, largest, {}, seed, err);
 }
 
 static __global__ void poison_shared(int words)

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/kernel.h"
+#include "kernels/ops/op.h"
 #include "gate/base/error.h"
 
 struct device;
@@ -223,7 +223,7 @@ struct device_backend {
     enum gate_status (*fill_bytes)(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err);
     enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
-                                    uint64_t seed, struct gate_error *err);
+                                    struct op_spread spread, uint64_t seed, struct gate_error *err);
     enum gate_status (*fill_integers)(struct device *d, void *to, enum kg_dtype dtype,
                                       int64_t count, int largest, uint64_t seed,
                                       struct gate_error *err);
@@ -357,13 +357,22 @@ static inline enum gate_status device_fill_bytes(struct device *d, void *to, uns
     return d->backend->fill_bytes(d, to, byte, bytes, err);
 }
 
-/* Fills `count` elements with N(0,1), rounded to dtype, from a counter-based generator: element i
- * depends on (seed, i) alone. */
+/* Fills `count` elements with normal numbers, rounded to dtype, from a counter-based generator:
+ * element i depends on (seed, i) alone. */
+static inline enum gate_status device_fill_spread(struct device *d, void *to, enum kg_dtype dtype,
+                                                  int64_t count, struct op_spread spread,
+                                                  uint64_t seed, struct gate_error *err)
+{
+    return d->backend->fill_normal(d, to, dtype, count, spread, seed, err);
+}
+
+/* With N(0,1). */
 static inline enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
                                                   int64_t count, uint64_t seed,
                                                   struct gate_error *err)
 {
-    return d->backend->fill_normal(d, to, dtype, count, seed, err);
+    const struct op_spread usual = {0, 1};
+    return device_fill_spread(d, to, dtype, count, usual, seed, err);
 }
 
 /* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same on

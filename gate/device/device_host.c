@@ -118,14 +118,16 @@ static enum gate_status host_fill_bytes(struct device *d, void *to, unsigned cha
 }
 
 static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
-                                         int64_t count, uint64_t seed, struct gate_error *err)
+                                         int64_t count, struct op_spread spread, uint64_t seed,
+                                         struct gate_error *err)
 {
     (void)d;
     (void)err;
     struct host_normal normal;
     host_normal_seed(&normal, seed);
     for (int64_t i = 0; i < count; i++)
-        kg_store_float(to, dtype, i, (float)host_normal_next(&normal));
+        kg_store_float(to, dtype, i,
+                       (float)(spread.mean + spread.deviation * host_normal_next(&normal)));
     return GATE_OK;
 }
 

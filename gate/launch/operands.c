@@ -286,10 +286,13 @@ static enum gate_status upload_literals(struct device *d, const struct kg_tensor
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
                                      void *to, int64_t count, uint64_t seed, struct gate_error *err)
 {
-    const struct own_op *own = op_of(p)->own;
+    const struct op *op = op_of(p);
+    const struct own_op *own = op->own;
     const size_t bytes = storage_bytes(p->dtype[i], count);
     if (!own || (own_op_is_normal(own, i) && dtype_stored(p->dtype[i])))
-        return device_fill_normal(d, to, p->dtype[i], count, seed, err);
+        return device_fill_spread(d, to, p->dtype[i], count,
+                                  op->spread ? op->spread(p, i) : (struct op_spread){0, 1}, seed,
+                                  err);
     void *values = malloc(bytes);
     if (!values)
         return gate_fail(err, GATE_INTERNAL, "out of memory");

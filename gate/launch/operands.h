@@ -63,7 +63,7 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
                                         unsigned char byte, char *text, size_t size,
                                         struct gate_error *err);
 
-/* Fills `count` elements of input i: with N(0,1), or what the file of a user's op says. */
+/* Fills `count` elements of input i: with normal numbers, or what the file of a user's op says. */
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
                                      void *to, int64_t count, uint64_t seed,
                                      struct gate_error *err);

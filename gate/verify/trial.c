@@ -226,7 +226,7 @@ static void start_look(const struct work *w, uint32_t i, double rms, struct look
     const struct kg_problem *p = &w->t->problem;
     compare_start(look, p, &w->image.about[w->image.n_in + i], probe_is_exact(w->t->probe), rms);
     look->limit += probe_slack(w->t->probe, p);
-    look->unbiased = w->t->probe == PROBE_NORMAL && !w->t->given;
+    look->unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
 }
 
 static void end_look(struct work *w, const struct look *look)

@@ -16,7 +16,7 @@
 static inline bool read_sizes(const struct kg_problem *p, struct attention_sizes *s)
 {
     *s = attention_sizes_of(p);
-    return kg_is_op(p, "attention_fwd");
+    return kg_is_op(p, "attention_fwd") || kg_is_op(p, "attention_bwd");
 }
 
 static inline bool read_sizes(const struct kg_problem *p, struct product_sizes *s)

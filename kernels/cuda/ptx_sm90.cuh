@@ -122,6 +122,16 @@ __device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, ui
                  : "memory");
 }
 
+/* Bytes that follow one another, without a map: both addresses and `bytes` are multiples of 16. */
+__device__ __forceinline__ void bulk_load(uint32_t to, const void *from, int bytes,
+                                          uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];\n" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 /* Loads into the same place of every block whose bit is set in `blocks`; each one's barrier at the
  * same place counts the bytes. */
 __device__ __forceinline__ void tma_load_multicast(uint32_t to, const CUtensorMap *map,
@@ -342,6 +352,14 @@ __device__ __forceinline__ void store_shared_16(uint32_t shared, const float *x)
 {
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"r"(shared), "f"(x[0]), "f"(x[1]),
                  "f"(x[2]), "f"(x[3])
+                 : "memory");
+}
+
+/* Adds four floats to global memory, aligned to 16 bytes, each by itself and in any order. */
+__device__ __forceinline__ void add_global_16(float *global, const float *x)
+{
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"l"(global),
+                 "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
                  : "memory");
 }
 

@@ -56,6 +56,15 @@ template <int N> __device__ __forceinline__ void keep(uint32_t (&r)[N])
         asm volatile("" : "+r"(r[i])::"memory");
 }
 
+/* In place of keep() before a product that does not accumulate: what the registers held is not
+ * needed, so that others may use them until here. */
+template <int N> __device__ __forceinline__ void forget(float (&r)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "=f"(r[i])::"memory");
+}
+
 /* The names of the first operands, and the accumulators d[0], d[1], ... as those operands. */
 #define KG_REGS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define KG_REGS_16 KG_REGS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"

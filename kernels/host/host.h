@@ -54,5 +54,6 @@ extern const struct kg_kernel host_linear_relu;
 extern const struct kg_kernel host_linear_relu_bwd;
 extern const struct kg_kernel host_batched_gemm;
 extern const struct kg_kernel host_rmsnorm;
+extern const struct kg_kernel host_attention_bwd;
 
 #endif

@@ -14,7 +14,7 @@
  * vectors. */
 static const int64_t head_dims[] = {72, 40, 96, 80, 128, 64, 32, 256, 192, 16, 8, 160, 36, 33, 0};
 
-static const struct op_size sizes[] = {
+const struct op_size attention_size_table[ATTENTION_SIZES] = {
     [B] = {"b", "b", 'b', OP_COUNT, .at = B, .classes = 4, .few = 2},
     [G] = {"kv_heads", "kv", 'g', OP_COUNT, .at = G, .usual = 'h', .classes = 6, .few = 2},
     [H] = {"h", "h", 'h', OP_COUNT, .at = H, .multiple_of = 'g', .classes = 64, .few = 4},
@@ -28,8 +28,8 @@ static double usual_scale(const struct kg_problem *p)
     return 1.0 / sqrt((double)p->size[D].value);
 }
 
-static const struct op_param scale = {"scale", 0, -1000, 1000, usual_scale};
-static const struct op_flag causal = {"causal", KG_FLAG_CAUSAL, "causal", "full"};
+const struct op_param attention_scale = {"scale", 0, -1000, 1000, usual_scale};
+const struct op_flag attention_causal = {"causal", KG_FLAG_CAUSAL, "causal", "full"};
 
 static const struct op_tensor tensors[] = {
     {"q", "bhqd", OP_INPUT, NULL},
@@ -71,7 +71,7 @@ static double cost(const struct kg_problem *p)
 /* Decoding; a single pair; half a tile of keys; more queries than keys; whole tiles, whose scale is
  * zero: all keys count the same then; as many queries as keys and heads as KV heads, so that Q, K
  * and V have one shape. */
-static const struct op_shape closest[] = {
+const struct op_shape attention_closest[ATTENTION_CLOSEST] = {
     {{[B] = 1, [G] = 1, [H] = 4, [Q] = 1, [S] = OP_OWN + 1}, false},
     {{[B] = 1, [G] = 1, [H] = 1, [Q] = 1, [S] = 1}, false},
     {{[B] = 2, [G] = 3, [H] = 6, [Q] = 63, [S] = 97}, false},
@@ -104,7 +104,7 @@ static const struct op_shape giant[] = {
 
 /* Of tiles of 64 and 128 there is half a tile. A kernel that holds all keys of a head takes no more
  * than the problem has. */
-static const struct op_shape tails[] = {
+const struct op_shape attention_tails[ATTENTION_TAILS] = {
     {{[Q] = 1, [S] = 1}, false},   {{[S] = -33}, false}, {{[S] = 33}, false},
     {{[Q] = -1, [S] = -1}, false}, {{[Q] = 33}, false},
 };
@@ -118,7 +118,7 @@ static const struct op_shape wide[] = {
 
 #define LINES_MAX 32768 /* elements of Q */
 
-static void draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
+void attention_draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
 {
     static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
                          groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 48, 64};
@@ -140,7 +140,7 @@ static void draw(uint64_t *state, const struct kg_problem *own, struct kg_proble
 }
 
 /* With a scale of zero those of Q and K do not. */
-static bool inputs_count(const struct kg_problem *p)
+bool attention_inputs_count(const struct kg_problem *p)
 {
     return p->param[0].value != 0;
 }
@@ -259,10 +259,10 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
 
 const struct op op_attention_fwd = {
     .name = "attention_fwd",
-    .sizes = sizes,
-    .n_sizes = COUNT(sizes),
-    .param = &scale,
-    .flag = &causal,
+    .sizes = attention_size_table,
+    .n_sizes = ATTENTION_SIZES,
+    .param = &attention_scale,
+    .flag = &attention_causal,
     .tensors = tensors,
     .n_tensors = COUNT(tensors),
     .id = "bhgqsd",
@@ -272,12 +272,12 @@ const struct op op_attention_fwd = {
     .n_patterns = ATTENTION_PATTERNS,
     .sharpest = PROBE_RETRIEVAL,
     .change = attention_change,
-    .inputs_count = inputs_count,
-    .closest = {closest, COUNT(closest)},
+    .inputs_count = attention_inputs_count,
+    .closest = {attention_closest, ATTENTION_CLOSEST},
     .giant = {giant, COUNT(giant)},
-    .tails = {tails, COUNT(tails)},
+    .tails = {attention_tails, ATTENTION_TAILS},
     .wide = {wide, COUNT(wide)},
-    .draw = draw,
+    .draw = attention_draw,
     .reference = reference,
     .element = element,
 };

@@ -82,6 +82,11 @@ static double value_found(const struct drawing *drawing, int64_t flat)
     return pattern_integer(drawing->seed, flat, -8, 8);
 }
 
+double attention_retrieval_score(const struct kg_problem *p)
+{
+    return round(RETRIEVAL_SCORE / attention_safe_scale(p)) * (double)p->size[D].value;
+}
+
 /* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
 static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
                        uint64_t seed)
@@ -99,12 +104,17 @@ static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bo
     }
 }
 
+void attention_fill_codes(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
+{
+    fill_codes(p, &in[0], true, seed);
+    fill_codes(p, &in[1], false, seed);
+}
+
 static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
                            uint64_t seed)
 {
     (void)n_in;
-    fill_codes(p, &in[0], true, seed);
-    fill_codes(p, &in[1], false, seed);
+    attention_fill_codes(p, in, seed);
     pattern_fill(value_found, p, &in[2], 2, seed);
 }
 

@@ -16,4 +16,20 @@ extern const struct op_pattern attention_patterns[ATTENTION_PATTERNS];
 void attention_change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
                       unsigned n_in, uint64_t seed);
 
+/* What forward and backward have in common. */
+enum { ATTENTION_SIZES = 6, ATTENTION_CLOSEST = 17, ATTENTION_TAILS = 5 };
+extern const struct op op_attention_fwd;
+extern const struct op_size attention_size_table[ATTENTION_SIZES];
+extern const struct op_param attention_scale;
+extern const struct op_flag attention_causal;
+extern const struct op_shape attention_closest[ATTENTION_CLOSEST];
+extern const struct op_shape attention_tails[ATTENTION_TAILS];
+void attention_draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
+bool attention_inputs_count(const struct kg_problem *p);
+
+/* Fills Q and K, in[0] and in[1], such that each query finds one key, whose product with it has
+ * this size. */
+void attention_fill_codes(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed);
+double attention_retrieval_score(const struct kg_problem *p);
+
 #endif

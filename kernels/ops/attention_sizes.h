@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_sizes.h: a problem of attention_fwd with its sizes as members, read once. */
+/*
+ * attention_sizes.h: a problem of attention with its sizes as members, read once. The dtype is that
+ * of Q.
+ */
 #ifndef KG_OPS_ATTENTION_SIZES_H
 #define KG_OPS_ATTENTION_SIZES_H
 
@@ -14,7 +17,7 @@ struct attention_sizes {
 static inline struct attention_sizes attention_sizes_of(const struct kg_problem *p)
 {
     struct attention_sizes s;
-    s.dtype = kg_dtype(p);
+    s.dtype = p->dtype[0];
     s.flags = p->flags;
     s.batch = kg_size(p, "b");
     s.heads = kg_size(p, "h");

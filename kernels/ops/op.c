@@ -7,11 +7,18 @@
 #include "kernels/ops/dtype.h"
 
 extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
-    op_batched_gemm, op_rmsnorm;
+    op_batched_gemm, op_rmsnorm, op_attention_bwd;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd,   &op_gemm,         &op_gemv,    &op_linear_relu,
-    &op_linear_relu_bwd, &op_batched_gemm, &op_rmsnorm, NULL,
+    &op_attention_fwd,
+    &op_gemm,
+    &op_gemv,
+    &op_linear_relu,
+    &op_linear_relu_bwd,
+    &op_batched_gemm,
+    &op_rmsnorm,
+    &op_attention_bwd,
+    NULL,
 };
 
 #define BUILT_IN (sizeof ops / sizeof ops[0] - 1)

@@ -100,6 +100,11 @@ struct op_shapes {
     unsigned n;
 };
 
+/* Of random numbers. */
+struct op_spread {
+    double mean, deviation;
+};
+
 struct op_pattern;
 struct own_op;
 
@@ -111,9 +116,11 @@ struct op {
     const struct op_flag *flag;      /* NULL: none */
     const struct op_tensor *tensors; /* inputs first */
     unsigned n_tensors;
-    const char *id;   /* axes in the order in which an id has their sizes */
-    bool multilinear; /* outputs are sums of products of the factors over `whole`: random inputs
-                         have results of a known size, and integers exact ones */
+    const char *id;     /* axes in the order in which an id has their sizes */
+    bool multilinear;   /* outputs are sums of products of the factors over `whole`: random inputs
+                           have results of a known size, and integers exact ones */
+    bool rounds_inside; /* a kernel may round what is not its result to the dtype, so that the
+                           errors of a row are alike */
     double (*flops)(const struct kg_problem *p);
     double (*cost)(const struct kg_problem *p); /* of the reference, in FLOP; NULL: flops */
     char cut; /* the axis that is shortened where the reference would take too long; 0: none */
@@ -126,6 +133,11 @@ struct op {
                    unsigned n_in, uint64_t seed);
     bool (*inputs_count)(const struct kg_problem *p); /* all elements; NULL: always */
 
+    /* Of the random elements of an input; NULL: 0 and 1. */
+    struct op_spread (*spread)(const struct kg_problem *p, unsigned tensor);
+    double (*limit)(const struct kg_problem *p); /* of the error; NULL, or 0: that of the dtype */
+    uint32_t fixed[OP_TENSORS_MAX]; /* dtype of a tensor whatever the case's is; 0: the case's */
+
     /* Shapes of its own; without them they are made from the kinds of its sizes. */
     struct op_shapes closest, giant, tails, wide;
     void (*draw)(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
@@ -137,11 +149,9 @@ struct op {
     double (*element)(const struct kg_problem *p, const struct kg_tensor *in, uint32_t out,
                       int64_t flat);
 
-    /* Of an op of a user's, which has neither of these two: */
+    /* Of an op of a user's, which has neither of the two before: */
     const struct own_op *own;          /* what its file says; NULL: it is built in */
     bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
-    double (*limit)(const struct kg_problem *p); /* of the error; 0: that of the dtype */
-    uint32_t fixed[OP_TENSORS_MAX]; /* dtype of a tensor whatever the case's is; 0: the case's */
 };
 
 /* From now on these are ops too, which live as long as they are in use; none may have the name of

@@ -414,6 +414,143 @@ static cudaError_t attention_fwd(const struct kg_problem *p, const struct kg_ten
                : enqueue_attention<T, CHUNK_LARGE>(a, kg_size(p, "b") * kg_size(p, "h"), stream);
 }
 
+/* ---- attention backward ---- */
+
+/* A block computes the gradients of one line, a query or a key. It walks the lines of the other
+ * side THREADS at a time: each thread has one of them, and leaves its weight and gradient in shared
+ * memory, from where each dimension adds them up. */
+template <typename T> struct backward {
+    struct heads<T> q, k, v, o, d_o;
+    struct heads<float> lse;
+    double *dq, *dk, *dv;
+    int64_t n_heads, group, seqlen_q, seqlen_kv, head_dim;
+    double scale;
+    int causal;
+};
+
+template <typename T>
+static __device__ const T *line(const struct heads<T> &h, int64_t batch, int64_t head, int64_t row)
+{
+    return h.data + batch * h.batch + head * h.head + row * h.row;
+}
+
+/* The weight of a query and a key; *gradient is that of their score. */
+template <typename T>
+static __device__ double weigh(const struct backward<T> &a, int64_t batch, int64_t head, int64_t i,
+                               int64_t j, double *gradient)
+{
+    const T *q = line(a.q, batch, head, i), *k = line(a.k, batch, head / a.group, j);
+    const T *v = line(a.v, batch, head / a.group, j), *o = line(a.o, batch, head, i);
+    const T *d_o = line(a.d_o, batch, head, i);
+    double score = 0, dp = 0;
+
+    *gradient = 0;
+    if (a.causal && j > i + (a.seqlen_kv - a.seqlen_q))
+        return 0;
+    for (int64_t l = 0; l < a.head_dim; l++) {
+        const double g = load(d_o + l);
+        score = fma(load(q + l), load(k + l), score);
+        dp = fma(g, load(v + l) - load(o + l), dp);
+    }
+    const double weight =
+        exp(score * a.scale - (double)a.lse.data[batch * a.lse.batch + head * a.lse.head + i]);
+    *gradient = a.scale * weight * dp;
+    return weight;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) attend_backward_query(struct backward<T> a)
+{
+    __shared__ double gradients[THREADS];
+    const int64_t i = blockIdx.x % a.seqlen_q, head = blockIdx.x / a.seqlen_q % a.n_heads;
+    const int64_t batch = blockIdx.x / a.seqlen_q / a.n_heads;
+
+    for (int64_t d0 = 0; d0 < a.head_dim; d0 += THREADS) {
+        const int64_t d = d0 + threadIdx.x;
+        double dq = 0, gradient;
+        for (int64_t j0 = 0; j0 < a.seqlen_kv; j0 += THREADS) {
+            const int n = (int)min((int64_t)THREADS, a.seqlen_kv - j0);
+            __syncthreads();
+            if ((int)threadIdx.x < n) {
+                weigh(a, batch, head, i, j0 + threadIdx.x, &gradient);
+                gradients[threadIdx.x] = gradient;
+            }
+            __syncthreads();
+            for (int j = 0; j < n && d < a.head_dim; j++)
+                if (gradients[j] != 0)
+                    dq = fma(gradients[j], load(line(a.k, batch, head / a.group, j0 + j) + d), dq);
+        }
+        if (d < a.head_dim)
+            a.dq[blockIdx.x * a.head_dim + d] = dq;
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) attend_backward_key(struct backward<T> a)
+{
+    __shared__ double weights[THREADS], gradients[THREADS];
+    const int64_t kv_heads = a.n_heads / a.group;
+    const int64_t j = blockIdx.x % a.seqlen_kv, kv = blockIdx.x / a.seqlen_kv % kv_heads;
+    const int64_t batch = blockIdx.x / a.seqlen_kv / kv_heads;
+
+    for (int64_t d0 = 0; d0 < a.head_dim; d0 += THREADS) {
+        const int64_t d = d0 + threadIdx.x;
+        double dk = 0, dv = 0;
+        for (int64_t head = kv * a.group; head < (kv + 1) * a.group; head++)
+            for (int64_t i0 = 0; i0 < a.seqlen_q; i0 += THREADS) {
+                const int n = (int)min((int64_t)THREADS, a.seqlen_q - i0);
+                __syncthreads();
+                if ((int)threadIdx.x < n)
+                    weights[threadIdx.x] =
+                        weigh(a, batch, head, i0 + threadIdx.x, j, &gradients[threadIdx.x]);
+                __syncthreads();
+                for (int i = 0; i < n && d < a.head_dim; i++) {
+                    if (weights[i] == 0)
+                        continue;
+                    dk = fma(gradients[i], load(line(a.q, batch, head, i0 + i) + d), dk);
+                    dv = fma(weights[i], load(line(a.d_o, batch, head, i0 + i) + d), dv);
+                }
+            }
+        if (d < a.head_dim) {
+            a.dk[blockIdx.x * a.head_dim + d] = dk;
+            a.dv[blockIdx.x * a.head_dim + d] = dv;
+        }
+    }
+}
+
+template <typename T>
+static cudaError_t attention_bwd(const struct kg_problem *p, const struct kg_tensor *in,
+                                 double *const *out, cudaStream_t stream)
+{
+    struct backward<T> a = {
+    };
+    const int64_t queries = kg_size(p, "b") * kg_size(p, "h") * kg_size(p, "sq");
+    const int64_t keys = kg_size(p, "b") * kg_size(p, "kv_heads") * kg_size(p, "s");
+    if (!fits_grid(queries) || !fits_grid(keys))
+        return cudaErrorInvalidValue;
+    a.q = heads_of<T>(in[0]);
+    a.k = heads_of<T>(in[1]);
+    a.v = heads_of<T>(in[2]);
+    a.o = heads_of<T>(in[3]);
+    a.d_o = heads_of<T>(in[4]);
+    a.lse.data = (const float *)in[5].data;
+    a.lse.batch = in[5].stride[0];
+    a.lse.head = in[5].stride[1];
+    a.dq = out[0];
+    a.dk = out[1];
+    a.dv = out[2];
+    a.n_heads = kg_size(p, "h");
+    a.group = kg_size(p, "h") / kg_size(p, "kv_heads");
+    a.seqlen_q = kg_size(p, "sq");
+    a.seqlen_kv = kg_size(p, "s");
+    a.head_dim = kg_size(p, "d");
+    a.scale = kg_param(p, "scale");
+    a.causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    attend_backward_query<T><<<(unsigned)queries, THREADS, 0, stream>>>(a);
+    attend_backward_key<T><<<(unsigned)keys, THREADS, 0, stream>>>(a);
+    return cudaGetLastError();
+}
+
 /* Elements from one place in an axis to the next; 0: the tensor has no such axis. */
 static int64_t stride_of(const struct kg_tensor &t, const char *axes, char axis)
 {
@@ -511,6 +648,7 @@ static cudaError_t enqueue(const struct kg_problem *p, const struct kg_tensor *i
                                cudaStream_t);
     } references[] = {
         {"attention_fwd", attention_fwd<T>},
+        {"attention_bwd", attention_bwd<T>},
         {"linear_relu", linear_relu<T>},
         {"linear_relu_bwd", linear_relu_bwd<T>},
         {"rmsnorm", rmsnorm<T>},
@@ -544,7 +682,7 @@ cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor
     if (!arguments_fit(p, in, out))
         return cudaErrorInvalidValue;
 #define ENQUEUE(T) return enqueue<T>(p, in, out, stream)
-    KG_DISPATCH(kg_dtype(p), ENQUEUE)
+    KG_DISPATCH(p->dtype[0], ENQUEUE)
 #undef ENQUEUE
     return cudaErrorInvalidValue;
 }

@@ -49,6 +49,16 @@ static inline struct kg_problem attention(uint32_t dtype, uint32_t flags, int64_
     return p;
 }
 
+/* The backward pass of a problem of attention. */
+static inline struct kg_problem attention_backward(const struct kg_problem *forward)
+{
+    struct kg_problem p =
+        op_problem(op_by_name("attention_bwd"), forward->dtype[0], forward->flags);
+    memcpy(p.size, forward->size, sizeof(p.size));
+    memcpy(p.param, forward->param, sizeof(p.param));
+    return p;
+}
+
 /* xorshift64*: uniform in (0, 1). */
 static inline double next_uniform(uint64_t *state)
 {

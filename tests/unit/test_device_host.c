@@ -222,6 +222,18 @@ static float *filled(struct device *d, enum kg_dtype dtype, int64_t count, uint6
     return values;
 }
 
+TEST(fill_has_the_spread_that_is_asked_for)
+{
+    enum { N = 100 };
+    const struct op_spread spread = {2, 0.25};
+    struct gate_error err;
+    float spread_out[N], *usual = filled(*state, KG_F32, N, 7);
+    assert_int_equal(device_fill_spread(*state, spread_out, KG_F32, N, spread, 7, &err), GATE_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(fabsf(spread_out[i] - (2 + usual[i] / 4)) < 1e-6f);
+    free(usual);
+}
+
 /* The seed is fixed, so this either always holds or never; the bounds are six standard errors. */
 TEST(fill_has_the_moments_of_a_normal)
 {

@@ -69,7 +69,7 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     assert_non_null(t->kernel);
     assert_true(kg_signature_of(p, &t->s));
     for (uint32_t i = 0; i < t->s.n_in; i++) {
-        t->in[i] = tensor_new(&t->s.in[i], kg_dtype(p), layout, 0xff);
+        t->in[i] = tensor_new(&t->s.in[i], p->dtype[i], layout, 0xff);
         tensor_fill_normal(&t->in[i], &random);
         t->in_copy[i] = copy_of(t->in[i].data, tensor_bytes(&t->in[i]));
     }
@@ -98,9 +98,9 @@ static void check_error(const struct trial *t, uint32_t i, const struct kg_tenso
         error += (got - expected) * (got - expected);
         norm += expected * expected;
     }
-    if (!(sqrt(error) <= limit_of(kg_dtype(&t->p)) * sqrt(norm))) {
+    if (!(sqrt(error) <= limit_of(t->p.dtype[0]) * sqrt(norm))) {
         print_error("op %s dtype %u out %u, m %lld n %lld k %lld, Sq %lld Skv %lld D %lld: %.3g\n",
-                    t->p.op, kg_dtype(&t->p), i, (long long)kg_size(&t->p, "m"),
+                    t->p.op, t->p.dtype[0], i, (long long)kg_size(&t->p, "m"),
                     (long long)kg_size(&t->p, "n"), (long long)kg_size(&t->p, "k"),
                     (long long)kg_size(&t->p, "sq"), (long long)kg_size(&t->p, "s"),
                     (long long)kg_size(&t->p, "d"), sqrt(error / norm));
@@ -146,7 +146,7 @@ static void launch_and_check(struct trial *t, int threads, int poison)
     struct kg_args args = {.struct_bytes = sizeof(args), .n_in = t->s.n_in, .n_out = t->s.n_out};
     memcpy(args.in, t->in, sizeof(args.in));
     for (uint32_t i = 0; i < t->s.n_out; i++)
-        args.out[i] = tensor_new(&t->s.out[i], kg_dtype(&t->p), t->layout, poison);
+        args.out[i] = tensor_new(&t->s.out[i], t->p.dtype[0], t->layout, poison);
 
     args.workspace_bytes = t->kernel->workspace_bytes(&t->p, &device, NULL);
     unsigned char *workspace =
@@ -266,6 +266,8 @@ TEST(attention)
                     shapes[i].seqlen_q, shapes[i].seqlen_kv, shapes[i].head_dim);
                 *op_named(&p, "b") = shapes[i].batch;
                 check_problem(&p);
+                const struct kg_problem backward = attention_backward(&p);
+                check_problem(&backward);
             }
 }
 

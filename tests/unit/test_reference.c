@@ -20,7 +20,7 @@ static void check(const struct kg_problem *p, const float *const *values,
 
     assert_true(kg_signature_of(p, &s));
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], kg_dtype(p), LAYOUT_DENSE, 0);
+        in[i] = tensor_new(&s.in[i], p->dtype[i], LAYOUT_DENSE, 0);
         tensor_fill(&in[i], values[i]);
     }
     for (uint32_t i = 0; i < s.n_out; i++) {
@@ -73,6 +73,22 @@ TEST(rmsnorm)
         *op_param_named(&p, "eps") = 3.5;
         check(&p, LIST(float, VALUES(3, 4, -4, 3), VALUES(1, 2)),
               LIST(double, EXPECTED(0.75, 2, -1, 1.5)));
+    }
+}
+
+/* Both keys have a score of 2, which is L: weights of 1. The gradients of the scores are 2 (1 -
+ * 1/2) and 2 (2 - 1/2), less by 1 than those of V; the second query sees both keys, the first one
+ * the first. */
+TEST(attention_bwd)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct kg_problem p = attention(dtypes[i], KG_FLAG_CAUSAL, 1, 1, 2, 2, 1);
+        p = attention_backward(&p);
+        *op_param_named(&p, "scale") = 2;
+        check(&p,
+              LIST(float, VALUES(1, 1), VALUES(1, 1), VALUES(1, 2), VALUES(0.5f, 0.5f),
+                   VALUES(2, 2), VALUES(2, 2)),
+              LIST(double, EXPECTED(2, 8), EXPECTED(4, 6), EXPECTED(4, 2)));
     }
 }
 
@@ -192,7 +208,7 @@ static void check_paths_agree(const struct kg_problem *p, enum layout layout)
 
     assert_true(kg_signature_of(p, &s));
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], kg_dtype(p), layout, 0xff);
+        in[i] = tensor_new(&s.in[i], p->dtype[i], layout, 0xff);
         tensor_fill_normal(&in[i], &random);
     }
     for (uint32_t i = 0; i < s.n_out; i++) {
@@ -223,10 +239,14 @@ TEST(paths_agree)
         attention(KG_BF16, KG_FLAG_CAUSAL, 4, 2, 9, 6, 5),
         attention(KG_F16, KG_FLAG_CAUSAL, 3, 3, 4, 11, 8),
         attention(KG_F32, 0, 2, 1, 5, 7, 3),
+        attention(KG_BF16, KG_FLAG_CAUSAL, 4, 2, 9, 6, 5),
+        attention(KG_F32, 0, 2, 1, 5, 7, 3),
     };
+    for (size_t i = 7; i < 9; i++)
+        problems[i] = attention_backward(&problems[i]);
     for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
         for (int layout = 0; layout < N_LAYOUTS; layout++) {
-            if (kg_is_op(&problems[i], "attention_fwd"))
+            if (kg_param(&problems[i], "scale") != 0)
                 *op_named(&problems[i], "b") = 2;
             check_paths_agree(&problems[i], (enum layout)layout);
         }

@@ -19,20 +19,12 @@
 #include "kernels/ops/pattern.h"
 #include "kernels/reference/reference.h"
 #include "tests/unit/problem_tensors.h"
+#include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
 
 #define SEEDS 1000
 #define KEYS_MAX 256
 #define HEAD_DIM_MAX 256
-
-enum order { IN_ORDER, BACKWARD, IN_LANES, IN_HALVES, ORDERS };
-
-struct way {
-    enum order order;
-    int block; /* keys of a step of the online soft-max */
-    bool fused, scale_first, base2, rounds_weights, truncates;
-    int bits_lost; /* of the mantissa of fp32 factors: too many are wrong */
-};
 
 static const struct way ways[] = {
     {.order = IN_ORDER, .block = KEYS_MAX}, /* naive */
@@ -49,43 +41,10 @@ static const struct way ways[] = {
 
 #define WAYS (sizeof ways / sizeof *ways)
 
-static float factor(const struct kg_problem *p, const struct way *w, float value)
-{
-    const int lost = p->flags & KG_FLAG_TF32 ? 13 : w->bits_lost;
-    const uint32_t unit = 1u << lost, half = w->truncates || !lost ? 0 : unit / 2;
-    return kg_float_from_bits((kg_float_bits(value) + half) & ~(unit - 1));
-}
-
-static float add(const struct way *w, float sum, float a, float b)
-{
-    float product = a * b;
-    return w->fused ? fmaf(a, b, sum) : sum + product;
-}
-
-static float dot(const struct way *w, const float *a, const float *b, int n)
-{
-    float lane[8] = {0};
-    if (w->order == IN_HALVES && n > 4)
-        return dot(w, a, b, n / 2) + dot(w, a + n / 2, b + n / 2, n - n / 2);
-    for (int i = 0; i < n; i++) {
-        int at = w->order == BACKWARD ? n - 1 - i : i;
-        float *sum = &lane[w->order == IN_LANES ? at % 8 : 0];
-        *sum = add(w, *sum, a[at], b[at]);
-    }
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 /* The operands of a head in fp32, as a kernel has them in registers. */
 struct operands_of_head {
     float q[HEAD_DIM_MAX], k[KEYS_MAX][HEAD_DIM_MAX], v[KEYS_MAX][HEAD_DIM_MAX];
 };
-
-static float weight_of(const struct way *w, float score, float largest)
-{
-    const float log2e = 1.44269504f;
-    return w->base2 ? exp2f(fmaf(score, log2e, -largest * log2e)) : expf(score - largest);
-}
 
 /* From one reference of the weights to the next: exactly 1 where that has not changed. */
 static float shrunk_by(const struct way *w, float difference)
@@ -95,11 +54,9 @@ static float shrunk_by(const struct way *w, float difference)
 
 static float rounded_weight(const struct kg_problem *p, const struct way *w, float weight)
 {
-    float stored = 0;
     if (kg_dtype(p) == KG_F32 || !w->rounds_weights)
         return factor(p, w, weight);
-    kg_store_float(&stored, kg_dtype(p), 0, weight);
-    return kg_load_float(&stored, kg_dtype(p), 0);
+    return rounded_to(kg_dtype(p), weight);
 }
 
 /* One row, online over blocks of keys. */
