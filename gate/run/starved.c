@@ -4,35 +4,51 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define WAITED_LEAST 0.5 /* of the silence */
 #define RAN_MOST 0.25    /* of what it wanted to run */
 
-static struct processor_time read_thread(const char *path)
+/* The first line of a file of a thread's; "" if it cannot be read. */
+static void read_line(const char *thread, const char *name, char *out, int size)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", thread, name);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(out, size, file))
+        out[0] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static struct processor_time read_thread(const char *thread)
 {
     uint64_t ran_ns = 0, waited_ns = 0;
-    FILE *file = fopen(path, "re");
-    if (!file)
+    char line[1024];
+    read_line(thread, "schedstat", line, sizeof line);
+    if (sscanf(line, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) != 2)
         return (struct processor_time){0};
-    if (fscanf(file, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) != 2)
-        ran_ns = waited_ns = 0;
-    fclose(file);
-    return (struct processor_time){(double)ran_ns * 1e-9, (double)waited_ns * 1e-9};
+    read_line(thread, "stat", line, sizeof line);
+    const char *name_end = strrchr(line, ')'); /* the name may have brackets, too */
+    return (struct processor_time){.ran_s = (double)ran_ns * 1e-9,
+                                   .waited_s = (double)waited_ns * 1e-9,
+                                   .ready = name_end && !strncmp(name_end, ") R", 3)};
 }
 
 struct processor_time processor_time_of(pid_t pid)
 {
     struct processor_time sum = {0};
-    char folder[64], path[400];
+    char folder[64], thread[340];
     snprintf(folder, sizeof folder, "/proc/%ld/task", (long)pid);
     DIR *tasks = opendir(folder);
     for (struct dirent *e; tasks && (e = readdir(tasks));) {
         if (e->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof path, "%s/%s/schedstat", folder, e->d_name);
-        struct processor_time one = read_thread(path);
+        snprintf(thread, sizeof thread, "%s/%s", folder, e->d_name);
+        struct processor_time one = read_thread(thread);
         sum.ran_s += one.ran_s;
         sum.waited_s += one.waited_s;
+        sum.ready += one.ready;
     }
     if (tasks)
         closedir(tasks);
@@ -43,5 +59,8 @@ bool processor_was_missing(struct processor_time before, struct processor_time n
                            double silence_s)
 {
     double ran = now.ran_s - before.ran_s, waited = now.waited_s - before.waited_s;
+    double unended = now.ready * silence_s - ran - waited; /* what is not accounted for yet */
+    if (unended > 0)
+        waited += unended;
     return waited >= WAITED_LEAST * silence_s && ran <= RAN_MOST * (ran + waited);
 }

@@ -4,7 +4,7 @@
  *
  * The kernel counts for each thread how long it ran, and how long it could have run and waited for
  * a processor (/proc/PID/task/TID/schedstat). A thread that sleeps or is stuck in a lock does
- * neither.
+ * neither. A wait is counted when it ends: one that has not ended is known by the thread's state.
  */
 #ifndef GATE_RUN_STARVED_H
 #define GATE_RUN_STARVED_H
@@ -15,6 +15,7 @@
 /* Of all threads of a process; 0 where the system does not say. */
 struct processor_time {
     double ran_s, waited_s;
+    unsigned ready; /* threads that run or could run, now */
 };
 
 struct processor_time processor_time_of(pid_t pid);
