@@ -241,8 +241,10 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
 {
     struct baseline *b = xcalloc(1, sizeof *b);
     enum gate_status status = GATE_OK;
+    struct stat st;
     b->file = (struct baseline_file){.schema = schemas[0], .contract = ""};
-    if (!access(path, F_OK) || errno != ENOENT)
+    /* A link that leads nowhere is there, and cannot be read. */
+    if (!lstat(path, &st) || errno != ENOENT)
         status = read_file(b, path, device_model, err);
     else
         b->file.device_model = keep_text(b, device_model ? device_model : "");

@@ -592,9 +592,9 @@ static void say_not_stored(const struct page *p, struct buf *out)
 {
     if (!p->d->not_stored)
         return;
-    buf_puts(out, "NOT STORED, and no baseline has changed, whatever a reason says: ");
+    buf_puts(out, "NOT STORED at its end, and no baseline has changed, whatever a reason says: ");
     p->code(p->d->not_stored, out);
-    buf_puts(out, "; the JSON report can be brought in later by `gate import`");
+    buf_puts(out, "; `gate import` takes its JSON report");
 }
 
 static void sentences(const struct page *p)

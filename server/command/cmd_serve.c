@@ -40,9 +40,8 @@ static const char usage[] =
     "  --version             print the version\n"
     "\n"
     "The server prints its address on standard error when it is ready. After SIGTERM or SIGINT it\n"
-    "ends the requests that are under way, then itself. `gate-server token` creates tokens. "
-    "Without TLS, listen\n"
-    "only on a loopback address, or behind a proxy with TLS.\n"
+    "ends the requests that are under way, then itself. `gate-server token` creates tokens.\n"
+    "Without TLS, listen only on a loopback address, or behind a proxy with TLS.\n"
     "Exit status: 0 stopped by a signal, 64 usage, 70 internal, 74 database or address.\n";
 
 /* The socket that systemd passed, else one of our own. */

@@ -285,7 +285,7 @@ class Kept(FakeRuns):
         folder = self.path("baselines")
         code, document, _, report = self.run_with(f"rm -rf '{folder}'", "--accept-new")
         self.assertEqual((code, len(document["cases"])), (74, 2))
-        self.assertIn("NOT STORED, and no baseline has changed", report)
+        self.assertIn("NOT STORED at its end, and no baseline has changed", report)
         done = self.gate("export", "--db", self.path("gate.db"))
         self.assertEqual(done.stdout, "")
 

@@ -344,6 +344,10 @@ TEST(load_refused)
     struct baseline *b = NULL;
     assert_int_equal(baseline_load(".", "nvidia-h200", &b, &err), GATE_IO);
     assert_string_equal(err.message, "cannot read '.': Is a directory");
+    assert_int_equal(symlink("nowhere", "link.json"), 0);
+    assert_int_equal(baseline_load("link.json", "nvidia-h200", &b, &err), GATE_IO);
+    assert_string_equal(err.message, "cannot open 'link.json': No such file or directory");
+    assert_int_equal(unlink("link.json"), 0);
 }
 
 TEST(order_of_a_file_edited_by_hand)
