@@ -106,6 +106,7 @@ enum gate_status get_trends(struct call *c);
 enum gate_status get_compare(struct call *c);
 enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
+enum gate_status get_counters(struct call *c);
 enum gate_status get_openapi(struct call *c);
 enum gate_status get_badge(struct call *c);
 enum gate_status get_feed(struct call *c);

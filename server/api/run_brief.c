@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gate/document/covered.h"
 #include "gate/store/store_figures.h"
 
 #define DIGITS 7 /* of a number, more than a row shows */
@@ -132,23 +131,6 @@ static void write_processes(struct emit *e, const struct brief_case *c)
     emit_close(e, ']');
 }
 
-/* What the candidate's verification looked at, or null. What a document does not say is -1. */
-static void write_covered(struct emit *e, const struct brief_case *c)
-{
-    const struct document_arm *arm = document_candidate(c->of);
-    const struct document_verify *v = arm && arm->has_verify ? &arm->verify : NULL;
-    if (!v || (v->values <= 0 && v->shapes <= 0)) {
-        emit_null(e);
-        return;
-    }
-    const int64_t covered[] = {v->shapes, v->layouts, v->launches, v->skipped,
-                               v->values, v->pairs,   v->pairs_of};
-    emit_open(e, '[');
-    for (size_t i = 0; i < sizeof covered / sizeof covered[0]; i++)
-        emit_integer(e, covered[i] > 0 ? covered[i] : 0);
-    emit_close(e, ']');
-}
-
 static const struct {
     const char *name;
     void (*put)(struct emit *e, const struct brief_case *c);
@@ -169,7 +151,6 @@ static const struct {
     {"measured_ceiling", write_measured_ceiling},
     {"warning", write_warning},
     {"processes", write_processes},
-    {"covered", write_covered},
 };
 
 static void put_cases(const struct document *d, struct emit *e)
@@ -196,40 +177,6 @@ static void put_cases(const struct document *d, struct emit *e)
     free(cases);
 }
 
-/* What verification covered, by class: the counts are those of `ops`. */
-static void put_classes(const struct document *d, struct emit *e)
-{
-    struct covered_sums sums = {0};
-    struct covered_class row;
-    size_t at = 0;
-    for (size_t i = 0; i < d->n_cases; i++) {
-        const struct document_arm *arm = document_candidate(&d->cases[i]);
-        covered_add(&sums, d->cases[i].op, arm && arm->has_verify ? &arm->verify : NULL);
-    }
-    emit_key(e, "classes");
-    emit_open(e, '{');
-    emit_key(e, "ops");
-    emit_open(e, '[');
-    for (size_t i = 0; i < sums.n; i++)
-        emit_string(e, sums.of[i].name);
-    emit_close(e, ']');
-    emit_key(e, "rows");
-    emit_open(e, '[');
-    while (covered_next(&sums, &at, &row)) {
-        emit_open(e, '{');
-        emit_string_member(e, "of", row.what);
-        emit_string_member(e, "name", row.name);
-        emit_key(e, "counts");
-        emit_open(e, '[');
-        for (size_t i = 0; i < sums.n; i++)
-            emit_integer(e, row.count[i]);
-        emit_close(e, ']');
-        emit_close(e, '}');
-    }
-    emit_close(e, ']');
-    emit_close(e, '}');
-}
-
 /* All but the cases, and what each process of the calibration measured. */
 static void put_rest(const struct document *d, struct emit *e)
 {
@@ -246,7 +193,6 @@ void run_brief_write(struct document *d, struct emit *e)
 {
     emit_open(e, '{');
     put_cases(d, e);
-    put_classes(d, e);
     put_rest(d, e);
     emit_close(e, '}');
     buf_putc(e->out, '\n');

@@ -97,6 +97,8 @@ static const struct route routes[] = {
     ANSWER(API "artifacts/", "SHA256", TOKEN_READ, "a library", http_get_artifact),
     WRITE("PUT", API "artifacts/", "SHA256", TOKEN_ARTIFACT,
           "stores a library under its SHA-256", NULL),
+    READ(API "counters", NULL, "what each hardware counter of a run document means", get_counters,
+         NULL),
     ANSWER(API "whoami", NULL, TOKEN_READ, "the scopes of the token in the request",
            http_get_whoami),
     READ(API "openapi.json", NULL, "this table for programs, as OpenAPI", get_openapi, NULL),

@@ -22,7 +22,7 @@ async function findings(page, source) {
 }
 
 describe("axe", { skip }, () => {
-    const it = dashboard();
+    const it = dashboard({ options: ["--commit-url", "https://forge.example/o/n/commit/%s"] });
     const source = skip ? "" : readFileSync(
         createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

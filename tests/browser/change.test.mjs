@@ -56,16 +56,22 @@ describe("a merge request", { skip }, () => {
         });
     });
 
-    test("the forge's page is next to its commits", async () => {
+    test("the forge's page is next to its commits, and what changed between two", async () => {
         const { file } = it.seed("forge.db", 10, 2);
-        for (const [url, wanted] of [["https://github.com/o/n/commit/%s",
-            "https://github.com/o/n/pull/831"], ["https://gitlab.com/o/n/-/commit/%s",
-            "https://gitlab.com/o/n/-/merge_requests/831"]]) {
+        for (const [url, wanted, range] of [
+            ["https://github.com/o/n/commit/%s", "https://github.com/o/n/pull/831",
+                "https://github.com/o/n/compare/"],
+            ["https://gitlab.com/o/n/-/commit/%s", "https://gitlab.com/o/n/-/merge_requests/831",
+                "https://gitlab.com/o/n/-/compare/"]]) {
             const server = await serve(file, "--commit-url", url);
             await it.withPage({}, async (page) => {
                 await it.open(page, "#/change/831", server.url);
                 assert.equal(await page.locator("a:text-is('on the forge')").getAttribute("href"),
                     wanted);
+                await it.open(page, "#/compare", server.url);
+                assert.match(await page.locator("a:text-matches('on the forge')")
+                    .getAttribute("href"), new RegExp(
+                    `^${range}[0-9a-f]{40}\\.{3}[0-9a-f]{40}$`));
             }, server.url);
             await stop(server);
         }

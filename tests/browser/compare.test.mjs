@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare.test.mjs: two runs, devices or providers, case by case.
+// compare.test.mjs: two runs or devices, case by case.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -172,23 +172,7 @@ describe("compare", { skip }, () => {
             assert.equal(await page.locator(`main ${judged}`).count(), 0, judged);
     };
 
-    test("providers are compared by their newest times, and have their own names", async () => {
-        await it.withPage({}, async (page) => {
-            const { leaders } = await (await fetch(
-                `${it.url}api/v1/leaderboard?device=${GPU}&main=1&limit=1000`)).json();
-            const ours = leaders.find((l) => l.provider === "ours" && l.case === REGRESSED);
-            assert.ok(ours.p50_ns < ours.newest_p50_ns * 0.97); // it became slower
-            await it.open(page, `#/compare?what=providers&device=${GPU}&a=torch&b=ours`);
-            assert.match(await page.title(), /^PyTorch and ours/);
-            assert.deepEqual((await page.locator("select[name=a] option").allInnerTexts()).sort(),
-                ["PyTorch", "cuBLAS", "cuDNN", "ours"]);
-            const row = page.locator("tbody tr", { hasText: REGRESSED });
-            assert.ok((await row.locator(".quantity").allInnerTexts()).includes(
-                `${(ours.newest_p50_ns / 1000).toPrecision(4)}µs`));
-        });
-    });
-
-    test("devices and providers are not judged, and ours is told from pairs", async () => {
+    test("devices are not judged", async () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/compare?what=devices&a=${HOST}&b=${GPU}`);
             assert.match(await page.locator(".compare-summary").innerText(),
@@ -197,31 +181,6 @@ describe("compare", { skip }, () => {
             assert.equal(await page.locator("tbody tr").count(), 12);
             assert.match(await page.locator("tbody tr").first().innerText(), /times slower/);
             await assertUnjudged(page);
-            await page.click(".tabs a:text-is('Providers')");
-            await until(page, () => location.hash.includes("what=providers"));
-            await it.open(page, `#/compare?what=providers&device=${GPU}`);
-            await page.selectOption("label:has(> span:text-is('A')) select", "cublas");
-            await until(page, () => location.hash.includes("a=cublas"));
-            await settled(page);
-            assert.match(await page.locator("thead").innerText(), /cuBLAS\s+ours/);
-            assert.match(await page.locator("tbody").innerText(), /Not timed by both providers/);
-            await assertUnjudged(page);
-            const { cases } = await (await fetch(
-                `${it.url}api/v1/cases?device=${GPU}&main=1&limit=1000`)).json();
-            const told = async (a, b, one) => {
-                await it.open(page, `#/compare?what=providers&device=${GPU}&a=${a}&b=${b}`);
-                return page.locator("tbody tr", { hasText: one.id }).innerText();
-            };
-            const vendors = cases.filter((c) => c.peer === "cublas" && c.peer_ratio > 1.006);
-            assert.ok(vendors.length > 0);
-            for (const one of vendors.slice(0, 2)) {
-                const times = `${one.peer_ratio.toFixed(2).replace(".", "\\.")} times`;
-                assert.match(await told("cublas", "ours", one),
-                    new RegExp(`${times} slower than cuBLAS\\s+from pairs`));
-                assert.match(await told("ours", "cublas", one),
-                    new RegExp(`${times} faster than ours\\s+from pairs`));
-                assert.match(await told("ours", "torch", one), /of the p50|Not timed/);
-            }
         });
     });
 });

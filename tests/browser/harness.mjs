@@ -38,11 +38,13 @@ export const launch = () =>
 
 /**
  * A seeded server and a browser for the tests of one describe(), in which it must be called. Its
- * `url`, `uuids` (of the runs, oldest first) and `alert` (the number of that of REGRESSED, where
- * there are enough runs for a step) are there when the first test starts.
+ * `url`, `database`, `uuids` (of the runs, oldest first) and `alert` (the number of that of
+ * REGRESSED, where there are enough runs for a step) are there when the first test starts.
+ * `options`: of the server.
  */
-export function dashboard({ runs = 80, cases = 12 } = {}) {
-    const it = { url: "", uuids: [], folder: null, browser: null, alert: null };
+export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
+    const it = { url: "", database: "", uuids: [], folder: null, browser: null,
+        alert: null };
     let server = null;
 
     it.seed = (name, nRuns, nCases = 12, number = 1, devices = 2) => {
@@ -56,8 +58,8 @@ export function dashboard({ runs = 80, cases = 12 } = {}) {
         mkdirSync(SHOTS, { recursive: true });
         it.folder = mkdtempSync(path.join(tmpdir(), "dashboard."));
         const history = it.seed("gate.db", runs, cases);
-        it.uuids = history.uuids;
-        server = await serve(history.file);
+        Object.assign(it, { database: history.file, uuids: history.uuids });
+        server = await serve(history.file, ...options);
         it.url = server.url;
         if (runs >= FOR_A_STEP) it.alert = await foundAlert(it.url);
         it.browser = await launch();

@@ -55,8 +55,7 @@ function byCommit(lanes) {
         lane.columns.run.forEach((run, row) => { lane.at[indexOf.get(run)] = row; });
     }
     return {
-        x: times.map((_, i) => i),
-        toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
+        x: times.map((_, i) => i), toX: (time, run) => indexOf.get(run) ?? nearest(times, time),
         toTime: (value) => times[Math.min(times.length - 1, Math.max(0, Math.round(value)))],
     };
 }

@@ -63,8 +63,7 @@ export function eventList(events, point = null) {
     function item(event) {
         const words = [eventSwatch(event.kind), h("span", {}, event.words)];
         const show = point ? h("button", {
-            type: "button", class: "event", click: () => point(event),
-            title: "Show in the chart",
+            type: "button", class: "event", click: () => point(event), title: "Show in the chart",
         }, words) : h("div", { class: "event" }, words);
         return h("li", {}, show, h("p", { class: "note" }, time(event.time_ms),
             event.commit && commitsOf(event),

@@ -348,8 +348,7 @@ export function drawPlot(box, spec, group, chart, on) {
         },
         axes: axes(spec, colours, chart),
         series: spec.series.map((s, si) => ({ ...s, show: !chart.hide.has(spec.keys[si]) })),
-        bands: spec.bands,
-        focus: { alpha: 1 },
+        bands: spec.bands, focus: { alpha: 1 },
         legend: {
             show: spec.flags === true, live: true,
             mount: (u, table) => chart.legend.replaceChildren(table),
@@ -357,8 +356,7 @@ export function drawPlot(box, spec, group, chart, on) {
                 dash: (u, si) => (spec.series[si].dash?.length > 0 ? "dashed" : "solid") },
         },
         cursor: {
-            y: false,
-            sync: { key: group, setSeries: false },
+            y: false, sync: { key: group, setSeries: false },
             drag: { dist: 5 },
             focus: {
                 prox: PROXIMITY,

@@ -10,7 +10,6 @@ const MARGIN = { left: 62, right: 24, top: 22, bottom: 48 };
 const LABEL_HEIGHT = 14; // in the units of the drawing
 const MAX_LABELS = 200; // that are tried: more would not be read, and take long to place
 const SAME = 1.02; // roofs that are nearer to each other than this are one
-const SLOPE_STEP = 6; // pixels between the pieces of the slope that labels keep off
 const R = 5;
 
 /** Shapes by the number of the op, about the origin. */
@@ -127,10 +126,6 @@ const roofText = ([names, peak], { width }) =>
 /** The least intensity at which the slope is in the drawing. */
 const slopeStart = ({ x, y }, gbps) => Math.max(x.from, (y.from * 1e3) / gbps);
 
-/** Where the words of the slope begin. */
-const bandwidthLabel = ({ x, y }, gbps, low) =>
-    [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
-
 /** The line of the slope, and that of a flat roof. */
 function roofPaths({ x, y, right }, { gbps, peaks }) {
     const meeting = (tflops) => (tflops * 1e3) / gbps; // the intensity where the roofs meet
@@ -149,7 +144,7 @@ function roofLines(scale, roofs) {
     const low = slopeStart({ x, y }, gbps);
     const angle = (Math.atan2(y((low * 2 * gbps) / 1e3) - y((low * gbps) / 1e3),
         x(low * 2) - x(low)) * 180) / Math.PI;
-    const [lx, ly] = bandwidthLabel({ x, y }, gbps, low);
+    const [lx, ly] = [x(low * 1.35), y((low * 1.35 * gbps) / 1e3) - 8];
     return s("g", { class: "roofs" },
         s("path", { d: slope }),
         s("text", { x: lx, y: ly, transform: `rotate(${round(angle)} ${lx} ${ly})` },
@@ -178,34 +173,18 @@ function measure() {
 }
 
 /** Places for the labels that fit, the first points first: right, left, above or below their
- * points, touching nothing. */
+ * points, touching no other words, no point and no flat roof. */
 function placeLabels(points, scale, text, roofs, reached) {
     const { x, y, right, bottom } = scale;
     const widthOf = measure();
     const taken = points.flatMap((c) => [c.tflops, vendorRate(c)].filter(Boolean).map((rate) => ({
         x: x(intensity(c)) - R - 1, y: y(rate) - R - 1, width: 2 * R + 2, height: 2 * R + 2,
     })));
-    const [lx, ly] = bandwidthLabel({ x, y }, roofs.gbps, slopeStart({ x, y }, roofs.gbps));
-    for (let i = 0; i < 4; i++) // the words lie on a slope
-        taken.push({ x: lx + 14 * i, y: ly - 22 - 9 * i, width: 22, height: 26 });
-    for (const roof of flatRoofs(roofs.peaks)) {
-        const width = widthOf(roofText(roof, scale)) * 1.05;
-        const ridge = x((roof[1] * 1e3) / roofs.gbps);
-        taken.push({ x: right - width, y: y(roof[1]) - 18, width, height: 20 },
-            { x: ridge, y: y(roof[1]) - 2, width: right - ridge, height: 4 });
-    }
-    for (const [, peak] of reached ? flatRoofs(reached.peaks) : []) {
-        const ridge = x((peak * 1e3) / reached.gbps);
-        taken.push({ x: ridge, y: y(peak) - 2, width: right - ridge, height: 4 });
-    }
-    const low = slopeStart({ x, y }, roofs.gbps);
-    for (let px = x(low); px < right; px += SLOPE_STEP) { // the slope itself
-        const reached = low * (x.to / x.from) ** ((px - x(low)) / (x(x.to) - x(x.from)));
-        const py = y((reached * roofs.gbps) / 1e3);
-        if (py < y(Math.max(y.from, ...roofs.peaks.values()))) break;
-        const size = SLOPE_STEP + 4;
-        taken.push({ x: px - 2, y: py - SLOPE_STEP, width: size, height: size });
-    }
+    for (const { gbps, peaks } of [roofs, reached].filter(Boolean))
+        for (const peak of peaks.values()) { // the line, and the words above it
+            const ridge = x((peak * 1e3) / gbps);
+            taken.push({ x: ridge, y: y(peak) - 18, width: right - ridge, height: 20 });
+        }
     const places = new Map();
     for (const c of points.slice(0, MAX_LABELS)) {
         const [px, py] = [x(intensity(c)), y(c.tflops)];
@@ -270,8 +249,7 @@ export function rooflineChart({ points, roofs, reached, ops, dtypes, device, wid
         return s("a", {
             href: address("case", { id: c.id, device }),
             class: `kernel s${dtypes.indexOf(c.dtype)}`,
-            tabindex: i === 0 ? "0" : "-1",
-            "aria-label": `${c.id}: ${told}`,
+            tabindex: i === 0 ? "0" : "-1", "aria-label": `${c.id}: ${told}`,
         },
         s("title", {}, `${c.id}\n${told}`),
         c.peer_ratio && s("path", { class: "vendor", d: `M${scale.x(intensity(c))} ` +

@@ -177,8 +177,7 @@ export function timesSpec(model, { state, threshold, colours }) {
         }, null, "threshold");
         const low = spec.add(baseline, {
             label: "baseline", term: "baseline", stroke: () => colours.baseline, width: 1.4,
-            dash: [7, 4],
-            paths, points, value: value(baseline),
+            dash: [7, 4], paths, points, value: value(baseline),
         }, null, "baseline");
         spec.bands.push({ series: [high, low], fill: () => colours["limit-fill"] });
     }

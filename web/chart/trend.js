@@ -37,11 +37,9 @@ const elements = (t) => ({
         class: "plot", tabindex: "0", role: "application", "aria-roledescription": "chart",
         "aria-describedby": "chart-help",
     }),
-    readout: h("p", { class: "readout" }),
-    live: h("p", { class: "hidden", "aria-live": "polite" }),
+    readout: h("p", { class: "readout" }), live: h("p", { class: "hidden", "aria-live": "polite" }),
     note: h("p", { class: "quiet chart-note", role: "status" }),
-    legend: h("div", { class: "legend" }),
-    missing: h("p", { class: "quiet" }),
+    legend: h("div", { class: "legend" }), missing: h("p", { class: "quiet" }),
     out: h("p", { class: "actions" }),
     table: h("details", {
         class: "data", open: parameter("numbers") !== null, toggle: () => showNumbers(t),

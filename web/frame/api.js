@@ -52,10 +52,8 @@ export function get(path, parameters, signal) {
 /** Posts JSON; the server wants a token for it. */
 export function post(path, body, signal) {
     return ask(apiUrl(path), {
-        method: "POST",
-        body: JSON.stringify(body),
-        headers: { "Content-Type": "application/json" },
-        signal,
+        method: "POST", body: JSON.stringify(body),
+        headers: { "Content-Type": "application/json" }, signal,
     });
 }
 

@@ -63,8 +63,7 @@ function failure(error) {
     const title = unknown ? "Not found"
         : error.status === 0 ? "The server cannot be reached" : "The page cannot show this";
     return h("section", { class: "empty" },
-        h("h1", {}, title),
-        h("p", {}, error.message),
+        h("h1", {}, title), h("p", {}, error.message),
         h("p", {}, error.status === 400 && [
             h("a", { href: location.hash.split("?", 1)[0] }, "Remove the choices"), " · "],
         unknown || error.status === 400 ? h("a", { href: "#/" }, "All cases") : [
@@ -122,9 +121,7 @@ document.addEventListener("click", (event) => {
     if (link.getAttribute("href") === "#main") {
         event.preventDefault();
         main.focus();
-    } else {
-        followed = link.hash;
-    }
+    } else followed = link.hash;
 });
 window.addEventListener("hashchange", (event) => {
     scrolled.set(new URL(event.oldURL).hash, window.scrollY);

@@ -9,12 +9,7 @@ const NARROW_SPACE = "\u202f"; // does not break
 
 export const clamp = (v, lo, hi) => Math.min(hi, Math.max(lo, v));
 
-const UNITS = [
-    ["s", 1e9],
-    ["ms", 1e6],
-    ["µs", 1e3],
-    ["ns", 1],
-];
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
 /** The unit that suits a duration: [name, nanoseconds]. */
 export function unitOf(ns) {
@@ -71,13 +66,10 @@ export function change(ratio) {
 }
 
 /** A ratio's interval, whose sides differ as a rule, in percent: "+5.90 to +6.21" */
-export function interval(lo, hi) {
-    return lo && hi ? `${signedPercent(lo)} to ${signedPercent(hi)}` : "";
-}
+export const interval = (lo, hi) => lo && hi ? `${signedPercent(lo)} to ${signedPercent(hi)}` : "";
 
-export function number(value, significant = 4) {
-    return value === null || value === undefined ? DASH : digits(value, significant);
-}
+export const number = (value, significant = 4) =>
+    value === null || value === undefined ? DASH : digits(value, significant);
 
 /** "63 %" of a share */
 export function share(value) {
@@ -100,9 +92,7 @@ export function epochText(epoch) {
     return (epoch || DASH).replace(/\/(\d+)$/, (_, mw) => `/${mw / 1000}${NARROW_SPACE}W`);
 }
 
-export function shortCommit(commit) {
-    return commit ? commit.slice(0, 9) : DASH;
-}
+export const shortCommit = (commit) => commit ? commit.slice(0, 9) : DASH;
 
 const absolute = new Intl.DateTimeFormat(undefined, {
     year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
@@ -111,10 +101,8 @@ const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 /** Units with their length, and from how many of them on they are used. */
 const STEPS = [
     ["year", 31557600e3, 2], // sixteen months are not "last year"
-    ["month", 2629800e3, 2],
-    ["week", 604800e3, 2],
-    ["day", 86400e3, 1],
-    ["hour", 3600e3, 1],
+    ["month", 2629800e3, 2], ["week", 604800e3, 2],
+    ["day", 86400e3, 1], ["hour", 3600e3, 1],
     ["minute", 60e3, 1],
 ];
 
@@ -122,9 +110,7 @@ const day = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short"
 
 export const dayText = (ms) => day.format(ms);
 
-export function dateText(ms) {
-    return absolute.format(ms);
-}
+export const dateText = (ms) => absolute.format(ms);
 
 /** "2026-11-20 14:54:03 UTC"; throws where the calendar ends. */
 function utcText(ms) {
@@ -132,9 +118,7 @@ function utcText(ms) {
 }
 
 /** For what is said on hover: in the reader's zone and in UTC. */
-export function bothTimes(ms) {
-    return `${dateText(ms)} (${utcText(ms)})`;
-}
+export const bothTimes = (ms) => `${dateText(ms)} (${utcText(ms)})`;
 
 /** "3 hours ago" */
 export function ago(ms) {
@@ -164,9 +148,7 @@ export function elapsed(ms) {
 const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 /** "10,000" */
-export function count(n) {
-    return grouped.format(n);
-}
+export const count = (n) => grouped.format(n);
 
 /** "1 case", "10,000 cases" */
 export function plural(n, one, many = `${one}s`) {

@@ -73,8 +73,7 @@ export const picker = (label, options, value, change) => h("label", { class: "pi
     selectBox({ name: label.toLowerCase().replaceAll(" ", "-") }, options, value, change));
 
 /** The values of a member, each once, sorted. */
-export const distinct = (items, member) =>
-    [...new Set(items.map((item) => item[member]))].sort();
+export const distinct = (items, member) => [...new Set(items.map((item) => item[member]))].sort();
 
 const byName = (devices) => [...devices].sort((a, b) => (a.model < b.model ? -1 : 1));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// news.js: says when the server has runs that the page does not show yet, how many regressions and
-// wrong results are open, and when it is away.
+// news.js: says when the server has runs that the page does not show yet, how many causes are open,
+// and when it is away.
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
@@ -26,13 +26,11 @@ export function centre() {
     if (row) row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
 }
 
-/** The number of open regressions and wrong results, beside the link to the alerts. */
-async function countAlerts() {
-    const answers = await Promise.all(["regression", "wrong"].map((kind) =>
-        get("alerts", { kind, limit: 1 })));
-    const open = answers.reduce((n, { counts: c }) => n + c.new + c.acknowledged, 0);
-    alerts.replaceChildren(...(open > 0
-        ? [String(open), h("span", { class: "hidden" }, " open: slower or wrong")] : []));
+/** The number of open causes, beside the link to the alerts. */
+async function countCauses() {
+    const { causes } = await get("alerts", { limit: 1 });
+    alerts.replaceChildren(...(causes > 0
+        ? [String(causes), h("span", { class: "hidden" }, " open causes")] : []));
     centre(); // the number has widened the row
 }
 
@@ -52,7 +50,7 @@ export function watch(show, seen) {
         const back = !offline.hidden;
         let now;
         try {
-            [now] = await Promise.all([state(), countAlerts()]);
+            [now] = await Promise.all([state(), countCauses()]);
         } catch {
             return; // a server that is not there was told of by then
         }

@@ -2,7 +2,7 @@
 // parts.js: pieces that several views show.
 
 import { apiUrl, fetchFile, get } from "./api.js";
-import { address, h } from "./dom.js";
+import { address, h, queryText } from "./dom.js";
 import { factor, isTie, providerName, shortCommit, versus } from "./format.js";
 import { term } from "./glossary.js";
 import { token } from "./token.js";
@@ -44,6 +44,20 @@ export function commitName({ commit, subject, author }) {
     return h(href ? "a" : "span", { class: "mono", title, href }, shortCommit(commit));
 }
 
+/** An address of the forge, next to that of a commit, on GitHub and the like, and on GitLab; null:
+ *  it is not known. */
+export function forge(hub, lab = hub) {
+    const [root, gitlab] = /^(https?:\/\/.*?)(\/-)?\/commit\/%s$/.exec(site().commit_url)
+        ?.slice(1) ?? [];
+    return root ? `${root}${gitlab ? `/-${lab}` : hub}` : null;
+}
+
+/** What changed from one commit to another, on the forge. */
+export function rangeLink(from, to, text) {
+    const href = from && to && from !== to && forge(`/compare/${from}...${to}`);
+    return href && h("a", { class: "diff", href }, text);
+}
+
 /** What an alert says, as the server tells it everywhere, without the case that stands beside it:
  *  "5.81 % slower: 24.95 us to 26.15 us since commit 0485d60a2". */
 export const alertText = ({ text, case: id, device }) =>
@@ -54,7 +68,7 @@ export const commitRange = (alert) => (alert.machine
     ? ["another machine, ", h("span", { class: "mono" }, alert.machine)]
     : [alert.before_commit && [commitName({
         commit: alert.before_commit, subject: alert.before_subject, author: alert.before_author,
-    }), ".."], commitName(alert)]);
+    }), ".."], commitName(alert), rangeLink(alert.before_commit, alert.commit, " diff")]);
 
 /** Is it known which commit an alert is of? Of a range of several only the last was measured. */
 export const isOneCommit = ({ before_commit: before, parent }) => !before || before === parent;
@@ -149,30 +163,37 @@ export function nothingYet() {
         h("p", {}, "The history is empty. A run of the gate verifies each kernel, times it beside ",
             "its stored baseline, and stores the verdict here."),
         command("In a clone of the repository: measure the GPU, or the host if there is none",
-            "make run"),
-        command("If the server reads another database than ./gate.db",
+            "make run"), command("If the server reads another database than ./gate.db",
             "gate run --device auto --db FILE"),
         command("From another machine, such as a CI runner, with a token of this server",
             `gate push --server ${server} --token-file FILE`),
         h("p", { class: "quiet" }, "This page notices the first run by itself."));
 }
 
+/** A button that copies a text, and says so; `otherwise()`: where the page may not. */
+export function copyButton(label, text, otherwise = () => prompt("Copy this", text())) {
+    const button = h("button", { type: "button", click: () => Promise.resolve()
+        .then(() => navigator.clipboard.writeText(text()))
+        .then(() => { button.textContent = "Copied"; }, otherwise) }, label);
+    return button;
+}
+
 /** A command to copy. */
 export function command(label, text) {
     const code = h("code", {}, text);
-    const copy = h("button", {
-        type: "button",
-        click: async () => {
-            try {
-                await navigator.clipboard.writeText(text);
-                copy.textContent = "Copied";
-            } catch { // not a secure context: leave it selected
-                getSelection().selectAllChildren(code);
-            }
-        },
-    }, "Copy");
     return h("div", { class: "command" }, h("p", { class: "quiet" }, label),
-        h("pre", { tabindex: "0" }, code), copy);
+        h("pre", { tabindex: "0" }, code), copyButton("Copy", () => text,
+            () => getSelection().selectAllChildren(code)));
+}
+
+/** A case outside of the page. */
+export function badgeAndFeed({ id, device }) {
+    const server = new URL(".", document.baseURI).href;
+    return h("details", {}, h("summary", {}, "Badge and feed"),
+        command("A badge of the newest result, for a README",
+            `![${id}](${server}badge/${device}/${id}.svg)`),
+        command("A feed of the alerts of this case",
+            `${server}feed.atom${queryText({ device, case: id })}`));
 }
 
 /** Saves what is made here as a file. */
@@ -182,29 +203,15 @@ export function saveFile(blob, name) {
     setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** A button that copies a text, and says so. */
-export function copyButton(label, text) {
-    const button = h("button", { type: "button", click: async () => {
-        try {
-            await navigator.clipboard.writeText(text());
-            button.textContent = "Copied";
-        } catch { // not a secure context
-            prompt("Copy this", text());
-        }
-    } }, label);
-    return button;
-}
-
-/** The way out of a view: its rows as CSV, and its address. */
+/** The way out of a view: its rows as CSV, where the server has them, and its address. */
 export const wayOut = (path, parameters) => h("span", { class: "actions" },
-    download("CSV", apiUrl(path, { ...parameters, format: "csv" }), `${path}.csv`),
+    path && download("CSV", apiUrl(path, { ...parameters, format: "csv" }), `${path}.csv`),
     copyButton("Copy the link", () => location.href));
 
 /** A file of the API: a link, or a button where reading needs a token, which a link cannot send. */
 export function download(label, url, name) {
     if (!token()) return h("a", { href: url, download: name }, label);
     return h("button", {
-        type: "button",
-        click: async () => saveFile(await fetchFile(url), name),
+        type: "button", click: async () => saveFile(await fetchFile(url), name),
     }, label);
 }

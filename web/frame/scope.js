@@ -8,8 +8,7 @@ import { selectBox } from "./parts.js";
 export const ALL = "*"; // as a name of a branch in the address, which no branch can have
 
 /** What the server is asked for. "": its main branch. */
-export const scopeOf = (branch) =>
-    (branch === "" ? { main: 1 } : branch === ALL ? {} : { branch });
+export const scopeOf = (branch) => (branch === "" ? { main: 1 } : branch === ALL ? {} : { branch });
 
 /** "" as it is, unless no run is of the main branch: then all are better than none. */
 export async function effective(branch, devices, signal) {

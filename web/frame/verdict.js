@@ -4,12 +4,9 @@
 import { h, s } from "./dom.js";
 
 export const SHAPES = {
-    pass: "M3.5 8.5l3 3 6-7",
-    regression: "M8 2.5l6 11H2z",
-    improvement: "M8 13.5l6-11H2z",
-    wrong: "M3.5 3.5l9 9m0-9l-9 9",
-    "no-verdict": "M3 8h10",
-    environment: "M8 1.8L14.2 8 8 14.2 1.8 8z",
+    pass: "M3.5 8.5l3 3 6-7", regression: "M8 2.5l6 11H2z",
+    improvement: "M8 13.5l6-11H2z", wrong: "M3.5 3.5l9 9m0-9l-9 9",
+    "no-verdict": "M3 8h10", environment: "M8 1.8L14.2 8 8 14.2 1.8 8z",
 };
 
 /** Worst first, as the exit codes have it. */

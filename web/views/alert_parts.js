@@ -16,14 +16,9 @@ export const STEPS = {
     new: { label: "Open again", reason: false, help: "Somebody must look at it." },
 };
 
-/** The states that can follow one. The server decides; this is what is offered. */
-export const NEXT = {
-    new: ["acknowledged", "accepted", "fixed", "ignored"],
-    acknowledged: ["accepted", "fixed", "ignored"],
-    accepted: ["new"],
-    fixed: ["new"],
-    ignored: ["new"],
-};
+/** Can the one follow the other? The server decides; this is what is offered. */
+export const canFollow = (from, to) => (to === "new" ? from !== "new"
+    : from === "new" || (from === "acknowledged" && to !== from));
 
 /** "▲ 4.81 % slower: 24.95 us to 26.15 us since commit 0485d60a2" */
 export function alertKind(alert) {

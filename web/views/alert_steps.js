@@ -2,7 +2,7 @@
 // alert_steps.js: the buttons that take alerts a step further, for those who hold a token.
 
 import { get, post } from "../frame/api.js";
-import { NEXT, STEPS } from "./alert_parts.js";
+import { STEPS, canFollow } from "./alert_parts.js";
 import { h } from "../frame/dom.js";
 import { plural } from "../frame/format.js";
 import { command } from "../frame/parts.js";
@@ -23,10 +23,8 @@ const acceptCommands = (alerts) => [...Map.groupBy(
 /** Asks for a reason and who looks into it: what to post, or null when the reader thinks better. */
 function askWhy({ label, help, reason: needed }, state, alerts) {
     const n = alerts.length;
-    const text = h("textarea", {
-        name: "reason", rows: "3", maxlength: "500", required: needed,
-        "aria-describedby": "reason-help",
-    });
+    const text = h("input", { name: "reason", maxlength: "500", required: needed,
+        autocomplete: "off", "aria-describedby": "reason-help" });
     const who = h("input", { name: "assignee", maxlength: "64", autocomplete: "off" });
     const form = h("form", { method: "dialog" },
         h("h2", { id: "reason-title" }, n > 1 ? `${label}: ${n} alerts` : label),
@@ -61,8 +59,42 @@ function askWhy({ label, help, reason: needed }, state, alerts) {
             resolve(said);
         });
         dialog.showModal();
-        form.querySelector("textarea, input").focus();
+        form.querySelector("input").focus();
     });
+}
+
+let done = null; // the last action: { hash, alerts (as they were), wanted }
+
+const postAll = (alerts, body) => alerts.length > 0 &&
+    post("alerts", { ids: alerts.map((alert) => alert.id), ...body });
+
+/** Takes alerts back to what they were: first all to new, from where each state is one step. */
+async function takeBack({ alerts, wanted: { state, assignee } }) {
+    const by = (...names) => Map.groupBy(alerts, (a) => names.map((name) => a[name]).join())
+        .values();
+    if (state && state !== "new") await postAll(alerts, { state: "new", reason: "undone" });
+    for (const some of state ? by("state", "reason") : [])
+        await postAll(some[0].state === "new" ? [] : some,
+            { state: some[0].state, reason: some[0].reason || "undone" });
+    for (const some of assignee === undefined ? [] : by("assignee"))
+        await postAll(some, { assignee: some[0].assignee });
+}
+
+/** What was done here last, with the way back; `changed()` as below. */
+export function doneLine(changed) {
+    if (done?.hash !== location.hash) return null;
+    const { alerts: { length: n }, wanted: { state } } = done;
+    const undo = async () => {
+        const last = done;
+        done = null;
+        await takeBack(last).catch((error) => line.replaceChildren(error.message));
+        window.dispatchEvent(new Event("alerts"));
+        if (line.contains(button)) await changed();
+    };
+    const button = h("button", { type: "button", click: undo }, "Undo");
+    const line = h("p", { role: "status" }, `${plural(n, "alert")} ${n === 1 ? "is" : "are"} ${
+        state ?? "assigned"} now. `, button);
+    return line;
 }
 
 /** Whether the token that the page holds may change alerts: "yes", "no", or "none" without one. */
@@ -91,7 +123,8 @@ export function stepButtons(alerts, may, changed) {
         if (wanted === null) return;
         for (const button of row.children) button.disabled = true;
         try {
-            await post("alerts", { ids: alerts.map((alert) => alert.id), ...wanted });
+            await postAll(alerts, wanted);
+            done = { hash: location.hash, alerts, wanted };
             window.dispatchEvent(new Event("alerts"));
             await changed();
         } catch (error) {
@@ -103,7 +136,7 @@ export function stepButtons(alerts, may, changed) {
     }
 
     const possible = Object.keys(STEPS).filter((state) =>
-        alerts.length > 0 && alerts.every((alert) => NEXT[alert.state]?.includes(state)));
+        alerts.length > 0 && alerts.every((alert) => canFollow(alert.state, state)));
     const button = (words, state) => h("button", {
         type: "button", title: words.help, disabled: alerts.length === 0,
         click: () => step(words, state),

@@ -3,7 +3,7 @@
 
 import { AROUND_MS, alertList, picture, whoWhen } from "./alert_list.js";
 import { STATES, alertKind, stateBadge } from "./alert_parts.js";
-import { mayStep, signIn, stepButtons } from "./alert_steps.js";
+import { doneLine, mayStep, signIn, stepButtons } from "./alert_steps.js";
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { plural, time } from "../frame/format.js";
@@ -16,7 +16,6 @@ import {
 import { accept } from "../frame/reproduce.js";
 
 const PAGE = 200; // alerts, with which a page begins no other group
-const GROUP = 1000; // alerts, the most that come of a group
 const PICTURE = [640, 96]; // pixels
 
 /** The case's page, with the time before and after the step in sight. */
@@ -48,9 +47,6 @@ function nothing(state, filtered) {
             "and does not return."));
 }
 
-const isCut = (alerts) =>
-    [...Map.groupBy(alerts, (alert) => alert.group).values()].some((of) => of.length >= GROUP);
-
 const anew = () => window.dispatchEvent(new HashChangeEvent("hashchange", {
     oldURL: location.href, newURL: location.href,
 }));
@@ -61,12 +57,11 @@ async function listView(query, signal) {
     const filters = Object.fromEntries(["device", "kind", "case"]
         .map((name) => [name, query.get(name) ?? ""]));
     const here = (more) => address("alerts", { ...filters, state, ...more });
-    const [{ alerts, next, counts }, { devices }, may] = await Promise.all([
+    const [{ alerts, next, counts, causes }, { devices }, may] = await Promise.all([
         get("alerts", {
             ...filters, state: state === "all" ? null : state, limit: PAGE, groups: 1, after,
         }, signal),
-        get("devices", null, signal),
-        mayStep(signal),
+        get("devices", null, signal), mayStep(signal),
     ]);
     if (devices.length === 0) return { title: "Alerts", content: nothingYet() };
     const filtered = Object.values(filters).some(Boolean);
@@ -78,8 +73,9 @@ async function listView(query, signal) {
         title: "Alerts",
         content: [
             h("h1", {}, "Alerts"),
-            h("p", { class: "quiet" }, "An alert is a confirmed regression or wrong result on ",
-                "the main branch, or a ", term("change_point", "change point"), " of its trend. ",
+            h("p", { class: "quiet" }, h("b", {}, plural(causes, "open cause")),
+                ". An alert is a confirmed regression or wrong result on the main branch, or a ",
+                term("change_point", "change point"), " of its trend. ",
                 "Change points also show slowdowns that are too small for a single comparison."),
             stateTabs(counts, state, filters),
             h("div", { class: "tools" },
@@ -88,10 +84,7 @@ async function listView(query, signal) {
                     ["error", "error grew"], ["wrong", "wrong"]]),
                 filters.case && h("span", {}, "Case ", h("code", {}, filters.case), " ",
                     h("a", { href: here({ case: "" }) }, "all cases"))),
-            signIn(may, anew),
-            isCut(alerts) && h("p", { class: "quiet", role: "status" },
-                `Of a range of commits with more than ${plural(GROUP, "alert")}, only the `,
-                "newest are shown."),
+            signIn(may, anew), doneLine(anew),
             alerts.length === 0 ? nothing(state, filtered)
                 : alertList(alerts, may, anew, signal),
             h("p", { class: "pages" },
@@ -104,8 +97,7 @@ async function listView(query, signal) {
 
 function logList(log) {
     return h("ol", { class: "alert-log" }, [...log].reverse().map((entry) => h("li", {},
-        stateBadge(entry.to), " ",
-        h("span", { class: "quiet" }, whoWhen(entry.who, entry.time_ms)),
+        stateBadge(entry.to), " ", h("span", { class: "quiet" }, whoWhen(entry.who, entry.time_ms)),
         entry.reason && h("p", {}, entry.reason))));
 }
 
@@ -124,8 +116,7 @@ function detail(alert, may, changed, signal) {
         h("p", {}, caseLink(alert.case, alert.device), ` on ${alert.device}`),
         h("p", {}, stateBadge(alert.state), " ", alert.reason ?? "", alert.state !== "new" &&
             h("span", { class: "note" }, whoWhen(alert.who, alert.updated_ms))),
-        stepButtons([alert], may, changed),
-        signIn(may, changed),
+        stepButtons([alert], may, changed), doneLine(changed), signIn(may, changed),
         h("figure", { class: "level" }, picture(h("div", { role: "img",
             "aria-label": "The trend from two weeks before the step to two weeks after it" }),
         alert, PICTURE, signal, caption), caption),
@@ -137,17 +128,16 @@ function detail(alert, may, changed, signal) {
                 h("span", { class: "note" }, causeSubject(alert),
                     causeAuthor(alert) && `, ${causeAuthor(alert)}`)),
             figure("assignee", "Assigned to", alert.assignee ?? "nobody"),
-            figure("device", "Device", alert.device),
-            figure("library", "Provider", alert.provider),
+            figure("device", "Device", alert.device), figure("library", "Provider", alert.provider),
             figure("contract", "Contract", alert.contract)),
         h("p", {}, h("a", { href: trendAddress(alert) }, "Show the trend"),
             alert.commit && alert.before_commit && [" · ", h("a", {
                 href: address("compare", {
                     device: alert.device, a: alert.before_commit, b: alert.commit,
                 }),
-            }, "Compare the two commits")]),
-        acceptance(alert),
-        h("h2", {}, "History"),
+            }, "Compare the two commits")], " ",
+        wayOut("alerts", { case: alert.case, device: alert.device })),
+        acceptance(alert), h("h2", {}, "History"),
         logList(alert.log ?? []),
     ];
 }

@@ -13,7 +13,7 @@ import {
 import { term } from "../frame/glossary.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
-    caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
+    badgeAndFeed, caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
 } from "../frame/parts.js";
 import { choose, here, lineText, note } from "../frame/places.js";
 import { branchChoice, scopeOf } from "../frame/scope.js";
@@ -76,8 +76,7 @@ function tiles(c, whole, error, candidate) {
         tile("change", "Change", c.ratio, change(c.ratio),
             c.ratio_lo && `${interval(c.ratio_lo, c.ratio_hi)}; + is slower`),
         tile("mde", "MDE", c.mde, percent(c.mde), "the smallest change that can be detected"),
-        tile("tflops", "TFLOP/s", c.tflops, number(c.tflops),
-            ceilingNote(c, candidate)),
+        tile("tflops", "TFLOP/s", c.tflops, number(c.tflops), ceilingNote(c, candidate)),
         tile("gbps", "GB/s", c.gbps, number(c.gbps), "compulsory bytes"),
         tile("error", "Error", error.rel_err, number(error.rel_err, 2), error.note),
         tile("provider", "Against the vendor", c.peer_ratio,
@@ -128,10 +127,8 @@ export async function caseView({ query, signal }) {
         order: query.get("order") === "commit" ? "commit" : "time",
         y: Object.hasOwn(YARDSTICKS, query.get("y")) ? query.get("y") : "chain",
         hide: new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
-        fit: query.get("fit") === "all" ? "all" : "ours",
-        span: spanOf(query),
-        point: pointOf(query),
-        branch: query.get("branch") ?? "",
+        fit: query.get("fit") === "all" ? "all" : "ours", span: spanOf(query),
+        point: pointOf(query), branch: query.get("branch") ?? "",
     };
     const asked = (order, span) => ({
         case: id, device, branch: state.branch, order, from: span?.[0], to: span?.[1],
@@ -147,10 +144,8 @@ export async function caseView({ query, signal }) {
 
     /** The address as the chart is now. */
     const charted = () => here({
-        order: state.order === "time" ? null : state.order,
-        y: state.y === "chain" ? null : state.y,
-        fit: state.fit === "ours" ? null : state.fit,
-        hide: [...state.hide].join(","),
+        order: state.order === "time" ? null : state.order, y: state.y === "chain" ? null : state.y,
+        fit: state.fit === "ours" ? null : state.fit, hide: [...state.hide].join(","),
         from: state.span?.[0], to: state.span?.[1],
         point: state.point && [state.point.run, state.point.time, state.point.provider].join(","),
     });
@@ -168,7 +163,8 @@ export async function caseView({ query, signal }) {
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
     const counters = timed && !device.startsWith("host") &&
-        counterHistory({ id, signal, load: (span) => load("time", span, signal) });
+        counterHistory({ id, signal, load: () => get("trends", { ...asked("time", null),
+            points: CSV_POINTS, columns: "time_ms,n,run,commit,verdict" }, signal) });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,
@@ -185,13 +181,13 @@ export async function caseView({ query, signal }) {
                 state.branch && h("span", { class: "note" }, "The trend and its events are of ",
                     "the branch ", h("b", {}, state.branch), state.branch !== found.branch &&
                         "; the verdict and the numbers above are of another branch", ".")),
-            machineLines(controls),
-            tiles(found, whole, error, candidate),
+            machineLines(controls), tiles(found, whole, error, candidate),
             h("div", { class: "case-page" },
                 h("section", {}, h("h2", {}, "Trend"), trend.chart, counters,
                     h("p", {}, h("a", { href: address("explore",
                         { line: lineText({ id, device, branch: state.branch }) }) },
-                    "Beside other cases, devices or providers in one chart"))), trend.events),
+                    "Beside other cases, devices or providers in one chart")),
+                badgeAndFeed({ id, device })), trend.events),
         ],
     };
 }

@@ -6,33 +6,21 @@ import { h } from "../frame/dom.js";
 import { dateText, plural, shortCommit } from "../frame/format.js";
 import { runLink, tableOf } from "../frame/parts.js";
 import { here, note, parameter } from "../frame/places.js";
-import { COUNTERS, movedIn } from "./run_counters.js";
+import { knownCounters, movedIn } from "./run_counters.js";
 
 const RUNS_MAX = 6; // each is a document to read
 const ROWS_MAX = 12;
-const ROWS_KNOWN = 1000; // of the newest runs, so many are looked at one by one
 
 const rowsOf = (trend) => trend.series.filter((s) => s.role === "candidate").flatMap(
     ({ columns: c }) => c.time_ms.map((time, i) => ({
         time, n: c.n[i], run: c.run[i], commit: c.commit[i], verdict: c.verdict[i],
     }))).sort((a, b) => a.time - b.time);
 
-/** From when on there are so many runs; a bucket of more tells one verdict alone. */
-function since(rows) {
-    let i = rows.length;
-    for (let n = 0; i > 0 && n + rows[i - 1].n <= ROWS_KNOWN; i--) n += rows[i - 1].n;
-    return rows[Math.min(i, rows.length - 1)].time;
-}
-
-/** The newest regressions, oldest first, and whether all runs were looked at. `load(span)` gives
- *  the points of a range of time. */
+/** The newest regressions, oldest first, and whether all runs were looked at. */
 async function regressions(load) {
-    let trend = await load(null);
-    const rows = rowsOf(trend);
-    if (trend.bucketed && rows.length > 0)
-        trend = await load([since(rows), rows.at(-1).time + 1]);
-    const red = rowsOf(trend).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
-    return { red, all: rows.every((row) => row.n === 1) };
+    const rows = rowsOf(await load());
+    return { red: rows.filter((row) => row.verdict === "regression").slice(-RUNS_MAX),
+        all: rows.every((row) => row.n === 1) };
 }
 
 /** Those of these runs that came, each with its counters, and those that did not, with why. One
@@ -53,10 +41,10 @@ async function documents(id, runs, signal) {
 
 /** A row for each counter of a kernel that moved in one of the runs, the largest move first, with
  *  what it was in all of them. */
-function tableRows(runs) {
+function tableRows(runs, known) {
     const rows = new Map();
     runs.forEach(({ counters }, at) => {
-        const moved = new Set(movedIn(counters));
+        const moved = new Set(movedIn(counters, known));
         for (const m of counters.moved) {
             const kernel = counters.kernels[m.kernel];
             const key = `${m.counter} ${kernel}`;
@@ -75,16 +63,15 @@ function cell(value, unit) {
         h("span", { class: "note" }, `from ${unit(value.baseline)}`)] : "–";
 }
 
-function table(id, runs) {
-    const rows = tableRows(runs);
+function table(id, runs, rows, known) {
     const several = new Set(rows.map((row) => row.kernel)).size > 1;
     return tableOf(`Hardware counters of the last regressions of ${id}`, [
         [null, "Counter", ({ counter, kernel }) => h("th",
-            { scope: "row", title: COUNTERS[counter][2] }, COUNTERS[counter][0],
+            { scope: "row", title: known.get(counter).meaning }, known.get(counter).label,
             several && h("span", { class: "aside mono" }, kernel))],
         ...runs.map((r, i) => [null, [dateText(r.time), h("span", { class: "note" },
             r.commit ? `${shortCommit(r.commit)}, ` : "", "run ", runLink(r.run))],
-        (row) => cell(row.of[i], COUNTERS[row.counter][1]), "number"]),
+        (row) => cell(row.of[i], known.get(row.counter).show), "number"]),
     ], rows);
 }
 
@@ -104,14 +91,16 @@ async function content(id, load, signal) {
     if (runs.length === 0)
         return [lost, came.length > 0 && quiet(`${share} has counters: `,
             h("code", {}, "gate run --counters"), " reads them.")];
-    if (tableRows(runs).length === 0)
+    const known = await knownCounters();
+    const rows = tableRows(runs, known);
+    if (rows.length === 0)
         return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. None moved `,
             "by more than 5 %.")];
     return [lost, quiet(`${share} ${runs.length === 1 ? "has" : "have"} counters. “–” means `,
-        "that the run did not read this counter."), table(id, runs)];
+        "that the run did not read this counter."), table(id, runs, rows, known)];
 }
 
-/** Nothing is asked for before it is opened. `load` as in regressions(). */
+/** Nothing is asked for before it is opened. `load()`: the trend, run by run. */
 export function counterHistory({ id, load, signal }) {
     const place = h("div", { role: "status" });
     let asked = false;

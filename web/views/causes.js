@@ -32,7 +32,7 @@ const isFresh = (alert, since) => alert.state === "new" && alert.updated_ms > si
 function causesOf(alerts, since) {
     const groups = new Map();
     for (const alert of alerts) {
-        const key = `${alert.kind} ${alert.before_commit} ${alert.commit ?? alert.run}`;
+        const key = `${alert.kind} ${alert.group}`;
         groups.set(key, [...groups.get(key) ?? [], alert]);
     }
     return [...groups.values()].map((of) => ({
@@ -75,17 +75,16 @@ function line({ kind, alerts, isNew, time_ms }) {
                     h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
 }
 
-/** `alerts`: the open ones. */
-export function causeList(alerts) {
+/** `alerts`: the open ones; `n`: how many causes they have, what is faster left out. */
+export function causeList(alerts, n) {
     const [since, words] = lastVisit();
     const causes = causesOf(alerts, since);
-    const fresh = causes.filter((c) => c.isNew);
-    const shown = causes.slice(0, LINES);
+    const fresh = causes.filter((c) => c.isNew).length;
+    const gains = causes.filter((c) => c.kind === "improvement").length;
     return h("section", { class: "causes", "aria-label": "What changed" },
-        h("h2", {}, fresh.length === 0 ? `Nothing is new ${words}`
-            : `${plural(fresh.length, "change")} ${words}`,
-        causes.length > fresh.length && `, ${causes.length - fresh.length} still open`,
-        causes.length > LINES && [" ", h("a", { href: "#/alerts" },
-            `Show all ${causes.length}`)]),
-        shown.map(line));
+        h("h2", {}, n > 0 ? plural(n, "open cause") : "Nothing is open",
+            fresh > 0 ? `, ${plural(fresh, "change")} ${words}` : `, nothing new ${words}`,
+            gains > 0 && `, ${gains} faster`,
+            causes.length > LINES && [" ", h("a", { href: "#/alerts" }, "Show all")]),
+        causes.slice(0, LINES).map(line));
 }

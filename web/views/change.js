@@ -5,21 +5,15 @@ import { ApiError, get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { ago, change as changeText, plural, time } from "../frame/format.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
-import { caseLink, commitName, crumbs, site, subjectText, tableOf } from "../frame/parts.js";
+import {
+    caseLink, commitName, crumbs, forge, site, subjectText, tableOf, wayOut,
+} from "../frame/parts.js";
 import { badge, icon, rank } from "../frame/verdict.js";
 import { causesOf } from "./run_causes.js";
 import { loadRun } from "./run_data.js";
 
 const RUNS = 200; // of a merge request
 const DEVICES = 8;
-
-/** Its page on the forge, next to that of a commit; null: not known. */
-function forgeAddress(change) {
-    const url = site().commit_url;
-    if (!url || !/^\d+$/.test(change)) return null;
-    const [whole, root, gitlab] = /^(https?:\/\/.*?)(\/-)?\/commit\/%s/.exec(url) ?? [];
-    return whole ? `${root}${gitlab ? "/-/merge_requests" : "/pull"}/${change}` : null;
-}
 
 /** Where a CI job is, if it is a place on the web. */
 const jobLink = ({ job }) => /^https?:\/\//.test(job ?? "") &&
@@ -109,7 +103,7 @@ export async function changeView({ rest, signal }) {
     const controls = await controlsOf(judged.map(({ run }) => run.uuid), signal);
     const blames = judged.map(blameOf);
     const [{ branch, author, time_ms: newest }] = runs;
-    const forge = forgeAddress(change);
+    const onForge = /^\d+$/.test(change) && forge(`/pull/${change}`, `/merge_requests/${change}`);
     return {
         title: `Merge request ${change}`,
         content: [
@@ -118,15 +112,14 @@ export async function changeView({ rest, signal }) {
             h("p", { class: "of-run" }, branch && [
                 h("a", { href: address("", { branch }) }, branch), " · "],
             author && `${author} · `, time(newest, ago(newest)),
-            forge && [" · ", h("a", { href: forge }, "on the forge")]),
-            machineLines(controls),
-            summary(blames),
+            onForge && [" · ", h("a", { href: onForge }, "on the forge")]),
+            machineLines(controls), summary(blames),
             casesTable(judged, blames),
             judged.some(({ causes }) => causes) && h("p", { class: "quiet" }, "A run's page has ",
                 "the evidence, and what to do next: ", judged.map(({ run }, i) => [i > 0 && ", ",
                     h("a", { href: address(`run/${run.uuid}`) }, run.device_name)]), "."),
             h("h2", {}, plural(new Set(runs.map((run) => run.commit)).size, "push", "pushes")),
-            pushesTable(runs, judged),
+            pushesTable(runs, judged), h("p", {}, wayOut("pushes", { change, limit: RUNS })),
         ],
     };
 }

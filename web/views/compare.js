@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// view_compare.js: two commits, runs, devices or providers, case by case.
+// view_compare.js: two commits, runs or devices, case by case.
 
 import { get } from "../frame/api.js";
-import { compareDevices, compareProviders, compareRuns, meanRatio } from "./compare_data.js";
+import { compareDevices, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h } from "../frame/dom.js";
 import {
-    change, dateText, duration, durationCell, interval, number, plural, providerName, shortCommit,
+    change, dateText, duration, durationCell, interval, number, plural, shortCommit,
     time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { changeGlyph } from "../frame/glyphs.js";
-import { allLeaders, chosenDevice, longTable, picker } from "../frame/lists.js";
+import { chosenDevice, longTable, picker } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
-    caseLink, commitText, nothingYet, runLink, site, subjectText, wayOut,
+    caseLink, commitText, nothingYet, rangeLink, runLink, site, subjectText, wayOut,
 } from "../frame/parts.js";
 import { choose, note } from "../frame/places.js";
 import { effective, noneOfMain, scopeOf } from "../frame/scope.js";
@@ -28,11 +28,9 @@ const WORDS = {
 /** What a change is of, where there is no interval of pairs. */
 const BY = {
     control: "÷ control", times: "of p50, no result", pairs: "from pairs",
-    p50: "of the p50",
 };
 const RANK = { slower: 0, unclear: 1, faster: 2, same: 3, none: 4 };
-const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"],
-    ["providers", "Providers"]];
+const KINDS = [["runs", "Branches, commits, runs"], ["devices", "Devices"]];
 
 /** "b has no verified time" as the beginning of a sentence. */
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
@@ -42,13 +40,13 @@ function mark(verdict) {
         ["slower", "faster"].includes(verdict) && eventSwatch(verdict), WORDS[verdict]);
 }
 
-function summary({ rows, tell = changeText }) {
+function summary({ rows }) {
     const count = (kind) => rows.filter((r) => r.judged === kind).length;
     const mean = meanRatio(rows);
     return h("ul", { class: "compare-summary" },
         Object.keys(WORDS).filter((kind) => count(kind) > 0).map((kind) =>
             h("li", {}, h("b", {}, String(count(kind))), " ", mark(kind))),
-        mean !== null && h("li", {}, term("geomean", "mean"), ": ", h("b", {}, tell(mean))));
+        mean !== null && h("li", {}, term("geomean", "mean"), ": ", h("b", {}, changeText(mean))));
 }
 
 /** A change that percent can tell, else how many times. */
@@ -74,14 +72,14 @@ const timed = (one, note, byPairs) => [
     note, one?.verdict && one.verdict !== "pass" &&
         h("span", { class: "note" }, badge(one.verdict))];
 
-function table(rows, { names, isJudged, tell = changeText }) {
+function table(rows, { names, isJudged }) {
     return longTable("Comparison", [
         ["case", "Case", (r) => [caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
         ["p50", names.a, (r) => timed(r.a, null, r.by === "pairs"), "number minor"],
         ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
             "A ", duration(r.a.p50_ns)), r.by === "pairs"), "number"],
-        ["compare_change", "B against A", (r) => [r.comparable ? tell(r.ratio) : "–",
+        ["compare_change", "B against A", (r) => [r.comparable ? changeText(r.ratio) : "–",
             r.comparable && r.by && h("span", { class: "note" },
                 r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
             isJudged && h("span", { class: "note narrow-only" }, mark(r.judged))], "number"],
@@ -171,7 +169,8 @@ async function runsPart(state, devices, signal, go) {
             title: `${runTitle(a)} and ${runTitle(b)} on ${state.device}`,
             out: wayOut("compare", { device: state.device, a: a.uuid, b: b.uuid }),
             sides: [h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
-                runCard("B", b, guessed("b"))), machineLines(controls)],
+                runCard("B", b, guessed("b"))), machineLines(controls),
+            h("p", {}, rangeLink(a.commit, b.commit, "What changed between them, on the forge"))],
             caution: "If both runs have the same baseline, the change is B's ratio to the " +
                 "baseline divided by A's ratio. Otherwise each time is first divided by the time " +
                 "of the control kernel. The threshold of the runs decides the result. Times " +
@@ -183,52 +182,25 @@ async function runsPart(state, devices, signal, go) {
     }
 }
 
-/** What is compared without runs is of the main branch, where it has any. */
-async function mainScope(signal) {
-    const { devices } = await get("devices", scopeOf(""), signal);
-    const branch = await effective("", devices, signal);
-    return { scope: scopeOf(branch), sides: branch !== "" && noneOfMain() };
-}
-
+/** Of the main branch, where it has any runs. */
 async function devicesPart(state, devices, signal, go) {
     const options = devices.map((d) => [d.model, d.newest.device_name]);
     const known = (model) => devices.some((d) => d.model === model);
     if (!known(state.a)) state.a = devices[0].model;
     if (!known(state.b)) state.b = (devices[1] ?? devices[0]).model;
-    const { scope, sides } = await mainScope(signal);
+    const { devices: ofMain } = await get("devices", scopeOf(""), signal);
+    const branch = await effective("", ofMain, signal);
     return {
         form: h("div", { class: "tools" }, picker("A", options, state.a, (a) => go({ a })),
             picker("B", options, state.b, (b) => go({ b }))),
-        ...(await compareDevices(state, scope, signal)), sides, names: { a: state.a, b: state.b },
+        ...(await compareDevices(state, scopeOf(branch), signal)),
+        sides: branch !== "" && noneOfMain(), names: { a: state.a, b: state.b },
         caution: "The p50 of each case's newest result on both devices. This shows how the " +
             "devices differ. It is not a verdict on the code.",
     };
 }
 
-async function providersPart(state, devices, signal, go) {
-    const { scope, sides } = await mainScope(signal);
-    const leaders = await allLeaders(state.device, signal, scope, "case,provider,role");
-    const names = [...new Set(leaders.map((l) => l.provider))].sort();
-    const ours = leaders.find((l) => l.role === "candidate")?.provider ?? names[0] ?? "";
-    const other = names.find((n) => n !== ours) ?? ours;
-    if (!names.includes(state.a)) state.a = other;
-    if (!names.includes(state.b)) state.b = ours;
-    const options = names.map((n) => [n, providerName(n)]);
-    return {
-        form: h("div", { class: "tools" },
-            devicePicker(state, devices, go), picker("A", options, state.a, (a) => go({ a })),
-            picker("B", options, state.b, (b) => go({ b }))),
-        ...(await compareProviders(state, ours, leaders, scope, signal)), sides,
-        names: { a: providerName(state.a), b: providerName(state.b) },
-        tell: (ratio) => versus(ratio, state.a),
-        caution: "The times are from the newest run of each case on this device. If that run did " +
-            "not time a provider, its lowest time so far stands here. The change comes from the " +
-            "newest run where ours was timed in pairs with the best vendor, else from these " +
-            "times. It is not a verdict on the code.",
-    };
-}
-
-const PARTS = { runs: runsPart, devices: devicesPart, providers: providersPart };
+const PARTS = { runs: runsPart, devices: devicesPart };
 
 function results(part, state, save) {
     const body = h("div");
@@ -256,15 +228,15 @@ function results(part, state, save) {
     };
     const search = h("input", {
         type: "search", value: state.q, placeholder: "gemm fp16",
-        "aria-label": "Cases that contain",
-        input: () => change_("q", note)(search.value),
+        "aria-label": "Cases that contain", input: () => change_("q", note)(search.value),
     });
     draw();
     return [
         part.sides, summary(part),
         h("div", { class: "tools" }, search,
             part.isJudged && picker("Show", kinds, state.only, change_("only")),
-            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found, part.out),
+            picker("Sort by", sorts, state.sort || "worst", change_("sort")), found,
+            part.out ?? wayOut()),
         body, h("p", { class: "quiet" }, part.caution),
     ];
 }
@@ -291,8 +263,7 @@ export async function compareView({ query, signal }) {
                     href: address("compare", { what: key, device: state.device }),
                     "aria-current": key === what && "true",
                 }, label))),
-            part.form,
-            part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
+            part.form, part.failure ? h("p", { class: "message", role: "alert" }, part.failure)
                 : results(part, state, (keep) => keep(here())),
         ],
     };

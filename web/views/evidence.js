@@ -145,8 +145,7 @@ export function evidenceSection(item, threshold) {
         h("h3", {}, term("process", "Processes"), h("span", { class: "quiet" },
             `${plural(processes.length, "process", "processes")}, `,
             `threshold ${percent(threshold)}`)),
-        h("div", { class: "wide-chart" }, chart(processes, item, threshold)),
-        key(),
+        h("div", { class: "wide-chart" }, chart(processes, item, threshold)), key(),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the processes"),
             table(item, processes)));
 }

@@ -8,20 +8,20 @@ import { ApiError, get } from "../frame/api.js";
 import { arrange, values } from "../chart/data.js";
 import { drawPlot, readColours } from "../chart/plot.js";
 import { amountOn, plot } from "../chart/specs.js";
-import { choice } from "../chart/tools.js";
+import { DAYS, choice } from "../chart/tools.js";
 import { address, h } from "../frame/dom.js";
 import { plural, providerName } from "../frame/format.js";
 import { allCases, chosenDevice, distinct } from "../frame/lists.js";
 import { median } from "../frame/machine.js";
-import { caseLink, command, copyButton, nothingYet, saveFile, site } from "../frame/parts.js";
+import {
+    badgeAndFeed, caseLink, copyButton, nothingYet, saveFile, site,
+} from "../frame/parts.js";
 import { lineText, note } from "../frame/places.js";
 
 const POINTS = 1500; // of a line
 const MOST = 12; // lines
 const COLUMNS = "time_ms,n,p50_ns,chain,chain_part,control_ns,run,commit,branch,verdict";
 const DAY = 86400e3;
-const DAYS = [["7", "7 days", "days"], ["30", "30 days", "days"], ["90", "90 days", "days"],
-    ["", "all", "days"]];
 const YARDSTICKS = {
     "": { text: "÷ start", term: "over_start",
         unit: "Time ÷ time at the start of the range (×); ours from pairs" },
@@ -212,7 +212,6 @@ export async function exploreView({ query, signal }) {
         note(addressOf(lines));
         chart?.draw();
     });
-    const server = new URL(".", document.baseURI).href;
     return {
         title: "Explore", attached: chart ? chart.draw : () => {},
         content: [
@@ -237,11 +236,7 @@ export async function exploreView({ query, signal }) {
                     loaded.every((one) => one.line !== line) && ": no verified time"), " ",
                 h("a", { href: addressOf(lines.filter((one) => one !== line)),
                     "aria-label": `Remove ${nameOf(line)}` }, "Remove")))),
-            lines.length > 0 && h("details", {}, h("summary", {}, "Badge and feed"),
-                command("A badge of the newest result, for a README",
-                    `![${lines[0].id}](${server}badge/${lines[0].device}/${lines[0].id}.svg)`),
-                command("A feed of the alerts of this case", `${server}feed.atom?` +
-                    new URLSearchParams({ device: lines[0].device, case: lines[0].id }))),
+            lines.length > 0 && badgeAndFeed(lines[0]),
         ],
     };
 }

@@ -77,19 +77,12 @@ function standing(rows, provider) {
     };
 }
 
-function meter(value) {
-    const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
-    bar.firstChild.style.width = `${Math.min(100, value * 100)}%`;
-    return bar;
-}
-
 function standings(all) {
     return h("ul", { class: "standings" }, all.map((s) => h("li", {},
         h("b", {}, providerName(s.provider)),
         s.shared === 0 ? h("span", { class: "quiet" }, `alone in ${plural(s.cases, "case")}`) : [
             h("span", {}, `fastest in ${s.leads} of ${plural(s.shared, "case")}`,
                 s.cases > s.shared && `, alone in ${s.cases - s.shared}`),
-            meter(s.leads / s.shared),
             h("span", { class: "quiet" }, term("geomean", versus(s.mean, s.than))),
         ])));
 }

@@ -3,14 +3,11 @@
 // often the gate would be wrong there.
 
 import { get } from "../frame/api.js";
-import {
-    calibrationTable, outcomeBars, rate, resolutionStrip, setPercent, tally,
-} from "./detectable.js";
-import { coverageTable } from "./coverage.js";
+import { calibrationTable, outcomesTable, rate, setPercent, tally } from "./detectable.js";
 import { address, h } from "../frame/dom.js";
 import { ago, duration, percent, plural, time } from "../frame/format.js";
 import { spark } from "../frame/glyphs.js";
-import { chosenDevice, deviceTabs, drawing } from "../frame/lists.js";
+import { chosenDevice, deviceTabs } from "../frame/lists.js";
 import { faultsOf, machineName, median } from "../frame/machine.js";
 import {
     command, commitName, figure, nothingYet, runLink, tableOf, wayOut,
@@ -108,9 +105,8 @@ async function machineSection(machines, controls, chosen, calibrations, link, si
         h("p", { class: "answer" }, `Is ${machineName(chosen)} fit to gate at ` +
             `${percent(chosen.threshold ?? DEFAULT_THRESHOLD, 0)}? `,
         h("b", { class: answer === "No" && "verdict wrong" }, answer), `: ${why}.`),
-        whatNext(answer),
-        machines.length > 1 && [table(machines, controls, chosen, link),
-            h("p", {}, wayOut("machines", { device: chosen.device }))],
+        whatNext(answer), machines.length > 1 && table(machines, controls, chosen, link),
+        h("p", {}, wayOut("machines", { device: chosen.device })),
         await history(chosen, calibrations, signal));
 }
 
@@ -143,26 +139,6 @@ function tiles({ cases, threshold, processes }) {
         tile("Processes", "process", processes, "per case; the decisions are drawn from them"));
 }
 
-const earlier = (all, selected, link) => all.length > 1 && h("section", {},
-    h("h2", {}, "Calibrations of this machine"), tableOf("Calibrations", [
-        ["run_measured", "When", (c) => h("a", { href: link(c.run) }, time(c.time_ms)), "row"],
-        ["commit", "Commit", commitName], ["contract", "Contract", (c) => c.contract],
-        ["case", "Cases", (c) => c.cases.length, "number"],
-        ["false_alarm", "False alarms", (c) => falseAlarms(tally(c.cases, 0)), "number"],
-        ["resolves", "Resolve the threshold", (c) => resolvedIn(c.cases), "number"],
-        ["run", "Run", (c) => runLink(c.run)],
-    ], all, selected));
-
-/** What verification has looked at over all runs on the device, by op. */
-function coverageSection(coverage) {
-    return coverage.length > 0 && h("section", {},
-        h("h2", {}, "Coverage of verification, over all runs"),
-        h("p", { class: "quiet" }, "The numbers are sums over the cases of all runs. Each " +
-            "run draws some of its shapes anew. The last two columns show the largest value of " +
-            "one case."),
-        coverageTable(coverage));
-}
-
 function none(model) {
     return h("section", { class: "empty" },
         h("h2", {}, "Not calibrated yet"),
@@ -175,17 +151,13 @@ export async function machineView({ query, signal }) {
     if (devices.length === 0) return { title: "Machines", content: nothingYet() };
     const selected = chosenDevice(devices, query.get("device"));
     const device = selected.model;
-    const [{ machines }, { controls }, { calibrations: all }, { coverage }] = await Promise.all([
-        get("machines", { device }, signal),
-        get("controls", { device }, signal),
-        get("calibrations", { device, limit: LIMIT }, signal),
-        get("coverage", { device }, signal)]);
+    const [{ machines }, { controls }, { calibrations: all }] = await Promise.all([
+        get("machines", { device }, signal), get("controls", { device }, signal),
+        get("calibrations", { device, limit: LIMIT }, signal)]);
     const machine = machines.find((m) => m.machine === query.get("machine")) ?? machines[0];
     const own = all.filter((c) => c.machine === machine?.machine);
     const calibrations = own.length > 0 ? own : all;
     const one = calibrations.find((c) => c.run === query.get("run")) ?? calibrations[0];
-    const link = (run) =>
-        address("machines", { device, machine: query.get("machine"), run });
     const shown = one && { ...one, device };
     return {
         title: `Machines with ${device}`,
@@ -199,15 +171,11 @@ export async function machineView({ query, signal }) {
                     "code was unchanged, or a known delay was added to it. Measured ",
                 time(one.time_ms), " at ", commitName(one),
                 ", run ", runLink(one.run), "."),
-                tiles(one),
-                h("h2", {}, "Decisions by added time"),
-                outcomeBars(shown),
+                tiles(one), h("h2", {}, "Decisions by added time"),
+                outcomesTable(shown),
                 h("h2", {}, "Smallest slowdown that each case can detect"),
-                drawing((width) => resolutionStrip(shown, width), signal),
                 calibrationTable(shown),
-                earlier(calibrations, one, link),
             ],
-            coverageSection(coverage),
         ],
     };
 }

@@ -128,7 +128,7 @@ const fetchAll = (state, branch, signal) => Promise.all([
     get("devices", scopeOf(branch), signal), load({ ...state, branch }, signal),
     get("changes", null, signal), get("silences", null, signal),
     ...["new", "acknowledged"].map((open) =>
-        get("alerts", { state: open, limit: MOST }, signal)),
+        get("alerts", { state: open, device: state.device, limit: MOST }, signal)),
 ]);
 
 export async function overviewView({ query, signal }) {
@@ -142,14 +142,10 @@ export async function overviewView({ query, signal }) {
     return {
         title: state.device,
         content: [
-            h("h1", { class: "hidden" }, "Newest verdicts"),
-            scope !== state.branch && noneOfMain(),
-            ["", ALL].includes(state.branch) &&
-                causeList(alerts.filter((a) => !state.device || a.device === state.device)),
-            silenceStrip(silences),
-            deviceStrip(devices, state, scope, signal),
-            changeStrip(changes),
-            casesSection(found, state, { devices, alerts, scope }, signal),
+            h("h1", { class: "hidden" }, "Newest verdicts"), scope !== state.branch && noneOfMain(),
+            ["", ALL].includes(state.branch) && causeList(alerts, open[0].causes),
+            silenceStrip(silences), deviceStrip(devices, state, scope, signal),
+            changeStrip(changes), casesSection(found, state, { devices, alerts, scope }, signal),
         ],
     };
 }

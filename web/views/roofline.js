@@ -8,7 +8,7 @@ import { term } from "../frame/glossary.js";
 import {
     allCases, chosenDevice, deviceTabs, distinct, drawing, longTable, picker,
 } from "../frame/lists.js";
-import { caseLink, nothingYet, peerSpan, runLink } from "../frame/parts.js";
+import { caseLink, nothingYet, peerSpan, runLink, wayOut } from "../frame/parts.js";
 import { choose } from "../frame/places.js";
 import {
     boundBy, intensityText, opShape, rooflineChart, roofsOf, roofsReached, shareReached,
@@ -117,7 +117,8 @@ export async function rooflineView({ query, signal }) {
                 main.length > 0 && " on the main branch", ". The lines are the ",
                 term("roofline", "roofs"), " of the device. They follow from the recorded rates " +
                 "and their share of the ceiling. Click a point to open its case."),
-            all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype")),
+            all.length > 0 && h("div", { class: "tools" }, pick("Op", "op"), pick("Type", "dtype"),
+                wayOut("cases", { device, ...scopeOf(main.length > 0 ? "" : ALL), limit: 1000 })),
             body,
         ],
     };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // view_run.js: one run: where it was measured, every case, and what each verdict rests on.
 
-import { apiUrl, get } from "../frame/api.js";
-import { calibrationSection } from "./detectable.js";
-import { classesTable, coverageOf, coverageTable } from "./coverage.js";
+import { apiUrl } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
 import { evidenceDots } from "./evidence.js";
 import {
@@ -86,8 +84,7 @@ function facts(run, control) {
         ["Contract", "contract", h("span", { class: "mono" }, run.contract)],
         ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
-        ["Started by", "who", run.who || "–"],
-        ["Gate", "gate", run.gate_version],
+        ["Started by", "who", run.who || "–"], ["Gate", "gate", run.gate_version],
     ].filter(Boolean);
     return h("dl", { class: "facts" },
         rows.map(([label, name, value]) => figure(name, label, value)));
@@ -180,26 +177,6 @@ function casesTable(run, some, query, name = "rows") {
     });
 }
 
-/** There is nothing to compare with where the parent was never measured on the device: the link is
- *  there once a run of it is known. An extra, so that a failure costs nothing else. */
-function parentLink({ uuid, git: { parent }, device: { model } }, signal) {
-    const place = h("span", { hidden: true });
-    async function fill() {
-        const { runs } = await get("runs", { commit: parent, device: model, limit: 1 }, signal);
-        if (runs.length === 0) return;
-        const href = address("compare", { a: parent, b: uuid, device: model });
-        place.replaceWith(h("a", { href }, "Compare with its parent"));
-    }
-    if (parent) fill().catch(() => {});
-    return place;
-}
-
-function coverageSection({ cases, classes }) {
-    const rows = coverageOf(cases);
-    return rows.length > 0 && [h("h2", {}, "Coverage of verification"), coverageTable(rows),
-        classesTable(classes)];
-}
-
 /** Why a run has no verdict though each of its cases has one. */
 function ofCalibration({ verdict, cases, calibration }) {
     const poor = calibration?.cases.filter((c) => !c.resolved).length;
@@ -223,11 +200,11 @@ export async function runView({ rest, query, signal }) {
         content: [
             crumbs(h("a", { href: address("runs") }, "Runs"), run.uuid),
             h("div", { class: "headline" },
-                h("h1", {}, badge(run.verdict, "large"), ` Run ${short}`),
-                counts(verdicts),
+                h("h1", {}, badge(run.verdict, "large"), ` Run ${short}`), counts(verdicts),
                 h("span", { class: "actions" },
-                    parentLink(run, signal),
-                    download("JSON", apiUrl(path), `run-${short}.json`),
+                    git.parent && h("a", { href: address("compare",
+                        { a: "parent", b: run.uuid, device: run.device.model }) },
+                    "Compare with its parent"), download("JSON", apiUrl(path), `run-${short}.json`),
                     download("CSV", apiUrl(path, { format: "csv" }), `run-${short}.csv`))),
             h("p", { class: "of-run" }, run.device.name, " · ", commitText(git), " ",
                 git.subject && h("b", {}, git.subject), git.author && `, ${git.author}`,
@@ -236,19 +213,17 @@ export async function runView({ rest, query, signal }) {
                     { href: address(`change/${encodeURIComponent(git.change)}`) },
                     `merge request ${git.change}`)], " · ", time(run.time_ms, ago(run.time_ms))),
             control && machineLines([control]),
-            NEXT[run.verdict] && h("p", { class: "quiet" }, NEXT[run.verdict]),
-            ofCalibration(run),
+            NEXT[run.verdict] && h("p", { class: "quiet" }, NEXT[run.verdict]), ofCalibration(run),
             causes && causeSections(causes, run,
                 (cases, name) => casesTable(run, cases, query, name)),
             rest_.length > 0 && [h("h2", {}, causes ? "All other cases" : "Cases"),
                 casesTable(run, rest_, query)],
             whatNextUndecided(run, control),
             run.cases.length === 0 && h("p", { class: "quiet" }, "The run had no case."),
-            h("h2", {}, "Where and how it was measured"),
-            facts(run, control),
-            libraries(run),
-            calibrationSection(run),
-            coverageSection(run),
+            h("h2", {}, "Where and how it was measured"), facts(run, control),
+            libraries(run), run.calibration && h("p", {}, h("a", { href: address("machines",
+                { device: run.device.model, machine: control?.machine, run: run.uuid }) },
+            "What this run can detect on its machine")),
             h("h2", {}, "Repeat this run"),
             command(`Run this in a clone of the repository.${run.git.dirty
                 ? " The uncommitted changes are not in it." : ""}`, reproduce(run)),

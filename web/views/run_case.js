@@ -77,8 +77,7 @@ function armRow(arm) {
     return [
         h("tr", { class: arm.role === "baseline" ? "reference" : arm.role },
             h("th", { scope: "row" }, arm.role === "baseline" ? "baseline" : arm.provider),
-            h("td", { class: "mono" }, arm.kernel),
-            verifyCells(arm.verify),
+            h("td", { class: "mono" }, arm.kernel), verifyCells(arm.verify),
             timingCells(arm.timing, arm.role === "provider")),
         arm.verify?.message && h("tr", {},
             h("td", { class: "message", colspan: ARM_COLUMNS.length }, arm.verify.message)),
@@ -140,14 +139,10 @@ export async function caseDetail({ id }, run) {
     const [item] = (await get(`runs/${run.uuid}`, { case: id })).cases;
     const threshold = item.threshold ?? run.policy.threshold;
     return [
-        h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)),
-        warned(item, run),
-        armsTable(item),
-        covered(item),
-        kernelsSection(item),
-        blameSection(item),
-        countersSection(item),
-        instructionsSection(item),
+        h("p", {}, h("b", {}, item.reason), " ", resolution(item, threshold)), warned(item, run),
+        armsTable(item), covered(item),
+        kernelsSection(item), blameSection(item),
+        await countersSection(item), instructionsSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Show its trend")),
         command("Repeat this case", reproduce(run, [item.id])),

@@ -62,8 +62,7 @@ export async function causesOf(run, signal) {
     const before = new Map(); // by the commits between which it happened
     for (const item of red) {
         // What is slower than where the branch began is so by the change, whatever main had since.
-        const alert = judged(item) !== "slower" &&
-            standing.find((one) => explains(one, item, run));
+        const alert = judged(item) !== "slower" && standing.find((one) => explains(one, item, run));
         if (!alert) own.push(item);
         else if (before.has(alert.group)) before.get(alert.group).cases.push(item);
         else before.set(alert.group, { alert, cases: [item] });
@@ -162,8 +161,7 @@ export function causeSections(causes, run, table) {
             own.length > 0 && [table(own, "own"), whatNext(run, own, isMain)]),
         same.length > 0 && sameSection(same, run, table),
         before.map(({ alert, cases }, i) => h("section", { class: "fault earlier" },
-            h("h2", {}, `Already red on ${main} since `,
-                commitRange(alert)),
+            h("h2", {}, `Already red on ${main} since `, commitRange(alert)),
             h("p", { class: "quiet" }, alert.subject && `${
                 isOneCommit(alert) ? "" : "The last: "}“${alert.subject}”, `,
                 causeAuthor(alert) && `${causeAuthor(alert)}, `, time(alert.time_ms), ": ",

@@ -5,7 +5,7 @@ import { get } from "../frame/api.js";
 
 /** A run with what the rows of its cases show: the answer has columns. */
 export async function loadRun(uuid, signal) {
-    const { run, cases, classes } = await get(`runs/${encodeURIComponent(uuid)}`,
+    const { run, cases } = await get(`runs/${encodeURIComponent(uuid)}`,
         { format: "brief" }, signal);
     const names = Object.keys(cases);
     run.cases = cases.id.map((_, i) => {
@@ -21,5 +21,5 @@ export async function loadRun(uuid, signal) {
         };
     });
     // opening: what is still asked for, of cases that the address opens
-    return { ...run, classes, opening: [] };
+    return { ...run, opening: [] };
 }

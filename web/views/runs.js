@@ -3,7 +3,7 @@
 
 import { get } from "../frame/api.js";
 import { address, h } from "../frame/dom.js";
-import { ago, plural, time } from "../frame/format.js";
+import { ago, time } from "../frame/format.js";
 import { machineName } from "../frame/machine.js";
 import {
     commitText, nothingYet, runLink, selectBox, subjectText, tableOf, wayOut,
@@ -16,22 +16,19 @@ const BRANCHES = 1000; // the most that the server tells at once
 const deviceText = (run) =>
     [run.device_name, machineName(run), `suite ${run.suite}`].filter(Boolean).join(", ");
 
-/** Two runs that are ticked are compared, the older one as A: the first column, and its words. */
+/** Two runs that are ticked are compared, the older one as A: the column of their boxes. */
 function picking() {
     const picked = new Set();
-    const words = h("p", { class: "quiet", role: "status" }, "Tick two runs to compare them.");
     const tick = (run) => h("input", { type: "checkbox", "aria-label":
-        `Compare run ${run.uuid.slice(0, 8)}`, change: ({ target }) => {
+        `Compare run ${run.uuid.slice(0, 8)}: the second tick opens the comparison`,
+    change: ({ target }) => {
         if (target.checked) picked.add(run);
         else picked.delete(run);
-        const [a, b] = [...picked].sort((x, y) => x.time_ms - y.time_ms);
-        words.replaceChildren(...(picked.size === 2 ? [h("a", { href: address("compare",
-            { a: a.uuid.slice(0, 8), b: b.uuid.slice(0, 8), device: b.device }) },
-        `Compare ${a.uuid.slice(0, 8)} with ${b.uuid.slice(0, 8)}`)]
-            : [picked.size < 2 ? "Tick two runs to compare them."
-                : `${picked.size} runs are ticked: two are compared.`]));
+        const [a, b] = [...picked].sort((x, y) => x.time_ms - y.time_ms)
+            .map(({ uuid }) => uuid.slice(0, 8));
+        if (b) location.hash = address("compare", { a, b, device: run.device });
     } });
-    return { words, column: ["pick", "Pick", tick, "check minor"] };
+    return ["pick", "Pick", tick, "check minor"];
 }
 
 const COLUMNS = [
@@ -53,46 +50,31 @@ const COLUMNS = [
     ["run", "Run", (run) => runLink(run.uuid), "minor narrow-out"],
 ];
 
-/** The names that the server knows, newest first, of what is found by a part of its name. */
-const NAMES = {
-    branch: async (signal) => (await get("branches", { limit: BRANCHES }, signal)).branches
-        .map((b) => b.branch),
-    machine: async (signal) => (await get("machines", null, signal)).machines
-        .flatMap((m) => [m.host, m.gpu]),
-};
-
-/** The names with `text` in them; a whole name is that one, and an unknown one is as typed. */
-async function namesWith(what, text, signal) {
-    if (!text) return [""];
-    const names = [...new Set(await NAMES[what](signal))].filter(Boolean);
-    const some = names.filter((name) => name.toLowerCase().includes(text.toLowerCase()));
-    return names.includes(text) || some.length === 0 ? [text] : some;
+/** The names that the server knows, to choose from. */
+async function knownNames(signal) {
+    const [{ branches }, { machines }] = await Promise.all([
+        get("branches", { limit: BRANCHES }, signal), get("machines", null, signal)]);
+    return { branch: branches.map((b) => b.branch),
+        machine: machines.flatMap((m) => [m.host, m.gpu]) };
 }
 
-const PLURALS = { branch: "branches", machine: "machines" };
-
-/** Which of several is meant? */
-const whichOne = (what, names, filter) => h("p", { role: "status" },
-    `${plural(names.length, what, PLURALS[what])} with “${filter[what]}”: `,
-    names.map((name, i) => [i > 0 && ", ",
-        h("a", { href: address("runs", { ...filter, [what]: name }) }, name)]));
-
 /** The filters. Each change is a new address, from which the view is drawn anew. */
-function tools(filter, devices) {
+function tools(filter, devices, names) {
     const go = (name, value) => { location.hash = address("runs", { ...filter, [name]: value }); };
     const select = (name, label, any, values) => selectBox({ name, "aria-label": label },
         [["", any], ...values], filter[name], (value) => go(name, value));
-    const input = (name, label, more) => h("input", {
+    const input = (name, label, more) => [h("input", {
         type: "search", name, value: filter[name], placeholder: label, "aria-label": label,
-        autocomplete: "off", spellcheck: "false", class: "narrow", ...more,
+        autocomplete: "off", spellcheck: "false", class: "narrow", list: `of-${name}`, ...more,
         change: ({ target }) => target.reportValidity() && go(name, target.value.trim()),
-    });
+    }), h("datalist", { id: `of-${name}` }, [...new Set(names[name])].filter(Boolean)
+        .map((value) => h("option", { value })))];
     return h("div", { class: "tools" },
         devices.length > 1 && select("device", "Device", "all devices",
             devices.map((d) => [d.model, d.newest.device_name])),
         select("verdict", "Verdict", "any verdict", ORDER.map((v) => [v, word(v)])),
-        input("branch", "Branch", { title: "A branch, or a part of its name" }),
-        input("machine", "Machine", { title: "A host or a GPU's uuid, or a part of it" }),
+        input("branch", "Branch", { title: "A branch" }),
+        input("machine", "Machine", { title: "A host, or a GPU's uuid" }),
         input("commit", "Commit", { pattern: " *[0-9a-f]{7,40} *", title: "7 digits or more" }));
 }
 
@@ -100,29 +82,24 @@ export async function runsView({ query, signal }) {
     const filter = Object.fromEntries(["device", "verdict", "branch", "machine", "commit"]
         .map((name) => [name, query.get(name) ?? ""]));
     const after = query.get("after");
-    const [{ devices }, branches, machines] = await Promise.all([get("devices", null, signal),
-        namesWith("branch", filter.branch, signal), namesWith("machine", filter.machine, signal)]);
+    const asked = { ...filter, after };
+    const [{ devices }, names, { runs, next }] = await Promise.all([
+        get("devices", null, signal), knownNames(signal), get("runs", asked, signal)]);
     if (devices.length === 0) return { title: "Runs", content: nothingYet() };
-    const unclear = [["branch", branches], ["machine", machines]]
-        .filter(([, names]) => names.length > 1);
-    const asked = { ...filter, branch: branches[0], machine: machines[0], after };
-    const { runs, next } = unclear.length > 0 ? { runs: [], next: null }
-        : await get("runs", asked, signal);
-    const picks = picking();
     return {
         title: "Runs",
         content: [
             h("h1", {}, "Runs"),
-            tools(filter, devices),
-            unclear.map(([what, names]) => whichOne(what, names, filter)),
-            runs.length === 0 && unclear.length === 0 && h("p", { class: "quiet" },
+            h("p", { class: "quiet minor" }, "Tick two runs: the second tick compares them."),
+            tools(filter, devices, names),
+            runs.length === 0 && h("p", { class: "quiet" },
                 "No run matches these filters. ", h("a", { href: address("runs") }, "Show all")),
             runs.length > 0 && h("div", { class: "runs" },
-                tableOf("Runs", [picks.column, ...COLUMNS], runs)),
-            h("nav", { class: "pages", "aria-label": "Pages" }, runs.length > 1 && picks.words,
+                tableOf("Runs", [picking(), ...COLUMNS], runs)),
+            h("nav", { class: "pages", "aria-label": "Pages" },
                 after && h("a", { href: address("runs", filter) }, "Newest"),
                 next && h("a", { href: address("runs", { ...filter, after: next }) }, "Older"),
-                unclear.length === 0 && wayOut("runs", asked)),
+                wayOut("runs", asked)),
         ],
     };
 }

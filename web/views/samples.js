@@ -69,8 +69,7 @@ function picture(curves) {
         class: "ecdf", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img",
         "aria-label": `Share of samples by time: ${curves.map((c) =>
             `${c.name}, median ${duration(quantile(c.values, 0.5))}`).join("; ")}`,
-    },
-    s("g", { class: "axes" },
+    }, s("g", { class: "axes" },
         [0, 0.5, 0.9, 1].map((share) => [
             s("line", { class: "grid", x1: left, x2: width - right, y1: y(share), y2: y(share) }),
             s("text", { x: left - 8, y: y(share) + 4, "text-anchor": "end" }, `${share * 100} %`),
@@ -101,8 +100,7 @@ export function samplesSection(item) {
     return h("section", { class: "panel" },
         h("h3", {}, term("ecdf", "Samples"),
             h("span", { class: "quiet" }, "share of samples that took at most this time")),
-        h("div", { class: "wide-chart" }, picture(drawn)),
-        key(drawn),
+        h("div", { class: "wide-chart" }, picture(drawn)), key(drawn),
         h("details", { class: "data" }, h("summary", {}, "Numbers of the samples"),
             tableOf(`Samples of ${item.id}`, [
                 ["side", "Side", (c) => c.name, "row"],

@@ -3,7 +3,7 @@
 // cases and of each op, and a small chart for each case.
 
 import { get } from "../frame/api.js";
-import { choice } from "../chart/tools.js";
+import { DAYS, choice } from "../chart/tools.js";
 import { address, h } from "../frame/dom.js";
 import { dayText, plural, time, versus } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
@@ -13,7 +13,6 @@ import { caseLink, crumbs, nothingYet, wayOut } from "../frame/parts.js";
 import { note } from "../frame/places.js";
 
 const DAY = 86400e3;
-const DAYS = [["30", "30 days", "days"], ["90", "90 days", "days"], ["", "all", "days"]];
 const WIDE = [300, 52]; // pixels
 const SMALL = [150, 34];
 const EARLY = 0.2; // of the range, within which a case must begin to count in a mean

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// take.mjs: pictures of the dashboard, taken in Chromium and written beside this file.
+// take.mjs: pictures of the dashboard, taken in Chromium and written to web/screenshots.
 //
-//     KERNEL_GATE_BUILD=build node web/screenshots/take.mjs [DB]
+//     KERNEL_GATE_BUILD=build node tests/browser/take.mjs [DB]
 //
 // With DB, the pictures of the top README, each also in the dark as *-dark.png: overview.png, the
 // wall, and run.png, the newest red run of the device that ran last, or its newest run, with one
@@ -16,9 +16,9 @@ import { fileURLToPath } from "node:url";
 
 import {
     BUILD, GPU, REGRESSED, caseAddress, foundAlert, launch, serve, settled, stop,
-} from "../../tests/browser/harness.mjs";
+} from "./harness.mjs";
 
-const HERE = path.dirname(fileURLToPath(import.meta.url));
+const HERE = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../web/screenshots");
 const SIZES = { 1440: 900, 1024: 768, 390: 844 };
 const QUALITY = 0.6; // at which small text is still sharp
 
