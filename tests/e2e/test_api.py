@@ -9,6 +9,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 import unittest
 import uuid
 
@@ -559,12 +560,13 @@ class Ancestry(unittest.TestCase):
     def commit(name):
         return name.encode().hex().ljust(40, "0")
 
-    def measure(self, branch, *line, base=None):
-        """A run of the first commit of the line; the others are its first parents."""
+    def measure(self, branch, *line, base=None, ahead_ms=0):
+        """A run of the first commit of the line; the others are its first parents. Its clock may
+        be ahead."""
         self.n += 1
         run = json.loads(json.dumps(self.document))
         run["uuid"] = str(uuid.uuid4())
-        run["time_ms"] += 1000 * self.n
+        run["time_ms"] += 1000 * self.n + ahead_ms
         run["git"].update(commit=self.commit(line[0]), branch=branch, first_parents=[
             {"commit": self.commit(c), "time_ms": 1700000000000 + 1000 * int(c[1:])}
             for c in line])
@@ -600,6 +602,16 @@ class Ancestry(unittest.TestCase):
         self.assertEqual(branch["newest"]["run"], newest)
         baselines = self.server.json("/api/v1/baselines")["baselines"]
         self.assertEqual({b["run"] for b in baselines}, {newest})
+
+    def test_a_run_whose_clock_was_ahead_does_not_stay_the_newest(self):
+        ahead_ms = int(time.time() * 1000) - self.document["time_ms"] - 3600000
+        self.assertGreater(ahead_ms, 30 * 86400000)
+        self.measure("ahead", "m5", "m4", ahead_ms=ahead_ms)
+        newest = self.measure("ahead", "m6", "m5", "m4")
+        device, = self.server.json("/api/v1/devices?branch=ahead")["devices"]
+        self.assertEqual(device["newest"]["uuid"], newest)
+        cases = self.server.json("/api/v1/cases?branch=ahead")["cases"]
+        self.assertEqual({c["run"] for c in cases}, {newest})
 
     def test_first_parents_begin_with_the_commit(self):
         self.document["git"]["first_parents"] = [{"commit": "1" * 40, "time_ms": 1}]
