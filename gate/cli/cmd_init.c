@@ -12,6 +12,7 @@
 #include "gate/base/git.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
+#include "gate/base/toolkit.h"
 #include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
@@ -455,21 +456,15 @@ static enum gate_status take_kept(struct init *i)
     return status;
 }
 
-static bool has_nvcc(void)
+static bool is_found(const char *program)
 {
-    const char *path = getenv("PATH");
-    char file[PATHS_MAX];
-    for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
-        snprintf(file, sizeof file, "%.*s/nvcc", (int)strcspn(at, ":"), at);
-        if (!access(file, X_OK))
-            return true;
-    }
-    return !access("/usr/local/cuda/bin/nvcc", X_OK);
+    char path[PATHS_MAX];
+    return !toolkit_find(program, NULL, path, NULL);
 }
 
 static void take_defaults(struct init *i)
 {
-    const struct example own = example_choose(i->example && target_has_gpu(), has_nvcc());
+    const struct example own = example_choose(i->example && target_has_gpu(), is_found("nvcc"));
     if (i->op) {
         snprintf(i->op_library, sizeof i->op_library, "build/lib%s.so", i->op);
         snprintf(i->op_suite, sizeof i->op_suite, "%s.json", i->op);
@@ -495,7 +490,8 @@ static void choose_build(struct init *i)
         i->build = i->make;
         return;
     }
-    if (i->example || !access("CMakeLists.txt", F_OK)) {
+    /* The example has a Makefile, too: what the gate itself was built with will do. */
+    if (i->example ? is_found("cmake") : !access("CMakeLists.txt", F_OK)) {
         i->build = "cmake -S . -B build && cmake --build build";
     } else {
         snprintf(i->make, sizeof i->make, "make %s", i->library);

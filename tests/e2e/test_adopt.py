@@ -148,6 +148,16 @@ class Init(Repository):
         os.remove(self.file("gate.json"))
         self.assertIn("with the working library of `gate init --example`", self.gate("init").stdout)
 
+    def test_the_example_is_built_by_make_where_cmake_is_not(self):
+        os.mkdir(self.file("bin"))
+        os.symlink(shutil.which("git"), self.file("bin/git"))
+        env = dict(os.environ, PATH=self.file("bin"), CUDA_HOME=self.repository)
+        subprocess.run([GATE, "init", "--example"], cwd=self.repository, env=env, check=True,
+                       stdout=subprocess.DEVNULL)
+        config = json.loads(self.read("gate.json"))
+        self.assertEqual(config["build"], "make " + config["library"])
+        self.assertIn(config["library"] + ":", self.read("Makefile"))
+
     def test_force_changes_only_what_options_name(self):
         said = self.gate("init", "--library", "out/l.so", "--build", "ninja", "--ci", "github")
         self.assertIn("change it in gate.json and in the CI file", said.stdout)
