@@ -281,7 +281,8 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
     job.turns = ceil_div(job.rows, MAX_PANELS * job.width);
 
     pool_for(host->pool, p->batch * p->kv_heads * job.turns,
-             p->batch * p->heads * p->seqlen_q * p->seqlen_kv * p->head_dim, turn_item, &job);
+             p->batch * p->heads * p->seqlen_q * p->seqlen_kv * p->head_dim / POOL_STEP_PRODUCTS,
+             turn_item, &job);
     return KG_OK;
 }
 

@@ -157,6 +157,6 @@ void matmul(const struct host *host, const struct matmul *mm, float *workspace)
 
     pool_for(host->pool, ceil_div(mm->k, BLOCK_DEPTH) * (job.a_groups + job.b_groups),
              (mm->m + mm->n) * mm->k, pack_item, &job);
-    pool_for(host->pool, job.row_blocks * ceil_div(mm->n, job.block_cols), mm->m * mm->n * mm->k,
-             block_item, &job);
+    pool_for(host->pool, job.row_blocks * ceil_div(mm->n, job.block_cols),
+             mm->m * mm->n * mm->k / POOL_STEP_PRODUCTS, block_item, &job);
 }
