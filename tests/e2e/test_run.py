@@ -30,11 +30,6 @@ class Accuracy(Smoke):
                          r"^less accurate: the relative error is \S+, \S+ times what the other "
                          r"library has on the same inputs.* Its speed: ")
 
-    def test_better_arithmetic_is_none(self):
-        _, better = self.against(mutant("host_unusual"), HOST, GATE_MUTANT="kahan")
-        self.assertLess(better["error_ratio"], 1)
-        self.assertNotIn("less accurate", better["reason"])
-
 
 class AccuracyByRecord(Smoke):
     """The same, where the baseline's library is not at hand, and only its numbers are."""
@@ -59,7 +54,8 @@ class AccuracyByRecord(Smoke):
 
 
 class Accepted(Smoke):
-    """One run of the whole suite into an empty history, with all reports."""
+    """One run of each op into an empty history, with all reports. test_verify.py verifies the whole
+    suite, and `make run` measures that of the host."""
 
     @classmethod
     def setUpClass(cls):
@@ -69,8 +65,8 @@ class Accepted(Smoke):
                  "junit": "r.xml"}
         reports = [x for name, file in names.items() for x in ("--report", f"{name}={file}")]
         cls.done = subprocess.run(
-            [GATE, "run", "--device", "host", "--suite", "smoke", "--budget", "20", "--accept-new",
-             *reports], env=dict(os.environ, GATE_CACHE=os.path.join(cls.kept, "cache")),
+            [GATE, "run", "--device", "host", "--suite", "smoke", "--filter", "*/fp16/*",
+             "--budget", "5", "--accept-new", *reports], env=dict(os.environ, GATE_CACHE=os.path.join(cls.kept, "cache")),
             cwd=cls.kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     def setUp(self):
@@ -78,9 +74,9 @@ class Accepted(Smoke):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
         self.document = json.loads(read_file(self.path("r.json")))
 
-    def test_every_smoke_case_is_verified_timed_and_accepted(self):
+    def test_every_case_is_verified_timed_and_accepted(self):
         self.assertEqual(self.document["device"]["kind"], "host")
-        self.assertGreaterEqual(len(self.document["cases"]), 20)
+        self.assertGreaterEqual(len({case["op"] for case in self.document["cases"]}), 5)
         for case in self.document["cases"]:
             arm = case["arms"][0]
             self.assertTrue(arm["verify"]["ok"], case["id"])
@@ -96,12 +92,8 @@ class Accepted(Smoke):
         stored = json.loads(read_file(self.path(f"baselines/{model}.json")))
         self.assertEqual(len(stored["cases"]), len(self.document["cases"]))
 
-    def test_the_matmul_whose_answer_is_1_2_3_6(self):
-        verdicts = [c["verdict"] for c in self.document["cases"] if "/m4-n1-k3" in c["id"]]
-        self.assertEqual(verdicts, ["pass"] * 4)
-
     def test_reports_are_written_beside_the_table(self):
-        case = "gemm/fp32/m4-n1-k3"
+        case = "gemm/fp16/m4-n1-k3"
         n = len(self.document["cases"])
         self.assertIn(case, self.done.stdout)
         self.assertEqual(len(ElementTree.parse(self.path("r.xml")).findall(".//testcase")), n)
@@ -111,7 +103,7 @@ class Accepted(Smoke):
             self.assertIn(case, read_file(self.path(name)))
 
     def test_the_history_keeps_every_run(self):
-        case = "gemm/fp32/m96-n80-k72"
+        case = "gemm/fp16/m96-n80-k72"
         code, _, errors = self.run_smoke("--accept-new", "--baselines", "others", cases=case)
         self.assertEqual(code, 0, errors)
         exported = self.gate("export", "--format", "ndjson").stdout.splitlines()
@@ -124,29 +116,27 @@ class Accepted(Smoke):
 
 
 class Right(Smoke):
-    def test_a_wrapped_library_is_as_right_as_its_original(self):
-        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("right"))
-        self.assertEqual(code, 0, errors)
-        self.assertEqual(document["libraries"][0]["file"], "right.so")
-
     def test_what_kernels_print_does_not_disturb(self):
-        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("chatter"))
+        code, document, errors = self.run_smoke("--accept-new", "--library", mutant("chatter"),
+                                                cases="gemm/fp32/m4-*")
         self.assertEqual(code, 0, errors)
         self.assertTrue(all(c["verdict"] == "pass" for c in document["cases"]))
 
     def test_a_provider_is_timed_beside_the_candidate(self):
         copy = shutil.copy(HOST, self.path("copy.so"))
         code, document, errors = self.run_smoke("--accept-new", "--library", mutant("right"),
-                                                "--provider", copy)
+                                                "--provider", copy, cases="gemm/fp32/m96-*")
         self.assertEqual(code, 0, errors)
+        self.assertEqual(document["libraries"][0]["file"], "right.so")
         for case in document["cases"]:
-            self.assertEqual([a["role"] for a in case["arms"]], ["candidate", "provider"])
+            self.assertEqual([a["role"] for a in case["arms"]], ["candidate", "provider"],
+                             (case["reason"], errors))
             self.assertIsNone(case["arms"][0]["timing"]["ratio_to_candidate"])
             self.assertGreater(case["arms"][1]["timing"]["ratio_to_candidate"]["value"], 0)
 
     def test_a_seed_makes_the_inputs(self):
-        errors = [self.run_smoke("--seed", seed)[1]["cases"][1]["arms"][0]["verify"]["max_abs"]
-                  for seed in ("1234", "1234", "1235")]
+        errors = [self.run_smoke("--seed", seed, cases="gemm/fp32/m96-*")[1]["cases"][0]["arms"][0]
+                  ["verify"]["max_abs"] for seed in ("1234", "1234", "1235")]
         self.assertEqual(errors[0], errors[1])
         self.assertNotEqual(errors[0], errors[2])
 
@@ -184,10 +174,9 @@ class Broken(Smoke):
         # The mutant opens its original by path: a copy keeps it apart from the candidate.
         copy = shutil.copy(HOST, self.path("copy.so"))
         for name in ("crash", "host_zeros", "refuses"):
-            code, document, errors = self.run_smoke("--accept-new", "--baselines", name,
-                                                    "--library", copy, "--provider", mutant(name),
+            code, document, errors = self.run_smoke("--library", copy, "--provider", mutant(name),
                                                     cases="gemm/fp32/m4-*")
-            self.assertEqual(code, 0, errors)
+            self.assertEqual(code, 3, errors)  # it has no baseline
             for case in document["cases"]:
                 self.assertTrue(all(a["timing"] is None for a in case["arms"][1:]))
 
@@ -387,7 +376,7 @@ class Together(Smoke):
     def test_two_runs_at_once_lose_no_baseline(self):
         """As of two containers that share the stored baselines and nothing else."""
         commands = [[GATE, "run", "--device", "host", "--suite", "smoke", "--filter", cases,
-                     "--budget", "50", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
+                     "--budget", "5", "--accept-new"] for cases in ("gemm/fp32/*", "gemv/fp32/*")]
         runs = [subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL,
                                  env=dict(os.environ, GATE_CACHE=tempfile.mkdtemp(),
                                           GATE_LOCKS=tempfile.mkdtemp()),

@@ -275,7 +275,7 @@ class Search(FakeRuns):
         subprocess.run(build.replace("$REPEAT", "4").replace("built.so", old), shell=True,
                        check=True)
         done = self.gate("search", "--json", "--case", "gemm/fp32/m64-n64-k64", "--suite", suite,
-                         "--device", "host", "--against", old, "--parameter", "REPEAT=1,4,12",
+                         "--device", "host", "--against", old, "--parameter", "REPEAT=1,12",
                          "--build", build, "--built", "built.so", "--pause", "0", "--budget", "20",
                          "--wait", "600")
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
@@ -283,7 +283,6 @@ class Search(FakeRuns):
         self.assertEqual(answer["winner"]["name"], "REPEAT=1")
         self.assertLess(answer["winner"]["ratio"], 0.5)
         states = {c["name"]: c["state"] for c in answer["candidates"]}
-        self.assertEqual(states["REPEAT=4"], "beaten")
         self.assertNotEqual(states["REPEAT=12"], "in")
 
 

@@ -79,15 +79,6 @@ class Right(Verify):
                              "--library", HOST)
             self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_the_nightly_tier_looks_at_more(self):
-        case = "gemm/fp32/m4-n1-k3"
-        _, commit, _ = self.verify(case=case)
-        code, nightly, errors = self.verify("--tier", "nightly", case=case)
-        self.assertEqual(code, 0, errors)
-        self.assertEqual((commit["tier"], nightly["tier"]), ("commit", "nightly"))
-        checks = [d["cases"][0]["arms"][0]["verify"]["checks"] for d in (commit, nightly)]
-        self.assertGreater(checks[1], 20 * checks[0])
-
     def test_the_error_over_the_vendors(self):
         code, document, errors = self.verify("--library", mutant("right"), "--provider",
                                              self.copy_of_host())
@@ -176,8 +167,8 @@ class Right(Verify):
 
     def test_a_run_asks_the_same_of_a_kernel(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter", CASE, "--json",
-                         "--budget", "20", "--accept-new")
-        self.assertEqual(done.returncode, 0, done.stderr)
+                         "--budget", "1")
+        self.assertEqual(done.returncode, 3, done.stderr)  # it has no baseline
         _, document, _ = self.verify()
         looks = [d["cases"][0]["arms"][0]["verify"]["checks"]
                  for d in (json.loads(done.stdout), document)]

@@ -19,17 +19,26 @@ DTYPES = ("fp16", "bf16", "fp32", "tf32")
 
 
 class Nightly(Gate):
+    def looked(self, suite, tier):
+        done = self.gate("verify", "--device", "host", "--suite", suite, "--tier", tier, "--json",
+                         "--library", HOST)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual(document["tier"], tier)
+        return document["cases"]
+
     def verify(self, op):
         suite = os.path.join(self.folder, "nightly.json")
         cases = [{"op": op, "dtype": dtype, **LARGER.get((op, dtype), SIZES[op])}
                  for dtype in DTYPES]
         write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "nightly",
                                       "cases": cases}))
-        done = self.gate("verify", "--device", "host", "--suite", suite, "--tier", "nightly",
-                         "--json", "--library", HOST)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        found = json.loads(done.stdout)["cases"]
-        self.assertEqual([case["outcome"] for case in found], ["right"] * len(DTYPES))
+        nightly, commit = (self.looked(suite, tier) for tier in ("nightly", "commit"))
+        self.assertEqual([case["outcome"] for case in nightly], ["right"] * len(DTYPES))
+        checks = [[case["arms"][0]["verify"]["checks"] for case in cases]
+                  for cases in (nightly, commit)]
+        for more, fewer in zip(*checks):
+            self.assertGreater(more, 20 * fewer)
 
 
 for _op in SIZES:

@@ -6,7 +6,8 @@
  * scale before or after the product, powers of e or of two, a soft-max at once or online over
  * blocks, weights that are rounded to the dtype of V, TF32 that rounds or truncates.
  *
- * not sanitized: it computes a thousand problems, none of them from outside
+ * not sanitized: it computes hundreds of problems, none of them from outside
+ * also runs long: a thousand seeds of each pattern, in place of 100
  */
 #include <math.h>
 #include <stdbool.h>
@@ -22,7 +23,6 @@
 #include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
 
-#define SEEDS 1000
 #define KEYS_MAX 256
 #define HEAD_DIM_MAX 256
 
@@ -167,11 +167,12 @@ static bool is_right(const struct kg_problem *p, enum probe probe, const struct 
 
 static void check_dtype(uint32_t dtype, uint32_t flags)
 {
+    const unsigned seeds = getenv("KERNEL_GATE_LONG") ? 1000 : 100;
     const struct kg_problem example = attention(dtype, flags, 1, 1, 1, 1, 1);
     for (int probe = 0; probe < PROBES; probe++) {
         uint64_t state = (uint64_t)probe;
         unsigned checked = 0;
-        for (uint64_t seed = 0; checked < SEEDS && seed < 4 * SEEDS; seed++) {
+        for (uint64_t seed = 0; checked < seeds && seed < 4 * seeds; seed++) {
             const struct kg_problem p = draw_problem(problem_dtype_index(&example), &state);
             if (!probe_applies((enum probe)probe, &p))
                 continue;
@@ -181,7 +182,7 @@ static void check_dtype(uint32_t dtype, uint32_t flags)
                 fail_msg("kernel %u, probe '%s', seed %u: %s", way, probe_name((enum probe)probe),
                          (unsigned)seed, text);
         }
-        assert_true(checked == 0 || checked == SEEDS);
+        assert_true(checked == 0 || checked == seeds);
     }
 }
 
@@ -214,10 +215,10 @@ TEST(factors_that_lost_bits_are_seen)
     const struct kg_problem p = attention(KG_F32, KG_FLAG_CAUSAL, 2, 1, 3, 64, 128);
     for (unsigned i = 0; i < sizeof probes / sizeof *probes; i++) {
         unsigned seen = 0;
-        for (uint64_t seed = 0; seed < 100; seed++) {
+        for (uint64_t seed = 0; seed < 50; seed++) {
             char text[500];
             seen += !is_right(&p, probes[i], &lossy, seed, text, sizeof text);
         }
-        assert_in_range(seen, 90, 100);
+        assert_in_range(seen, 45, 50);
     }
 }
