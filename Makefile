@@ -170,7 +170,7 @@ include tests/tests.mk
 # ---- what to make -----------------------------------------------------------------------------
 
 .PHONY: all run serve tests test test-long bench-server fuzz fuzz-targets mutants test-gpu \
-    lint format dist deb install uninstall deps clean help packages FORCE
+    parsed lint format dist deb install uninstall deps clean help packages FORCE
 
 ## all: builds the programs and the kernel libraries (the default)
 all: $(PROGRAMS) $(LIBRARIES) $(DATA)
