@@ -341,11 +341,8 @@ class Help(unittest.TestCase):
 
     def test_every_listed_target_is_there(self):
         said = run("make", "help").stdout.split("Settings", maxsplit=1)[0]
-        for target in re.findall(r"(?m)^  ([a-z-]+) ", said):
-            with self.subTest(target):
-                done = make("-n", target)
-                self.assertEqual(
-                    [line for line in done.stdout.splitlines() if "No rule to make" in line], [])
+        done = make("-nk", *re.findall(r"(?m)^  ([a-z-]+) ", said))
+        self.assertEqual(re.findall("No rule to make.*", done.stdout), [])
 
 
 class Packages(unittest.TestCase):

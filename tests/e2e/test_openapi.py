@@ -347,7 +347,7 @@ class Reading(Described):
         del schema["$id"]  # against which older versions would resolve "#/..."
         validator = jsonschema.Draft202012Validator(schema)
         operation = self.document["paths"]["/api/v1/runs/{uuid}"]["get"]
-        for uuid in self.uuids:
+        for uuid in self.uuids[::3]:
             document = self.ask(f"/api/v1/runs/{uuid}", operation)
             self.assertEqual(list(validator.iter_errors(document)), [])
         text = self.ask(f"/api/v1/runs/{self.uuids[0]}?format=csv", operation)

@@ -180,7 +180,6 @@ class OwnOps(Gate):
         self.assertNotIn("reference", said)
 
     def test_faults_are_found_and_right_kernels_are_right(self):
-        """On one case, with the same inputs in all runs."""
         source = read_file(self.file("layernorm.c"))
         for names, code in ((MUTANTS, 2), (RIGHT, 0)):
             for name, (old, new) in names.items():
@@ -188,7 +187,7 @@ class OwnOps(Gate):
                     self.assertIn(old, source)
                     write_file(self.file("layernorm.c"), source.replace(old, new))
                     self.make("-W", "layernorm.c")
-                    self.look("--filter", "*m33*", "--seed", "1", expect=code)
+                    self.look(expect=code)
 
     def test_a_faulty_reference_is_named_and_no_kernel_is_blamed(self):
         source = read_file(self.file("layernorm_reference.c"))
@@ -199,7 +198,7 @@ class OwnOps(Gate):
                            source.replace(old, new).replace("<math.h>", "<math.h>\n#include "
                                                             "<stdlib.h>\n#include <unistd.h>"))
                 self.make("-W", "layernorm_reference.c")
-                said = self.look("--filter", "*m33*",
+                said = self.look("--filter", "*m256*",
                                  expect=64 if "no kernel of" in what else 4)
                 self.assertIn("the reference of op 'layernorm'", said)
                 self.assertIn(what, said)
