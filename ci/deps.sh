@@ -116,9 +116,19 @@ fi
 echo "Installing $missing$why"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# Shows what was said last, now and then: hundreds of packages take minutes on a slow machine.
+report() {
+    while sleep 20 >/dev/null 2>&1; do
+        echo "    $(tail -n 1 "$log")"
+    done
+}
 quietly() {
+    report &
+    status=0
     # shellcheck disable=SC2086 # no sudo is no word
-    if ! $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null; then
+    $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 </dev/null || status=$?
+    kill $! 2>/dev/null || true
+    if [ $status -ne 0 ]; then
         cat "$log" >&2
         echo "ci/deps.sh: '$*' failed" >&2
         exit 1

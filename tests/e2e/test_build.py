@@ -388,6 +388,18 @@ class Packages(unittest.TestCase):
         self.assertIn(" libsqlite3-dev ", installs[0] + " ")
         self.assertNotIn("libcjson-dev", installs[0])
 
+    def test_what_takes_minutes_shows_where_it_is(self):
+        """As if 20 seconds passed twice during the installation."""
+        folder, log = self.machine({
+            "id": "echo 0", "gcc": "", "pkg-config": '[ "$2" != sqlite3 ]', "sleep": "",
+            "apt-get": '[ "$1" != install ] || { echo Unpacking npm; : >$0.begun; '
+                       'until [ -e $0.seen ]; do :; done; }',
+            "tail": 'at=${0%tail}apt-get; [ ! -e $at.begun ] || '
+                    '{ [ ! -e $at.once ] || : >$at.seen; : >$at.once; }; cat $3'})
+        done = self.deps(folder, "build")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("\n    Unpacking npm\n", done.stdout)
+
     def test_check_installs_nothing(self):
         folder, log = self.machine({"id": "echo 0", "apt-get": "", "gcc": ""})
         done = self.deps(folder, "--check", "build")
