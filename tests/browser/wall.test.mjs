@@ -375,6 +375,15 @@ describe("wall", { skip }, () => {
             });
         });
 
+    test("eight cases are in sight at 1280 x 720", async () => {
+        await it.withPage({ viewport: { width: 1280, height: 720 } }, async (page) => {
+            await it.open(page);
+            const seen = await rows(page).evaluateAll((all) =>
+                all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length);
+            assert.ok(seen >= 8, `${seen} rows`);
+        });
+    });
+
     /** The page believes that it is an hour after the newest run. */
     const setClock = async (page) => {
         const { runs: [newest] } = await (await fetch(`${it.url}api/v1/runs?limit=1`)).json();
