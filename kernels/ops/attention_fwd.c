@@ -238,21 +238,20 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     int64_t visible = visible_keys(p, i);
     double max = -INFINITY, weights = 0.0, sum = 0.0;
 
-    /* Two passes over the keys, so that no memory is needed: the largest score, then the sums. */
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t j = 0; j < visible; j++) {
-            double score = 0.0;
-            for (int64_t l = 0; l < p->size[D].value; l++)
-                score += rows_at(&in[0], b, h, i, l) * rows_at(&in[1], b, kv_head, j, l);
-            score *= p->param[0].value;
-            if (pass == 0) {
-                max = score > max ? score : max;
-            } else {
-                double weight = exp(score - max);
-                weights += weight;
-                sum += weight * rows_at(&in[2], b, kv_head, j, d);
-            }
+    /* One pass over the keys: a score above all before it scales down what was summed. */
+    for (int64_t j = 0; j < visible; j++) {
+        double score = 0.0;
+        for (int64_t l = 0; l < p->size[D].value; l++)
+            score += rows_at(&in[0], b, h, i, l) * rows_at(&in[1], b, kv_head, j, l);
+        score *= p->param[0].value;
+        if (score > max) {
+            weights *= exp(max - score);
+            sum *= exp(max - score);
+            max = score;
         }
+        double weight = exp(score - max);
+        weights += weight;
+        sum += weight * rows_at(&in[2], b, kv_head, j, d);
     }
     return visible > 0 ? sum / weights : 0.0;
 }
