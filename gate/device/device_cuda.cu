@@ -95,18 +95,32 @@ static enum gate_status cuda_download(struct device *d, void *to, const void *fr
     return copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
+/* Packed on the device first: the driver brings rows that are apart one by one, at some
+ * microseconds each. */
+static enum gate_status download_packed(struct device *device, void *to, const void *from,
+                                        size_t row_bytes, size_t stride_bytes, size_t rows,
+                                        struct gate_error *err)
+{
+    struct cuda_device *d = cuda_of(device);
+    struct device_memory packed = {0};
+    GATE_TRY(cuda_alloc(device, row_bytes * rows, &packed, err));
+    const cudaError_t copied =
+        cudaMemcpy2DAsync(packed.data, row_bytes, from, stride_bytes, row_bytes, rows,
+                          cudaMemcpyDeviceToDevice, d->stream);
+    const enum gate_status status =
+        copied == cudaSuccess ? cuda_download(device, to, packed.data, row_bytes * rows, err)
+                              : cuda_fail(err, copied, "cudaMemcpy2DAsync");
+    cuda_free(device, &packed);
+    return status;
+}
+
 static enum gate_status cuda_download_rows(struct device *device, void *to, const void *from,
                                            size_t row_bytes, size_t stride_bytes, size_t rows,
                                            struct gate_error *err)
 {
-    struct cuda_device *d = cuda_of(device);
-    if (rows == 1) /* which may be longer than the driver's limit of a stride */
-        return cuda_download(device, to, from, row_bytes, err);
-    CUDA_TRY(cudaMemcpy2DAsync(to, row_bytes, from, stride_bytes, row_bytes, rows,
-                               cudaMemcpyDeviceToHost, d->stream),
-             err);
-    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
-    return GATE_OK;
+    if (rows == 1 || row_bytes == stride_bytes) /* one row may be longer than a stride can be */
+        return cuda_download(device, to, from, row_bytes * rows, err);
+    return download_packed(device, to, from, row_bytes, stride_bytes, rows, err);
 }
 
 static enum gate_status cuda_copy(struct device *d, void *to, const void *from, size_t bytes,
