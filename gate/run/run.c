@@ -218,12 +218,14 @@ static double pot_ms(const struct run *run)
     return run->shard ? EFFORT_POT_MS * (double)n / (double)run->shard->n_cases : EFFORT_POT_MS;
 }
 
-/* The first process has a budget of its own; a later one its eight rounds, and what brings its
- * interval to `level`. */
+/* The first process has a budget of its own, but for a file against itself, which one process
+ * settles; a later one, its eight rounds, and what brings its interval to `level`. */
 static double budget_ms(const struct run *run, const struct run_case *c, double level)
 {
+    bool as_control = run_same_library(run, c) && !run->policy.full && !run->policy.ratchet &&
+                      (c->vendors || !run_has_providers(run));
     if (!c->has_result)
-        return run->policy.budget_ms;
+        return as_control ? 0 : run->policy.budget_ms;
     double more_ms = effort_wanted_ms(&c->effort, level);
     return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
 }

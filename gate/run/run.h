@@ -187,6 +187,8 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
  * baseline later. That it cannot be kept is said on standard error. */
 void run_keep_candidate(const struct run *run);
 
+bool run_has_providers(const struct run *run);
+
 /* Finds for each case what earlier runs found, once it is known what it is compared with. */
 void run_recall(struct run *run);
 

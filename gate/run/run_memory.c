@@ -119,7 +119,7 @@ static void key_of_ceilings(const struct run *run, char key[65])
 
 /* ---- before ---- */
 
-static bool any_provider(const struct run *run)
+bool run_has_providers(const struct run *run)
 {
     for (size_t i = 0; i < run->providers->n_libraries; i++)
         if (run->providers->libraries[i].role == ROLE_PROVIDER)
@@ -141,7 +141,7 @@ static bool may_recall(const struct run *run, const struct run_case *c)
 static void recall_case(const struct run *run, struct run_case *c)
 {
     char key[65] = "";
-    bool providers = any_provider(run);
+    bool providers = run_has_providers(run);
     if (providers && !run->policy.vendors) {
         key_of_vendors(run, c, key);
         c->vendors = memory_find(run->memory, key);
@@ -329,7 +329,7 @@ void run_remember(struct run *run)
             continue;
         if (!c->verified)
             remember_verification(run, c);
-        if (!c->vendors && any_provider(run))
+        if (!c->vendors && run_has_providers(run))
             remember_vendors(run, c);
     }
     const struct document_ceilings *rates = &run->ceilings.document;

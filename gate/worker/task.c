@@ -16,7 +16,8 @@
 #include "gate/launch/plan.h"
 
 #define BUDGET_MS 150.0         /* where the task sets none */
-#define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples */
+#define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples, and at least so much */
+#define SINGLE_BUDGET_LEAST_NS 4e6
 
 static void notice_arm(void *context, const struct arm *arm, const char *check)
 {
@@ -198,12 +199,13 @@ static enum gate_status calibrate_task(struct worker *w, struct task *t,
 
 static enum gate_status measure_task(struct worker *w, struct task *t, struct gate_error *err)
 {
-    struct measure_policy policy = {.budget_ns = t->budget_ns,
-                                    .single_budget_ns =
-                                        t->first ? SINGLE_BUDGET_SHARE * t->budget_ns : 0,
-                                    .swap = t->swap,
-                                    .input_sets = t->input_sets,
-                                    .sensors = t->first};
+    struct measure_policy policy = {
+        .budget_ns = t->budget_ns,
+        .single_budget_ns =
+            t->first ? fmax(SINGLE_BUDGET_SHARE * t->budget_ns, SINGLE_BUDGET_LEAST_NS) : 0,
+        .swap = t->swap,
+        .input_sets = t->input_sets,
+        .sensors = t->first};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
     if (t->kind == TASK_CALIBRATE)

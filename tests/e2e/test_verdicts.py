@@ -383,15 +383,29 @@ class Noise(FakeRuns):
 
 
 class Effort(FakeRuns):
+    def budgets(self, *args, **fake):
+        path = self.path("budgets")
+        code, _, errors = self.run_gate("--budget", "77", *args, budgets=path, **fake)
+        self.assertEqual(code, 0, errors)
+        with open(path, encoding="utf-8") as file:
+            budgets = [json.loads(line) for line in file]
+        os.unlink(path)
+        return {name: [ms for n, ms in budgets if n == name] for name in (FIRST, SECOND)}
+
+    def test_a_file_against_itself_gets_its_eight_rounds(self):
+        """But where it is measured in full, may become a baseline, or vendors stand beside it."""
+        self.accept()
+        vendor = {"providers": ["vendor"]}
+        for args, fake, first in (((), {}, 0), (("--full",), {}, 77), (("--ratchet",), {}, 77),
+                                  ((), vendor, 77)):
+            with self.subTest(args=args, fake=fake):
+                of = self.budgets(*args, library="old", **fake)
+                self.assertEqual((of[FIRST][0], of[SECOND][0]), (first, first))
+
     def test_later_processes_sample_longer_where_a_process_did_not_know_its_ratio(self):
         """A replay of the fake lasts 10 us, so eight rounds are 0.384 ms."""
         self.accept()
-        code, _, errors = self.run_gate("--budget", "77", budgets=self.path("budgets"),
-                                        widths={FIRST: 0.002, SECOND: 0.0005})
-        self.assertEqual(code, 0, errors)
-        with open(self.path("budgets"), encoding="utf-8") as file:
-            budgets = [json.loads(line) for line in file]
-        of = {name: [ms for n, ms in budgets if n == name] for name in (FIRST, SECOND)}
+        of = self.budgets(widths={FIRST: 0.002, SECOND: 0.0005})
         self.assertEqual(of[SECOND], [77] + [0] * 4)
         # 40 samples with twice the width: 80 rounds would do, 72 of them beyond the eight.
         self.assertEqual(of[FIRST][0], 77)
