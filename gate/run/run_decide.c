@@ -197,14 +197,20 @@ static bool is_sampled(const struct run *run, const struct run_case *c)
     return run->samples && seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
 }
 
-/* One process that shows more than the threshold is no control. A file against itself on the host
- * shows how noisy that is, and no process more would change it. */
-static bool is_control(const struct run *run, const struct run_case *c)
+/* Does the one process show no more than the threshold? What calls of one file take on the host is
+ * the same thing, however it was timed. */
+static bool is_flat(const struct run *run, const struct run_case *c)
 {
     const struct document_process *p = &c->sequence[STAGE_FIRST].process[0];
-    bool own_noise = !counts_cycles(run) && run_same_library(run, c);
-    return own_noise ||
-           (fabs(p->log_ratio) <= log1p(run_threshold(run, c)) && !run_calls_stand_out(run, p));
+    return fabs(p->log_ratio) <= log1p(run_threshold(run, c)) &&
+           (run_same_library(run, c) || !run_calls_stand_out(run, p));
+}
+
+/* One process that shows more is no control. A file against itself on the host shows how noisy that
+ * is, and no process more would change it. */
+static bool is_control(const struct run *run, const struct run_case *c)
+{
+    return is_flat(run, c) || (!counts_cycles(run) && run_same_library(run, c));
 }
 
 bool run_is_settled(const struct run *run, const struct run_case *c)
@@ -224,12 +230,11 @@ void run_decide(const struct run *run, struct run_case *c)
         decide_unmeasured(run, c);
     } else if (run_is_settled(run, c)) {
         double d = c->sequence[STAGE_FIRST].process[0].log_ratio;
-        bool is_flat = fabs(d) <= log1p(run_threshold(run, c)) &&
-                       !run_calls_stand_out(run, &c->sequence[STAGE_FIRST].process[0]);
         c->record.verdict = VERDICT_PASS;
         snprintf(c->reason, sizeof c->reason, "same code: candidate and %s %s (%+.2f %% in %s)",
                  run->policy.other, same_thing(run, c), 100 * expm1(d),
-                 is_flat ? "one process, as a control" : "the one process: this host's noise");
+                 is_flat(run, c) ? "one process, as a control"
+                                 : "the one process: this host's noise");
     } else if (c->record.mode == MODE_NONE) {
         c->record.verdict = VERDICT_NO_VERDICT;
         const char *lacks = run->against_sha256 ? "this case has nothing to be compared with"

@@ -185,6 +185,11 @@ class Verdicts(FakeRuns):
                 self.assertEqual(case["verdict"], verdict)
                 self.assertAlmostEqual(case["ratio_calls"]["lo"], 1.5)
 
+    def test_calls_of_one_file_ask_for_no_other_process(self):
+        self.accept()
+        code, document, _ = self.run_gate(library="old", calls={SECOND: 1.5})
+        self.assertEqual((code, [len(c["processes"]) for c in document["cases"]]), (0, [1, 1]))
+
     def test_a_call_that_was_not_measured_is_no_green(self):
         self.accept()
         code, document, _ = self.run_gate("--host-threshold", "20%")
