@@ -68,7 +68,7 @@ static void check_reference(const struct kg_problem *p, const struct kg_tensor *
         printf(
             "# op %s dtype %u flags %u: m %lld n %lld k %lld, heads %lld/%lld, seqlen %lld/%lld, "
             "dim %lld\n",
-            p->op, kg_dtype(p), p->flags, (long long)kg_size(p, "m"), (long long)kg_size(p, "n"),
+            p->op, p->dtype[0], p->flags, (long long)kg_size(p, "m"), (long long)kg_size(p, "n"),
             (long long)kg_size(p, "k"), (long long)kg_size(p, "h"),
             (long long)kg_size(p, "kv_heads"), (long long)kg_size(p, "sq"),
             (long long)kg_size(p, "s"), (long long)kg_size(p, "d"));
@@ -89,7 +89,7 @@ static void check_problem(const struct kg_problem *p, enum layout layout, bool p
     if (!CHECK(kg_signature_of(p, &s)))
         return;
     for (uint32_t i = 0; i < s.n_in; i++) {
-        in[i] = tensor_new(&s.in[i], kg_dtype(p), layout, 0xff);
+        in[i] = tensor_new(&s.in[i], p->dtype[i], layout, 0xff);
         tensor_fill_normal(&in[i], &random);
     }
     if (poison)
@@ -138,6 +138,7 @@ static void test_reference_of_attention(void)
             *op_named(&p, "b") = 2;
             check_everywhere(p, false);
             check_everywhere(p, true);
+            check_everywhere(attention_backward(&p), false);
         }
 }
 
