@@ -19,6 +19,13 @@ describe("compare", { skip }, () => {
             await it.open(page, `#/compare?device=${GPU}&a=${a}&b=${b}`);
             const slower = page.locator("tbody tr", { hasText: REGRESSED });
             assert.match(await slower.innerText(), /\+[56]\.\d\d.%[\s\S]*slower/);
+            // What is divided stands there: the ratios to the baseline, not the times below them.
+            for (const row of await page.locator("tbody tr:has-text('baseline')").all()) {
+                const [one, other, change] = (await row.locator("td.number").allInnerTexts())
+                    .map((text) => parseFloat(text.replace("−", "-")));
+                assert.ok(Math.abs((other / one - 1) * 100 - change) < 0.1, await row.innerText());
+            }
+            assert.ok(await page.locator("tbody tr:has-text('× baseline')").count() > 8);
             const words = await page.locator("tbody .judged").allInnerTexts();
             const order = ["slower", "unclear", "faster", "about the same"];
             assert.deepEqual(words, [...words].sort((x, y) => order.indexOf(x) - order.indexOf(y)));
