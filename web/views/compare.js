@@ -5,8 +5,7 @@ import { get } from "../frame/api.js";
 import { compareDevices, compareRuns, meanRatio } from "./compare_data.js";
 import { address, h } from "../frame/dom.js";
 import {
-    change, dateText, duration, durationCell, interval, number, plural, shortCommit,
-    time, versus,
+    change, dateText, duration, durationCell, interval, number, plural, shortCommit, time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
 import { changeGlyph } from "../frame/glyphs.js";
@@ -64,11 +63,12 @@ const SORTS = {
     time: (x, y) => (y.b?.p50_ns ?? 0) - (x.b?.p50_ns ?? 0),
 };
 
-/** What the change divides: of pairs the ratios to the baseline. Beside them the times may say the
+/** What the change divides: of pairs the ratios to A's baseline. Beside them the times may say the
  *  contrary, where one machine was slow. */
-const timed = (one, note, byPairs) => [
-    byPairs && one?.over_baseline ? [`${number(one.over_baseline)}× baseline`,
-        h("span", { class: "note" }, duration(one.p50_ns))] : durationCell(one?.p50_ns ?? null),
+const ofPairs = (r) => r.by === "pairs" && r.a?.over_baseline;
+const timed = (one, note, ratio) => [
+    ratio ? [`${number(ratio)}× baseline`, h("span", { class: "note" }, duration(one.p50_ns))]
+        : durationCell(one?.p50_ns ?? null),
     note, one?.verdict && one.verdict !== "pass" &&
         h("span", { class: "note" }, badge(one.verdict))];
 
@@ -76,9 +76,9 @@ function table(rows, { names, isJudged }) {
     return longTable("Comparison", [
         ["case", "Case", (r) => [caseLink(r.id, r.device),
             !r.comparable && r.why && h("span", { class: "note" }, sentence(r.why))], "row"],
-        ["p50", names.a, (r) => timed(r.a, null, r.by === "pairs"), "number minor"],
+        ["p50", names.a, (r) => timed(r.a, null, ofPairs(r)), "number minor"],
         ["p50", names.b, (r) => timed(r.b, r.a && h("span", { class: "note narrow-only" },
-            "A ", duration(r.a.p50_ns)), r.by === "pairs"), "number"],
+            "A ", duration(r.a.p50_ns)), ofPairs(r) * r.ratio), "number"],
         ["compare_change", "B against A", (r) => [r.comparable ? changeText(r.ratio) : "–",
             r.comparable && r.by && h("span", { class: "note" },
                 r.paired ? interval(r.paired_lo, r.paired_hi) : BY[r.by]),
@@ -171,8 +171,8 @@ async function runsPart(state, devices, signal, go) {
             sides: [h("div", { class: "compare-sides" }, runCard("A", a, guessed("a")),
                 runCard("B", b, guessed("b"))), machineLines(controls),
             h("p", {}, rangeLink(a.commit, b.commit, "What changed between them, on the forge"))],
-            caution: "If both runs have the same baseline, the change is B's ratio to the " +
-                "baseline divided by A's ratio. Otherwise each time is first divided by the time " +
+            caution: "Where pairs link both runs, the change is B's ratio to A's baseline " +
+                "divided by A's ratio. Otherwise each time is first divided by the time " +
                 "of the control kernel. The threshold of the runs decides the result. Times " +
                 "alone give no result.",
         };
