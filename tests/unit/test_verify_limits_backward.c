@@ -7,7 +7,8 @@
  * scale before or after, powers of e or of two, P and dS rounded to the dtype, TF32 that rounds or
  * truncates.
  *
- * not sanitized: it computes thousands of problems, none of them from outside
+ * not sanitized: it computes hundreds of problems, none of them from outside
+ * also runs long: a thousand seeds of each pattern, in place of 100
  */
 #include <math.h>
 #include <stdbool.h>
@@ -24,7 +25,6 @@
 #include "tests/unit/right_sums.h"
 #include "tests/unit/unit.h"
 
-#define SEEDS 1000
 #define PART_FACTOR 3 /* of verify_compare.c: of rows and tiles */
 #define LEAST_SHARE 0.02
 #define LINES_MAX 256 /* queries of a KV head, keys */
@@ -221,12 +221,13 @@ static double share_of(const struct kg_problem *p, enum probe probe, const struc
 static void check_dtype(const char *name)
 {
     const struct dtype *dtype = dtype_by_name(name);
+    const unsigned seeds = getenv("KERNEL_GATE_LONG") ? 1000 : 100;
     for (int probe = 0; probe < PROBES; probe++) {
         uint64_t state = (uint64_t)probe;
         double largest = 0;
         const struct kg_problem forward = attention(dtype->code, dtype->flags, 1, 1, 1, 1, 1),
                                 any = attention_backward(&forward);
-        for (uint64_t seed = 0; probe_applies((enum probe)probe, &any) && seed < SEEDS; seed++) {
+        for (uint64_t seed = 0; probe_applies((enum probe)probe, &any) && seed < seeds; seed++) {
             const struct kg_problem p = draw_problem(dtype, &state);
             const unsigned way = (unsigned)(seed % WAYS);
             char text[500] = "", id[PROBLEM_ID_MAX];
@@ -287,10 +288,10 @@ TEST(what_is_wrong_is_seen)
             attention(dtype->code, KG_FLAG_CAUSAL | dtype->flags, 2, 1, 9, 64, 128);
         const struct kg_problem p = attention_backward(&forward);
         unsigned seen = 0;
-        for (uint64_t seed = 0; seed < 100; seed++) {
+        for (uint64_t seed = 0; seed < 40; seed++) {
             char text[500];
             seen += share_of(&p, wrong[i].probe, &wrong[i].way, seed, text, sizeof text) > 1;
         }
-        assert_in_range(seen, 95, 100);
+        assert_in_range(seen, 38, 40);
     }
 }
