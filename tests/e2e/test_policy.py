@@ -22,7 +22,7 @@ class Reports(FakeRuns):
 
     def test_a_run_that_ends_early_leaves_its_reason_in_place_of_old_reports(self):
         for name in self.FORMATS:
-            write_file(self.path(name), "all passed, yesterday")
+            write_file(self.path(name), "device  of yesterday, all passed")
         code, document, errors = self.run_gate("--suite", "none.json", *self.reports())
         self.assertEqual((code, document), (74, None))
         reason = errors.splitlines()[-1].removeprefix("gate run: ")
@@ -39,7 +39,7 @@ class Reports(FakeRuns):
     def test_what_is_refused_leaves_its_reason_too(self):
         for wrong in (["--threshold", "much"], ["--against", self.suite, "--ratchet"]):
             with self.subTest(wrong):
-                write_file(self.path("text"), "all passed, yesterday")
+                write_file(self.path("text"), "device  of yesterday, all passed")
                 code, _, _ = self.run_gate("--report", f"text={self.path('text')}", *wrong)
                 self.assertEqual(code, 64)
                 self.assertNotIn("yesterday", self.read("text"))
@@ -55,7 +55,7 @@ class Reports(FakeRuns):
                         ["compare", "a", *report], ["compare", "no.so", "no.so", *report],
                         ["merge", *report], ["calibrate", "--budget", "x", *report]):
             with self.subTest(command):
-                write_file(self.path("text"), "all passed, yesterday")
+                write_file(self.path("text"), "device  of yesterday, all passed")
                 done = self.gate(*command)
                 self.assertEqual(done.returncode, 64)
                 self.assertNotIn("yesterday", self.read("text"))
@@ -64,7 +64,7 @@ class Reports(FakeRuns):
                 self.assertFalse(os.path.exists(self.path("foo")))
 
     def test_while_a_run_goes_on_no_old_report_is_left(self):
-        write_file(self.path("text"), "all passed, yesterday")
+        write_file(self.path("text"), "device  of yesterday, all passed")
         self.run_gate("--report", f"text={self.path('text')}", "--worker", self.worker(
             f"cp {self.path('text')} {self.path('seen')}; exec {WORKER} \"$@\""))
         self.assertIn("the run has not ended", self.read("seen"))
