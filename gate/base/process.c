@@ -180,18 +180,23 @@ static bool read_input(struct process *p)
 
 enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line)
 {
-    double deadline = clock_s() + timeout_s;
+    /* Looks this often. Where much more time passed between two looks, this process was paused, and
+     * most likely the other one, too (a container, a virtual machine): that is no silence. */
+    const double look_s = timeout_s < 8 ? timeout_s / 8 : 1;
+    double left = timeout_s, seen = clock_s();
     for (;;) {
         if (take_line(p, line))
             return line->failed ? PROCESS_FLOOD : PROCESS_LINE;
-        double left = deadline - clock_s();
+        double passed = clock_s() - seen;
+        seen += passed;
+        left -= passed < 2 * look_s ? passed : 2 * look_s;
         if (left <= 0)
             return PROCESS_SILENCE;
         struct pollfd fds[4] = {{.fd = p->from, .events = POLLIN},
                                 {.fd = p->errors, .events = POLLIN},
                                 {.fd = p->end, .events = POLLIN},
                                 {.fd = interrupt_fd(), .events = POLLIN}};
-        int wait_ms = left > 60 ? 60000 : (int)(left * 1000) + 1;
+        int wait_ms = (int)((left < look_s ? left : look_s) * 1000) + 1;
         if (poll(fds, 4, wait_ms) < 0) {
             if (errno != EINTR)
                 return PROCESS_END;

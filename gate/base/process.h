@@ -47,7 +47,8 @@ enum gate_status process_start_logged(struct process *p, char *const *argv, int 
 /* Writes bytes to its standard input; false if it does not accept them. */
 bool process_write(struct process *p, const char *bytes, size_t n);
 
-/* Waits for the next line (without its newline), at most timeout_s. */
+/* Waits for the next line (without its newline), at most timeout_s; a pause of this process does
+ * not count. */
 enum process_event process_read_line(struct process *p, double timeout_s, struct buf *line);
 
 /*
