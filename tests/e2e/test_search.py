@@ -268,16 +268,16 @@ class Search(FakeRuns):
             '\n        __asm__ volatile("" ::: "memory");\n    }'))
         suite = self.write("small.json", json.dumps(
             {"schema": "gate-suite/1", "name": "small",
-             "cases": [{"op": "gemm", "dtype": "fp32", "m": 64, "n": 64, "k": 64}]}))
+             "cases": [{"op": "gemm", "dtype": "fp32", "m": 24, "n": 24, "k": 24}]}))
         build = (f"cc -std=c11 -O3 -march=native -shared -fPIC -I{ROOT}/kernels "
                  f"-DREPEAT=$REPEAT {source} -o built.so -lm")
         old = self.path("old.so")
         subprocess.run(build.replace("$REPEAT", "4").replace("built.so", old), shell=True,
                        check=True)
-        done = self.gate("search", "--json", "--case", "gemm/fp32/m64-n64-k64", "--suite", suite,
+        done = self.gate("search", "--json", "--case", "gemm/fp32/m24-n24-k24", "--suite", suite,
                          "--device", "host", "--against", old, "--parameter", "REPEAT=1,12",
-                         "--build", build, "--built", "built.so", "--pause", "0", "--budget", "20",
-                         "--wait", "600")
+                         "--build", build, "--built", "built.so", "--pause", "0", "--budget", "5",
+                         "--strategy", "random", "--risk", "20%", "--wait", "600")
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         answer = json.loads(done.stdout)
         self.assertEqual(answer["winner"]["name"], "REPEAT=1")
