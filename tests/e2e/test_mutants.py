@@ -39,7 +39,8 @@ class Mutants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # A sanitizer keeps what was freed, so that a leak cannot be told.
-        cls.judgements = [j for j in suite.judge_all(BUILD, "host", SEED, of=suite.rest if LONG else suite.sample)
+        part = suite.rest if LONG else suite.sample
+        cls.judgements = [j for j in suite.judge_all(BUILD, "host", SEED, of=part)
                           if not (SANITIZED and j.row["name"] in ("leak", "own_leak"))]
         for line in suite.summary(suite.outcomes_of(cls.judgements)):
             print("#", line, flush=True)

@@ -66,7 +66,8 @@ class Accepted(Smoke):
         reports = [x for name, file in names.items() for x in ("--report", f"{name}={file}")]
         cls.done = subprocess.run(
             [GATE, "run", "--device", "host", "--suite", "smoke", "--filter", "*/fp16/*",
-             "--budget", "5", "--accept-new", *reports], env=dict(os.environ, GATE_CACHE=os.path.join(cls.kept, "cache")),
+             "--budget", "5", "--accept-new", *reports],
+            env=dict(os.environ, GATE_CACHE=os.path.join(cls.kept, "cache")),
             cwd=cls.kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     def setUp(self):
