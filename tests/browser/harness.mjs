@@ -267,4 +267,5 @@ export const views = (it) => [
     ["vendor", `#/vendor?device=${GPU}`],
     ["alerts", "#/alerts?state=all"],
     ["alert", `#/alerts/${it.alert}`],
+    ["help", "#/help"],
 ];

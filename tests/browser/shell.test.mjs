@@ -471,6 +471,18 @@ describe("shell", { skip }, () => {
         });
     });
 
+    test("a list of the words and of the keys stands at the foot of each page", async () => {
+        await it.withPage({}, async (page) => {
+            await it.open(page, "#/runs");
+            await page.locator("footer a").click();
+            await page.waitForSelector(".words");
+            const { TERMS } = await import(`${ROOT}/web/frame/glossary_terms.js`);
+            const told = await page.locator(".words").last().locator("td").allInnerTexts();
+            assert.deepEqual(told.toSorted(), Object.values(TERMS).toSorted());
+            assert.match(await page.locator(".words").first().innerText(), /searches the cases/);
+        });
+    });
+
     test("without scripts the reader finds the data", async () => {
         await it.withPage({ javaScriptEnabled: false }, async (page) => {
             await page.goto(it.url);

@@ -17,6 +17,7 @@ const VIEWS = {
     roofline: async () => (await import("../views/roofline.js")).rooflineView,
     case: async () => (await import("../views/case.js")).caseView,
     machines: async () => (await import("../views/machine.js")).machineView,
+    help: async () => (await import("../views/help.js")).helpView,
     explore: async () => (await import("../views/explore.js")).exploreView,
     leaderboard: async () => (await import("../views/leaderboard.js")).leaderboardView,
     change: async () => (await import("../views/change.js")).changeView,
@@ -26,7 +27,7 @@ const VIEWS = {
 };
 
 // A page that is not in the navigation belongs to the list that leads to it.
-const PARENT = { case: "", change: "", run: "runs", vendor: "leaderboard" };
+const PARENT = { case: "", change: "", help: "", run: "runs", vendor: "leaderboard" };
 
 const main = document.getElementById("main");
 const announcer = document.getElementById("announcer");
