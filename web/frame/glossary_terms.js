@@ -119,7 +119,8 @@ export const TERMS = {
         "commits did it.",
     assignee: "Who works on it.",
     leader: "The verified p50 of this library in the newest run of the case, else its lowest.",
-    red_share: "How many decisions were red when the code was slowed by this share of its time.",
+    red_share: "How many decisions were red when the code was slowed by this share of its time. " +
+        "At the threshold itself half of them are: it is as often above it as below.",
     library: "The name of the library: ours, or one that ours is compared with.",
     role: "candidate: judged. baseline: what it is compared with. provider: timed beside the " +
         "candidate.",

@@ -105,8 +105,8 @@ function logList(log) {
 function acceptance({ kind, state, case: id, device, run }) {
     const isOpen = state === "new" || state === "acknowledged";
     return isOpen && ["regression", "improvement"].includes(kind) &&
-        command("If the change is intended, accept the new time as the baseline",
-            accept(run, device, [id]));
+        command("If the change is intended, accept the new time as the baseline and commit " +
+            "it: the next run closes this alert", accept(run, device, [id]));
 }
 
 function detail(alert, may, changed, signal) {
