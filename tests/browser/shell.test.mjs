@@ -475,11 +475,11 @@ describe("shell", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
             await page.locator("footer a").click();
-            await page.waitForSelector(".words");
+            await page.waitForSelector(".glossary");
             const { TERMS } = await import(`${ROOT}/web/frame/glossary_terms.js`);
-            const told = await page.locator(".words").last().locator("td").allInnerTexts();
+            const told = await page.locator(".glossary").last().locator("td").allInnerTexts();
             assert.deepEqual(told.toSorted(), Object.values(TERMS).toSorted());
-            assert.match(await page.locator(".words").first().innerText(), /searches the cases/);
+            assert.match(await page.locator(".glossary").first().innerText(), /searches the cases/);
         });
     });
 

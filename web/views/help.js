@@ -13,7 +13,7 @@ const KEYS = [
 ];
 
 const ABBREVIATION = /^(mde|ecdf)$/;
-const table = (rows) => h("table", { class: "words" }, h("tbody", {},
+const table = (rows) => h("table", { class: "glossary" }, h("tbody", {},
     rows.map(([name, text]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text)))));
 
 export function helpView() {
