@@ -47,6 +47,26 @@ describe("a merge request", { skip }, () => {
         });
     });
 
+    test("a device without a run is named, and main's alert of what the change broke", async () => {
+        const alert = await foundAlert(it.url, HOST);
+        await it.withPage({}, async (page) => {
+            const altered = (what, alter) => page.route(`**/api/v1/${what}?*`, async (route) => {
+                const json = await (await route.fetch()).json();
+                alter(json[what]);
+                await route.fulfill({ json });
+            });
+            await altered("devices", (all) => all.push({ ...all[0], model: "nvidia-b200",
+                newest: { ...all[0].newest, device_name: "NVIDIA B200" } }));
+            await altered("alerts", (all) => all.push({
+                ...all.find(({ id }) => id === Number(alert)), id: 4711, case: WRONG }));
+            await it.open(page, "#/change/831");
+            assert.match(await page.locator(".answer").innerText(),
+                / It was not measured on NVIDIA B200\.$/);
+            assert.match(await page.locator("[aria-label='Red cases'] tbody tr",
+                { hasText: WRONG }).innerText(), /this change's, beside main's alert 4711/);
+        });
+    });
+
     test("it fits a telephone; a number that no run has says how to record one", async () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
             await it.open(page, "#/change/831");

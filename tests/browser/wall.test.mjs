@@ -402,7 +402,7 @@ describe("wall", { skip }, () => {
             assert.match(await mean.innerText(), /^\d\.\d+ times \w+ than the best vendor/);
             await mean.locator(".spark path").waitFor();
             assert.ok(await causes.count() >= 3);
-            assert.match(await causes.first().innerText(), /1 case wrong[\s\S]*new$/);
+            assert.match(await causes.first().innerText(), /attention_fwd\S+\s+wrong[\s\S]*new$/);
             assert.match(await causes.filter({ hasText: "slower" }).first().innerText(),
                 /[0-9a-f]{9}\.\.[0-9a-f]{9}\s+the last: /);
             assert.match(await page.locator("td a.alert.regression").first().innerText(),
@@ -428,7 +428,22 @@ describe("wall", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^\d open causes, nothing new since yesterday(, \d faster)?( Show all)?$/);
+                /^\d open causes, no run since yesterday(, \d faster)?( Show all)?$/);
+        });
+    });
+
+    test("without an alert a new run is told from none", async () => {
+        await it.withPage({}, async (page) => {
+            await page.route("**/api/v1/alerts?*", (route) => route.fulfill(
+                { json: { alerts: [], next: null, counts: {}, causes: 0 } }));
+            for (const [clock, words] of [[setClock, "nothing new"], [() => {}, "no run"]]) {
+                await clock(page);
+                await it.open(page);
+                assert.equal(await page.locator(".causes h2").innerText(),
+                    `Nothing is open, ${words} since yesterday`);
+                await page.clock.setSystemTime(Date.now());
+                await page.evaluate(() => localStorage.clear());
+            }
         });
     });
 
@@ -447,7 +462,7 @@ describe("wall", { skip }, () => {
             await page.reload();
             await settled(page);
             assert.match(await page.locator(".causes h2").innerText(),
-                /^\d open causes, nothing new since your last visit .*$/);
+                /^\d open causes, no run since your last visit .*$/);
             assert.equal(await page.locator(".cause .state.new").count(), 0);
         });
     });

@@ -56,11 +56,13 @@ function line({ kind, alerts, isNew, time_ms }) {
     const [first] = alerts;
     const sorted = [...alerts].sort((a, b) => Math.abs(a.change) - Math.abs(b.change));
     const devices = [...new Set(alerts.map((a) => a.device))];
+    const isOne = alerts.every((a) => a.case === first.case);
     const verdict = kind === "error" ? "wrong" : kind;
     return h("details", { class: "cause" },
         h("summary", {},
             h("span", { class: `verdict ${verdict}` }, icon(verdict),
-                `${plural(alerts.length, "case")} ${found(kind, sorted)}`),
+                isOne ? h("span", { class: "mono" }, first.case) : plural(alerts.length, "case"),
+                ` ${found(kind, sorted)}`),
             h("span", { class: "quiet" }, first.before_commit && !first.machine ? "in" : "since"),
             h("span", { class: "mono" }, first.machine ?? [first.before_commit, first.commit]
                 .filter(Boolean).map(shortCommit).join("..")),
@@ -75,15 +77,17 @@ function line({ kind, alerts, isNew, time_ms }) {
                     h("a", { href: address(`alerts/${a.id}`) }, `alert ${a.id}`))))));
 }
 
-/** `alerts`: the open ones; `n`: how many causes they have, what is faster left out. */
-export function causeList(alerts, n) {
+/** `alerts`: the open ones; `n`: how many causes they have, what is faster left out; `newest_ms`:
+ *  of the newest run, before which nothing can be new. */
+export function causeList(alerts, n, newest_ms) {
     const [since, words] = lastVisit();
     const causes = causesOf(alerts, since);
     const fresh = causes.filter((c) => c.isNew).length;
     const gains = causes.filter((c) => c.kind === "improvement").length;
     return h("section", { class: "causes", "aria-label": "What changed" },
         h("h2", {}, n > 0 ? plural(n, "open cause") : "Nothing is open",
-            fresh > 0 ? `, ${plural(fresh, "change")} ${words}` : `, nothing new ${words}`,
+            ", ", fresh > 0 ? plural(fresh, "change") : newest_ms > since ? "nothing new" : "no run",
+            ` ${words}`,
             gains > 0 && `, ${gains} faster`,
             causes.length > LINES && [" ", h("a", { href: "#/alerts" }, "Show all")]),
         causes.slice(0, LINES).map(line));

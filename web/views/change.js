@@ -8,6 +8,7 @@ import { controlsOf, machineLines } from "../frame/machine.js";
 import {
     caseLink, commitName, crumbs, forge, site, subjectText, tableOf, wayOut,
 } from "../frame/parts.js";
+import { scopeOf } from "../frame/scope.js";
 import { badge, icon, rank } from "../frame/verdict.js";
 import { causesOf } from "./run_causes.js";
 import { loadRun } from "./run_data.js";
@@ -29,15 +30,21 @@ const judge = (runs, signal) => Promise.all([...Map.groupBy(runs, (run) => run.d
         return { run, document, causes: await causesOf(document, signal) };
     }));
 
-/** { own: or of main; item; alert } of the red cases of a device, by id. */
+/** { item, isOwn: or of main, alert, also: one of main that does not explain it } of the red cases
+ *  of a device, by id. */
 function blameOf({ causes }) {
     const all = new Map();
-    for (const item of causes?.own ?? []) all.set(item.id, { item, isOwn: true });
+    for (const item of causes?.own ?? []) {
+        const also = causes.standing.find((alert) => alert.case === item.id);
+        all.set(item.id, { item, isOwn: true, also });
+    }
     for (const { item } of causes?.same ?? []) all.set(item.id, { item, isOwn: false });
     for (const { alert, cases } of causes?.before ?? [])
         for (const item of cases) all.set(item.id, { item, isOwn: false, alert });
     return all;
 }
+
+const alertLink = ({ id }) => h("a", { href: address(`alerts/${id}`) }, `alert ${id}`);
 
 function cell(found, document, id) {
     const item = found?.item ?? document.cases.find((c) => c.id === id);
@@ -45,12 +52,13 @@ function cell(found, document, id) {
     return [badge(item.verdict, "short"), " ",
         found && item.ratio && h("span", { class: "quiet" }, changeText(item.ratio.value)),
         found && h("span", { class: "note" }, found.isOwn ? h("b", {}, "this change's")
-            : [`${site().main_branch}'s`, found.alert && [", ", h("a",
-                { href: address(`alerts/${found.alert.id}`) }, `alert ${found.alert.id}`)]])];
+            : `${site().main_branch}'s`, found.alert && [", ", alertLink(found.alert)],
+        found.also && [`, beside ${site().main_branch}'s `, alertLink(found.also)])];
 }
 
-/** "This change makes 2 cases slower or wrong. 1 case is main's." */
-function summary(blames) {
+/** "This change makes 2 cases slower or wrong. 1 red case is main's. It was not measured on
+ *  NVIDIA H200." */
+function summary(blames, unmeasured) {
     const all = blames.flatMap((blame) => [...blame.values()]);
     const own = all.filter((one) => one.isOwn).length;
     const others = all.length - own;
@@ -59,7 +67,8 @@ function summary(blames) {
         "This change makes no case slower or wrong.")
         : h("b", { class: "verdict regression" }, icon("regression"),
             `This change makes ${plural(own, "case")} slower or wrong.`),
-    others > 0 && ` ${plural(others, "red case")} ${others === 1 ? "is" : "are"} ${main}'s.`);
+    others > 0 && ` ${plural(others, "red case")} ${others === 1 ? "is" : "are"} ${main}'s.`,
+    unmeasured.length > 0 && ` It was not measured on ${unmeasured.join(", ")}.`);
 }
 
 function casesTable(judged, blames) {
@@ -95,7 +104,8 @@ function pushesTable(runs, devices) {
 
 export async function changeView({ rest, signal }) {
     const change = decodeURIComponent(rest);
-    const { pushes: runs } = await get("pushes", { change, limit: RUNS }, signal);
+    const [{ pushes: runs }, { devices }] = await Promise.all([
+        get("pushes", { change, limit: RUNS }, signal), get("devices", scopeOf(""), signal)]);
     if (runs.length === 0)
         throw new ApiError(404, `No run of merge request ${change} is known. The gate records ` +
             "its number in CI, or with gate run --change NUMBER.");
@@ -113,7 +123,9 @@ export async function changeView({ rest, signal }) {
                 h("a", { href: address("", { branch }) }, branch), " · "],
             author && `${author} · `, time(newest, ago(newest)),
             onForge && [" · ", h("a", { href: onForge }, "on the forge")]),
-            machineLines(controls), summary(blames),
+            machineLines(controls), summary(blames, devices
+                .filter(({ model }) => !runs.some(({ device }) => device === model))
+                .map(({ newest: { device_name } }) => device_name)),
             casesTable(judged, blames),
             judged.some(({ causes }) => causes) && h("p", { class: "quiet" }, "A run's page has ",
                 "the evidence, and what to do next: ", judged.map(({ run }, i) => [i > 0 && ", ",

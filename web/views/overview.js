@@ -143,7 +143,8 @@ export async function overviewView({ query, signal }) {
         title: state.device,
         content: [
             h("h1", { class: "hidden" }, "Newest verdicts"), scope !== state.branch && noneOfMain(),
-            ["", ALL].includes(state.branch) && causeList(alerts, open[0].causes),
+            ["", ALL].includes(state.branch) && causeList(alerts, open[0].causes,
+                Math.max(...devices.map((d) => d.newest.time_ms))),
             silenceStrip(silences), deviceStrip(devices, state, scope, signal),
             changeStrip(changes), casesSection(found, state, { devices, alerts, scope }, signal),
         ],

@@ -44,8 +44,8 @@ async function besideBase(cases, run, signal) {
     }
 }
 
-/** { own: cases, same: [{ item, added }], before: [{ alert, cases }], isMeasured: was the main
- *  branch? }, of a red run. */
+/** { own: cases, same: [{ item, added }], before: [{ alert, cases }], standing: alerts of the main
+ *  branch at that time, isMeasured: was the main branch? }, of a red run. */
 export async function causesOf(run, signal) {
     const red = run.cases.filter(isRed);
     if (red.length === 0) return null;
@@ -71,6 +71,7 @@ export async function causesOf(run, signal) {
         ["same", "faster"].includes(judged(item));
     return {
         own: own.filter((item) => !isSame(item)), isMeasured, before: [...before.values()],
+        standing,
         same: own.filter(isSame).map((item) => ({ item, added: base.get(item.id).added })),
     };
 }
