@@ -18,7 +18,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/decide/decide_bounds.h"
+#include "gate/decide/decide.h"
 #include "gate/decide/stats.h"
 #include "gate/document/fields_table.h"
 

@@ -5,10 +5,98 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "gate/decide/decide_input.h"
-#include "gate/decide/decide_roles.h"
-#include "gate/decide/decide_text.h"
-#include "gate/decide/decide_view.h"
+#define THRESHOLD_MAX 10.0 /* 1000 % */
+#define D_MAX 13.8         /* a ratio of a million is no measurement */
+
+enum decide_look {
+    LOOK_PASS,
+    LOOK_FASTER, /* a pass as well */
+    LOOK_OPEN,
+    LOOK_SLOWER, /* a suspicion */
+};
+
+/* A sequence as the rule sees it: the bounds of d, which are logarithms, their outcome, and the
+ * smallest effect that they can detect. */
+struct decide_view {
+    size_t n;
+    struct estimate d;
+    enum decide_look look;
+    double mde;
+};
+
+/* ---- parts of the sentence that gives the reason ---- */
+
+struct decide_text {
+    char s[160];
+};
+
+__attribute__((format(printf, 1, 2))) static struct decide_text decide_text(const char *format, ...)
+{
+    struct decide_text t;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t.s, sizeof t.s, format, args);
+    va_end(args);
+    return t;
+}
+
+static double percent(double d)
+{
+    return expm1(d) * 100;
+}
+
+/* "+0.10 % (-0.05 to +0.20)" */
+static struct decide_text change_text(struct estimate d)
+{
+    return decide_text("%+.2f %% (%+.2f to %+.2f)", percent(d.value), percent(d.lo), percent(d.hi));
+}
+
+/* "3.10 % (2.95 to 3.30)", without a sign: the text before it gives the direction. */
+static struct decide_text amount_text(struct estimate d)
+{
+    if (d.value >= 0)
+        return decide_text("%.2f %% (%.2f to %.2f)", percent(d.value), percent(d.lo),
+                           percent(d.hi));
+    return decide_text("%.2f %% (%.2f to %.2f)", -percent(d.value), -percent(d.hi), -percent(d.lo));
+}
+
+/* "slower by 3.10 % (2.95 to 3.30) in 5 processes" */
+static struct decide_text difference_text(const struct decide_view *v)
+{
+    return decide_text("%s by %s in %zu processes", v->d.value >= 0 ? "slower" : "faster",
+                       amount_text(v->d).s, v->n);
+}
+
+/* The time that a change of d means at the baseline's p50. */
+static double excess_ns(const struct decide_input *in, double d)
+{
+    return fabs(expm1(d)) * in->baseline_p50_ns;
+}
+
+/* Why a look is open: the interval contains the threshold, is above it by no more than the floor,
+ * or is below it with too wide a spread. */
+static struct decide_text open_text(const struct decide_input *in, const struct decide_view *v)
+{
+    double threshold = in->threshold;
+    if (v->d.value > log1p(threshold) && v->d.lo > log1p(threshold / 2))
+        return decide_text("the excess of %.1f ns, %s, is not over the floor of %.1f ns",
+                           excess_ns(in, v->d.value), amount_text(v->d).s, in->floor_ns);
+    return decide_text("the interval %+.2f to %+.2f %% %s the threshold of %.2f %%",
+                       percent(v->d.lo), percent(v->d.hi),
+                       v->d.hi < log1p(threshold) ? "is too wide for" : "still holds",
+                       threshold * 100);
+}
+
+/* Why it stays open; empty while more processes are to follow. */
+static struct decide_text resolution_text(const struct decide_input *in,
+                                          const struct decide_view *v)
+{
+    if (decide_look_after(v->n))
+        return (struct decide_text){""};
+    if (v->mde > in->threshold)
+        return decide_text(": this machine resolves %.2f %% for this case", v->mde * 100);
+    return decide_text(": the ratio is too close to it to decide");
+}
 
 __attribute__((format(printf, 3, 4))) static void conclude(struct decision *out, enum verdict v,
                                                            const char *format, ...)
@@ -20,225 +108,153 @@ __attribute__((format(printf, 3, 4))) static void conclude(struct decision *out,
     va_end(args);
 }
 
-/* Goes on to n processes. 0: there is no further look, and the conclusion is final. */
-static void ask_for(struct decision *out, enum decide_next next, size_t n)
+/* ---- input and looks ---- */
+
+bool decide_is_measured(double d)
 {
-    out->next = n ? next : DECIDE_DONE;
-    out->next_n = n;
+    return d >= -D_MAX && d <= D_MAX; /* and is a number */
 }
 
-/* ---- adjudication ---------------------------------------------------------------------------- */
-
-/* Adds the cycle ratios of a sequence, without what the order of the sides adds where every process
- * gave one; returns how many there are. */
-static size_t add_cycles(const struct decide_sequence *s, double *out)
+/* What is wrong with the input; empty: nothing. */
+static struct decide_text fault_of(const struct decide_input *in)
 {
-    size_t n = 0;
-    for (size_t i = 0; s->log_ratio_cycles && i < s->n; i++)
-        if (!isnan(s->log_ratio_cycles[i]))
-            out[n++] = s->log_ratio_cycles[i];
-    if (n && n == s->n)
-        decide_balance(s->log_ratio_cycles, s->swapped, n, out);
-    return n;
+    const struct decide_sequence *sequences[] = {&in->first, &in->confirmation};
+    const char *fault = NULL;
+    if (!isfinite(in->baseline_p50_ns) || in->baseline_p50_ns <= 0)
+        fault = "no comparable baseline was measured";
+    else if (!(in->threshold > 0 && in->threshold <= THRESHOLD_MAX))
+        fault = "the threshold is not between 0 and 1000 %";
+    else if (!isfinite(in->floor_ns) || in->floor_ns < 0)
+        fault = "the floor is no time";
+    else if (isinf(in->control_drift) || in->control_drift < 0)
+        fault = "the change of the control kernel is not known";
+    else if (!in->first.n)
+        fault = "no process measured this case";
+    else if (in->first.n > DECIDE_MAX_PROCESSES || in->confirmation.n > DECIDE_MAX_PROCESSES)
+        fault = "there are more than 64 processes in a sequence";
+    else if (!in->first.d || (in->confirmation.n && !in->confirmation.d))
+        fault = "the processes gave no ratios";
+    if (fault)
+        return decide_text("%s", fault);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < sequences[k]->n; i++) {
+            const double *cycles = sequences[k]->log_ratio_cycles;
+            bool timed = decide_is_measured(sequences[k]->d[i]);
+            if (timed && (!cycles || isnan(cycles[i]) || decide_is_measured(cycles[i])))
+                continue;
+            return decide_text("process %zu of the %s gave a ratio in %s that is no measurement",
+                               i + 1, k ? "confirmation" : "first sequence",
+                               timed ? "cycles" : "time");
+        }
+    return (struct decide_text){""};
 }
 
-/* Median of the cycle ratios that both sequences gave; returns how many there are. */
+static struct decide_view look_at(const struct decide_input *in, const struct decide_sequence *s)
+{
+    double d[DECIDE_MAX_PROCESSES];
+    struct decide_view v = {.n = s->n};
+    decide_balance(s->d, s->swapped, s->n, d);
+    double mde = decide_mde(d, s->n);
+    v.d = decide_bounds(d, s->n);
+    if (s->n > 1)
+        v.mde = fmax(mde, in->floor_ns / in->baseline_p50_ns);
+    double limit = log1p(in->threshold), margin = log1p(in->threshold / 2);
+    bool over_floor = excess_ns(in, v.d.value) > in->floor_ns;
+    /* The spread is narrow enough for as few processes as these, or there are no more. */
+    bool resolved = mde <= in->threshold || !decide_look_after(s->n);
+    if (v.d.value > limit && v.d.lo > margin && over_floor)
+        v.look = LOOK_SLOWER;
+    else if (v.d.value < -limit && v.d.hi < -margin && over_floor)
+        v.look = LOOK_FASTER;
+    else
+        v.look = v.d.hi < limit && resolved ? LOOK_PASS : LOOK_OPEN;
+    return v;
+}
+
+/* ---- adjudication ---- */
+
+/* Median of the cycle ratios that both sequences gave, without what the order of the sides adds
+ * where every process of a sequence gave one; returns how many there are. */
 static size_t median_of_cycles(const struct decide_input *in, double *median)
 {
+    const struct decide_sequence *sequences[] = {&in->first, &in->confirmation};
     double all[2 * DECIDE_MAX_PROCESSES];
-    size_t n = add_cycles(&in->first, all);
-    n += add_cycles(&in->confirmation, all + n);
+    size_t n = 0;
+    for (int k = 0; k < 2; k++) {
+        const struct decide_sequence *s = sequences[k];
+        size_t before = n;
+        for (size_t i = 0; s->log_ratio_cycles && i < s->n; i++)
+            if (!isnan(s->log_ratio_cycles[i]))
+                all[n++] = s->log_ratio_cycles[i];
+        if (n > before && n - before == s->n)
+            decide_balance(s->log_ratio_cycles, s->swapped, s->n, all + before);
+    }
     *median = stats_middle(all, n);
     return n;
 }
 
-/* What the cycles say against a difference d in time; empty: nothing, as of a slowdown that no
- * clock makes (beside a kernel that is hundreds of times slower the baseline's samples are too
- * short to count). */
-static struct decide_text objection_of_cycles(const struct decide_input *in, enum decide_look look,
-                                              double d)
+/* What else could have made the difference d (ln of a ratio), at least `least` in size; empty:
+ * nothing, so it is the code's. */
+static struct decide_text objection(const struct decide_input *in, bool slower, double d,
+                                    double least)
 {
-    double cycles, sign = look == LOOK_SLOWER ? 1 : -1;
-    if (look == LOOK_SLOWER && d > log(DECIDE_CLOCK_RANGE))
+    const double drift = in->control_drift;
+    double cycles;
+    if (in->same)
+        return decide_text("candidate and %s %s", in->other, in->same);
+    if (in->confirmation.n && isnan(drift))
+        return decide_text(
+            "the control kernel was not timed in the same run: the machine may have changed");
+    /* A control that went from 1 to 1 + x or 1 - x moved by at most -ln(1 - x); the machine may
+     * have done as much to the difference. */
+    if (drift > DECIDE_CONTROL_FLAT && !(drift < 1 && least + log1p(-drift) > log1p(in->threshold)))
+        return decide_text("the control kernel moved by %.2f %%: without as much, the lower end of "
+                           "the interval, %.2f %%, is not over the threshold of %.2f %%",
+                           drift * 100, percent(least), in->threshold * 100);
+    /* No clock makes that much. Beside a kernel that is hundreds of times slower the baseline's
+     * samples are too short to count cycles. */
+    if (slower && d > log(DECIDE_CLOCK_RANGE))
         return (struct decide_text){""};
     size_t n = median_of_cycles(in, &cycles), processes = in->first.n + in->confirmation.n;
     if (in->counts_cycles && 2 * n < processes)
         return decide_text(
             "SM cycles were counted in %zu of %zu processes: the clock may have changed", n,
             processes);
-    if (n && sign * cycles <= log1p(in->threshold / 2))
+    if (n && (slower ? cycles : -cycles) <= log1p(in->threshold / 2))
         return decide_text("cycles are the same (%+.2f %%): the clock changed, not the code",
-                           decide_percent(cycles));
+                           percent(cycles));
     return (struct decide_text){""};
-}
-
-/*
- * What the control says against a difference whose size is at least `least` (ln of a ratio, of the
- * nearer end of the interval). A control that went from 1 to 1 + x or 1 - x moved by at most
- * -ln(1 - x); the machine may have done as much to the difference.
- */
-static struct decide_text objection_of_control(const struct decide_input *in, double least)
-{
-    const double drift = in->control_drift;
-    if (!(drift > DECIDE_CONTROL_FLAT))
-        return (struct decide_text){""};
-    double left = drift < 1 ? least + log1p(-drift) : -INFINITY;
-    if (left > log1p(in->threshold))
-        return (struct decide_text){""};
-    return decide_text("the control kernel moved by %.2f %%: without as much, the lower end of the "
-                       "interval, %.2f %%, is not over the threshold of %.2f %%",
-                       drift * 100, decide_percent(least), in->threshold * 100);
-}
-
-/* What else could have made the difference d (ln of a ratio), at least `least` in size; empty:
- * nothing, so it is the code's. */
-static struct decide_text objection(const struct decide_input *in, enum decide_look look, double d,
-                                    double least)
-{
-    if (in->same)
-        return decide_text("candidate and %s %s", in->other, in->same);
-    if (in->confirmation.n && isnan(in->control_drift))
-        return decide_text(
-            "the control kernel was not timed in the same run: the machine may have changed");
-    struct decide_text control = objection_of_control(in, least);
-    return control.s[0] ? control : objection_of_cycles(in, look, d);
-}
-
-/* The size of the nearer end of an interval. */
-static double nearer_end(enum decide_look look, const struct decide_view *v)
-{
-    return look == LOOK_SLOWER ? v->d.lo : -v->d.hi;
-}
-
-static enum verdict objected(const struct decide_input *in, enum decide_look look)
-{
-    return look == LOOK_SLOWER || in->same ? VERDICT_ENVIRONMENT : VERDICT_PASS;
 }
 
 /* A difference that stands as far as the sequences go; `second` is NULL where one was enough. */
 static void adjudicate(struct decision *out, const struct decide_input *in,
                        const struct decide_view *first, const struct decide_view *second)
 {
-    enum decide_look look = first->look;
-    double one = first->d.value, other = second ? second->d.value : one;
-    double least = nearer_end(look, first);
-    if (second)
-        least = fmin(least, nearer_end(look, second));
-    struct decide_text why = objection(in, look, fabs(one) < fabs(other) ? one : other, least),
-                       found = decide_difference(first), again = {""};
-    if (second)
-        again = decide_text(" and by %s in %zu fresh ones", decide_amount(second->d).s, second->n);
-    if (why.s[0])
-        conclude(out, objected(in, look), "%s%s, but %s", found.s, again.s, why.s);
-    else
-        conclude(out, look == LOOK_SLOWER ? VERDICT_REGRESSION : VERDICT_IMPROVEMENT,
-                 "%s%s; threshold %.2f %%", found.s, again.s, in->threshold * 100);
-}
-
-/* ---- the first sequence ---------------------------------------------------------------------- */
-
-static void pass(struct decision *out, const struct decide_input *in,
-                 const struct decide_view *first)
-{
-    conclude(out, VERDICT_PASS, "%s in %zu processes; threshold %.2f %%", decide_change(first->d).s,
-             first->n, in->threshold * 100);
-}
-
-static void go_on(struct decision *out, const struct decide_input *in,
-                  const struct decide_view *first)
-{
-    conclude(out, VERDICT_NO_VERDICT, "%s after %zu processes%s", decide_open(in, first).s,
-             first->n, decide_resolution(in, first).s);
-    ask_for(out, DECIDE_MORE_FIRST, decide_look_after(first->n));
-}
-
-static void await_first_look(struct decision *out, size_t n)
-{
-    conclude(out, VERDICT_NO_VERDICT, "only %zu of at least %d processes measured this case", n,
-             DECIDE_FIRST_LOOK);
-    ask_for(out, DECIDE_MORE_FIRST, DECIDE_FIRST_LOOK);
-}
-
-/* A first sequence that needs no second. */
-static void decide_alone(struct decision *out, const struct decide_input *in,
-                         const struct decide_view *first)
-{
-    if (first->n < DECIDE_FIRST_LOOK)
-        await_first_look(out, first->n);
-    else if (first->look == LOOK_OPEN)
-        go_on(out, in, first);
-    else if (first->look == LOOK_FASTER)
-        adjudicate(out, in, first, NULL);
-    else
-        pass(out, in, first);
-}
-
-/* ---- the confirmation ------------------------------------------------------------------------ */
-
-static bool wants_confirmation(const struct decide_input *in, const struct decide_view *first)
-{
-    bool faster_counts = in->confirm_faster || in->same;
-    if (first->n < DECIDE_FIRST_LOOK)
-        return false;
-    return first->look == LOOK_SLOWER || (first->look == LOOK_FASTER && faster_counts);
-}
-
-static void await_confirmation(struct decision *out, const struct decide_input *in,
-                               const struct decide_view *first)
-{
     bool slower = first->look == LOOK_SLOWER;
-    conclude(out, slower ? VERDICT_NO_VERDICT : VERDICT_PASS,
-             "%s%s, not confirmed by fresh ones yet; threshold %.2f %%",
-             slower ? "suspected: " : "", decide_difference(first).s, in->threshold * 100);
-    ask_for(out, DECIDE_CONFIRM, DECIDE_FIRST_LOOK);
-}
-
-static void leave_unconfirmed(struct decision *out, const struct decide_input *in,
-                              const struct decide_view *first, const struct decide_view *second)
-{
-    conclude(out, VERDICT_NO_VERDICT,
-             "suspected but not confirmed: %s, then %s after %zu fresh ones%s",
-             decide_difference(first).s, decide_open(in, second).s, second->n,
-             decide_resolution(in, second).s);
-    ask_for(out, DECIDE_CONFIRM, decide_look_after(second->n));
-}
-
-static void clear_suspicion(struct decision *out, const struct decide_input *in,
-                            const struct decide_view *first, const struct decide_view *second)
-{
-    conclude(out, VERDICT_PASS,
-             "suspected but not confirmed: %s, but %s in %zu fresh ones; threshold %.2f %%",
-             decide_difference(first).s, decide_change(second->d).s, second->n,
-             in->threshold * 100);
-}
-
-static void confirm_slower(struct decision *out, const struct decide_input *in,
-                           const struct decide_view *first, const struct decide_view *second)
-{
-    if (second->look == LOOK_SLOWER)
-        adjudicate(out, in, first, second);
-    else if (second->look == LOOK_OPEN)
-        leave_unconfirmed(out, in, first, second);
-    else
-        clear_suspicion(out, in, first, second);
-}
-
-static void confirm_faster(struct decision *out, const struct decide_input *in,
-                           const struct decide_view *first, const struct decide_view *second)
-{
-    if (second->look == LOOK_FASTER) {
-        adjudicate(out, in, first, second);
-        return;
+    double d = first->d.value, least = slower ? first->d.lo : -first->d.hi;
+    struct decide_text found = difference_text(first), again = {""};
+    if (second) {
+        d = fabs(d) < fabs(second->d.value) ? d : second->d.value;
+        least = fmin(least, slower ? second->d.lo : -second->d.hi);
+        again = decide_text(" and by %s in %zu fresh ones", amount_text(second->d).s, second->n);
     }
-    conclude(out, second->look == LOOK_SLOWER ? VERDICT_NO_VERDICT : VERDICT_PASS,
-             "%s, but not confirmed: %s in %zu fresh ones; threshold %.2f %%",
-             decide_difference(first).s, decide_change(second->d).s, second->n,
-             in->threshold * 100);
-    if (second->look == LOOK_OPEN)
-        ask_for(out, DECIDE_CONFIRM, decide_look_after(second->n));
+    struct decide_text why = objection(in, slower, d, least);
+    if (why.s[0])
+        conclude(out, slower || in->same ? VERDICT_ENVIRONMENT : VERDICT_PASS, "%s%s, but %s",
+                 found.s, again.s, why.s);
+    else
+        conclude(out, slower ? VERDICT_REGRESSION : VERDICT_IMPROVEMENT, "%s%s; threshold %.2f %%",
+                 found.s, again.s, in->threshold * 100);
 }
 
-/* ---- the decision ---------------------------------------------------------------------------- */
+/* ---- the decision ---- */
+
+/* Goes on to n processes. 0: there is no further look, and the conclusion is final. */
+static void ask_for(struct decision *out, enum decide_next next, size_t n)
+{
+    out->next = n ? next : DECIDE_DONE;
+    out->next_n = n;
+}
 
 /* Reports the sequence that the decision rests on. */
 static void report(struct decision *out, const struct decide_view *v)
@@ -247,33 +263,74 @@ static void report(struct decision *out, const struct decide_view *v)
     out->mde = v->mde;
 }
 
+/* A first sequence that needs no second. */
+static void decide_alone(struct decision *out, const struct decide_input *in,
+                         const struct decide_view *first)
+{
+    if (first->look == LOOK_FASTER) {
+        adjudicate(out, in, first, NULL);
+    } else if (first->look == LOOK_OPEN) {
+        conclude(out, VERDICT_NO_VERDICT, "%s after %zu processes%s", open_text(in, first).s,
+                 first->n, resolution_text(in, first).s);
+        ask_for(out, DECIDE_MORE_FIRST, decide_look_after(first->n));
+    } else {
+        conclude(out, VERDICT_PASS, "%s in %zu processes; threshold %.2f %%",
+                 change_text(first->d).s, first->n, in->threshold * 100);
+    }
+}
+
+/* A first sequence that is slower or faster, beside the second one. */
 static void decide_confirmed(struct decision *out, const struct decide_input *in,
                              const struct decide_view *first)
 {
-    struct decide_view second = decide_view_of(in, &in->confirmation);
+    const struct decide_view second = look_at(in, &in->confirmation);
+    const struct decide_text found = difference_text(first), then = change_text(second.d);
+    bool slower = first->look == LOOK_SLOWER, open = second.look == LOOK_OPEN;
     report(out, &second);
     out->confirmed_ratio = out->ratio.value;
-    if (first->look == LOOK_SLOWER)
-        confirm_slower(out, in, first, &second);
+    if (second.look == first->look)
+        adjudicate(out, in, first, &second);
+    else if (slower && open)
+        conclude(out, VERDICT_NO_VERDICT,
+                 "suspected but not confirmed: %s, then %s after %zu fresh ones%s", found.s,
+                 open_text(in, &second).s, second.n, resolution_text(in, &second).s);
+    else if (slower)
+        conclude(out, VERDICT_PASS,
+                 "suspected but not confirmed: %s, but %s in %zu fresh ones; threshold %.2f %%",
+                 found.s, then.s, second.n, in->threshold * 100);
     else
-        confirm_faster(out, in, first, &second);
+        conclude(out, second.look == LOOK_SLOWER ? VERDICT_NO_VERDICT : VERDICT_PASS,
+                 "%s, but not confirmed: %s in %zu fresh ones; threshold %.2f %%", found.s, then.s,
+                 second.n, in->threshold * 100);
+    if (open)
+        ask_for(out, DECIDE_CONFIRM, decide_look_after(second.n));
 }
 
 struct decision decide(const struct decide_input *in)
 {
     struct decision out = {.next = DECIDE_DONE, .verdict = VERDICT_NO_VERDICT};
-    struct decide_text fault = decide_fault(in);
+    struct decide_text fault = fault_of(in);
     if (fault.s[0]) {
         conclude(&out, VERDICT_NO_VERDICT, "%s", fault.s);
         return out;
     }
-    struct decide_view first = decide_view_of(in, &in->first);
+    const struct decide_view first = look_at(in, &in->first);
+    bool slower = first.look == LOOK_SLOWER;
+    bool faster_counts = first.look == LOOK_FASTER && (in->confirm_faster || in->same);
     report(&out, &first);
-    if (!wants_confirmation(in, &first))
+    if (first.n < DECIDE_FIRST_LOOK) {
+        conclude(&out, VERDICT_NO_VERDICT, "only %zu of at least %d processes measured this case",
+                 first.n, DECIDE_FIRST_LOOK);
+        ask_for(&out, DECIDE_MORE_FIRST, DECIDE_FIRST_LOOK);
+    } else if (!slower && !faster_counts) {
         decide_alone(&out, in, &first);
-    else if (in->confirmation.n < DECIDE_FIRST_LOOK)
-        await_confirmation(&out, in, &first);
-    else
+    } else if (in->confirmation.n < DECIDE_FIRST_LOOK) {
+        conclude(&out, slower ? VERDICT_NO_VERDICT : VERDICT_PASS,
+                 "%s%s, not confirmed by fresh ones yet; threshold %.2f %%",
+                 slower ? "suspected: " : "", difference_text(&first).s, in->threshold * 100);
+        ask_for(&out, DECIDE_CONFIRM, DECIDE_FIRST_LOOK);
+    } else {
         decide_confirmed(&out, in, &first);
+    }
     return out;
 }

@@ -6,7 +6,7 @@
  * nothing about the next process (Kalibera and Jones, Rigorous Benchmarking in Reasonable Time,
  * 2013). A process measures candidate and baseline on the same buffers in turns and gives one
  * number for a case: d, the median over pairs of ln(candidate / baseline). d > 0 is slower. From
- * eight processes on, the effect of the order of the two sides is removed (decide_roles.h).
+ * eight processes on, the effect of the order of the two sides is removed (decide_balance()).
  *
  * Stages. A first sequence is looked at after 5, 8, 12, 16 and 20 processes, and stops at the first
  * look with a clear outcome:
@@ -51,8 +51,62 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gate/decide/decide_bounds.h"
+#include "gate/decide/stats.h"
 #include "gate/decide/verdict.h"
+
+/* ---- what a sequence says ---- */
+
+#define DECIDE_FIRST_LOOK 5
+#define DECIDE_LAST_LOOK 20
+#define DECIDE_MAX_PROCESSES 64 /* in one sequence */
+
+/* The look after n processes; 0 when that was the last. */
+size_t decide_look_after(size_t n);
+
+/*
+ * Median of n values with its bounds at the ranks of decide.h; for n below 5, the whole range. `d`
+ * need not be sorted. n is 1 to DECIDE_MAX_PROCESSES; for any other n the result is all 0.
+ */
+struct estimate decide_bounds(const double *d, size_t n);
+
+/*
+ * Minimum detectable effect: the smallest threshold T (0.005 is 0.5 %) that a look at n processes
+ * with this deviation resolves. In 99 % of sequences each bound lies within r deviations of the
+ * middle (r is 2.88 for five processes, 1.71 for 20). For unchanged code the upper bound must stay
+ * below T, and for a slowdown of T the lower one above T / 2, so T = 2 r deviations. Hence in 99 %
+ * of sequences unchanged code stays below T, the whole interval of a slowdown of T is above T / 2,
+ * and a slowdown of 1.25 T is suspected; at T itself the median is above T in half of them. 0 for n
+ * below 2.
+ */
+double decide_mde_of(double deviation, size_t n);
+
+/*
+ * The same for these n processes. Their deviation is the distance between their bounds divided by
+ * its mean for normal values (for five, the range over d2, Tippett 1925), so a few outliers beyond
+ * the bounds do not matter. Beyond 20 processes the result is too large rather than too small.
+ */
+double decide_mde(const double *d, size_t n);
+
+/*
+ * d without the effect of the order of the two sides, as out[0] to out[n - 1]; d itself if
+ * `swapped` is NULL or a role has fewer than DECIDE_ROLE_MIN processes. n is at most
+ * DECIDE_MAX_PROCESSES.
+ *
+ * The side whose kernels are loaded, recorded and started first gains or loses time for the whole
+ * life of the process: the place of the code changed a decode kernel of 13 us by 0.27 %. Every
+ * other process swaps the roles, so that this effect has the opposite sign in one half of the
+ * processes. This is a crossover trial, and the effect of the order is estimated and removed (Senn,
+ * Cross-over Trials in Clinical Research, 2002). The remaining values are stretched by
+ * sqrt(n / (n - 2)), because two figures were estimated from n values: in simulation the bounds
+ * then contain the middle as often as without the correction.
+ */
+#define DECIDE_ROLE_MIN 4 /* the least number that shows the effect of the order */
+void decide_balance(const double *d, const bool *swapped, size_t n, double *out);
+
+/* Can this be d of a process? A ratio of a million or a NaN cannot. */
+bool decide_is_measured(double d);
+
+/* ---- the rule ---- */
 
 #define DECIDE_CONTROL_FLAT 0.005
 #define DECIDE_CLOCK_RANGE 10.0 /* an H200's clock goes from 345 to 1980 MHz */

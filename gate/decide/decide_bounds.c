@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/decide/decide_bounds.h"
+/* decide_bounds.c: what a sequence of processes says, before the rule is applied to it. */
+#include "gate/decide/decide.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,14 +11,6 @@ static const struct {
 } looks[] = {{DECIDE_FIRST_LOOK, 1}, {8, 1}, {12, 2}, {16, 3}, {DECIDE_LAST_LOOK, 4}};
 
 static const size_t n_looks = sizeof looks / sizeof looks[0];
-
-static size_t rank_at(size_t n)
-{
-    size_t rank = 1;
-    for (size_t i = 0; i < n_looks && looks[i].n <= n; i++)
-        rank = looks[i].rank;
-    return rank;
-}
 
 size_t decide_look_after(size_t n)
 {
@@ -30,12 +23,14 @@ size_t decide_look_after(size_t n)
 struct estimate decide_bounds(const double *d, size_t n)
 {
     double sorted[DECIDE_MAX_PROCESSES];
+    size_t rank = 1;
     if (n == 0 || n > DECIDE_MAX_PROCESSES)
         return (struct estimate){0};
+    for (size_t i = 0; i < n_looks && looks[i].n <= n; i++)
+        rank = looks[i].rank;
     memcpy(sorted, d, n * sizeof *d);
     stats_sort(sorted, n);
-    size_t k = rank_at(n);
-    return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[k - 1], sorted[n - k]};
+    return (struct estimate){stats_quantile(sorted, n, 0.5), sorted[rank - 1], sorted[n - rank]};
 }
 
 /*
@@ -57,14 +52,6 @@ static size_t row_of(size_t n)
     return n - 2 < last ? n - 2 : last;
 }
 
-static double deviation(const double *d, size_t n)
-{
-    if (n < 2)
-        return 0;
-    struct estimate e = decide_bounds(d, n);
-    return (e.hi - e.lo) / normal_bounds[row_of(n)].width;
-}
-
 double decide_mde_of(double deviation, size_t n)
 {
     return n < 2 ? 0 : 2 * normal_bounds[row_of(n)].reach * deviation;
@@ -72,5 +59,28 @@ double decide_mde_of(double deviation, size_t n)
 
 double decide_mde(const double *d, size_t n)
 {
-    return decide_mde_of(deviation(d, n), n);
+    if (n < 2)
+        return 0;
+    struct estimate e = decide_bounds(d, n);
+    return decide_mde_of((e.hi - e.lo) / normal_bounds[row_of(n)].width, n);
+}
+
+void decide_balance(const double *d, const bool *swapped, size_t n, double *out)
+{
+    double of_role[2][DECIDE_MAX_PROCESSES], effect = 0; /* half of what the medians are apart */
+    size_t count[2] = {0};
+    memcpy(out, d, n * sizeof *d);
+    for (size_t i = 0; swapped && i < n; i++)
+        of_role[swapped[i]][count[swapped[i]]++] = d[i];
+    if (count[0] >= DECIDE_ROLE_MIN && count[1] >= DECIDE_ROLE_MIN)
+        effect = (stats_middle(of_role[0], count[0]) - stats_middle(of_role[1], count[1])) / 2;
+    if (effect == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        out[i] -= swapped[i] ? -effect : effect;
+    double sorted[DECIDE_MAX_PROCESSES];
+    memcpy(sorted, out, n * sizeof *out);
+    double middle = stats_middle(sorted, n), stretch = sqrt((double)n / (double)(n - 2));
+    for (size_t i = 0; i < n; i++)
+        out[i] = middle + (out[i] - middle) * stretch;
 }

@@ -20,7 +20,7 @@
 #include "gate/base/process.h"
 #include "gate/base/toolkit.h"
 #include "gate/cases/op_file.h"
-#include "gate/decide/decide_input.h"
+#include "gate/decide/decide.h"
 #include "gate/run/starved.h"
 #include "gate/verify/verify_state.h"
 #include "gate/worker/message.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/decide/decide_bounds.h"
+#include "gate/decide/decide.h"
 
 /* ---- luck ---- */
 

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "tests/unit/decide_made.h"
-#include "gate/decide/decide_roles.h"
 #include "tests/unit/unit.h"
 
 static const bool by_turns[] = {false, true, false, true, false, true, false, true};
