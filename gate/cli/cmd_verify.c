@@ -369,8 +369,6 @@ static int execute(const struct command *command, struct verify_run *v)
 {
     struct gate_error err = {0};
     int code = GATE_OK;
-    if (!v->request.seed_text)
-        v->request.seed = run_request_fresh_seed();
     interrupt_announce(command->name, "it has no result");
     enum gate_status status = run_setup_check_library(&v->request, &err);
     if (!status)

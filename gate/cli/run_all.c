@@ -199,7 +199,7 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
     struct buf notices;
     enum gate_status status = GATE_OK;
     buf_init(&notices, COMMAND_MAX_OUTPUT);
-    snprintf(seed, sizeof seed, "%" PRIx64, r->seed_text ? r->seed : run_request_fresh_seed());
+    snprintf(seed, sizeof seed, "%" PRIx64, r->seed);
     for (; started < n && !status; started += !status)
         status = start_part(&parts[started], started, n, folder, seed, seen, names, err);
     for (size_t i = 0; i < started; i++) {

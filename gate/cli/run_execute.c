@@ -160,7 +160,7 @@ static void start(const struct run_request *r, struct run_session *s)
                           .memory = s->setup.memory,
                           .own_suite = s->setup.own_suite,
                           .policy = r->policy,
-                          .seed = r->seed_text ? r->seed : run_request_fresh_seed()};
+                          .seed = r->seed};
     set_against(&s->run, s, r->policy.against, &s->against);
     s->run.reproduce = (struct reproduce){.device = s->setup.target.device,
                                           .suite = r->suite,

@@ -17,17 +17,17 @@ void run_request_init(struct run_request *r)
         .target.timeout_s = 60,
         .db = DEFAULT_DB,
         .baselines = DEFAULT_BASELINES};
+    while (getrandom(&r->seed, sizeof r->seed, 0) != (ssize_t)sizeof r->seed)
+        continue;
 }
 
 /* ---- options ---- */
 
 static bool read_seed(void *field, const char *text)
 {
-    struct run_request *r = field;
     char *end;
     errno = 0;
-    r->seed = strtoull(text, &end, 16);
-    r->seed_text = text;
+    *(uint64_t *)field = strtoull(text, &end, 16);
     return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
 }
 
@@ -78,13 +78,8 @@ const struct option_def request_options[] = {
     OPTION(TEXT, "suite", "NAME|FILE", suite, "canonical, serving, host, smoke, or a file",
            .key = "suite", .is_path = true, .fallback = "canonical on a GPU, host on the host"),
     OPTION(TEXT, "filter", "GLOB", filter, "only the cases whose id matches, e.g. 'gemm/fp16/*'"),
-    {.name = "seed",
-     .value = "HEX",
-     .help = "seed of all inputs",
-     .type = OPTION_READ,
-     .form = "1 to 16 hex digits",
-     .read = read_seed,
-     .fallback = "a fresh one"},
+    OPTION(READ, "seed", "HEX", seed, "seed of all inputs", .form = "1 to 16 hex digits",
+           .read = read_seed, .fallback = "a fresh one"),
     OPTION(NUMBER, "timeout", "SECONDS", target.timeout_s,
            "kill a worker that is silent for longer", .least = 0.1, .most = 86400,
            .fallback = "60"),
@@ -196,12 +191,4 @@ struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host)
     else if (!r->target.library && !r->built)
         recipe.library = host ? "libhost.so" : "libours.so";
     return recipe;
-}
-
-uint64_t run_request_fresh_seed(void)
-{
-    uint64_t seed;
-    while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        continue;
-    return seed;
 }

@@ -35,7 +35,6 @@ struct run_request {
     struct origin_choice origin;
     struct shard shard; /* count 0: the whole suite */
     struct command_link link;
-    const char *seed_text; /* NULL: a fresh one is taken */
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
@@ -53,7 +52,7 @@ extern const struct option_def request_device_options[], request_options[],
     request_library_options[], request_worker_options[], request_pause_options[],
     request_provider_options[], request_origin_options[], request_build_options[];
 
-/* The defaults of all commands. */
+/* The defaults of all commands, and a seed from the system's randomness. */
 void run_request_init(struct run_request *r);
 
 /* The reports of a command line that was refused: those as well that stand behind what was. */
@@ -61,8 +60,5 @@ void run_request_take_reports(struct run_request *r, int argc, char **argv);
 
 /* How the library of a commit is built, for what `host` says of the device. */
 struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host);
-
-/* From the system's randomness. */
-uint64_t run_request_fresh_seed(void);
 
 #endif

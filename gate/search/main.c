@@ -109,11 +109,11 @@ static int hunt(struct hunt *h, struct gate_error *err)
     return end.won ? GATE_OK : GATE_NO_VERDICT;
 }
 
-static int check(const struct search_request *r)
+static int check(const struct search_request *r, const struct options_seen *seen)
 {
     if (!r->case_id)
         return command_usage(&command_search, "--case ID is needed");
-    if (r->run.filter || r->run.seed_text)
+    if (r->run.filter || options_given(seen, "seed"))
         return command_usage(&command_search, "a search takes neither --filter nor --seed");
     if (!!r->from + !!r->propose + (r->parameters.n && !r->propose) != 1)
         return command_usage(&command_search,
@@ -138,11 +138,12 @@ int main(int argc, char **argv)
     struct hunt h = {.request = &r, .journal.file = -1};
     struct target target = {0};
     struct gate_error err = {0};
+    struct options_seen seen;
     int code;
     run_request_init(&r.run);
-    if (!options_read(&command_search, &r, 0, argc, argv, NULL, &code))
+    if (!options_read(&command_search, &r, 0, argc, argv, &seen, &code))
         return code;
-    if ((code = check(&r)))
+    if ((code = check(&r, &seen)))
         return code;
     enum gate_status status = target_resolve(&r.run.target, &target, &err);
     for (size_t i = 0; i < r.parameters.n && !status; i++)

@@ -94,6 +94,14 @@ class Found(Calibrate):
         self.assertEqual([figures[FIRST]["resolved"], figures[SECOND]["resolved"]], [True, False])
         self.assertRegex(read_file(self.path("r.txt")), SECOND + r" .* no ")
 
+    def test_seeds(self):
+        """Two calibrations have inputs of their own, unless a seed is named."""
+        seeds = [self.calibrate("--filter", FIRST, *words)[1]["seed"]
+                 for words in ((), (), ("--seed", "aa"))]
+        self.assertEqual(len(set(seeds)), 3)
+        self.assertNotIn("0" * 16, seeds)
+        self.assertEqual(seeds[2], "00000000000000aa")
+
     def test_on_the_host(self):
         """What a machine resolves is its own affair; the record of it is whole."""
         code, document, errors = self.finish(self.launch(
