@@ -86,8 +86,8 @@ export function causeList(alerts, n, newest_ms) {
     const gains = causes.filter((c) => c.kind === "improvement").length;
     return h("section", { class: "causes", "aria-label": "What changed" },
         h("h2", {}, n > 0 ? plural(n, "open cause") : "Nothing is open",
-            ", ", fresh > 0 ? plural(fresh, "change") : newest_ms > since ? "nothing new" : "no run",
-            ` ${words}`,
+            ", ", fresh > 0 ? plural(fresh, "change")
+                : newest_ms > since ? "nothing new" : "no run", ` ${words}`,
             gains > 0 && `, ${gains} faster`,
             causes.length > LINES && [" ", h("a", { href: "#/alerts" }, "Show all")]),
         causes.slice(0, LINES).map(line));
