@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* candidate.c: builds a candidate, and measures it against the library to beat. */
 #include "gate/search/hunt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,34 +17,61 @@
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
 #include "gate/library/machine_code.h"
-#include "gate/search/shell.h"
 
 #define TRIES_MAX 3 /* of a run that the machine spoiled */
+#define COMPARE_PATIENCE_S 86400.0
+#define SHELL_OUTPUT_MAX ((size_t)64 << 20)
+#define SHELL_GRACE_S 10.0
 
-/* ---- what was found before ---- */
+const char *const hunt_states[RACER_FAILED + 1] = {[RACER_IN] = "in",
+                                                   [RACER_BEATEN] = "beaten",
+                                                   [RACER_WRONG] = "wrong",
+                                                   [RACER_FAILED] = "failed"};
 
-const cJSON *hunt_find_line(const struct hunt *h, const char *kind, const char *name, size_t k)
+/* ---- a candidate's library ---- */
+
+enum gate_status hunt_ask_shell(const struct hunt *h, const char *command, const char *folder,
+                                struct buf *first, struct gate_error *err)
 {
-    const cJSON *line;
-    cJSON_ArrayForEach (line, h->found) {
-        if (json_member(line, kind) && !strcmp(json_string(line, "name", ""), name) && !k--)
-            return line;
+    char *argv[] = {(char *)"sh",
+                    (char *)"-c",
+                    (char *)"cd -- \"$0\" && eval \"$1\"",
+                    (char *)(folder[0] ? folder : "."),
+                    (char *)command,
+                    NULL};
+    double deadline = clock_s() + h->request->patience_s;
+    struct process p = {0};
+    struct buf line;
+    size_t total = 0;
+    char how[96] = "";
+    buf_clear(first);
+    process_adopt_orphans();
+    TRY(process_start_scrubbed(&p, argv, err));
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    enum process_event event = PROCESS_LINE;
+    for (bool is_first = true; event == PROCESS_LINE; is_first = false) {
+        buf_clear(&line);
+        event = process_read_line(&p, deadline - clock_s(), &line);
+        total += line.len + 1;
+        if (event == PROCESS_LINE && total > SHELL_OUTPUT_MAX)
+            event = PROCESS_FLOOD;
+        if (event == PROCESS_LINE && is_first)
+            buf_append(first, line.data, line.len);
     }
-    return NULL;
-}
-
-cJSON *hunt_new_line(const char *kind, const char *value, const char *name)
-{
-    cJSON *line = cJSON_CreateObject();
-    cJSON_AddStringToObject(line, "name", name);
-    cJSON_AddStringToObject(line, kind, value);
-    return line;
-}
-
-/* Its runs are kept by it: a file that has changed is another candidate. */
-static const char *key_of(const struct candidate *c)
-{
-    return c->is_file ? c->sha256 : c->name;
+    buf_release(&line);
+    if (event == PROCESS_END) {
+        int code = process_finish(&p, SHELL_GRACE_S);
+        return code ? gate_fail(err, GATE_USAGE, "'%.200s' ended with %d: %.400s", command, code,
+                                process_last_words(&p))
+                    : GATE_OK;
+    }
+    process_kill(&p, how, sizeof how);
+    process_end_orphans();
+    if (event == PROCESS_INTERRUPTED)
+        return gate_fail(err, GATE_ENVIRONMENT, "interrupted");
+    return gate_fail(err, GATE_USAGE, "'%.200s' %s and was killed", command,
+                     event == PROCESS_FLOOD ? "printed too much"
+                                            : "did not end in its time (--patience)");
 }
 
 /* Is the library there that an earlier call made? */
@@ -58,129 +88,157 @@ static bool find_kept(const struct hunt *h, struct candidate *c)
     return true;
 }
 
-/* ---- a candidate's library ---- */
-
-static enum gate_status build(struct hunt *h, const struct candidate *c, char library[PATHS_MAX],
-                              struct gate_error *err)
-{
-    const struct search_request *r = h->request;
-    const char *file = r->run.built ? r->run.built : r->run.target.library;
-    struct buf line;
-    if (snprintf(library, PATHS_MAX, "%s%s", r->run.built ? config_folder() : "", file) >=
-        PATHS_MAX)
-        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
-    parameters_export(&h->parameters, c->choice);
-    unlink(library); /* one of another candidate must not be taken for this one's */
-    buf_init(&line, PROCESS_LINE_MAX + 1);
-    enum gate_status status = shell_ask(r->run.build, config_folder(), r->patience_s, &line, err);
-    buf_release(&line);
-    return status;
-}
-
-/* Copies it into the cache, so that the next build cannot change it. */
+/* Builds it where it is no file, and copies it into the cache, so that the next build cannot change
+ * it. */
 static enum gate_status make(struct hunt *h, struct candidate *c, struct gate_error *err)
 {
+    const struct run_request *r = &h->request->run;
     char library[PATHS_MAX];
-    enum gate_status status = GATE_OK;
     if (c->is_file)
-        snprintf(library, sizeof library, "%s", c->name);
-    else
-        status = build(h, c, library, err);
-    if (!status)
-        status = artifact_put(library, c->sha256, err);
-    return status;
+        return artifact_put(c->name, c->sha256, err);
+    if (snprintf(library, sizeof library, "%s%s", r->built ? config_folder() : "",
+                 r->built ? r->built : r->target.library) >= PATHS_MAX)
+        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
+    for (size_t k = 0; k < h->n_parameters; k++)
+        setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
+    unlink(library); /* one of another candidate must not be taken for this one's */
+    struct buf line;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    enum gate_status status = hunt_ask_shell(h, r->build, config_folder(), &line, err);
+    buf_release(&line);
+    return status ? status : artifact_put(library, c->sha256, err);
 }
 
-static enum gate_status open_library(struct candidate *c, struct gate_error *err)
-{
-    enum gate_status status = artifact_get(c->sha256, c->path, err);
-    if (!status && machine_code_of_file(c->path, c->code, NULL))
-        snprintf(c->code, sizeof c->code, "%s", c->sha256);
-    return status;
-}
-
-/* Whose machine code it has; NULL: nobody's. */
-static const char *find_twin(const struct hunt *h, const struct candidate *c)
-{
-    if (!strcmp(c->code, h->against_code))
-        return "the library to beat";
-    for (size_t i = 0; i < h->race.n; i++)
-        if (&h->candidates[i] != c && !strcmp(h->candidates[i].code, c->code))
-            return h->candidates[i].name;
-    return NULL;
-}
-
-/* A candidate that has no library, or another's, has its reason then. */
+/* A candidate that has no library, or another's machine code, has its reason then. */
 static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate_error *err)
 {
     struct gate_error why = {0};
-    enum gate_status status = GATE_OK;
     c->is_prepared = true;
     if (!find_kept(h, c)) {
-        status = make(h, c, &why);
+        enum gate_status status = make(h, c, &why);
         if (status && status != GATE_USAGE && status != GATE_IO)
             return gate_fail(err, status, "%s", why.message);
         if (status) {
             utf8_print(c->reason, sizeof c->reason, "%.299s", why.message);
             return GATE_OK;
         }
-        status = journal_append(&h->journal, hunt_new_line("library", c->sha256, c->name), err);
+        TRY(hunt_keep_line(h, hunt_new_line("library", c->sha256, c->name), err));
     }
-    if (!status)
-        status = open_library(c, err);
-    const char *twin = status ? NULL : find_twin(h, c);
+    TRY(artifact_get(c->sha256, c->path, err));
+    if (machine_code_of_file(c->path, c->code, NULL))
+        snprintf(c->code, sizeof c->code, "%s", c->sha256);
+    const char *twin = strcmp(c->code, h->against_code) ? NULL : "the library to beat";
+    for (size_t i = 0; i < h->race.n && !twin; i++)
+        if (&h->candidates[i] != c && !strcmp(h->candidates[i].code, c->code))
+            twin = h->candidates[i].name;
     if (twin)
         utf8_print(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
-    return status;
+    return GATE_OK;
 }
 
 /* ---- a run ---- */
 
-static enum racer_state state_of(const struct comparison *m)
+/* By a `gate compare` of its own. GATE_ENVIRONMENT and others: no run came about, as on a busy
+ * device. */
+static enum gate_status compare(const struct hunt *h, const char *library, struct document *out,
+                                struct gate_error *err)
 {
-    if (m->verdict == VERDICT_WRONG)
-        return RACER_WRONG;
-    if (m->verdict == VERDICT_ENVIRONMENT || !m->n_log_ratios)
-        return RACER_FAILED;
-    return m->verdict == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
+    const struct run_request *r = &h->request->run;
+    char gate[PATHS_MAX], report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32],
+        wait[32];
+    const char *argv[32] = {gate,
+                            "compare",
+                            library,
+                            h->against.path,
+                            "--filter",
+                            h->request->case_id,
+                            "--report",
+                            report,
+                            "--threshold",
+                            percent,
+                            "--timeout",
+                            timeout,
+                            "--budget",
+                            budget,
+                            "--pause",
+                            pause,
+                            "--wait",
+                            wait,
+                            "--device",
+                            r->target.device,
+                            "--no-ceilings",
+                            "--no-vendors"};
+    const char *const optional[][2] = {{"--suite", r->suite}, {"--worker", r->target.worker}};
+    size_t n = 22;
+    struct process p = {0};
+    struct buf line;
+    snprintf(report, sizeof report, "json=%s", h->report);
+    snprintf(percent, sizeof percent, "%.6g%%", 100 * r->policy.threshold);
+    snprintf(timeout, sizeof timeout, "%.6g", r->target.timeout_s);
+    snprintf(budget, sizeof budget, "%.6g", r->policy.budget_ms);
+    snprintf(pause, sizeof pause, "%.6g", r->policy.pause_s);
+    snprintf(wait, sizeof wait, "%.6g", r->wait_s);
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        if (optional[i][1]) {
+            argv[n++] = optional[i][0];
+            argv[n++] = optional[i][1];
+        }
+    TRY(paths_beside("gate", gate, err));
+    if (unlink(h->report) && errno != ENOENT)
+        return gate_fail(err, GATE_IO, "cannot remove '%s': %s", h->report, strerror(errno));
+    TRY(process_start(&p, (char *const *)argv, err));
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p, COMPARE_PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    buf_release(&line);
+    int code = process_finish(&p, COMPARE_PATIENCE_S);
+    /* One that measured nothing leaves a report that is no run. */
+    if (!document_load(h->report, out, NULL)) {
+        if (out->n_cases == 1)
+            return GATE_OK;
+        document_release(out);
+    }
+    return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
+                     "the measurement of %.200s ended with %d: %.500s", library, code,
+                     process_last_words(&p));
 }
 
-static const char *const states[] = {[RACER_IN] = "in",
-                                     [RACER_BEATEN] = "beaten",
-                                     [RACER_WRONG] = "wrong",
-                                     [RACER_FAILED] = "failed"};
-
-const char *hunt_state_name(enum racer_state state)
+static void read_comparison(const struct document_case *c, struct race_run *out)
 {
-    return states[state];
+    enum verdict v = (enum verdict)c->verdict;
+    *out = (struct race_run){.state = RACER_FAILED};
+    for (size_t i = 0; i < c->n_processes && out->n < RACE_RUN_VALUES; i++)
+        if (c->mode == MODE_PAIRED && !isnan(c->processes[i].log_ratio)) {
+            out->fresh[out->n] = c->processes[i].log_ratio_fresh;
+            out->d[out->n++] = c->processes[i].log_ratio;
+        }
+    if (v == VERDICT_WRONG)
+        out->state = RACER_WRONG;
+    else if (v != VERDICT_ENVIRONMENT && out->n)
+        out->state = v == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
 }
 
 /* A library that no worker can load is wrong as well; what spoils a run is tried again. */
-static enum gate_status run_once(struct hunt *h, const struct candidate *c, struct race_run *out,
-                                 struct comparison *m, struct gate_error *err)
+static enum gate_status run_once(struct hunt *h, struct candidate *c, struct race_run *out,
+                                 char uuid[40], struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
     *out = (struct race_run){.state = RACER_FAILED};
-    for (int try = 0; try < TRIES_MAX && !status && out->state == RACER_FAILED; try++) {
-        *m = (struct comparison){0};
-        status = measure_pair(&h->how, c->path, h->against.path, h->request->run.policy.threshold,
-                              m, err);
+    for (int try = 0; try < TRIES_MAX && out->state == RACER_FAILED; try++) {
+        struct document d;
+        enum gate_status status = compare(h, c->path, &d, err);
         if (status == GATE_WRONG) {
-            utf8_print(m->reason, sizeof m->reason, "%.299s", err->message);
+            utf8_print(c->reason, sizeof c->reason, "%.299s", err->message);
             out->state = RACER_WRONG;
             return GATE_OK;
         }
-        out->state = state_of(m);
+        if (status)
+            return status;
+        read_comparison(&d.cases[0], out);
+        utf8_print(c->reason, sizeof c->reason, "%.299s", d.cases[0].reason);
+        snprintf(uuid, 40, "%s", d.uuid);
+        document_release(&d);
     }
-    out->n = m->n_log_ratios < RACE_RUN_VALUES ? m->n_log_ratios : RACE_RUN_VALUES;
-    memcpy(out->d, m->log_ratio, out->n * sizeof *out->d);
-    memcpy(out->fresh, m->log_ratio_fresh, out->n * sizeof *out->fresh);
-    return status;
-}
-
-static const char *kind_of(size_t confirmation)
-{
-    return confirmation ? "confirmed" : "state";
+    return GATE_OK;
 }
 
 /* JSON has no NaN. */
@@ -192,28 +250,13 @@ static cJSON *new_numbers(const double *x, size_t n)
     return list;
 }
 
-static enum gate_status keep_run(struct hunt *h, const struct candidate *c, size_t confirmation,
-                                 const struct race_run *run, const struct comparison *m,
-                                 struct gate_error *err)
-{
-    cJSON *line = hunt_new_line(kind_of(confirmation), states[run->state], key_of(c));
-    if (confirmation)
-        cJSON_AddNumberToObject(line, "confirmation", (double)confirmation);
-    cJSON_AddItemToObject(line, "log_ratio", new_numbers(run->d, run->n));
-    cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(run->fresh, run->n));
-    cJSON_AddStringToObject(line, "reason", m->reason);
-    cJSON_AddStringToObject(line, "run", m->run);
-    return journal_append(&h->journal, line, err);
-}
-
 static void read_run(const cJSON *line, const char *kind, struct candidate *c, struct race_run *out)
 {
-    const cJSON *d;
+    const cJSON *d, *fresh = json_member(line, "log_ratio_fresh");
     *out = (struct race_run){.state = RACER_FAILED};
     for (int k = RACER_IN; k <= RACER_FAILED; k++)
-        if (!strcmp(json_string(line, kind, ""), states[k]))
+        if (!strcmp(json_string(line, kind, ""), hunt_states[k]))
             out->state = (enum racer_state)k;
-    const cJSON *fresh = json_member(line, "log_ratio_fresh");
     cJSON_ArrayForEach (d, json_member(line, "log_ratio")) {
         const cJSON *f = cJSON_GetArrayItem(fresh, (int)out->n);
         if (cJSON_IsNumber(d) && out->n < RACE_RUN_VALUES) {
@@ -232,9 +275,15 @@ static void print_run(const struct candidate *c, const struct race_run *run)
         command_note(&command_search, "%s: %+.2f %% in %zu processes%s%s", c->name,
                      100 * expm1(stats_middle(d, run->n)), run->n,
                      run->state == RACER_IN ? "" : ", ",
-                     run->state == RACER_IN ? "" : states[run->state]);
+                     run->state == RACER_IN ? "" : hunt_states[run->state]);
     else
-        command_note(&command_search, "%s: %s: %s", c->name, states[run->state], c->reason);
+        command_note(&command_search, "%s: %s: %s", c->name, hunt_states[run->state], c->reason);
+}
+
+/* The runs of a candidate are kept by this: a file that has changed is another candidate. */
+static const char *key_of(const struct candidate *c)
+{
+    return c->is_file ? c->sha256 : c->name;
 }
 
 enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, struct race_run *out,
@@ -242,26 +291,33 @@ enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, stru
 {
     struct hunt *h = context;
     struct candidate *c = &h->candidates[i];
-    struct comparison m = {0};
-    TRY(c->is_prepared ? GATE_OK : prepare(h, c, err));
+    char uuid[40] = "";
+    if (!c->is_prepared)
+        TRY(prepare(h, c, err));
     if (!c->n_runs && c->reason[0]) {
         *out = (struct race_run){.state = c->code[0] ? RACER_BEATEN : RACER_FAILED};
         print_run(c, out);
         return GATE_OK;
     }
     h->n_runs++;
-    const char *kind = kind_of(confirmation);
+    const char *kind = confirmation ? "confirmed" : "state";
     size_t *n_runs = confirmation ? &c->n_confirming : &c->n_runs;
-    const cJSON *line = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
-    if (line) {
+    const cJSON *known = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
+    if (known) {
         h->n_earlier++;
-        read_run(line, kind, c, out);
+        read_run(known, kind, c, out);
         return GATE_OK;
     }
-    TRY(run_once(h, c, out, &m, err));
-    utf8_print(c->reason, sizeof c->reason, "%.299s", m.reason);
+    TRY(run_once(h, c, out, uuid, err));
     print_run(c, out);
-    return keep_run(h, c, confirmation, out, &m, err);
+    cJSON *line = hunt_new_line(kind, hunt_states[out->state], key_of(c));
+    if (confirmation)
+        cJSON_AddNumberToObject(line, "confirmation", (double)confirmation);
+    cJSON_AddItemToObject(line, "log_ratio", new_numbers(out->d, out->n));
+    cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(out->fresh, out->n));
+    cJSON_AddStringToObject(line, "reason", c->reason);
+    cJSON_AddStringToObject(line, "run", uuid);
+    return hunt_keep_line(h, line, err);
 }
 
 void hunt_recall_confirmations(struct hunt *h)

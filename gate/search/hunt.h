@@ -2,9 +2,8 @@
 /*
  * hunt.h: the state of one search, which the parts of gate-search share.
  *
- * candidates.c makes the candidates and lets them race, candidate.c builds and measures one,
- * answer.c reports what was seen. All measurements are kept in a journal, so that the same command
- * continues an interrupted search.
+ * candidates.c makes the candidates and lets them race, candidate.c builds and measures one, main.c
+ * keeps the journal and reports what was seen.
  */
 #ifndef GATE_SEARCH_HUNT_H
 #define GATE_SEARCH_HUNT_H
@@ -13,18 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/search/journal.h"
 #include "gate/base/json.h"
 #include "gate/baseline/revision.h"
-#include "gate/search/compare.h"
 #include "gate/cli/search_request.h"
-#include "gate/search/parameters.h"
 #include "gate/search/race.h"
 
-#define CANDIDATES_MAX COMBINATIONS_MAX
+#define PARAMETERS_MAX OPTION_LIST_MAX
+#define PARAMETER_VALUES_MAX 64
+#define PARAMETER_CHARACTERS_MAX 40
+#define CANDIDATES_MAX 1024
+
+/* A named value that a library is built with; the candidates are all combinations of them. */
+struct parameter {
+    char name[PARAMETER_CHARACTERS_MAX + 1];
+    char value[PARAMETER_VALUES_MAX][PARAMETER_CHARACTERS_MAX + 1];
+    size_t n;
+};
 
 struct candidate {
-    char name[PATHS_MAX]; /* its parameters, or its file */
+    char name[PATHS_MAX]; /* its parameters, "TILE=64 STAGES=3", or its file */
     size_t choice[PARAMETERS_MAX];
     bool is_file, is_prepared;
     char path[PATHS_MAX]; /* in the cache */
@@ -34,38 +40,54 @@ struct candidate {
 
 struct hunt {
     const struct search_request *request;
-    struct parameters parameters;
+    struct parameter parameters[PARAMETERS_MAX];
+    size_t n_parameters;
     struct revision against;
-    char against_code[65], folder[PATHS_MAX], seen[PATHS_MAX];
-    struct measure_options how;
-    struct journal journal;
-    cJSON *found; /* lines of the journal, an array */
+    char against_code[65], seen[PATHS_MAX], report[PATHS_MAX], journal_path[PATHS_MAX];
+    int journal;  /* -1: not open */
+    cJSON *found; /* its lines, an array */
     struct candidate *candidates;
-    struct racer *racers;
     struct race race;
     size_t n_runs, n_proposals;
     size_t n_earlier; /* of the runs: from the journal */
     double deadline;
 };
 
+/* Of a candidate that was measured: in, beaten, wrong or failed. */
+extern const char *const hunt_states[RACER_FAILED + 1];
+
 /* The k-th line of the journal that has a member `kind` and is of this candidate; NULL: it is not
  * there yet. */
 const cJSON *hunt_find_line(const struct hunt *h, const char *kind, const char *name, size_t k);
-
 cJSON *hunt_new_line(const char *kind, const char *value, const char *name);
 
-/* Of a candidate that was measured: in, beaten, wrong or failed. */
-const char *hunt_state_name(enum racer_state state);
+/* Writes a line into the journal, and deletes it. */
+enum gate_status hunt_keep_line(struct hunt *h, cJSON *line, struct gate_error *err);
+
+/*
+ * Runs a command of the user by sh in `folder` ("": the current one), with nothing on its standard
+ * input, and puts the first line that it prints into `line`, which stays empty where it prints
+ * none. It is killed with all its children when it takes too long (--patience). GATE_USAGE, with
+ * why: it failed, hung or flooded. GATE_ENVIRONMENT: it cannot be started, or this program is to
+ * end.
+ */
+enum gate_status hunt_ask_shell(const struct hunt *h, const char *command, const char *folder,
+                                struct buf *line, struct gate_error *err);
 
 /* For struct race: measures the i-th candidate once, or takes the run from the journal. */
 enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, struct race_run *out,
                               struct gate_error *err);
 
+/* For struct race: is there time, and are there runs left? */
+bool hunt_goes_on(void *context);
+
 /* Tells the race, which is over, what earlier calls confirmed. */
 void hunt_recall_confirmations(struct hunt *h);
 
-/* For struct race: is there time, and are there runs left? */
-bool hunt_goes_on(void *context);
+/* A name is a capital letter with capitals, digits and '_' behind it; a value has letters, digits,
+ * '.', '+', '-' and '_'. Takes "TILE=32,64,128" or "STAGES=2..6". GATE_USAGE: anything else, or a
+ * name that comes twice. */
+enum gate_status hunt_add_parameter(struct hunt *h, const char *text, struct gate_error *err);
 
 /* Lets the candidates race: those that are known before, or those that a command proposes. */
 enum gate_status hunt_race_known(struct hunt *h, uint64_t seed, struct gate_error *err);
@@ -73,8 +95,5 @@ enum gate_status hunt_race_proposals(struct hunt *h, struct gate_error *err);
 
 /* What was seen so far; the caller deletes it. */
 cJSON *hunt_describe(const struct hunt *h);
-
-void hunt_print_json(const struct hunt *h, const struct race_end *end);
-void hunt_print_text(const struct hunt *h, const struct race_end *end);
 
 #endif

@@ -1,81 +1,273 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main.c: the program gate-search, which `gate search` starts. It measures by `gate compare` alone.
+ *
+ * All measurements are kept in a journal, so that the same command continues an interrupted search:
+ * a file with one JSON object per line, first the aim of the search, then its results. A line that
+ * was cut off by a crash is dropped.
  */
+#include "gate/search/hunt.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
+#include "gate/base/file.h"
 #include "gate/base/seed.h"
+#include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
 #include "gate/cli/commands.h"
-#include "gate/search/hunt.h"
 #include "gate/library/machine_code.h"
 
-#define DESCRIPTION_MAX ((size_t)1 << 20)
+#define JOURNAL_MAX ((size_t)64 << 20)
+#define LINE_MAX_BYTES ((size_t)1 << 20)
 
-static void keep_line(void *context, const cJSON *line)
+/* ---- the journal ---- */
+
+const cJSON *hunt_find_line(const struct hunt *h, const char *kind, const char *name, size_t k)
 {
-    cJSON_AddItemToArray(context, cJSON_Duplicate(line, true));
+    const cJSON *line;
+    cJSON_ArrayForEach (line, h->found) {
+        if (json_member(line, kind) && !strcmp(json_string(line, "name", ""), name) && !k--)
+            return line;
+    }
+    return NULL;
+}
+
+cJSON *hunt_new_line(const char *kind, const char *value, const char *name)
+{
+    cJSON *line = cJSON_CreateObject();
+    cJSON_AddStringToObject(line, "name", name);
+    cJSON_AddStringToObject(line, kind, value);
+    return line;
+}
+
+enum gate_status hunt_keep_line(struct hunt *h, cJSON *o, struct gate_error *err)
+{
+    struct buf line;
+    enum gate_status status = GATE_OK;
+    buf_init(&line, LINE_MAX_BYTES);
+    json_write(o, false, &line);
+    cJSON_Delete(o);
+    if (line.failed || write(h->journal, line.data, line.len) != (ssize_t)line.len ||
+        fdatasync(h->journal))
+        status = gate_fail(err, GATE_IO, "cannot write '%s': %s", h->journal_path, strerror(errno));
+    buf_release(&line);
+    return status;
+}
+
+/* *whole: so many bytes of the file are whole lines. */
+static enum gate_status read_journal(struct hunt *h, const char *about, const struct buf *text,
+                                     size_t *whole, struct gate_error *err)
+{
+    while (*whole < text->len) {
+        const char *line = text->data + *whole, *end = memchr(line, '\n', text->len - *whole);
+        cJSON *o = NULL;
+        if (!end)
+            break;
+        TRY(json_parse(h->journal_path, line, (size_t)(end - line), GATE_IO, &o, err));
+        if (*whole) {
+            cJSON_AddItemToArray(h->found, o);
+        } else {
+            bool same = !strcmp(json_string(o, "about", ""), about);
+            cJSON_Delete(o);
+            if (!same)
+                return gate_fail(
+                    err, GATE_USAGE,
+                    "'%s' is of a search with other options: give the same, or --restart",
+                    h->journal_path);
+        }
+        *whole = (size_t)(end - text->data) + 1;
+    }
+    return GATE_OK;
+}
+
+/* Opens it and takes the lines of an earlier search. GATE_USAGE: the file belongs to another
+ * search, or to other conditions of measurement (`about`). */
+static enum gate_status open_journal(struct hunt *h, const char *about, struct gate_error *err)
+{
+    struct buf text;
+    size_t whole = 0;
+    h->journal = open(h->journal_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (h->journal < 0)
+        return gate_fail(err, GATE_IO, "cannot open '%s': %s", h->journal_path, strerror(errno));
+    if (flock(h->journal, LOCK_EX | LOCK_NB))
+        return gate_fail(err, GATE_ENVIRONMENT, "another gate is at this search (it holds '%s')",
+                         h->journal_path);
+    if (h->request->restart && ftruncate(h->journal, 0))
+        return gate_fail(err, GATE_IO, "cannot empty '%s': %s", h->journal_path, strerror(errno));
+    buf_init(&text, JOURNAL_MAX);
+    enum gate_status status = file_read_fd(h->journal, h->journal_path, &text, err);
+    if (!status)
+        status = read_journal(h, about, &text, &whole, err);
+    if (!status && ftruncate(h->journal, (off_t)whole))
+        status =
+            gate_fail(err, GATE_IO, "cannot shorten '%s': %s", h->journal_path, strerror(errno));
+    buf_release(&text);
+    if (status || whole)
+        return status;
+    cJSON *head = cJSON_CreateObject();
+    cJSON_AddStringToObject(head, "about", about);
+    return hunt_keep_line(h, head, err);
+}
+
+/* ---- what was seen ---- */
+
+static void put_candidate(const struct hunt *h, size_t i, cJSON *to)
+{
+    const struct candidate *c = &h->candidates[i];
+    const struct racer *racer = &h->race.racers[i];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(to, o);
+    cJSON_AddStringToObject(o, c->is_file ? "library" : "name", c->name);
+    if (!c->is_file) {
+        cJSON *values = cJSON_AddObjectToObject(o, "parameters");
+        for (size_t k = 0; k < h->n_parameters; k++)
+            cJSON_AddStringToObject(values, h->parameters[k].name,
+                                    h->parameters[k].value[c->choice[k]]);
+    }
+    cJSON_AddStringToObject(o, "state", racer->runs ? hunt_states[racer->state] : "not measured");
+    cJSON_AddNumberToObject(o, "processes", (double)racer->n);
+    if (racer->n)
+        cJSON_AddNumberToObject(o, "ratio", exp(race_median(racer)));
+    cJSON_AddStringToObject(o, "reason", racer->why ? racer->why : c->reason);
+}
+
+cJSON *hunt_describe(const struct hunt *h)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "case", h->request->case_id);
+    cJSON_AddNumberToObject(o, "gain", h->request->gain);
+    cJSON *family = cJSON_AddObjectToObject(o, "parameters");
+    for (size_t k = 0; k < h->n_parameters; k++) {
+        const struct parameter *p = &h->parameters[k];
+        cJSON *values = cJSON_AddArrayToObject(family, p->name);
+        for (size_t i = 0; i < p->n; i++)
+            cJSON_AddItemToArray(values, cJSON_CreateString(p->value[i]));
+    }
+    cJSON *list = cJSON_AddArrayToObject(o, "candidates");
+    for (size_t i = 0; i < h->race.n; i++)
+        put_candidate(h, i, list);
+    return o;
+}
+
+static void print_json(const struct hunt *h, const struct race_end *end)
+{
+    struct buf text;
+    cJSON *o = hunt_describe(h);
+    cJSON_AddNumberToObject(o, "runs", (double)h->n_runs);
+    cJSON_AddNumberToObject(o, "confirmations", (double)end->confirmations);
+    if (end->won) {
+        cJSON *w = cJSON_AddObjectToObject(o, "winner");
+        cJSON_AddStringToObject(w, "name", h->candidates[end->winner].name);
+        cJSON_AddStringToObject(w, "library", h->candidates[end->winner].path);
+        cJSON_AddNumberToObject(w, "ratio", end->ratio.value);
+        cJSON_AddNumberToObject(w, "processes", (double)end->processes);
+        cJSON_AddNumberToObject(w, "risk", end->risk);
+    } else {
+        cJSON_AddNullToObject(o, "winner");
+    }
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    json_write(o, true, &text);
+    fputs(text.data ? text.data : "", stdout);
+    buf_release(&text);
+    cJSON_Delete(o);
+}
+
+static void print_text(const struct hunt *h, const struct race_end *end)
+{
+    size_t count[RACER_FAILED + 1] = {0}, n_measured = 0;
+    struct buf safe;
+    buf_init(&safe, 64 * 1024);
+    for (size_t i = 0; i < h->race.n; i++)
+        if (h->race.racers[i].runs) {
+            n_measured++;
+            count[h->race.racers[i].state]++;
+        }
+    if (end->won) {
+        const struct candidate *c = &h->candidates[end->winner];
+        term_puts(c->name, &safe);
+        printf("%s: the winner is %s\n", h->request->case_id, safe.data ? safe.data : "");
+        printf("    %+.2f %% of time (%+.2f to %+.2f) in the %zu processes of its confirmation\n",
+               100 * (end->ratio.value - 1), 100 * (end->ratio.lo - 1), 100 * (end->ratio.hi - 1),
+               end->processes);
+        printf("    the risk that this is luck, and the gain is below %.2g %%, is %.2g %% over all "
+               "calls of this search\n",
+               50 * h->request->gain, 100 * end->risk);
+        printf("    its library is %s\n", c->path);
+        printf("    to make it the baseline: gate run --library %s --ratchet\n", c->path);
+    } else {
+        printf("%s: no measured candidate gains %.2g %%\n", h->request->case_id,
+               100 * h->request->gain);
+    }
+    for (size_t i = 0; i < h->race.n; i++)
+        if (h->race.racers[i].why) {
+            buf_clear(&safe);
+            term_puts(h->candidates[i].name, &safe);
+            printf("    eliminated: %s: %s\n", safe.data ? safe.data : "", h->race.racers[i].why);
+        }
+    printf(
+        "%zu of %zu candidates measured, %zu runs: %zu wrong, %zu failed; %zu confirmations in all "
+        "calls\n",
+        n_measured, h->race.n, h->n_runs, count[RACER_WRONG], count[RACER_FAILED],
+        end->confirmations);
+    buf_release(&safe);
 }
 
 /* ---- the command ---- */
 
 /* What a journal's lines hold for. */
-static void describe(const struct hunt *h, struct buf *out)
+static char *describe_aim(const struct hunt *h)
 {
     const struct search_request *r = h->request;
     const struct run_request *run = &r->run;
-    buf_printf(out, "%s, device %s, suite %s, threshold %g, worker %s, against %s, ", r->case_id,
-               run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
-               run->target.worker ? run->target.worker : "-", h->against.sha256);
-    buf_printf(out, "from %s, propose %s, build %s, built %s, strategy %s, gain %g, fresh",
-               r->from ? r->from : "-", r->propose ? r->propose : "-",
-               run->build ? run->build : "-", run->built ? run->built : "-", r->strategy, r->gain);
-    for (size_t i = 0; i < r->parameters.n; i++)
-        buf_printf(out, ", %s", r->parameters.text[i]);
-}
-
-static enum gate_status open_journal(struct hunt *h, uint64_t *seed, struct gate_error *err)
-{
-    char path[PATHS_MAX];
-    struct buf about;
-    buf_init(&about, DESCRIPTION_MAX);
-    describe(h, &about);
-    enum gate_status status = artifact_cache_folder("search", h->folder, err);
-    *seed = about.data ? seed_of_text(0, about.data) : 0;
-    if (!status && (about.failed || strlen(h->folder) + 32 >= PATHS_MAX))
-        status = gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
-    if (!status) {
-        snprintf(path, sizeof path, "%.4000s/%016" PRIx64 ".ndjson", h->folder, *seed);
-        snprintf(h->seen, sizeof h->seen, "%.4000s/%016" PRIx64 ".seen", h->folder, *seed);
-        snprintf(h->how.report, sizeof h->how.report, "%.4000s/%016" PRIx64 ".json", h->folder,
-                 *seed);
-        status = journal_open(path, about.data, h->request->restart, keep_line, h->found,
-                              &h->journal, err);
+    char *aim = xasprintf(
+        "%s, device %s, suite %s, threshold %g, worker %s, against %s, from %s, propose %s, build "
+        "%s, built %s, strategy %s, gain %g, fresh",
+        r->case_id, run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
+        run->target.worker ? run->target.worker : "-", h->against.sha256, r->from ? r->from : "-",
+        r->propose ? r->propose : "-", run->build ? run->build : "-", run->built ? run->built : "-",
+        r->strategy, r->gain);
+    for (size_t i = 0; i < r->parameters.n; i++) {
+        char *longer = xasprintf("%s, %s", aim, r->parameters.text[i]);
+        free(aim);
+        aim = longer;
     }
-    buf_release(&about);
-    return status;
+    return aim;
 }
 
-/* Its copy in the cache is what is measured: the build makes another of its name. */
-static enum gate_status open_against(struct hunt *h, struct gate_error *err)
+/* Opens the library to beat: its copy in the cache is what is measured, since a build makes another
+ * of its name. Then the journal, whose aim gives the seed. */
+static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_error *err)
 {
     const struct search_request *r = h->request;
-    char sha256[65];
+    char sha256[65], folder[PATHS_MAX];
     struct rebuild_recipe recipe =
         run_request_recipe(&r->run, !strcmp(r->run.target.device, "host"));
-    enum gate_status status = revision_resolve(r->against, &recipe, &h->against, err);
-    if (!status)
-        status = artifact_put(h->against.path, sha256, err);
-    if (!status)
-        status = artifact_get(sha256, h->against.path, err);
-    if (!status && machine_code_of_file(h->against.path, h->against_code, NULL))
+    TRY(revision_resolve(r->against, &recipe, &h->against, err));
+    TRY(artifact_put(h->against.path, sha256, err));
+    TRY(artifact_get(sha256, h->against.path, err));
+    if (machine_code_of_file(h->against.path, h->against_code, NULL))
         snprintf(h->against_code, sizeof h->against_code, "%s", sha256);
+    TRY(artifact_cache_folder("search", folder, err));
+    if (strlen(folder) + 32 >= PATHS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    char *aim = describe_aim(h);
+    *seed = seed_of_text(0, aim);
+    snprintf(h->journal_path, sizeof h->journal_path, "%.4000s/%016" PRIx64 ".ndjson", folder,
+             *seed);
+    snprintf(h->seen, sizeof h->seen, "%.4000s/%016" PRIx64 ".seen", folder, *seed);
+    snprintf(h->report, sizeof h->report, "%.4000s/%016" PRIx64 ".json", folder, *seed);
+    enum gate_status status = open_journal(h, aim, err);
+    free(aim);
     return status;
 }
 
@@ -83,29 +275,22 @@ static int hunt(struct hunt *h, struct gate_error *err)
 {
     struct race_end end = {0};
     uint64_t seed = 0;
-    enum gate_status status = open_against(h, err);
-    h->found = cJSON_CreateArray();
-    h->candidates = calloc(CANDIDATES_MAX, sizeof *h->candidates);
-    h->race.racers = h->racers = calloc(CANDIDATES_MAX, sizeof *h->racers);
-    if (!status && (!h->found || !h->candidates || !h->racers))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (!status)
-        status = open_journal(h, &seed, err);
+    enum gate_status status = open_hunt(h, &seed, err);
     if (!status)
         status = h->request->propose ? hunt_race_proposals(h, err) : hunt_race_known(h, seed, err);
-    if (!status)
+    if (!status) {
         hunt_recall_confirmations(h);
-    if (!status)
         status = race_confirm(&h->race, &end, err);
+    }
     if (status)
         return command_failed(&command_search, err);
     if (h->n_earlier)
         command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
                      h->n_earlier);
     if (h->request->run.json)
-        hunt_print_json(h, &end);
+        print_json(h, &end);
     else
-        hunt_print_text(h, &end);
+        print_text(h, &end);
     return end.won ? GATE_OK : GATE_NO_VERDICT;
 }
 
@@ -135,7 +320,7 @@ int main(int argc, char **argv)
 {
     struct search_request r = {
         .gain = 0.01, .risk = 0.01, .patience_s = 900, .strategy = "halving"};
-    struct hunt h = {.request = &r, .journal.file = -1};
+    struct hunt h = {.request = &r, .journal = -1};
     struct target target = {0};
     struct gate_error err = {0};
     struct options_seen seen;
@@ -147,26 +332,24 @@ int main(int argc, char **argv)
         return code;
     enum gate_status status = target_resolve(&r.run.target, &target, &err);
     for (size_t i = 0; i < r.parameters.n && !status; i++)
-        status = parameters_add(&h.parameters, r.parameters.text[i], &err);
+        status = hunt_add_parameter(&h, r.parameters.text[i], &err);
     if (status)
         return command_failed(&command_search, &err);
     r.run.target.device = target.device;
     r.against = r.against ? r.against : target.library;
-    h.race = (struct race){
-        .rules = {r.gain, r.risk}, .measure = hunt_measure, .goes_on = hunt_goes_on, .context = &h};
+    h.found = cJSON_CreateArray();
+    h.candidates = xcalloc(CANDIDATES_MAX, sizeof *h.candidates);
+    h.race = (struct race){.rules = {r.gain, r.risk},
+                           .racers = xcalloc(CANDIDATES_MAX, sizeof *h.race.racers),
+                           .measure = hunt_measure,
+                           .goes_on = hunt_goes_on,
+                           .context = &h};
     h.deadline = r.max_time_s > 0 ? clock_s() + r.max_time_s : INFINITY;
-    h.how = (struct measure_options){.suite = r.run.suite,
-                                     .device = target.device,
-                                     .worker = r.run.target.worker,
-                                     .case_id = r.case_id,
-                                     .timeout_s = r.run.target.timeout_s,
-                                     .budget_ms = r.run.policy.budget_ms,
-                                     .pause_s = r.run.policy.pause_s,
-                                     .wait_s = r.run.wait_s};
     code = hunt(&h, &err);
-    journal_close(&h.journal);
+    if (h.journal >= 0)
+        close(h.journal);
     cJSON_Delete(h.found);
     free(h.candidates);
-    free(h.racers);
+    free(h.race.racers);
     return code;
 }
