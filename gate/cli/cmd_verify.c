@@ -425,6 +425,7 @@ int cmd_verify(int argc, char **argv)
         return command_usage(&command_verify, "--wrapper has no word, or over %d",
                              SUPERVISOR_WRAPPER_MAX);
     v.request.target.without_vendors = !v.vendors;
+    v.request.target.untimed = true;
     v.request.providers.none = false; /* --vendors beats gate.json */
     return execute(&command_verify, &v);
 }

@@ -80,11 +80,10 @@ static void host_free(struct device *d, struct device_memory *m)
  * second for 128 MiB on a virtual machine, and a third of that all at once. An old kernel (before
  * Linux 5.14) refuses.
  */
-static void take_pages(void *data, size_t bytes, int advice)
+static bool take_pages(void *data, size_t bytes, int advice)
 {
     uintptr_t in_page = (uintptr_t)data % (uintptr_t)sysconf(_SC_PAGESIZE);
-    if (data && bytes >= MUCH_BYTES)
-        (void)madvise((char *)data - in_page, in_page + bytes, advice);
+    return data && bytes >= MUCH_BYTES && !madvise((char *)data - in_page, in_page + bytes, advice);
 }
 
 static enum gate_status host_copy(struct device *d, void *to, const void *from, size_t bytes,
@@ -92,7 +91,7 @@ static enum gate_status host_copy(struct device *d, void *to, const void *from, 
 {
     (void)d;
     (void)err;
-    take_pages(to, bytes, MADV_POPULATE_WRITE);
+    (void)take_pages(to, bytes, MADV_POPULATE_WRITE);
     memcpy(to, from, bytes);
     return GATE_OK;
 }
@@ -267,7 +266,7 @@ static enum gate_status sweep_caches(struct host_device *h, struct gate_error *e
         h->sweep = malloc(h->sweep_bytes);
         if (!h->sweep)
             return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory to sweep its caches");
-        take_pages(h->sweep, h->sweep_bytes, MADV_HUGEPAGE);
+        (void)take_pages(h->sweep, h->sweep_bytes, MADV_HUGEPAGE);
     }
     memset(h->sweep, h->sweep_value++, h->sweep_bytes);
     return GATE_OK;
@@ -313,8 +312,8 @@ static enum gate_status prepare_control(struct host_device *h, struct gate_error
     h->control = malloc(2 * CONTROL_COPY_BYTES);
     if (!h->control)
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no memory for the control");
-    take_pages(h->control, 2 * CONTROL_COPY_BYTES, MADV_POPULATE_WRITE); /* no larger pages */
-    memset(h->control, 0x5a, 2 * CONTROL_COPY_BYTES);
+    if (!take_pages(h->control, 2 * CONTROL_COPY_BYTES, MADV_POPULATE_WRITE)) /* no larger pages */
+        memset(h->control, 0x5a, 2 * CONTROL_COPY_BYTES);
     return GATE_OK;
 }
 

@@ -81,7 +81,7 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
 {
     const struct supervisor_options *o = s->options;
     char found[PATHS_MAX];
-    char *argv[8 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
+    char *argv[9 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
     unsigned n = 0;
     if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
         return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
@@ -104,6 +104,8 @@ static enum gate_status start_process(struct supervisor *s, struct gate_error *e
         argv[n++] = (char *)"--provider";
         argv[n++] = (char *)o->providers[i];
     }
+    if (o->untimed)
+        argv[n++] = (char *)"--untimed";
     for (size_t i = 0; own_op_at(i); i++) {
         argv[n++] = (char *)"--op";
         argv[n++] = (char *)own_op_at(i)->path;

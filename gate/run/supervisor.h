@@ -34,6 +34,7 @@ struct supervisor_options {
     const char *const *providers;
     unsigned n_providers;
     double timeout_s; /* longest silence of a worker before it is killed */
+    bool untimed;     /* nothing is to be timed */
 };
 
 enum case_outcome {

@@ -79,6 +79,7 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
         .library = t->library,
         .providers = t->providers,
         .n_providers = n,
+        .untimed = choice->untimed,
         .timeout_s = choice->timeout_s > 0 ? choice->timeout_s : DEFAULT_TIMEOUT_S};
     return status;
 }

@@ -28,6 +28,7 @@ struct target_choice {
     const char *const *wrapper; /* words of a command that starts the worker */
     unsigned n_wrapper;
     double timeout_s;
+    bool untimed; /* nothing is to be timed */
 };
 
 /*

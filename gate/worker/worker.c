@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@
 #include "gate/worker/record.h"
 #include "gate/worker/task.h"
 
-#define CONTROL_RUNS 12 /* the first ones warm up */
+/* The first ones warm up: a GPU's clock takes its time. */
+#define CONTROL_RUNS 12
+#define CONTROL_RUNS_ON_HOST 4
 
 /* Kernel libraries may print: what they write to standard output goes to standard error, and the
  * protocol keeps a descriptor that they do not know. */
@@ -182,7 +185,8 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
 static enum gate_status run_control(struct worker *w, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    for (int i = 0; i < CONTROL_RUNS && !status; i++) {
+    bool on_host = device_info(w->device)->kg.kind == KG_DEVICE_HOST;
+    for (int i = on_host ? CONTROL_RUNS_ON_HOST : CONTROL_RUNS; i > 0 && !status; i--) {
         struct device_time t = {0};
         status = device_control_run(w->device, &t, err);
         if (!status && !clock_can_be(t.device_ns))
@@ -202,7 +206,7 @@ static void send_greeting(struct worker *w)
     struct message_greeting greeting = {.hello = MESSAGE_HELLO,
                                         .device = record_device(info),
                                         .contract = measure_contract(w->device),
-                                        .control_ns = w->control_ns,
+                                        .control_ns = w->control_ns > 0 ? w->control_ns : NAN,
                                         .libraries = libraries,
                                         .n_libraries = w->n_libraries,
                                         .absent = absent,
@@ -246,6 +250,7 @@ struct worker_options {
     const char *device;
     const char *library;
     bool ceilings;                /* are all that is asked for */
+    bool untimed;                 /* nothing will be timed: no control */
     const char *ops[OPS_OWN_MAX]; /* files */
     unsigned n_ops;
     const char *baselines[PROTOCOL_BASELINES_MAX];
@@ -257,13 +262,11 @@ struct worker_options {
 static enum gate_status parse_options(int argc, char **argv, struct worker_options *o,
                                       struct gate_error *err)
 {
-    static const struct option options[] = {{"device", required_argument, NULL, 'd'},
-                                            {"library", required_argument, NULL, 'l'},
-                                            {"baseline", required_argument, NULL, 'b'},
-                                            {"provider", required_argument, NULL, 'p'},
-                                            {"ceilings", no_argument, NULL, 'c'},
-                                            {"op", required_argument, NULL, 'o'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"device", required_argument, NULL, 'd'},   {"library", required_argument, NULL, 'l'},
+        {"baseline", required_argument, NULL, 'b'}, {"provider", required_argument, NULL, 'p'},
+        {"ceilings", no_argument, NULL, 'c'},       {"untimed", no_argument, NULL, 'u'},
+        {"op", required_argument, NULL, 'o'},       {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'd')
             o->device = optarg;
@@ -277,6 +280,8 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
             o->ops[o->n_ops++] = optarg;
         else if (c == 'c')
             o->ceilings = true;
+        else if (c == 'u')
+            o->untimed = true;
         else
             return gate_fail(err, GATE_USAGE, "worker: bad options");
     }
@@ -306,7 +311,7 @@ static enum gate_status work(struct worker *w, const struct worker_options *o,
         status = open_baseline(w, o->baselines[i], err);
     for (unsigned i = 0; i < o->n_providers && !status; i++)
         status = open_provider(w, o->providers[i], err);
-    if (!status)
+    if (!status && !o->untimed)
         status = run_control(w, err);
     if (status) {
         refuse(w, err);

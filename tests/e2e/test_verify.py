@@ -87,8 +87,8 @@ class Right(Verify):
         self.assertEqual(verify["vendor"], "host")
         self.assertAlmostEqual(verify["vendor_ratio"], 1)
 
-    def test_vendors_come_when_asked_for(self):
-        """To a worker that only says what it is called with."""
+    def test_vendors_come_when_asked_for_and_nothing_is_timed(self):
+        """By a worker that only says what it is called with."""
         worker = os.path.join(self.folder, "worker")
         write_file(worker, '#!/bin/sh\necho "$@" >&2\nexit 1\n')
         os.chmod(worker, 0o755)
@@ -97,6 +97,7 @@ class Right(Verify):
         for options, providers in (((), 0), (("--vendors",), 4), (("--provider", "x.so"), 1)):
             done = self.gate(*command, *options)
             self.assertEqual(done.stderr.count("--provider"), providers, done.stderr)
+            self.assertIn(" --untimed", done.stderr)
 
     def test_the_error_of_each_output(self):
         _, document, _ = self.verify(case="linear_relu_bwd/fp32/m65-*")

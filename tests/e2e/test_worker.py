@@ -53,6 +53,14 @@ class Task(unittest.TestCase):
         self.assertIn("of no nodes", answer["blame"]["message"])
 
 
+class Control(unittest.TestCase):
+    def test_it_is_timed_where_something_will_be(self):
+        for more, timed in (([], True), (["--untimed"], False)):
+            done = subprocess.run([GATE, "worker", "--device", "host", "--library", HOST, *more],
+                                  input="", capture_output=True, text=True, check=True)
+            self.assertEqual((json.loads(done.stdout)["control_ns"] or 0) > 0, timed)
+
+
 class Baselines(unittest.TestCase):
     def libraries(self, folder, *args):
         """What a worker says that it has opened: file and provider of each."""
