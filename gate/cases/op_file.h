@@ -3,7 +3,7 @@
  * op_file.h: an op of a user's, read from a file by gate/formats/op.schema.json.
  *
  * docs/ops.md says what the keys mean. The op has no function of its own but a reference: a kernel
- * library, which gate/verify/own_reference.h runs.
+ * library, which gate/verify/verify_reference.h runs.
  */
 #ifndef GATE_CASES_OP_FILE_H
 #define GATE_CASES_OP_FILE_H

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/launch/arm.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/base/utf8.h"
 #include "gate/launch/plan.h"
+
+void verification_fault(struct verification *v, const char *format, ...)
+{
+    va_list args;
+    v->ok = false;
+    if (v->message[0])
+        return;
+    va_start(args, format);
+    vsnprintf(v->message, sizeof v->message, format, args);
+    va_end(args);
+    utf8_trim(v->message);
+}
 
 enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struct arm *arm,
                              const struct kg_kernel *k, struct gate_error *err)

@@ -65,6 +65,10 @@ struct verification {
     char message[900]; /* empty when ok */
 };
 
+/* Notes what is wrong; the first fault is the message. */
+void verification_fault(struct verification *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #define ARM_COPIES 2 /* of a library, at most */
 
 struct arm {

@@ -14,7 +14,6 @@
 #define GATE_VERIFY_TRIAL_H
 
 #include "gate/launch/arm.h"
-#include "gate/verify/verify_large_strides.h"
 #include "gate/verify/verify_guard.h"
 #include "gate/verify/verify_layout.h"
 #include "gate/verify/verify_reference.h"
@@ -27,7 +26,6 @@ struct bench {
     struct verification *found; /* what trials add to: checks, what is left out, the first fault */
     struct device_memory slab, reference, workspace;
     struct guard guard;
-    struct far far;
     const struct kg_kernel *kernel; /* of the problem in hand, which is prepared */
     uint64_t workspace_bytes;
 };

@@ -9,7 +9,6 @@
 #include "kernels/ops/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/base/utf8.h"
 #include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_compare.h"
 #include "kernels/ops/pattern.h"
@@ -75,83 +74,57 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
                                          const struct case_values *expected, struct verification *v,
                                          struct gate_error *err)
 {
-    size_t n = (size_t)problem_tensor_elements(about);
-    size_t bytes = n * problem_dtype_bytes(t->dtype);
+    const size_t bytes = problem_tensor_bytes(about);
     void *host = malloc(bytes);
     if (!host)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = device_download(d, host, t->data, bytes, err);
-    for (size_t i = 0; !status && i < n; i++) {
-        float got = kg_load_float(host, t->dtype, (int64_t)i);
-        if (got == (float)expected->values[i])
-            continue;
-        v->ok = false;
-        if (!v->message[0])
-            snprintf(v->message, sizeof v->message,
-                     "output '%s': element %zu must be exactly %.9g, is %.9g", about->name, i,
-                     expected->values[i], (double)got);
+    for (size_t i = 0; i < expected->n_values && !status; i++) {
+        const float got = kg_load_float(host, t->dtype, (int64_t)i);
+        if (got != (float)expected->values[i])
+            verification_fault(v, "output '%s': element %zu must be exactly %.9g, is %.9g",
+                               about->name, i, expected->values[i], (double)got);
     }
     free(host);
     return status;
-}
-
-/* ---- parts of an output ---- */
-
-static void note_look(struct verification *v, const struct look *look)
-{
-    char text[500];
-    if (compare_is_right(look, text, sizeof text))
-        return;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message, "%s", text);
-}
-
-static enum gate_status verify_output(struct device *d, const struct suite_case *c,
-                                      const struct operands *o, const struct reference *r,
-                                      uint32_t i, bool closely, struct verification *v,
-                                      struct gate_error *err)
-{
-    const struct case_values *expected = suite_case_expected(c, o->out[i].name);
-    const struct kg_tensor *got = &o->args.out[i];
-    struct look look;
-    compare_start(&look, &c->problem, &o->out[i], false, least_rms(c, &o->out[i]));
-    look.whole = !closely;
-    look.unbiased = !has_own_inputs(c) && !op_of(&c->problem)->rounds_inside;
-    enum gate_status status = compare_on_device(d, &look, got, r->out[i].data, err);
-    if (status)
-        return status;
-    add_comparison(v, i, &look);
-    note_look(v, &look);
-    return expected ? compare_expected(d, got, &o->out[i], expected, v, err) : GATE_OK;
 }
 
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
                                 const struct operands *o, const struct reference *r, bool closely,
                                 struct verification *v, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i < o->args.n_out && !status; i++)
-        status = verify_output(d, c, o, r, i, closely, v, err);
-    return status;
+    for (uint32_t i = 0; i < o->args.n_out; i++) {
+        const struct problem_tensor *about = &o->out[i];
+        const struct case_values *expected = suite_case_expected(c, about->name);
+        struct look look;
+        char text[500];
+        compare_start(&look, &c->problem, about, false, least_rms(c, about));
+        look.whole = !closely;
+        look.unbiased = !has_own_inputs(c) && !op_of(&c->problem)->rounds_inside;
+        TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));
+        add_comparison(v, i, &look);
+        if (!compare_is_right(&look, text, sizeof text))
+            verification_fault(v, "%s", text);
+        if (expected)
+            TRY(compare_expected(d, &o->args.out[i], about, expected, v, err));
+    }
+    return GATE_OK;
 }
 
 /* ---- one arm ---- */
-
-static void note_fault(struct verification *v, const char *text)
-{
-    v->ok = false;
-    if (!v->message[0])
-        utf8_print(v->message, sizeof v->message, "%.890s", text);
-}
 
 /* Puts "where: " before what is said already. */
 static void note_fault_before(struct verification *v, const char *where)
 {
     char what[sizeof v->message];
     memcpy(what, v->message, sizeof what);
-    snprintf(v->message, sizeof v->message, "%s: %.*s", where,
-             (int)(sizeof what - strlen(where) - 3), what);
+    v->message[0] = '\0';
+    verification_fault(v, "%s: %s", where, what);
+}
+
+static bool may_differ(const struct arm *arm)
+{
+    return arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
 }
 
 static struct arm_launch verifying_launch(const struct verify_job *job, const struct arm *arm)
@@ -164,15 +137,21 @@ static struct arm_launch verifying_launch(const struct verify_job *job, const st
     return arm_launch_of(arm, arm->kernel, &job->c->problem, job->operands, inner);
 }
 
-/* One launch on the job's operands, waited for. GATE_WRONG stands in arm->verification too. */
+/* Passes a status on; that of a launch that failed stands in the arm's verification too. */
+static enum gate_status noted(struct arm *arm, enum gate_status status,
+                              const struct gate_error *err)
+{
+    if (status == GATE_WRONG)
+        verification_fault(&arm->verification, "%s", err->message);
+    return status;
+}
+
+/* One launch on the job's operands, waited for. */
 static enum gate_status verify_launch(const struct verify_job *job, struct arm *arm,
                                       struct gate_error *err)
 {
     struct arm_launch launch = verifying_launch(job, arm);
-    enum gate_status status = device_launch_checked(job->device, arm_launch, &launch, 0, err);
-    if (status == GATE_WRONG)
-        note_fault(&arm->verification, err->message);
-    return status;
+    return noted(arm, device_launch_checked(job->device, arm_launch, &launch, 0, err), err);
 }
 
 static enum gate_status check_zones(const struct verify_job *job, struct arm *arm,
@@ -180,14 +159,13 @@ static enum gate_status check_zones(const struct verify_job *job, struct arm *ar
 {
     bool intact;
     char text[200];
-    enum gate_status status =
-        operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err);
-    if (!status && intact && arm->workspace_bytes)
-        status = operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes,
-                                          poison, &intact, text, sizeof text, err);
-    if (!status && !intact)
-        note_fault(&arm->verification, text);
-    return status;
+    TRY(operands_check_zones(job->device, job->operands, poison, &intact, text, sizeof text, err));
+    if (intact && arm->workspace_bytes)
+        TRY(operands_check_workspace(job->device, &job->workspace, arm->workspace_bytes, poison,
+                                     &intact, text, sizeof text, err));
+    if (!intact)
+        verification_fault(&arm->verification, "%s", text);
+    return GATE_OK;
 }
 
 /* The candidate once more on what it left behind: the same bits, or, declared otherwise, right. */
@@ -197,24 +175,22 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
     struct verification *v = &arm->verification;
     uint64_t first, again;
     const double end_ns = clock_ns() + REPEATS_NS;
-    enum gate_status status = operands_hash_outputs(job->device, job->operands, 1, &first, err);
-    for (int i = 0; i < REPEATS_MAX && !status && v->ok; i++) {
+    TRY(operands_hash_outputs(job->device, job->operands, 1, &first, err));
+    for (int i = 0; i < REPEATS_MAX && v->ok; i++) {
         if (i >= REPEATS_MIN && clock_ns() > end_ns)
             break;
-        status = verify_launch(job, arm, err);
-        if (!status && (arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC)) {
-            status =
-                verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err);
+        TRY(verify_launch(job, arm, err));
+        if (may_differ(arm)) {
+            TRY(verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err));
             continue;
         }
-        if (!status)
-            status = operands_hash_outputs(job->device, job->operands, 1, &again, err);
-        if (!status && again != first)
-            note_fault(
+        TRY(operands_hash_outputs(job->device, job->operands, 1, &again, err));
+        if (again != first)
+            verification_fault(
                 v, "a second launch on the same inputs gave different bits; the kernel does not "
                    "declare itself non-deterministic");
     }
-    return status;
+    return GATE_OK;
 }
 
 /*
@@ -236,7 +212,7 @@ static enum gate_status replay_once(const struct verify_job *job, struct arm *ar
     if (!status)
         status = device_replay_run(job->device, recording, &unused, err);
     device_replay_free(job->device, recording);
-    return status;
+    return noted(arm, status, err);
 }
 
 /* What the replay wrote: the bits of the launches, or, declared otherwise, something right. */
@@ -245,69 +221,53 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
 {
     struct verification *v = &arm->verification;
     uint64_t launched = 0, replayed = 0;
-    enum gate_status status = operands_hash_outputs(job->device, job->operands, 1, &launched, err);
-    if (!status)
-        status = replay_once(job, arm, err);
-    if (status == GATE_WRONG)
-        note_fault(v, err->message);
-    if (!status)
-        status = operands_hash_outputs(job->device, job->operands, 1, &replayed, err);
-    if (status || replayed == launched)
-        return status;
-    status = verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err);
-    if (!status && !v->ok)
+    TRY(operands_hash_outputs(job->device, job->operands, 1, &launched, err));
+    TRY(replay_once(job, arm, err));
+    TRY(operands_hash_outputs(job->device, job->operands, 1, &replayed, err));
+    if (replayed == launched)
+        return GATE_OK;
+    TRY(verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err));
+    if (!v->ok)
         note_fault_before(v, "right when launched, wrong when replayed from a recording");
-    else if (!status && !(arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
-        note_fault(v, "a replayed recording gave different bits than a launch; the kernel "
-                      "does not declare itself non-deterministic");
-    return status;
+    else if (!may_differ(arm))
+        verification_fault(v, "a replayed recording gave different bits than a launch; the kernel "
+                              "does not declare itself non-deterministic");
+    return GATE_OK;
 }
 
-/* What no launch may change: the state of the process and of the device, and the inputs. */
-struct surroundings {
-    struct state process;
-    struct device_state device;
+/* What no launch may change. */
+struct before {
+    struct surroundings around;
     uint64_t inputs; /* their hash */
 };
 
-static enum gate_status read_surroundings(const struct verify_job *job, struct surroundings *out,
-                                          struct gate_error *err)
-{
-    state_read(&out->process);
-    enum gate_status status = device_state_read(job->device, &out->device, err);
-    return status ? status : operands_hash_inputs(job->device, job->operands, &out->inputs, err);
-}
-
 /* The candidate has left its inputs, the process and the device alone. */
-static enum gate_status check_surroundings(const struct verify_job *job, struct arm *arm,
-                                           const struct surroundings *before,
-                                           struct gate_error *err)
+static enum gate_status check_before(const struct verify_job *job, struct arm *arm,
+                                     const struct before *before, struct gate_error *err)
 {
-    struct surroundings now;
-    enum gate_status status = read_surroundings(job, &now, err);
-    if (status)
-        return status;
-    state_compare(&before->process, &now.process, STATE_MORE_ANY, &arm->verification);
-    if (now.inputs != before->inputs)
-        note_fault(&arm->verification, "wrote where it must not: an input changed");
-    return state_compare_device(&before->device, &now.device, &arm->verification, err);
+    struct verification *v = &arm->verification;
+    uint64_t inputs;
+    TRY(operands_hash_inputs(job->device, job->operands, &inputs, err));
+    if (inputs != before->inputs)
+        verification_fault(v, "wrote where it must not: an input changed");
+    return surroundings_compare(job->device, &before->around, STATE_MORE_ANY, v, err);
 }
 
 /* Its launches give the same again, and so does their recording, which leaves all else alone too.
  */
 static enum gate_status verify_further(const struct verify_job *job, struct arm *arm,
-                                       unsigned char poison, const struct surroundings *before,
+                                       unsigned char poison, const struct before *before,
                                        struct gate_error *err)
 {
     const struct verification *v = &arm->verification;
-    enum gate_status status = check_surroundings(job, arm, before, err);
-    if (!status && v->ok)
-        status = repeat(job, arm, err);
-    if (!status && v->ok)
-        status = verify_replayed(job, arm, err);
-    if (!status && v->ok)
-        status = check_zones(job, arm, poison, err);
-    return status || !v->ok ? status : check_surroundings(job, arm, before, err);
+    TRY(check_before(job, arm, before, err));
+    if (v->ok)
+        TRY(repeat(job, arm, err));
+    if (v->ok)
+        TRY(verify_replayed(job, arm, err));
+    if (v->ok)
+        TRY(check_zones(job, arm, poison, err));
+    return v->ok ? check_before(job, arm, before, err) : GATE_OK;
 }
 
 /* Before the first launch: what allocates or waits for the device there alone shows. *fault says
@@ -334,68 +294,64 @@ static enum gate_status verify_once(const struct verify_job *job, struct arm *ar
                                     struct gate_error *err)
 {
     struct device *d = job->device;
-    struct device_memory w = job->workspace;
-    enum gate_status status = operands_poison(d, job->operands, poison, err);
-    if (!status && w.bytes)
-        status = device_fill_bytes(d, w.data, poison, w.bytes, err);
-    if (!status)
-        status = device_poison_shared(d, err);
-    if (!status && fault)
-        status = record_first(job, arm, fault, err);
-    if (!status)
-        status = verify_launch(job, arm, err);
-    if (status)
-        return status;
+    TRY(operands_poison(d, job->operands, poison, err));
+    if (job->workspace.bytes)
+        TRY(device_fill_bytes(d, job->workspace.data, poison, job->workspace.bytes, err));
+    TRY(device_poison_shared(d, err));
+    if (fault)
+        TRY(record_first(job, arm, fault, err));
+    TRY(verify_launch(job, arm, err));
     arm->verification.seeds++;
-    status = verify_outputs(d, job->c, job->operands, job->reference, fault != NULL,
-                            &arm->verification, err);
-    return status ? status : check_zones(job, arm, poison, err);
+    TRY(verify_outputs(d, job->c, job->operands, job->reference, fault != NULL, &arm->verification,
+                       err));
+    return check_zones(job, arm, poison, err);
 }
 
-/* Says under which inputs the fault showed that `v` has and did not have before. */
-static void note_inputs(struct verification *v, unsigned set, bool had)
+static enum gate_status verify_arm(const struct verify_job *job, struct arm *arm, unsigned s,
+                                   const struct before *before, struct gate_error *err)
 {
-    char where[100];
-    if (had || !v->message[0])
-        return;
-    snprintf(where, sizeof where, "probe '%s' on the problem itself (input set %u)",
-             probe_name(PROBE_NORMAL), set);
-    note_fault_before(v, where);
+    struct verification *v = &arm->verification;
+    struct gate_error fault = {0};
+    const bool closely = s == VERIFY_SEEDS - 1 && arm == job->arms;
+    const unsigned char poison = s % 2 ? POISON_LARGE : POISON_NAN;
+    job->notice(job->context, arm, "");
+    if (v->ok)
+        TRY(verify_once(job, arm, poison, closely ? &fault : NULL, err));
+    if (v->ok)
+        TRY(operands_hash_outputs(job->device, job->operands, 1, &v->fingerprints.of[s], err));
+    if (closely && v->ok)
+        TRY(verify_further(job, arm, poison, before, err));
+    if (fault.message[0] && v->ok)
+        verification_fault(v, "%s", fault.message);
+    return GATE_OK;
 }
 
-/* All arms on input set `s`. */
+/* All arms on input set `s`. A fault that shows is put down to these inputs. */
 static enum gate_status verify_set(const struct verify_job *job, unsigned s, struct gate_error *err)
 {
     struct device *d = job->device;
     const struct kg_problem *p = &job->c->problem;
-    uint64_t set_seed = seed_at(job->seed, s);
-    bool first = s == VERIFY_SEEDS - 1;
-    unsigned char poison = s % 2 ? POISON_LARGE : POISON_NAN;
-    struct surroundings before;
-    enum gate_status status = operands_fill(d, job->c, job->operands, set_seed, err);
-    if (!status)
-        status = operands_fill_zones(d, job->operands, poison, err);
-    if (!status)
-        status = reference_compute(d, p, job->operands, job->reference, err);
-    if (!status && first && op_of(p)->element)
-        status = spot_check(d, p, job->operands, job->reference, set_seed, err);
-    if (!status && first)
-        status = read_surroundings(job, &before, err);
+    const uint64_t seed = seed_at(job->seed, s);
+    struct before before;
+    TRY(operands_fill(d, job->c, job->operands, seed, err));
+    TRY(operands_fill_zones(d, job->operands, s % 2 ? POISON_LARGE : POISON_NAN, err));
+    TRY(reference_compute(d, p, job->operands, job->reference, err));
+    if (s == VERIFY_SEEDS - 1) {
+        if (op_of(p)->element)
+            TRY(spot_check(d, p, job->operands, job->reference, seed, err));
+        TRY(surroundings_read(d, &before.around, err));
+        TRY(operands_hash_inputs(d, job->operands, &before.inputs, err));
+    }
+    enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < job->n_arms && !status; i++) {
-        struct arm *arm = &job->arms[i];
-        bool closely = first && i == 0, had = arm->verification.message[0];
-        struct gate_error fault = {0};
-        job->notice(job->context, arm, "");
-        if (arm->verification.ok)
-            status = verify_once(job, arm, poison, closely ? &fault : NULL, err);
-        if (!status && arm->verification.ok)
-            status = operands_hash_outputs(d, job->operands, 1,
-                                           &arm->verification.fingerprints.of[s], err);
-        if (!status && closely && arm->verification.ok)
-            status = verify_further(job, arm, poison, &before, err);
-        if (!status && fault.message[0] && arm->verification.ok)
-            note_fault(&arm->verification, fault.message);
-        note_inputs(&arm->verification, s, had);
+        struct verification *v = &job->arms[i].verification;
+        const bool had = v->message[0];
+        char where[100];
+        status = verify_arm(job, &job->arms[i], s, &before, err);
+        snprintf(where, sizeof where, "probe '%s' on the problem itself (input set %u)",
+                 probe_name(PROBE_NORMAL), s);
+        if (!had && v->message[0])
+            note_fault_before(v, where);
     }
     return status;
 }
@@ -413,33 +369,52 @@ static void note_vendor(const struct verify_job *job)
     }
 }
 
-/* Many launches of the candidate on the problem itself. */
-static enum gate_status endure(const struct verify_job *job, struct arm *arm,
-                               struct gate_error *err)
-{
-    struct arm_launch launch = verifying_launch(job, arm);
-    job->notice(job->context, arm, "many launches of the case itself");
-    enum gate_status status =
-        endure_own(job->device, &launch, &tier_endures[job->tier], &arm->verification, err);
-    if (status == GATE_WRONG)
-        note_fault(&arm->verification, err->message);
-    return status;
-}
-
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
 {
+    struct arm *arm = job->arms;
+    const struct trial_given given = {job->operands, job->reference};
+    const bool itself = job->tier != VERIFY_SMALL;
     enum gate_status status = GATE_OK;
-    for (unsigned s = job->tier == VERIFY_SMALL ? 0 : VERIFY_SEEDS; s-- > 0 && !status;)
+    for (unsigned s = itself ? VERIFY_SEEDS : 0; s-- > 0 && !status;)
         status = verify_set(job, s, err);
-    for (unsigned i = 0; i < job->n_arms && !status && job->tier != VERIFY_SMALL; i++)
+    for (unsigned i = 0; i < job->n_arms && !status && itself; i++)
         job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
     note_vendor(job);
-    if (status || !job->arms[0].verification.ok)
+    if (status || !arm->verification.ok)
         return status;
-    const struct trial_given given = {job->operands, job->reference};
-    status = tier_checks(job->device, &job->c->problem, job->seed, job->tier, &job->arms[0], &given,
-                         job->notice, job->context, err);
-    if (status || !job->arms[0].verification.ok || job->tier == VERIFY_SMALL)
-        return status;
-    return endure(job, &job->arms[0], err);
+    TRY(tier_checks(job->device, &job->c->problem, job->seed, job->tier, arm, &given, job->notice,
+                    job->context, err));
+    if (!arm->verification.ok || !itself)
+        return GATE_OK;
+    struct arm_launch launch = verifying_launch(job, arm);
+    job->notice(job->context, arm, "many launches of the case itself");
+    return noted(
+        arm, endure_own(job->device, &launch, &tier_endures[job->tier], &arm->verification, err),
+        err);
+}
+
+/* ---- timed launches ---- */
+
+enum gate_status timed_check(void *context, struct arm *arm, const struct operands *o,
+                             unsigned content, struct gate_error *err)
+{
+    struct timed_check *look = context;
+    struct reference *r = look->reference;
+    struct verification *v = &arm->verification;
+    const bool fresh = !r->out[0].data || look->content != content;
+    if (!r->out[0].data)
+        TRY(reference_alloc(look->device, o, r, err));
+    if (fresh)
+        TRY(reference_compute(look->device, &look->c->problem, o, r, err));
+    look->content = content;
+    TRY(verify_outputs(look->device, look->c, o, r, fresh || !may_differ(arm), v, err));
+    if (!v->ok)
+        return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s",
+                         v->message);
+    if (may_differ(arm) || arm->role != ROLE_CANDIDATE)
+        return GATE_OK;
+    return gate_fail(
+        err, GATE_WRONG,
+        "the timed launch gave different bits than the verified one on the same inputs; the "
+        "kernel does not declare itself non-deterministic");
 }

@@ -14,15 +14,10 @@
 #ifndef GATE_VERIFY_VERIFY_H
 #define GATE_VERIFY_VERIFY_H
 
-#include "gate/launch/arm.h"
-#include "gate/verify/verify_reference.h"
 #include "gate/verify/verify_tier.h"
 
 /* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
 struct verification verification_start(const struct kg_problem *p);
-
-/* Called before each launch of an arm, so that a hang or crash can be put down to it. */
-typedef tier_notice_fn verify_notice_fn;
 
 /* What verify_arms() works on. */
 struct verify_job {
@@ -35,7 +30,7 @@ struct verify_job {
     struct reference *reference;
     struct arm *arms; /* the candidate first */
     unsigned n_arms;
-    verify_notice_fn notice;
+    tier_notice_fn notice; /* called before each launch of an arm too */
     void *context;
 };
 
@@ -53,5 +48,21 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
 enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
                                 const struct operands *o, const struct reference *r, bool closely,
                                 struct verification *v, struct gate_error *err);
+
+/* A look at outputs of timed launches whose bits are not the verified ones. */
+struct timed_check {
+    struct device *device;
+    const struct suite_case *c;
+    struct reference *reference; /* allocated when it is needed, and then the caller's */
+    unsigned content;            /* of the inputs that the reference is for */
+};
+
+/*
+ * Are the outputs in `o`, of inputs of content `content`, right (audit_check_fn; `context` is the
+ * look)? The candidate must give the verified bits unless it is declared otherwise; another arm,
+ * which is not on trial, only what is right.
+ */
+enum gate_status timed_check(void *context, struct arm *arm, const struct operands *o,
+                             unsigned content, struct gate_error *err);
 
 #endif

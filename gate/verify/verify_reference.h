@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_reference.h: the fp64 outputs that a result is compared with.
+ *
+ * The device computes those of a built-in op. The reference of a user's op is a kernel library for
+ * the host. A process that was forked before any other library was loaded runs it: neither can a
+ * kernel change what it computes, nor can a fault of it be put down to a kernel. It gets the inputs
+ * as dense fp64 numbers, and writes the outputs likewise. Each result is computed twice, into
+ * memory with other contents and with nothing mapped behind it, and then before it.
  */
 #ifndef GATE_VERIFY_VERIFY_REFERENCE_H
 #define GATE_VERIFY_VERIFY_REFERENCE_H
 
+#include "gate/cases/op_file.h"
 #include "gate/launch/operands.h"
+
+/* Called when a user's reference takes long, and again when it is done. */
+typedef void (*own_reference_slow_fn)(void *context, const struct own_op *own, bool done);
+
+/* Starts its process. GATE_IO: there is no such library. GATE_USAGE: it is no reference of the op.
+ * It ends with this process. */
+enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
+                                     void *context, struct gate_error *err);
 
 /* The fp64 outputs of one input set, in device memory. */
 struct reference {
@@ -16,8 +31,8 @@ enum gate_status reference_alloc(struct device *d, const struct operands *o, str
                                  struct gate_error *err);
 void reference_free(struct device *d, struct reference *r);
 
-/* Computes all outputs in device memory, from inputs there: on the device, or by the reference of a
- * user's op. */
+/* Computes all outputs in device memory, from inputs there in any layout. GATE_USAGE: a user's
+ * reference is faulty, which says how. GATE_ENVIRONMENT: there is no memory for it. */
 enum gate_status reference_on(struct device *d, const struct kg_problem *p,
                               const struct kg_tensor *in, double *const *out,
                               struct gate_error *err);

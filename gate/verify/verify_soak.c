@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/verify/verify_soak.h"
 
-#include <stdio.h>
-
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/base/utf8.h"
 #include "gate/launch/plan.h"
 #include "gate/verify/verify_compare.h"
 
@@ -48,10 +45,8 @@ static void compare_means(struct device *d, const struct means *m, unsigned laun
 
 /* ---- a small problem ---- */
 
-#define VARIANTS                                                                                   \
-    4            /* of the inputs: each has one element that is another than in the one before     \
-                  */
-#define COPIES 4 /* of each, with outputs of their own */
+#define VARIANTS 4 /* of the inputs: each differs in one element from the one before */
+#define COPIES 4   /* of each, with outputs of their own */
 #define SLOTS (VARIANTS * COPIES)
 #define STEADY_AFTER 2  /* rounds over all slots, which may still fill a pool */
 #define ROUNDS_LEAST 70 /* so that one wrong launch in 1,000 is among them */
@@ -80,30 +75,29 @@ static struct kg_args args_of(const struct soak *x, unsigned slot)
 
 static void describe_soak(struct soak *x, const char *text)
 {
-    struct verification *v = x->b->found;
     char id[PROBLEM_ID_MAX];
     problem_id(&x->image[0].problem, id);
-    v->ok = false;
-    if (!v->message[0])
-        utf8_print(v->message, sizeof v->message, "launch %u on changing inputs of %s: %.600s",
-                   x->launches, id, text);
+    verification_fault(x->b->found, "launch %u on changing inputs of %s: %.600s", x->launches, id,
+                       text);
+}
+
+static void launch_as_it_is(struct soak *x, const struct image *image, const struct kg_args *args)
+{
+    x->launches++;
+    const enum kg_status returned = x->b->kernel->launch(&image->problem, args);
+    if (returned != KG_OK)
+        describe_soak(x, library_status_name(returned));
 }
 
 static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_error *err)
 {
     const struct image *image = &x->image[slot % VARIANTS];
-    struct kg_args args = args_of(x, slot);
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = 0; i < image->n_out && !status; i++)
-        status = device_fill_bytes(x->b->device, args.out[i].data,
-                                   x->launches % 2 ? POISON_NAN : POISON_LARGE,
-                                   image->span[image->n_in + i], err);
-    if (status)
-        return status;
-    x->launches++;
-    enum kg_status returned = x->b->kernel->launch(&image->problem, &args);
-    if (returned != KG_OK)
-        describe_soak(x, library_status_name(returned));
+    const struct kg_args args = args_of(x, slot);
+    for (uint32_t i = 0; i < image->n_out; i++)
+        TRY(device_fill_bytes(x->b->device, args.out[i].data,
+                              x->launches % 2 ? POISON_NAN : POISON_LARGE,
+                              image->span[image->n_in + i], err));
+    launch_as_it_is(x, image, &args);
     return GATE_OK;
 }
 
@@ -119,13 +113,13 @@ static enum gate_status hash_slots(struct soak *x, unsigned n, uint64_t *hashes,
         for (uint32_t i = 0; i < image->n_out; i++)
             spans[n_spans++] =
                 (struct device_span){args_of(x, slot).out[i].data, image->span[image->n_in + i]};
-    enum gate_status status = device_hash(x->b->device, spans, n_spans, of, err);
+    TRY(device_hash(x->b->device, spans, n_spans, of, err));
     for (unsigned slot = 0; slot < n; slot++) {
         hashes[slot] = 0;
         for (uint32_t i = 0; i < image->n_out; i++)
             hashes[slot] = seed_at(hashes[slot], of[slot * image->n_out + i]);
     }
-    return status;
+    return GATE_OK;
 }
 
 /* Are the outputs in a slot right? */
@@ -135,19 +129,18 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
     const struct image *image = &x->image[slot % VARIANTS];
     struct kg_args args = args_of(x, slot);
     double *out[KG_MAX_TENSORS] = {0};
-    enum gate_status status =
-        bench_reference(b, &image->problem, &image->about[image->n_in], &args, out, err);
-    for (uint32_t i = 0; i < image->n_out && !status; i++) {
+    TRY(bench_reference(b, &image->problem, &image->about[image->n_in], &args, out, err));
+    for (uint32_t i = 0; i < image->n_out; i++) {
         struct look look;
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
         compare_start(&look, &image->problem, about, false,
                       compare_usual_rms(&image->problem, about));
-        status = compare_on_device(b->device, &look, &args.out[i], out[i], err);
-        if (!status && !compare_is_right(&look, text, sizeof text))
+        TRY(compare_on_device(b->device, &look, &args.out[i], out[i], err));
+        if (!compare_is_right(&look, text, sizeof text))
             describe_soak(x, text);
     }
-    return status;
+    return GATE_OK;
 }
 
 static bool may_differ(const struct soak *x)
@@ -165,14 +158,14 @@ static enum gate_status launch_round(struct soak *x, unsigned round, struct gate
     for (unsigned i = 0; i < SLOTS && x->b->found->ok && !status; i++)
         status = launch_slot(x, (first + i * step) % SLOTS, err);
     device_release(x->b->device);
-    if (!status)
-        status = hash_slots(x, SLOTS, hashes, err);
-    for (unsigned slot = 0; slot < SLOTS && !status && !may_differ(x); slot++)
+    TRY(status);
+    TRY(hash_slots(x, SLOTS, hashes, err));
+    for (unsigned slot = 0; slot < SLOTS && !may_differ(x); slot++)
         if (hashes[slot] != x->wanted[slot % VARIANTS])
             describe_soak(x, "one of the last 16 launches gave different bits than the first one "
-                             "on the same inputs; "
-                             "the kernel does not declare itself non-deterministic");
-    return status;
+                             "on the same inputs; the kernel does not declare itself "
+                             "non-deterministic");
+    return GATE_OK;
 }
 
 static enum gate_status make_variants(struct soak *x, const struct kg_problem *p,
@@ -181,52 +174,42 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
     struct bench *b = x->b;
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
-    enum gate_status status = GATE_OK;
-    for (unsigned v = 0; v < VARIANTS && !status; v++) {
+    for (unsigned v = 0; v < VARIANTS; v++) {
         struct image *image = &x->image[v];
-        status = v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)
-                   : image_make(p, &dense, POISON_NAN, image, err);
-        if (!status && v)
+        TRY(v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)
+              : image_make(p, &dense, POISON_NAN, image, err));
+        if (v)
             probe_change(probe, p, image->view, image->n_in, seed_at(x->seed, v));
-        else if (!status)
+        else
             probe_fill(probe, p, image->view, image->n_in, x->seed);
     }
     x->stride = (x->image[0].size + 255) / 256 * 256;
-    if (!status)
-        status = bench_reserve(b, &b->slab, SLOTS * x->stride, err);
-    for (unsigned slot = 0; slot < SLOTS && !status; slot++)
-        status = device_upload(b->device, (char *)b->slab.data + slot * x->stride,
-                               x->image[slot % VARIANTS].bytes, x->image[0].size, err);
-    return status;
-}
-
-static enum gate_status launch_first(struct soak *x, struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    for (unsigned v = 0; v < VARIANTS && x->b->found->ok && !status; v++) {
-        status = launch_slot(x, v, err);
-        if (!status && x->b->found->ok)
-            status = compare_slot(x, v, err);
-    }
-    return status ? status : hash_slots(x, VARIANTS, x->wanted, err);
+    TRY(bench_reserve(b, &b->slab, SLOTS * x->stride, err));
+    for (unsigned slot = 0; slot < SLOTS; slot++)
+        TRY(device_upload(b->device, (char *)b->slab.data + slot * x->stride,
+                          x->image[slot % VARIANTS].bytes, x->image[0].size, err));
+    return GATE_OK;
 }
 
 /* Launches of which so many are under way at a time. */
 #define UNDER_WAY 512
 
-static enum gate_status launch_unseen(struct soak *x, struct gate_error *err)
+/* One of each variant, compared, and then those that nobody looks at. */
+static enum gate_status launch_first(struct soak *x, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < x->budget->before && x->b->found->ok && !status; i++) {
-        const struct kg_args args = args_of(x, 0);
-        x->launches++;
-        enum kg_status returned = x->b->kernel->launch(&x->image[0].problem, &args);
-        if (returned != KG_OK)
-            describe_soak(x, library_status_name(returned));
-        if (i % UNDER_WAY == UNDER_WAY - 1)
-            status = device_synchronize(x->b->device, err);
+    const struct kg_args args = args_of(x, 0);
+    for (unsigned v = 0; v < VARIANTS && x->b->found->ok; v++) {
+        TRY(launch_slot(x, v, err));
+        if (x->b->found->ok)
+            TRY(compare_slot(x, v, err));
     }
-    return status;
+    TRY(hash_slots(x, VARIANTS, x->wanted, err));
+    for (unsigned i = 0; i < x->budget->before && x->b->found->ok; i++) {
+        launch_as_it_is(x, &x->image[0], &args);
+        if (i % UNDER_WAY == UNDER_WAY - 1)
+            TRY(device_synchronize(x->b->device, err));
+    }
+    return GATE_OK;
 }
 
 /* Rounds that there is time for, and what they lose. */
@@ -236,27 +219,25 @@ static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
     struct means means = {0};
     unsigned n = x->budget->launches / SLOTS, done = 0, middle = n;
     double begin_ns = clock_ns();
-    enum gate_status status = GATE_OK;
-    for (; done < n && x->b->found->ok && !status; done++) {
+    for (; done < n && x->b->found->ok; done++) {
         if (done == STEADY_AFTER) { /* as many as there is time for */
             double each = (clock_ns() - begin_ns) / STEADY_AFTER;
             double fit = each > 0 ? x->budget->ns / each : n;
             n = fit < ROUNDS_LEAST ? ROUNDS_LEAST : fit < n ? (unsigned)fit : n;
             middle = STEADY_AFTER + (n - STEADY_AFTER) / 2;
-            status = count_means(d, &means, 0, err);
+            TRY(count_means(d, &means, 0, err));
         }
-        if (done == middle && !status)
-            status = count_means(d, &means, 1, err);
-        if (!status)
-            status = launch_round(x, done, err);
+        if (done == middle)
+            TRY(count_means(d, &means, 1, err));
+        TRY(launch_round(x, done, err));
     }
-    if (!status && x->b->found->ok)
-        status = count_means(d, &means, 2, err);
-    if (!status && x->b->found->ok)
+    if (x->b->found->ok) {
+        TRY(count_means(d, &means, 2, err));
         compare_means(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
-    for (unsigned v = 0; v < VARIANTS && may_differ(x) && x->b->found->ok && !status; v++)
-        status = compare_slot(x, v, err);
-    return status;
+    }
+    for (unsigned v = 0; v < VARIANTS && may_differ(x) && x->b->found->ok; v++)
+        TRY(compare_slot(x, v, err));
+    return GATE_OK;
 }
 
 enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
@@ -269,8 +250,6 @@ enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
     status = make_variants(&x, p, err);
     if (!status)
         status = launch_first(&x, err);
-    if (!status && b->found->ok)
-        status = launch_unseen(&x, err);
     if (!status && b->found->ok)
         status = launch_rounds(&x, err);
     b->found->checks++;
@@ -300,34 +279,24 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
     struct means means = {0};
     uint64_t first = 0, last = 0;
     const double begin_ns = clock_ns();
-    enum gate_status status = device_launch_checked(d, arm_launch, launch, 0, err);
+    TRY(device_launch_checked(d, arm_launch, launch, 0, err));
     const unsigned n = endure_launches(budget, clock_ns() - begin_ns);
-    if (!status)
-        status = operands_hash_outputs(d, launch->sets, 1, &first, err);
-    if (!status)
-        status = count_means(d, &means, 0, err);
-    for (unsigned i = 0; i < n && !status; i++) {
-        status = device_launch_checked(d, arm_launch, launch, 0, err);
-        if (!status && i + 1 == n / 2)
-            status = count_means(d, &means, 1, err);
+    TRY(operands_hash_outputs(d, launch->sets, 1, &first, err));
+    TRY(count_means(d, &means, 0, err));
+    for (unsigned i = 0; i < n; i++) {
+        TRY(device_launch_checked(d, arm_launch, launch, 0, err));
+        if (i + 1 == n / 2)
+            TRY(count_means(d, &means, 1, err));
     }
-    if (!status)
-        status = count_means(d, &means, 2, err);
-    if (!status)
-        status = operands_hash_outputs(d, launch->sets, 1, &last, err);
-    if (status)
-        return status;
+    TRY(count_means(d, &means, 2, err));
+    TRY(operands_hash_outputs(d, launch->sets, 1, &last, err));
     v->checks++;
     v->coverage.on_the_case += n + 1;
     compare_means(d, &means, n, v);
-    if (last == first || (launch->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
-        return GATE_OK;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "after %u more launches on the same inputs the output has different bits; the "
-                 "kernel does "
-                 "not declare itself non-deterministic",
-                 n);
+    if (last != first && !(launch->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
+        verification_fault(v,
+                           "after %u more launches on the same inputs the output has different "
+                           "bits; the kernel does not declare itself non-deterministic",
+                           n);
     return GATE_OK;
 }

@@ -113,52 +113,47 @@ void state_read(struct state *out)
     out->counts = state_count();
 }
 
-static void describe_change(struct verification *v, const char *whose, const char *what)
-{
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message, "the kernel changed the state of the %s: %s", whose,
-                 what);
-}
-
-static void describe_process(struct verification *v, const char *what)
-{
-    describe_change(v, "process", what);
-}
-
 static bool has_more(unsigned before, unsigned now, unsigned more)
 {
     return now > before && now - before > more;
 }
 
+struct change {
+    bool is_one;
+    const char *what;
+};
+
+static void note_changes(const struct change *changes, size_t n, const char *whose,
+                         struct verification *v)
+{
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].is_one)
+            verification_fault(v, "the kernel changed the state of the %s: %s", whose,
+                               changes[i].what);
+}
+
 void state_compare(const struct state *before, const struct state *now, unsigned more,
                    struct verification *v)
 {
-    if (before->float_control != now->float_control)
-        describe_process(v, "the floating-point mode");
-    if (strcmp(before->folder, now->folder) != 0)
-        describe_process(v, "the current folder");
-    if (before->signals_ignored != now->signals_ignored ||
-        before->signals_caught != now->signals_caught)
-        describe_process(v, "the handling of signals");
-    if (before->signals_blocked != now->signals_blocked)
-        describe_process(v, "the mask of signals");
-    if (before->environment != now->environment)
-        describe_process(v, "the environment");
-    if (strcmp(before->limits, now->limits) != 0)
-        describe_process(v, "a resource limit");
-    if (strcmp(before->affinity, now->affinity) != 0)
-        describe_process(v, "the set of CPUs");
-    if (before->umask != now->umask)
-        describe_process(v, "the file mode mask (umask)");
-    if (before->scheduler != now->scheduler || before->niceness != now->niceness)
-        describe_process(v, STATE_SCHEDULING);
-    if (has_more(before->counts.threads, now->counts.threads, more))
-        describe_process(v, "the number of threads");
-    if (has_more(before->counts.files, now->counts.files, more))
-        describe_process(v, "the number of open files");
-    if (has_more(before->counts.children, now->counts.children, more))
-        describe_process(v, "the number of child processes");
+    const struct state_counts *had = &before->counts, *has = &now->counts;
+    const struct change changes[] = {
+        {before->float_control != now->float_control, "the floating-point mode"},
+        {strcmp(before->folder, now->folder) != 0, "the current folder"},
+        {before->signals_ignored != now->signals_ignored ||
+             before->signals_caught != now->signals_caught,
+         "the handling of signals"},
+        {before->signals_blocked != now->signals_blocked, "the mask of signals"},
+        {before->environment != now->environment, "the environment"},
+        {strcmp(before->limits, now->limits) != 0, "a resource limit"},
+        {strcmp(before->affinity, now->affinity) != 0, "the set of CPUs"},
+        {before->umask != now->umask, "the file mode mask (umask)"},
+        {before->scheduler != now->scheduler || before->niceness != now->niceness,
+         STATE_SCHEDULING},
+        {has_more(had->threads, has->threads, more), "the number of threads"},
+        {has_more(had->files, has->files, more), "the number of open files"},
+        {has_more(had->children, has->children, more), "the number of child processes"},
+    };
+    note_changes(changes, sizeof changes / sizeof changes[0], "process", v);
 }
 
 /* A sanitizer keeps what was freed, so that nothing can be said. Private writable pages are counted
@@ -195,110 +190,102 @@ void state_find_leak(const struct state_memory at[3], unsigned launches, struct 
     const size_t heap[3] = {at[0].heap_bytes, at[1].heap_bytes, at[2].heap_bytes};
     const size_t address[3] = {at[0].address_bytes, at[1].address_bytes, at[2].address_bytes};
     const size_t half = launches / 2;
-    if (!half ||
-        (!is_lost(heap, half * LEAK_BYTES) && !is_lost(address, half * LEAK_ADDRESS_BYTES)))
-        return;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "the kernel leaks memory: %zu bytes of the heap and %zu of the address space in "
-                 "%u launches",
-                 growth(heap[0], heap[2]), growth(address[0], address[2]), launches);
-}
-
-static void find_gathering(const unsigned at[3], unsigned launches, const char *what,
-                           struct verification *v)
-{
-    const size_t counts[3] = {at[0], at[1], at[2]}, half = launches / 2;
-    const size_t least = half / 2 > GATHERED ? half / 2 : GATHERED;
-    if (!is_lost(counts, least))
-        return;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "the kernel leaks %s: their number grew by %zu in %u launches", what,
-                 counts[2] - counts[0], launches);
+    if (half && (is_lost(heap, half * LEAK_BYTES) || is_lost(address, half * LEAK_ADDRESS_BYTES)))
+        verification_fault(v,
+                           "the kernel leaks memory: %zu bytes of the heap and %zu of the address "
+                           "space in %u launches",
+                           growth(heap[0], heap[2]), growth(address[0], address[2]), launches);
 }
 
 void state_find_gathering(const struct state_counts at[3], unsigned launches,
                           struct verification *v)
 {
-    const unsigned threads[3] = {at[0].threads, at[1].threads, at[2].threads};
-    const unsigned files[3] = {at[0].files, at[1].files, at[2].files};
-    const unsigned children[3] = {at[0].children, at[1].children, at[2].children};
-    find_gathering(threads, launches, "threads", v);
-    find_gathering(files, launches, "open files", v);
-    find_gathering(children, launches, "child processes", v);
+    static const char *const names[] = {"threads", "open files", "child processes"};
+    const size_t counts[3][3] = {{at[0].threads, at[1].threads, at[2].threads},
+                                 {at[0].files, at[1].files, at[2].files},
+                                 {at[0].children, at[1].children, at[2].children}};
+    const size_t quarter = launches / 4, least = quarter > GATHERED ? quarter : GATHERED;
+    for (unsigned i = 0; i < 3; i++)
+        if (is_lost(counts[i], least))
+            verification_fault(v, "the kernel leaks %s: their number grew by %zu in %u launches",
+                               names[i], counts[i][2] - counts[i][0], launches);
 }
 
 /* What this process took if the driver tells, else what anybody did. */
 static size_t lost_bytes(const struct device_state *before, const struct device_state *now)
 {
-    if (before->memory_own_bytes && now->memory_own_bytes)
-        return now->memory_own_bytes > before->memory_own_bytes
-                   ? now->memory_own_bytes - before->memory_own_bytes
-                   : 0;
-    return before->memory_free_bytes > now->memory_free_bytes
-               ? before->memory_free_bytes - now->memory_free_bytes
-               : 0;
-}
-
-/* Most of the memory went: to whom? */
-static enum gate_status judge_taking(const struct device_state *before,
-                                     const struct device_state *now, struct verification *v,
-                                     struct gate_error *err)
-{
-    size_t gone = before->memory_free_bytes - now->memory_free_bytes;
-    bool told = before->memory_own_bytes && now->memory_own_bytes;
-    if (!told || lost_bytes(before, now) <= before->memory_free_bytes / 2)
-        return gate_fail(
-            err, GATE_ENVIRONMENT,
-            "during the check %s took %zu of the %zu free bytes of device memory; run it again "
-            "while nothing else uses the device",
-            told ? "another process" : "a process that the driver does not name", gone,
-            before->memory_free_bytes);
-    v->ok = false;
-    snprintf(v->message, sizeof v->message,
-             "the kernel took %zu of the %zu free bytes of device memory", lost_bytes(before, now),
-             before->memory_free_bytes);
-    return GATE_OK;
+    return before->memory_own_bytes && now->memory_own_bytes
+               ? growth(before->memory_own_bytes, now->memory_own_bytes)
+               : growth(now->memory_free_bytes, before->memory_free_bytes);
 }
 
 enum gate_status state_compare_device(const struct device_state *before,
                                       const struct device_state *now, struct verification *v,
                                       struct gate_error *err)
 {
-    if (before->current != now->current)
-        describe_change(v, "device", "the current device");
-    if (before->malloc_heap_bytes != now->malloc_heap_bytes)
-        describe_change(v, "device", "the limit of its malloc() heap");
-    if (before->printf_bytes != now->printf_bytes)
-        describe_change(v, "device", "the limit of its printf() buffer");
-    if (before->persisting_l2_bytes != now->persisting_l2_bytes)
-        describe_change(v, "device", "the part of the L2 reserved for persisting accesses");
-    if (before->l2_fetch_bytes != now->l2_fetch_bytes)
-        describe_change(v, "device", "the fetch granularity of the L2");
-    if (before->wait_flags != now->wait_flags)
-        describe_change(v, "device", "the way in which calls wait (cudaSetDeviceFlags)");
-    if (before->cache_preference != now->cache_preference)
-        describe_change(v, "device", "the preference for L1 or shared memory");
-    if (before->pool_keeps != now->pool_keeps)
-        describe_change(v, "device", "the release threshold of its memory pool");
-    if (!v->ok || now->memory_free_bytes >= before->memory_free_bytes / 2)
+    const struct change changes[] = {
+        {before->current != now->current, "the current device"},
+        {before->malloc_heap_bytes != now->malloc_heap_bytes, "the limit of its malloc() heap"},
+        {before->printf_bytes != now->printf_bytes, "the limit of its printf() buffer"},
+        {before->persisting_l2_bytes != now->persisting_l2_bytes,
+         "the part of the L2 reserved for persisting accesses"},
+        {before->l2_fetch_bytes != now->l2_fetch_bytes, "the fetch granularity of the L2"},
+        {before->wait_flags != now->wait_flags,
+         "the way in which calls wait (cudaSetDeviceFlags)"},
+        {before->cache_preference != now->cache_preference,
+         "the preference for L1 or shared memory"},
+        {before->pool_keeps != now->pool_keeps, "the release threshold of its memory pool"},
+    };
+    const size_t had = before->memory_free_bytes, lost = lost_bytes(before, now);
+    const bool told = before->memory_own_bytes && now->memory_own_bytes;
+    note_changes(changes, sizeof changes / sizeof changes[0], "device", v);
+    if (!v->ok || now->memory_free_bytes >= had / 2)
         return GATE_OK;
-    return judge_taking(before, now, v, err);
+    if (!told || lost <= had / 2)
+        return gate_fail(
+            err, GATE_ENVIRONMENT,
+            "during the check %s took %zu of the %zu free bytes of device memory; run it again "
+            "while nothing else uses the device",
+            told ? "another process" : "a process that the driver does not name",
+            had - now->memory_free_bytes, had);
+    verification_fault(v, "the kernel took %zu of the %zu free bytes of device memory", lost, had);
+    return GATE_OK;
 }
 
 void state_find_device_leak(const struct device_state at[3], unsigned launches,
                             struct verification *v)
 {
-    size_t first = lost_bytes(&at[0], &at[1]), then = lost_bytes(&at[1], &at[2]);
-    size_t least = launches / 2 * LEAK_DEVICE_BYTES;
-    if (first < least || then < least)
-        return;
-    v->ok = false;
-    if (!v->message[0])
-        snprintf(v->message, sizeof v->message,
-                 "the kernel leaks device memory: %zu bytes in %u launches", first + then,
-                 launches);
+    const size_t losses[2] = {lost_bytes(&at[0], &at[1]), lost_bytes(&at[1], &at[2])};
+    const size_t least = launches / 2 * LEAK_DEVICE_BYTES;
+    if (losses[0] >= least && losses[1] >= least)
+        verification_fault(v, "the kernel leaks device memory: %zu bytes in %u launches",
+                           losses[0] + losses[1], launches);
+}
+
+/* ---- both ---- */
+
+enum gate_status surroundings_read(struct device *d, struct surroundings *out,
+                                   struct gate_error *err)
+{
+    *out = (struct surroundings){0};
+    state_read(&out->process);
+    return device_state_read(d, &out->device, err);
+}
+
+enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
+                                      unsigned more, struct verification *v,
+                                      struct gate_error *err)
+{
+    struct surroundings now;
+    TRY(surroundings_read(d, &now, err));
+    state_compare(&before->process, &now.process, more, v);
+    return state_compare_device(&before->device, &now.device, v, err);
+}
+
+enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
+                                    const char *what, struct gate_error *err)
+{
+    struct verification v = {.ok = true};
+    const enum gate_status status = surroundings_compare(d, before, STATE_MORE_ANY, &v, err);
+    return v.ok ? status : gate_fail(err, GATE_WRONG, "%s: %s", what, v.message);
 }

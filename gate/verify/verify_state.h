@@ -80,4 +80,25 @@ void state_find_leak(const struct state_memory at[3], unsigned launches, struct 
 void state_find_gathering(const struct state_counts at[3], unsigned launches,
                           struct verification *v);
 
+/* State of the process and of the device, before something that must leave both alone. */
+struct surroundings {
+    struct state process;
+    struct device_state device;
+};
+
+enum gate_status surroundings_read(struct device *d, struct surroundings *out,
+                                   struct gate_error *err);
+/* Says in v what has changed since `before`; status as that of state_compare_device(). */
+enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
+                                      unsigned more, struct verification *v,
+                                      struct gate_error *err);
+
+/*
+ * The same for what a library changes before its first launch: a limit that was set while it was
+ * opened, or in prepare(), would pass for the usual. It may start threads and open files.
+ * GATE_WRONG: something changed; `what` is what changed it.
+ */
+enum gate_status surroundings_check(struct device *d, const struct surroundings *before,
+                                    const char *what, struct gate_error *err);
+
 #endif

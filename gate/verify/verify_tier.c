@@ -34,12 +34,11 @@ const char *verify_tier_name(enum verify_tier tier)
 
 bool verify_tier_parse(const char *name, enum verify_tier *out)
 {
-    for (unsigned i = 0; i < VERIFY_TIERS; i++)
-        if (!strcmp(names[i], name)) {
-            *out = (enum verify_tier)i;
-            return true;
-        }
-    return false;
+    unsigned i = 0;
+    while (i < VERIFY_TIERS && strcmp(names[i], name) != 0)
+        i++;
+    *out = (enum verify_tier)i;
+    return i < VERIFY_TIERS;
 }
 
 /* Does the tier ask the probes of the problem itself, since an image of it is not too large? */
@@ -128,21 +127,20 @@ static enum probe probe_in_turn(const struct kg_problem *p, unsigned n)
 static enum gate_status check_all_probes(struct round *r, const struct kg_problem *p,
                                          struct image_layout layout, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (int i = 0; i < PROBES && !status; i++) {
+    for (int i = 0; i < PROBES; i++) {
         r->once = i >= PROBE_ZERO_FIRST && i <= PROBE_ONE_VALUE;
-        status = check(r, p, (enum probe)i, layout, GUARD_NONE, err);
+        TRY(check(r, p, (enum probe)i, layout, GUARD_NONE, err));
     }
     r->once = false;
-    return status;
+    return GATE_OK;
 }
 
 /* One probe with nothing mapped behind the tensors, and one with nothing before them. */
 static enum gate_status check_guarded(struct round *r, const struct kg_problem *p,
                                       struct gate_error *err)
 {
-    enum gate_status status = check_dense(r, p, sharpest(p), GUARD_BEHIND, err);
-    return status ? status : check_dense(r, p, sharpest(p), GUARD_BEFORE, err);
+    TRY(check_dense(r, p, sharpest(p), GUARD_BEHIND, err));
+    return check_dense(r, p, sharpest(p), GUARD_BEFORE, err);
 }
 
 /* Of the reference: a product of 8192 cubed is within it, and takes 0.11 s at 10 TFLOP/s. Beyond it
@@ -150,13 +148,6 @@ static enum gate_status check_guarded(struct round *r, const struct kg_problem *
 #define OWN_FLOPS 1.2e12
 #define LEAST_K 64
 #define EVEN_K 64 /* what a shortened sum is a multiple of */
-
-static void shorten_sums(struct kg_problem *p)
-{
-    const struct op_size *sum = op_axis(op_of(p), op_of(p)->cut);
-    while (problem_flops(p) > OWN_FLOPS && op_size(p, sum) > 2 * LEAST_K)
-        op_set_size(p, sum, op_size(p, sum) / 2 / EVEN_K * EVEN_K);
-}
 
 /* Too large for an image, and with nothing mapped behind its tensors. The inputs of a product are
  * integers, whose sums no order of summation in fp32 rounds; an op without such answers gets those
@@ -172,12 +163,13 @@ static enum gate_status check_own_large(struct round *r, const struct kg_problem
                       .seed = seed_at(r->seed, r->n_checks++),
                       .on_device = true,
                       .given = exact ? NULL : r->given};
-    if (exact)
-        shorten_sums(&t.problem);
-    const bool served = bench_kernel(&r->bench, &t.problem);
-    r->arm->verification.left_out.not_served += !served;
-    if (!served)
+    const struct op_size *sum = exact ? op_axis(op_of(p), op_of(p)->cut) : NULL;
+    while (exact && problem_flops(&t.problem) > OWN_FLOPS && op_size(&t.problem, sum) > 2 * LEAST_K)
+        op_set_size(&t.problem, sum, op_size(&t.problem, sum) / 2 / EVEN_K * EVEN_K);
+    if (!bench_kernel(&r->bench, &t.problem)) {
+        r->arm->verification.left_out.not_served++;
         return GATE_OK;
+    }
     bench_prepare(&r->bench, &t.problem);
     enum gate_status status = run_trial(r, &t, err);
     bench_release(&r->bench);
@@ -193,26 +185,13 @@ static enum gate_status check_own(struct round *r, const struct kg_problem *p,
     }
     bench_prepare(&r->bench, p);
     r->thorough = true;
-    enum gate_status status = check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err);
+    TRY(check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err));
     r->thorough = r->tier == VERIFY_NIGHTLY;
-    if (!status)
-        status = check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err);
-    return status ? status : check_guarded(r, p, err);
+    TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
+    return check_guarded(r, p, err);
 }
 
 /* ---- other shapes ---- */
-
-/* The other dtypes in which the library serves the problem itself. */
-static unsigned other_dtypes(const struct round *r, const struct kg_problem *p)
-{
-    unsigned others = 0;
-    for (unsigned i = 0; i < DTYPES; i++) {
-        const struct kg_problem other = problem_in_dtype(p, i);
-        if (i != problem_dtype_index(p) && bench_kernel(&r->bench, &other))
-            others |= 1u << i;
-    }
-    return others;
-}
 
 static void add_value(struct round *r, const struct kg_problem *p, unsigned i, uint64_t seed)
 {
@@ -248,29 +227,32 @@ static void add_values(struct round *r, const struct kg_problem *p)
         add_value(r, p, served[i], r->seed);
 }
 
-/* Those that are served. That there is no kernel for the others is counted. */
+/* Those that are served, in the dtypes in which the library serves the problem itself. That there
+ * is no kernel for the others is counted. All are prepared before the first launch. */
 static void find_shapes(struct round *r, const struct kg_problem *p)
 {
+    struct verification *v = &r->arm->verification;
     struct kg_problem all[SHAPES_MAX];
-    const unsigned others = other_dtypes(r, p);
-    unsigned n = shapes_designed(p, others, r->seed, plans[r->tier], all);
+    unsigned others = 0;
+    for (unsigned i = 0; i < DTYPES; i++) {
+        const struct kg_problem other = problem_in_dtype(p, i);
+        if (i != problem_dtype_index(p) && bench_kernel(&r->bench, &other))
+            others |= 1u << i;
+    }
+    const unsigned n = shapes_designed(p, others, r->seed, plans[r->tier], all);
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
         r->served_elsewhere |= kernel == r->arm->kernel;
-        r->arm->verification.left_out.not_served += !kernel;
+        v->left_out.not_served += !kernel;
         if (kernel)
             r->shape[r->n++] = all[i];
     }
     add_values(r, p);
     const struct shapes_cover cover = shapes_cover(p, others, r->shape, r->n);
-    r->arm->verification.coverage.small += r->n;
-    r->arm->verification.coverage.pairs = cover.pairs;
-    r->arm->verification.coverage.pairs_of = cover.of;
-}
-
-static void prepare_shapes(struct round *r)
-{
-    for (unsigned i = 0; i < r->n && r->arm->verification.ok; i++)
+    v->coverage.small += r->n;
+    v->coverage.pairs = cover.pairs;
+    v->coverage.pairs_of = cover.of;
+    for (unsigned i = 0; i < r->n && v->ok; i++)
         bench_prepare(&r->bench, &r->shape[i]);
 }
 
@@ -288,51 +270,44 @@ static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *
     return problem_dtype_index(p) == problem_dtype_index(other);
 }
 
-/* Random inputs in other dtypes and given sizes: what is not exact shows here alone, as a scale
- * that is off, or a dimension that is missing. */
-static enum gate_status check_others(struct round *r, const struct kg_problem *p,
-                                     struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < r->n && !status; i++) {
-        const struct kg_problem *other = &r->shape[i];
-        enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
-        if (!is_in_dtype_of(p, other) || !shapes_have_values_of(p, other))
-            status = check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err);
-    }
-    return status;
-}
-
-/* Each shape in turn by the sharpest probe, then every third one by another. */
+/* Each shape in turn by the sharpest probe, then every third one by another. Other dtypes and given
+ * sizes get random inputs too: what is not exact shows here alone, as a scale that is off, or a
+ * dimension that is missing. */
 static enum gate_status check_shapes(struct round *r, const struct kg_problem *p,
                                      struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < r->n && !status; i++)
-        status = check_sharply(r, i, err);
-    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0 && !status;)
-        status = check(r, &r->shape[3 * i], probe_in_turn(&r->shape[3 * i], i),
-                       layout_in_turn(r, &r->shape[3 * i], 6 * i + 1), GUARD_NONE, err);
-    return status ? status : check_others(r, p, err);
+    for (unsigned i = 0; i < r->n; i++)
+        TRY(check_sharply(r, i, err));
+    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0;) {
+        const struct kg_problem *third = &r->shape[3 * i];
+        TRY(check(r, third, probe_in_turn(third, i), layout_in_turn(r, third, 6 * i + 1),
+                  GUARD_NONE, err));
+    }
+    for (unsigned i = 0; i < r->n; i++) {
+        const struct kg_problem *other = &r->shape[i];
+        enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
+        if (!is_in_dtype_of(p, other) || !shapes_have_values_of(p, other))
+            TRY(check(r, other, probe, layout_in_turn(r, other, 2 * i + 1), GUARD_NONE, err));
+    }
+    return GATE_OK;
 }
 
 static enum gate_status check_shapes_fully(struct round *r, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < r->n && !status; i++) {
+    for (unsigned i = 0; i < r->n; i++) {
         const struct kg_problem *p = &r->shape[i];
-        status = check_guarded(r, p, err);
-        for (unsigned n = 0; n < 2 && !status; n++)
-            status = check_all_probes(r, p, layout_in_turn(r, p, 2 * i + n), err);
+        TRY(check_guarded(r, p, err));
+        for (unsigned n = 0; n < 2; n++)
+            TRY(check_all_probes(r, p, layout_in_turn(r, p, 2 * i + n), err));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* Offsets that fit no int: of all tensors, of each by itself, and of the rows of heads. */
 static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
-    struct kg_problem small = far_problem(p);
+    struct kg_problem small = guard_far_problem(p);
     bool serves = op_fit(op_of(p), &small) && bench_kernel(&r->bench, &small);
     r->arm->verification.left_out.not_served += !serves;
     if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
@@ -344,16 +319,15 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
                       .probe = sharpest(&small),
                       .layout = image_layout_of(TENSOR_DENSE),
                       .guard = GUARD_FAR};
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i <= n && !status; i++) {
+    for (unsigned i = 0; i <= n; i++) {
         if (i && about[i - 1].rank < 2)
             continue;
         t.far.which = i ? 1u << (i - 1) : 0;
         t.seed = seed_at(r->seed, r->n_checks++);
-        status = run_trial(r, &t, err);
+        TRY(run_trial(r, &t, err));
     }
     t.far = (struct far_choice){.rows = true};
-    return status || about[0].rank < 4 ? status : run_trial(r, &t, err);
+    return about[0].rank < 4 ? GATE_OK : run_trial(r, &t, err);
 }
 
 /* Strides that are remembered by address and sizes: the same problem in the same place, otherwise
@@ -362,20 +336,13 @@ static enum gate_status check_pinned(struct round *r, const struct kg_problem *p
                                      struct gate_error *err)
 {
     static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_DENSE};
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < 3 && !status; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         struct image_layout layout = image_layout_of(kinds[i]);
         memset(layout.shift, SHIFTS - 1, sizeof layout.shift);
         layout.pinned = true;
-        status = check(r, p, sharpest(p), layout, GUARD_NONE, err);
+        TRY(check(r, p, sharpest(p), layout, GUARD_NONE, err));
     }
-    return status;
-}
-
-/* Does every element of the inputs count? */
-static bool shows_changes(const struct kg_problem *p)
-{
-    return !op_of(p)->inputs_count || op_of(p)->inputs_count(p);
+    return GATE_OK;
 }
 
 static int64_t least_length(const struct kg_problem *p)
@@ -388,17 +355,20 @@ static int64_t least_length(const struct kg_problem *p)
     return least;
 }
 
-/* The shape that is done soonest, but for those of hardly any work, or with a length that is less
- * than `least`; NULL: there is none. */
+/* The shape that is done soonest, but for those of hardly any work, whose inputs do not all count,
+ * or with a length that is less than `least`; NULL: there is none. */
 static const struct kg_problem *quickest(const struct round *r, const struct kg_problem *p,
                                          int64_t least)
 {
+    const struct op *op = op_of(p);
     const struct kg_problem *found = NULL;
     for (unsigned i = 0; i < r->n; i++) {
-        double flops = problem_flops(&r->shape[i]);
-        if (is_in_dtype_of(p, &r->shape[i]) && shows_changes(&r->shape[i]) && flops >= SOAK_FLOPS &&
-            least_length(&r->shape[i]) >= least && (!found || flops < problem_flops(found)))
-            found = &r->shape[i];
+        const struct kg_problem *other = &r->shape[i];
+        const double flops = problem_flops(other);
+        if (is_in_dtype_of(p, other) && (!op->inputs_count || op->inputs_count(other)) &&
+            flops >= SOAK_FLOPS && least_length(other) >= least &&
+            (!found || flops < problem_flops(found)))
+            found = other;
     }
     return found;
 }
@@ -453,14 +423,13 @@ static enum gate_status check_large(struct round *r, const struct kg_problem *p,
                                     unsigned n, unsigned *counted, struct gate_error *err)
 {
     const struct kg_kernel *kernel = bench_kernel(&r->bench, p);
-    enum gate_status status = GATE_OK;
     if (!probe_applies(PROBE_NORMAL, p) || !r->arm->verification.ok)
         return GATE_OK;
     r->arm->verification.left_out.not_served += !kernel;
     r->served_elsewhere |= kernel == r->arm->kernel;
     if (kernel)
         bench_prepare(&r->bench, p);
-    for (unsigned i = first; i < first + n && kernel && !status; i++) {
+    for (unsigned i = first; i < first + n && kernel; i++) {
         const struct trial t = {.problem = *p,
                                 .probe = PROBE_NORMAL,
                                 .layout = layout_of_large(r, i),
@@ -469,9 +438,9 @@ static enum gate_status check_large(struct round *r, const struct kg_problem *p,
                                 .on_device = true,
                                 .launches_only = r->tier == VERIFY_SMALL,
                                 .counted = counted};
-        status = run_trial(r, &t, err);
+        TRY(run_trial(r, &t, err));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* The first neighbour that the problem's own kernel takes, as small as it takes one: smaller shapes
@@ -504,33 +473,31 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
                                          : shapes_of_own_size(p, flops, around);
     n = r->tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
     const unsigned n_giant = shapes_giant(p, nightly && !host, giant);
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < n && !status; i++)
-        status =
-            check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err);
-    for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host) && !status; i++)
-        status = check_large(r, &giant[(r->seed + i) % n_giant], 1, 1, &coverage->giant, err);
+    for (unsigned i = 0; i < n; i++)
+        TRY(check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err));
+    for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host); i++)
+        TRY(check_large(r, &giant[(r->seed + i) % n_giant], 1, 1, &coverage->giant, err));
     const unsigned n_wide =
         shapes_wide(p, device_info(r->bench.device)->kg.sm_count, nightly || !host, wide);
-    for (unsigned i = 0; i < n_wide && r->tier != VERIFY_SMALL && !status; i++)
-        status = check_large(r, &wide[i], 1, 1, &coverage->as_large, err);
+    for (unsigned i = 0; i < n_wide && r->tier != VERIFY_SMALL; i++)
+        TRY(check_large(r, &wide[i], 1, 1, &coverage->as_large, err));
     bench_release(&r->bench);
-    return status;
+    return GATE_OK;
 }
 
-static enum gate_status check_elsewhere(struct round *r, const struct kg_problem *p,
-                                        struct gate_error *err)
+static enum gate_status check_all(struct round *r, const struct kg_problem *p,
+                                  struct gate_error *err)
 {
-    enum gate_status status =
-        r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err);
-    if (!status && r->arm->verification.ok)
-        status = check_large_ones(r, p, err);
-    if (!status)
-        status = check_far(r, p, err);
+    find_shapes(r, p);
+    TRY(check_own(r, p, err));
+    TRY(r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err));
+    if (r->arm->verification.ok)
+        TRY(check_large_ones(r, p, err));
+    TRY(check_far(r, p, err));
     const struct kg_problem *small = quickest(r, p, 1), *rows = quickest(r, p, 2);
-    if (!status && rows && r->tier != VERIFY_SMALL)
-        status = check_pinned(r, rows, err);
-    return status || !small ? status : soak(r, small, err);
+    if (rows && r->tier != VERIFY_SMALL)
+        TRY(check_pinned(r, rows, err));
+    return small ? soak(r, small, err) : GATE_OK;
 }
 
 enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,
@@ -538,34 +505,24 @@ enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint6
                              const struct trial_given *given, tier_notice_fn notice, void *context,
                              struct gate_error *err)
 {
-    struct state before, now;
-    struct device_state device_before, device_now;
-    unsigned more = device_info(d)->kg.kind == KG_DEVICE_HOST ? 0 : STATE_MORE_ON_GPU;
+    struct verification *v = &arm->verification;
+    struct surroundings before;
+    const unsigned more = device_info(d)->kg.kind == KG_DEVICE_HOST ? 0 : STATE_MORE_ON_GPU;
+    TRY(surroundings_read(d, &before, err));
     struct round *r = calloc(1, sizeof *r);
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    r->bench = (struct bench){.device = d, .arm = arm, .found = &arm->verification};
-    r->given = given;
-    r->tier = tier;
-    r->seed = seed;
-    r->arm = arm;
-    r->notice = notice;
-    r->context = context;
-    state_read(&before);
-    enum gate_status status = device_state_read(d, &device_before, err);
-    find_shapes(r, p);
-    prepare_shapes(r);
+    *r = (struct round){.bench = {.device = d, .arm = arm, .found = v},
+                        .given = given,
+                        .tier = tier,
+                        .seed = seed,
+                        .arm = arm,
+                        .notice = notice,
+                        .context = context};
+    enum gate_status status = check_all(r, p, err);
+    v->own_shape_only = !status && v->ok && !r->served_elsewhere;
     if (!status)
-        status = check_own(r, p, err);
-    if (!status)
-        status = check_elsewhere(r, p, err);
-    arm->verification.own_shape_only = !status && arm->verification.ok && !r->served_elsewhere;
-    state_read(&now);
-    state_compare(&before, &now, more, &arm->verification);
-    if (!status)
-        status = device_state_read(d, &device_now, err);
-    if (!status)
-        status = state_compare_device(&device_before, &device_now, &arm->verification, err);
+        status = surroundings_compare(d, &before, more, v, err);
     bench_release(&r->bench);
     free(r);
     return status;

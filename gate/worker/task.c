@@ -11,7 +11,6 @@
 #include "gate/worker/measure.h"
 #include "gate/worker/record.h"
 #include "gate/verify/verify.h"
-#include "gate/verify/verify_timed.h"
 #include "gate/launch/operands.h"
 #include "gate/launch/plan.h"
 
@@ -102,7 +101,7 @@ static enum gate_status prepare_copy(struct worker *w, struct task *t, struct ar
                          arm->kernel->name);
     TRY(arm_prepare(w->device, &t->c.problem, arm, kernel, err));
     if (arm->role == ROLE_CANDIDATE)
-        TRY(load_effects_compare(w->device, &t->before, "before its first launch", err));
+        TRY(surroundings_check(w->device, &t->before, "before its first launch", err));
     return GATE_OK;
 }
 
@@ -116,7 +115,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
     send_phase(w->out, "prepare", arm_label(arm), "");
     if (arm->role == ROLE_BASELINE)
         status =
-            load_effects_compare(w->device, &t->before, "before the baseline was prepared", err);
+            surroundings_check(w->device, &t->before, "before the baseline was prepared", err);
     if (status)
         return status;
     status = prepare_copy(w, t, arm, kernel, err);
@@ -126,7 +125,7 @@ static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i
                    err->message);
     }
     if (!status && arm->role == ROLE_BASELINE)
-        status = load_effects_read(w->device, &t->before, err);
+        status = surroundings_read(w->device, &t->before, err);
     return status;
 }
 
@@ -330,7 +329,7 @@ static struct outcome run(struct worker *w, struct task *t)
     bool times = t->kind == TASK_MEASURE || t->kind == TASK_CALIBRATE;
     struct outcome o = {.name = times ? "measured" : "verified"};
     struct gate_error err = {0};
-    enum gate_status status = load_effects_read(w->device, &t->before, &err);
+    enum gate_status status = surroundings_read(w->device, &t->before, &err);
     choose_arms(w, t);
     if (!t->n_arms) {
         o.name = "unsupported";

@@ -14,7 +14,7 @@
 #include "gate/launch/arm.h"
 #include "gate/worker/message.h"
 #include "gate/worker/transplant.h"
-#include "gate/verify/load_effects.h"
+#include "gate/verify/verify_state.h"
 #include "gate/verify/verify.h"
 
 #define LIBRARIES_MAX 16
@@ -56,7 +56,7 @@ struct task {
     struct fingerprints fingerprints; /* of the candidate, when another process verified it */
     struct arm arms[ARMS_MAX];
     unsigned n_arms;
-    struct load_effects before;             /* anything was asked of a library */
+    struct surroundings before;             /* anything was asked of a library */
     struct device_memory memory, workspace; /* of the verification */
     struct operands operands;
     struct reference reference;

@@ -18,7 +18,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
 #include "gate/device/cuda_users.h"
-#include "gate/verify/own_reference.h"
+#include "gate/verify/verify_reference.h"
 #include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
 #include "gate/worker/message.h"
@@ -104,8 +104,8 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
 {
     const struct kg_device *where = &device_info(w->device)->kg;
     struct library *lib = &w->libraries[0];
-    struct load_effects before;
-    TRY(load_effects_read(w->device, &before, err));
+    struct surroundings before;
+    TRY(surroundings_read(w->device, &before, err));
     TRY(library_open(path, where->kind, false, lib, err));
     w->roles[0] = ROLE_CANDIDATE;
     w->n_libraries = 1;
@@ -114,7 +114,7 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
         return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
                          library_status_name(started));
     TRY(twice ? open_second_copy(w, 0, path, err) : GATE_OK);
-    return load_effects_compare(w->device, &before, "while the kernel library was opened", err);
+    return surroundings_check(w->device, &before, "while the kernel library was opened", err);
 }
 
 /* Copies, since the baseline may be the very file of the candidate and still is another library. */

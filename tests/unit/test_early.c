@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/verify/load_effects.h"
+#include "gate/verify/verify_state.h"
 #include "tests/unit/unit.h"
 
 static struct device_state shown; /* by the device */
@@ -29,12 +29,12 @@ static struct device device = {.backend = &backend};
 static const char *said_of(struct device_state now)
 {
     static struct gate_error err;
-    struct load_effects before;
+    struct surroundings before;
     err = (struct gate_error){0};
     shown = usual;
-    assert_int_equal(load_effects_read(&device, &before, &err), GATE_OK);
+    assert_int_equal(surroundings_read(&device, &before, &err), GATE_OK);
     shown = now;
-    enum gate_status status = load_effects_compare(&device, &before, "in prepare()", &err);
+    enum gate_status status = surroundings_check(&device, &before, "in prepare()", &err);
     last_status = status;
     return err.message;
 }
@@ -91,10 +91,10 @@ TEST(what_others_take_is_the_environment)
 TEST(the_process_is_looked_at_too)
 {
     struct gate_error err = {0};
-    struct load_effects before;
-    assert_int_equal(load_effects_read(&device, &before, &err), GATE_OK);
+    struct surroundings before;
+    assert_int_equal(surroundings_read(&device, &before, &err), GATE_OK);
     mode_t usual_mask = umask(0123);
-    enum gate_status status = load_effects_compare(&device, &before, "when opened", &err);
+    enum gate_status status = surroundings_check(&device, &before, "when opened", &err);
     umask(usual_mask);
     assert_int_equal(status, GATE_WRONG);
     assert_non_null(strstr(err.message, "when opened: the kernel changed the state of the process: "

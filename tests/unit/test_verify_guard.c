@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_verify_large_strides.c: operands whose rows are far apart hold what the dense ones do. */
+/* test_verify_guard.c: operands whose rows are far apart hold what the dense ones do. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "gate/verify/verify_large_strides.h"
+#include "gate/verify/verify_guard.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
@@ -14,7 +14,7 @@
 struct scene {
     struct device *d;
     struct image image;
-    struct far far;
+    struct guard guard;
     struct kg_args args;
     struct gate_error err;
     bool offered;
@@ -23,20 +23,20 @@ struct scene {
 static struct scene set_up(const struct kg_problem *like)
 {
     struct scene s = {0};
-    const struct kg_problem p = far_problem(like);
+    const struct kg_problem p = guard_far_problem(like);
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
     assert_int_equal(device_open("host", &s.d, NULL), GATE_OK);
     assert_int_equal(image_make(&p, &dense, 0xff, &s.image, NULL), GATE_OK);
-    s.offered = far_make(s.d, &s.far, &s.image, &s.err) == GATE_OK;
+    s.offered = guard_make(s.d, &s.guard, GUARD_FAR, &s.image, 0, &s.err) == GATE_OK;
     s.args = image_args(&s.image, s.image.bytes);
     if (s.offered)
-        far_place(&s.far, &s.image, &s.args);
+        guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
     return s;
 }
 
 static void tear_down(struct scene *s)
 {
-    far_release(s->d, &s->far);
+    guard_release(s->d, &s->guard);
     image_release(&s->image);
     device_close(s->d);
 }
@@ -81,15 +81,15 @@ TEST(what_is_far_is_chosen)
     const struct kg_problem p = attention(KG_F16, 0, 4, 4, 9, 9, 64);
     struct scene s = set_up(&p);
     skip_unless_offered(&s);
-    far_choose(s.d, &s.far, (struct far_choice){.which = 1u << 1});
+    guard_choose(s.d, &s.guard, (struct far_choice){.which = 1u << 1});
     s.args = image_args(&s.image, s.image.bytes);
-    far_place(&s.far, &s.image, &s.args);
+    guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
     assert_true(s.args.in[1].stride[1] == FAR && s.args.in[0].stride[1] < FAR);
     assert_true(s.args.in[0].data == s.image.bytes + s.image.offset[0]);
-    far_choose(s.d, &s.far, (struct far_choice){.rows = true});
-    s.offered = far_make(s.d, &s.far, &s.image, &s.err) == GATE_OK;
+    guard_choose(s.d, &s.guard, (struct far_choice){.rows = true});
+    s.offered = guard_make(s.d, &s.guard, GUARD_FAR, &s.image, 0, &s.err) == GATE_OK;
     skip_unless_offered(&s);
-    far_place(&s.far, &s.image, &s.args);
+    guard_place(&s.guard, GUARD_FAR, &s.image, &s.args);
     assert_true(s.args.in[2].stride[2] == FAR && s.args.in[2].stride[3] == 1);
     tear_down(&s);
 }
@@ -104,15 +104,16 @@ TEST(what_goes_there_comes_back)
     for (size_t i = 0; i < s.image.size; i++)
         s.image.bytes[i] = (unsigned char)(i * 7 + i / 251);
     memcpy(before, s.image.bytes, s.image.size);
-    assert_int_equal(far_enter(s.d, &s.far, &s.image, s.image.bytes, NULL), GATE_OK);
+    assert_int_equal(guard_enter(s.d, &s.guard, GUARD_FAR, &s.image, s.image.bytes, 0, NULL),
+                     GATE_OK);
     const struct kg_tensor *v = &s.args.in[2];
     const size_t last = (size_t)(v->stride[0] + v->stride[1]) * 2;
     assert_memory_equal((char *)v->data + last,
-                        s.image.bytes + s.image.offset[2] + 3 * s.far.pieces[2].bytes,
-                        s.far.pieces[2].bytes);
+                        s.image.bytes + s.image.offset[2] + 3 * s.guard.pieces[2].bytes,
+                        s.guard.pieces[2].bytes);
     for (unsigned i = 0; i < 4; i++)
         memset(s.image.bytes + s.image.offset[i], 0, s.image.span[i]);
-    assert_int_equal(far_leave(s.d, &s.far, &s.image, s.image.bytes, NULL), GATE_OK);
+    assert_int_equal(guard_leave(s.d, &s.guard, GUARD_FAR, &s.image, s.image.bytes, NULL), GATE_OK);
     assert_memory_equal(s.image.bytes, before, s.image.size);
     free(before);
     tear_down(&s);
