@@ -57,11 +57,7 @@ COMMENT_OR_STRING = re.compile(
 GENERATED = ("version.h",)
 
 # Headers that are meant to be included more than once.
-REPEATED = (
-    "kernels/host/simd_body.h",
-    "kernels/host/simd_target_begin.h",
-    "kernels/host/simd_target_end.h",
-)
+REPEATED = ("kernels/host/simd_body.h",)
 
 findings = 0
 

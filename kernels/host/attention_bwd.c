@@ -55,18 +55,13 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return host_supports(p, device, "attention_bwd");
 }
 
-static uint64_t workspace(const struct kg_problem *p, int threads)
-{
-    const struct attention_sizes sizes = attention_sizes_of(p);
-    struct job job = {.p = &sizes};
-    return (uint64_t)lay_out(&job, NULL, threads) * sizeof(float);
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
     (void)plan;
-    return workspace(p, device->sm_count);
+    const struct attention_sizes sizes = attention_sizes_of(p);
+    struct job job = {.p = &sizes};
+    return (uint64_t)lay_out(&job, NULL, device->sm_count) * sizeof(float);
 }
 
 /* Where row `row` of [batch, heads, rows, ..] lies in a view. */
@@ -169,7 +164,7 @@ static void key_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
-    const struct host *host = host_enter(problem, args, "attention_bwd", workspace);
+    const struct host *host = host_enter(problem, args, &host_attention_bwd);
     if (!host)
         return KG_BAD_ARGUMENT;
 

@@ -20,8 +20,7 @@
 
 #include "kernels/ops/attention_sizes.h"
 #include "kernels/ops/half.h"
-#include "kernels/host/host.h"
-#include "kernels/host/pack.h"
+#include "kernels/host/matmul.h"
 
 enum {
     KEYS = 64,      /* of a block */
@@ -91,18 +90,13 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return host_supports(p, device, "attention_fwd") && kg_size(p, "d") <= MAX_HEAD_DIM;
 }
 
-static uint64_t workspace(const struct kg_problem *p, int threads)
-{
-    const struct attention_sizes sizes = attention_sizes_of(p);
-    struct scratch s;
-    return (uint64_t)threads * (uint64_t)lay_out(&s, NULL, &sizes) * sizeof(float);
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
     (void)plan;
-    return workspace(p, device->sm_count);
+    const struct attention_sizes sizes = attention_sizes_of(p);
+    struct scratch s;
+    return (uint64_t)device->sm_count * (uint64_t)lay_out(&s, NULL, &sizes) * sizeof(float);
 }
 
 static char *head_of(const struct kg_tensor *t, int64_t batch, int64_t head)
@@ -257,7 +251,7 @@ static void turn_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *problem, const struct kg_args *args)
 {
-    const struct host *host = host_enter(problem, args, "attention_fwd", workspace);
+    const struct host *host = host_enter(problem, args, &host_attention_fwd);
     const struct attention_sizes sizes = attention_sizes_of(problem), *p = &sizes;
     if (!host || p->head_dim > MAX_HEAD_DIM)
         return KG_BAD_ARGUMENT;

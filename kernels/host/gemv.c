@@ -15,17 +15,12 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return host_supports(p, device, "gemv");
 }
 
-static uint64_t workspace(const struct kg_problem *p, int threads)
-{
-    (void)threads;
-    return (uint64_t)host_line(kg_size(p, "k")) * sizeof(float);
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
     (void)plan;
-    return workspace(p, device->sm_count);
+    (void)device;
+    return (uint64_t)host_line(kg_size(p, "k")) * sizeof(float);
 }
 
 struct job {
@@ -54,7 +49,7 @@ static void rows_item(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, "gemv", workspace);
+    const struct host *host = host_enter(p, args, &host_gemv);
     if (!host)
         return KG_BAD_ARGUMENT;
 

@@ -17,19 +17,13 @@ struct host {
     const struct simd *simd;
 };
 
-/* NULL outside of open() and close(). */
-const struct host *host_state(void);
-
 /* Is this a well-formed problem of `op` on a host device with at least one thread? */
 int host_supports(const struct kg_problem *p, const struct kg_device *device, const char *op);
 
-/* Bytes of workspace that a supported problem takes with so many threads. */
-typedef uint64_t (*host_workspace_fn)(const struct kg_problem *p, int threads);
-
-/* The first step of a launch: do problem, tensors and workspace fit each other and the op? Returns
- * NULL when not, or when the library is not open: KG_BAD_ARGUMENT. */
+/* The first step of a launch: do problem, tensors and workspace fit each other and the kernel?
+ * Returns NULL when not, or outside of open() and close(): KG_BAD_ARGUMENT. */
 const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
-                              const char *op, host_workspace_fn workspace);
+                              const struct kg_kernel *kernel);
 
 /* Workspace is counted in floats and dealt out in cache lines, so that no two threads share one. */
 static inline int64_t host_line(int64_t floats)
@@ -47,13 +41,7 @@ static inline int64_t min_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-extern const struct kg_kernel host_attention_fwd;
-extern const struct kg_kernel host_gemm;
-extern const struct kg_kernel host_gemv;
-extern const struct kg_kernel host_linear_relu;
-extern const struct kg_kernel host_linear_relu_bwd;
-extern const struct kg_kernel host_batched_gemm;
-extern const struct kg_kernel host_rmsnorm;
-extern const struct kg_kernel host_attention_bwd;
+extern const struct kg_kernel host_attention_fwd, host_attention_bwd, host_gemm, host_batched_gemm,
+    host_gemv, host_linear_relu, host_linear_relu_bwd, host_rmsnorm;
 
 #endif

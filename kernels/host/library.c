@@ -1,22 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library.c: the table of the host library, and the threads and inner loops that it opens.
+ * library.c: the table of the host library, the threads and inner loops that it opens, and the
+ * rules of kernel.h, checked once for all of its kernels.
  *
  * KG_HOST_ISA in the environment (avx512, avx2, generic) pins the instruction set: for comparing a
  * machine with a weaker one. A name that is unknown or not present makes open() fail.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "kernels/host/host.h"
+#include "kernels/ops/op.h"
 
 enum { MAX_THREADS = 1024 };
 
 static struct host state;
 static unsigned users; /* who opened it and did not close it yet: libraries may share this one */
 
-const struct host *host_state(void)
+int host_supports(const struct kg_problem *p, const struct kg_device *device, const char *op)
 {
-    return state.pool ? &state : NULL;
+    struct kg_signature s;
+    return device->struct_bytes >= sizeof(*device) && device->kind == KG_DEVICE_HOST &&
+           device->sm_count >= 1 && kg_is_op(p, op) && kg_signature_of(p, &s);
+}
+
+static bool tensors_fit(const struct kg_problem *p, const struct kg_args *args)
+{
+    struct kg_signature s;
+    if (!kg_signature_of(p, &s) || args->n_in != s.n_in || args->n_out != s.n_out)
+        return false;
+    for (uint32_t i = 0; i < s.n_in; i++)
+        if (!kg_tensor_fits(&args->in[i], p->dtype[i], &s.in[i]))
+            return false;
+    for (uint32_t i = 0; i < s.n_out; i++)
+        if (!kg_tensor_fits(&args->out[i], p->dtype[s.n_in + i], &s.out[i]))
+            return false;
+    return true;
+}
+
+const struct host *host_enter(const struct kg_problem *p, const struct kg_args *args,
+                              const struct kg_kernel *kernel)
+{
+    if (!state.pool || args->struct_bytes < sizeof(*args) || !kg_is_op(p, kernel->op) ||
+        !tensors_fit(p, args))
+        return NULL;
+    const struct kg_device device = {.struct_bytes = sizeof(device),
+                                     .kind = KG_DEVICE_HOST,
+                                     .sm_count = pool_threads(state.pool)};
+    const uint64_t bytes = kernel->workspace_bytes(p, &device, NULL);
+    return args->workspace_bytes >= bytes && (bytes == 0 || args->workspace) ? &state : NULL;
 }
 
 static void close_host(void)
@@ -27,15 +59,6 @@ static void close_host(void)
     state = (struct host){0};
 }
 
-static enum kg_status start(int threads)
-{
-    state.simd = simd_select(getenv("KG_HOST_ISA"));
-    if (!state.simd)
-        return KG_UNSUPPORTED;
-    state.pool = pool_create(threads);
-    return state.pool ? KG_OK : KG_LAUNCH_FAILED;
-}
-
 static enum kg_status open_host(const struct kg_device *device, const struct kg_file *files)
 {
     (void)files;
@@ -43,9 +66,16 @@ static enum kg_status open_host(const struct kg_device *device, const struct kg_
         device->sm_count < 1 || device->sm_count > MAX_THREADS ||
         (users > 0 && pool_threads(state.pool) != device->sm_count))
         return KG_BAD_ARGUMENT;
-    enum kg_status status = users ? KG_OK : start(device->sm_count);
-    users += status == KG_OK;
-    return status;
+    if (users == 0) {
+        state.simd = simd_select(getenv("KG_HOST_ISA"));
+        if (!state.simd)
+            return KG_UNSUPPORTED;
+        state.pool = pool_create(device->sm_count);
+        if (!state.pool)
+            return KG_LAUNCH_FAILED;
+    }
+    users++;
+    return KG_OK;
 }
 
 static const struct kg_kernel *const kernels[] = {

@@ -23,20 +23,15 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
     return host_supports(p, device, "linear_relu_bwd");
 }
 
-static uint64_t workspace(const struct kg_problem *p, int threads)
-{
-    uint64_t dx =
-        matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "k"), kg_size(p, "n"), threads);
-    uint64_t dw =
-        matmul_workspace_bytes(kg_size(p, "n"), kg_size(p, "k"), kg_size(p, "m"), threads);
-    return dx > dw ? dx : dw;
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
     (void)plan;
-    return workspace(p, device->sm_count);
+    uint64_t dx =
+        matmul_workspace_bytes(kg_size(p, "m"), kg_size(p, "k"), kg_size(p, "n"), device->sm_count);
+    uint64_t dw =
+        matmul_workspace_bytes(kg_size(p, "n"), kg_size(p, "k"), kg_size(p, "m"), device->sm_count);
+    return dx > dw ? dx : dw;
 }
 
 struct column_sums {
@@ -75,33 +70,24 @@ static void sum_columns(void *context, int64_t item, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, "linear_relu_bwd", workspace);
+    const struct host *host = host_enter(p, args, &host_linear_relu_bwd);
     if (!host)
         return KG_BAD_ARGUMENT;
 
     const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
-    const uint32_t dtype = kg_dtype(p);
     const struct kg_tensor *dy = &args->in[0], *x = &args->in[1], *w = &args->in[2];
     const struct kg_tensor *y = &args->in[3], *dx = &args->out[0], *dw = &args->out[1];
-    struct operand g = {
-        .data = dy->data,
-        .dtype = dtype,
-        .depth_contiguous = true,
-        .stride = dy->stride[0],
-        .gate = y->data,
-        .gate_stride = y->stride[0],
-    };
-    struct operand g_transposed = g;
-    g_transposed.depth_contiguous = false;
+    struct operand g = operand_of(dy, true), g_transposed = operand_of(dy, false);
+    g.gate = g_transposed.gate = y->data;
+    g.gate_stride = g_transposed.gate_stride = y->stride[0];
 
     struct matmul dx_product = {
         .m = m,
         .n = k,
         .k = n,
         .a = g,
-        .b = {.data = w->data, .dtype = dtype, .stride = w->stride[0]},
+        .b = operand_of(w, false),
         .c = dx->data,
-        .dtype = dtype,
         .c_stride = dx->stride[0],
     };
     struct matmul dw_product = {
@@ -109,9 +95,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         .n = k,
         .k = m,
         .a = g_transposed,
-        .b = {.data = x->data, .dtype = dtype, .stride = x->stride[0]},
+        .b = operand_of(x, false),
         .c = dw->data,
-        .dtype = dtype,
         .c_stride = dw->stride[0],
     };
     struct column_sums db = {host->simd, p, dy, y, &args->out[2]};

@@ -15,16 +15,11 @@ static int supports(const struct kg_problem *p, const struct kg_device *device)
 }
 
 /* w, and a row for each thread. */
-static uint64_t workspace(const struct kg_problem *p, int threads)
-{
-    return (uint64_t)host_line(kg_size(p, "n")) * sizeof(float) * (uint64_t)(1 + threads);
-}
-
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
                                 void *plan)
 {
     (void)plan;
-    return workspace(p, device->sm_count);
+    return (uint64_t)host_line(kg_size(p, "n")) * sizeof(float) * (uint64_t)(1 + device->sm_count);
 }
 
 struct job {
@@ -54,7 +49,7 @@ static void row_item(void *context, int64_t row, int thread)
 
 static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
 {
-    const struct host *host = host_enter(p, args, "rmsnorm", workspace);
+    const struct host *host = host_enter(p, args, &host_rmsnorm);
     if (!host)
         return KG_BAD_ARGUMENT;
 

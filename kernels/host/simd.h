@@ -2,9 +2,9 @@
 /*
  * simd.h: the inner loops, once for every instruction set that this machine may have.
  *
- * simd_body.h holds the code. simd_avx512.c, simd_avx2.c and simd_generic.c compile it for one
- * instruction set each, and the choice is made at run time, so one binary serves every machine of
- * its architecture. All arithmetic is fp32; dtypes are converted on the way in and out.
+ * simd_body.h holds the code. simd_avx512.c, simd_avx2.c and simd.c (for any machine) compile it
+ * for one instruction set each, and the choice is made at run time, so one binary serves every
+ * machine of its architecture. All arithmetic is fp32; dtypes are converted on the way in and out.
  */
 #ifndef KG_HOST_SIMD_H
 #define KG_HOST_SIMD_H
@@ -61,6 +61,5 @@ const struct simd *simd_select(const char *name);
 extern const struct simd simd_avx512;
 extern const struct simd simd_avx2;
 #endif
-extern const struct simd simd_generic;
 
 #endif

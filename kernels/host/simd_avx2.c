@@ -14,8 +14,7 @@
 #include "kernels/ops/half.h"
 #include "kernels/host/simd.h"
 
-#define SIMD_TARGET "avx2,fma,f16c"
-#include "kernels/host/simd_target_begin.h"
+#define TARGET __attribute__((target("avx2,fma,f16c")))
 
 enum { LANES = 8, TILE_ROWS = 4, TILE_VECTORS = 3 };
 
@@ -24,28 +23,28 @@ typedef int32_t ivec __attribute__((vector_size(32), may_alias));
 typedef uint32_t uvec __attribute__((vector_size(32), may_alias));
 typedef uint16_t hvec __attribute__((vector_size(16), may_alias));
 
-static inline vec splat(float x)
+static inline TARGET vec splat(float x)
 {
     return (vec)_mm256_set1_ps(x);
 }
 
-static inline vec multiply_add(vec a, vec b, vec c)
+static inline TARGET vec multiply_add(vec a, vec b, vec c)
 {
     return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
 /* The larger one; b where either is NaN. */
-static inline vec max_or_second(vec a, vec b)
+static inline TARGET vec max_or_second(vec a, vec b)
 {
     return (vec)_mm256_max_ps((__m256)a, (__m256)b);
 }
 
-static inline vec load_f16(const uint16_t *from)
+static inline TARGET vec load_f16(const uint16_t *from)
 {
     return (vec)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
 }
 
-static inline void store_f16(uint16_t *to, vec x)
+static inline TARGET void store_f16(uint16_t *to, vec x)
 {
     _mm_storeu_si128((__m128i *)to,
                      _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
@@ -54,7 +53,5 @@ static inline void store_f16(uint16_t *to, vec x)
 #include "kernels/host/simd_body.h"
 
 const struct simd simd_avx2 = SIMD_TABLE("avx2");
-
-#include "kernels/host/simd_target_end.h"
 
 #endif

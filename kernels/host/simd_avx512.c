@@ -15,8 +15,7 @@
 #include "kernels/ops/half.h"
 #include "kernels/host/simd.h"
 
-#define SIMD_TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"
-#include "kernels/host/simd_target_begin.h"
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 
 enum { LANES = 16, TILE_ROWS = 8, TILE_VECTORS = 3 };
 
@@ -25,28 +24,28 @@ typedef int32_t ivec __attribute__((vector_size(64), may_alias));
 typedef uint32_t uvec __attribute__((vector_size(64), may_alias));
 typedef uint16_t hvec __attribute__((vector_size(32), may_alias));
 
-static inline vec splat(float x)
+static inline TARGET vec splat(float x)
 {
     return (vec)_mm512_set1_ps(x);
 }
 
-static inline vec multiply_add(vec a, vec b, vec c)
+static inline TARGET vec multiply_add(vec a, vec b, vec c)
 {
     return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
 
 /* The larger one; b where either is NaN. */
-static inline vec max_or_second(vec a, vec b)
+static inline TARGET vec max_or_second(vec a, vec b)
 {
     return (vec)_mm512_max_ps((__m512)a, (__m512)b);
 }
 
-static inline vec load_f16(const uint16_t *from)
+static inline TARGET vec load_f16(const uint16_t *from)
 {
     return (vec)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
 }
 
-static inline void store_f16(uint16_t *to, vec x)
+static inline TARGET void store_f16(uint16_t *to, vec x)
 {
     _mm256_storeu_si256((__m256i *)to,
                         _mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
@@ -55,7 +54,5 @@ static inline void store_f16(uint16_t *to, vec x)
 #include "kernels/host/simd_body.h"
 
 const struct simd simd_avx512 = SIMD_TABLE("avx512");
-
-#include "kernels/host/simd_target_end.h"
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simd_body.h: the inner loops over vectors, see simd.h. Included once by each simd_<isa>.c, which
- * defines before it: LANES, TILE_ROWS, TILE_VECTORS; the types vec (float), ivec (int32), uvec
- * (uint32) and hvec (uint16), all of LANES elements; and splat(), multiply_add(),
- * max_or_second(), load_f16() and store_f16().
+ * simd_body.h: the inner loops over vectors, see simd.h. Included once for each instruction set by
+ * a file that defines before it: LANES, TILE_ROWS, TILE_VECTORS; the types vec (float), ivec
+ * (int32), uvec (uint32) and hvec (uint16), all of LANES elements; and splat(), multiply_add(),
+ * max_or_second(), load_f16() and store_f16(); TARGET, an attribute for functions that may use the
+ * instruction set, whatever the flags of the build say.
  */
 
 /* Unrolled to the end, so that arrays of vectors become registers. */
@@ -12,7 +13,7 @@
 #else
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALWAYS_INLINE TARGET inline __attribute__((always_inline))
 
 _Static_assert((int)TILE_ROWS <= (int)SIMD_MAX_TILE_ROWS, "scratch memory is sized by simd.h");
 _Static_assert((int)(TILE_VECTORS *LANES) <= (int)SIMD_MAX_TILE_COLUMNS, "likewise");
@@ -76,7 +77,7 @@ static ALWAYS_INLINE void decode_as(float *to, const void *from, int64_t n, uint
         to[i] = kg_load_float(from, dtype, i);
 }
 
-static void decode(float *to, const void *from, int64_t n, uint32_t dtype)
+static TARGET void decode(float *to, const void *from, int64_t n, uint32_t dtype)
 {
     if (dtype == KG_F16)
         decode_as(to, from, n, KG_F16);
@@ -86,7 +87,7 @@ static void decode(float *to, const void *from, int64_t n, uint32_t dtype)
         memcpy(to, from, (size_t)n * sizeof(*to));
 }
 
-static void encode(void *to, const float *from, int64_t n, uint32_t dtype)
+static TARGET void encode(void *to, const float *from, int64_t n, uint32_t dtype)
 {
     int64_t i = 0;
     if (dtype == KG_F16) {
@@ -134,7 +135,7 @@ static ALWAYS_INLINE float dot_as(const void *a, uint32_t dtype, const float *x,
     return sum;
 }
 
-static float dot(const void *a, uint32_t dtype, const float *x, int64_t n)
+static TARGET float dot(const void *a, uint32_t dtype, const float *x, int64_t n)
 {
     if (dtype == KG_F16)
         return dot_as(a, KG_F16, x, n);
@@ -178,7 +179,8 @@ static ALWAYS_INLINE void tile_of(int64_t depth, const float *a, const float *b,
     }
 }
 
-static void tile(int64_t depth, const float *a, const float *b, int vectors, float *c, int64_t ldc)
+static TARGET void tile(int64_t depth, const float *a, const float *b, int vectors, float *c,
+                        int64_t ldc)
 {
     if (vectors == TILE_VECTORS)
         tile_of(depth, a, b, c, ldc, TILE_VECTORS);
@@ -264,7 +266,7 @@ static ALWAYS_INLINE void softmax_column(const struct softmax_panel *s, int64_t 
         }
 }
 
-static void softmax(const struct softmax_panel *panel)
+static TARGET void softmax(const struct softmax_panel *panel)
 {
     for (int64_t v = 0; v < panel->width; v += LANES) {
         if (panel->visible)
