@@ -33,13 +33,13 @@ TOTALS = (
 # What asks for a file of the gate: the first pattern that its path begins with decides.
 CORE, FEATURE, ROBUST = "core", "feature", "robustness"
 ROWS = (
-    (ROBUST, "audit of timed launches", r"gate/worker/(audit|early|idle)"),
+    (ROBUST, "audit of timed launches", r"gate/worker/audit"),
     (ROBUST, "busy GPU, lock, NVML", r"gate/device/(\w*(lock|busy|nvml|users)|cuda_users)"),
     (ROBUST, "design of shapes, neighbours", r"gate/verify/verify_(shapes|neighbours|design)"),
     (ROBUST, "host time, fresh inputs", r"gate/run/(run_)?(questions|fresh)"),
     (ROBUST, "layouts, guards, large, far strides",
      r"gate/verify/verify_(layout|guard|large|zones)|gate/launch/\w*(guard|zones)"),
-    (ROBUST, "machine code of what was launched", r"gate/(launch/(code|finger)|library/machine)"),
+    (ROBUST, "machine code of what was launched", r"gate/(launch/finger|library/machine)"),
     (ROBUST, "order of launches in a recording", r"gate/device/(serial|\w*capture|graph)"),
     (ROBUST, "state kept, soak, spot, timed outputs",
      r"gate/verify/verify_(state|soak|spot|timed|endure)"),

@@ -1,12 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/launch/arm.h"
 
+#include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/launch/plan.h"
+
+/* ---- plans ---- */
+
+struct kept {
+    const struct kg_kernel *kernel;
+    struct kg_problem problem;
+    void *plan;
+    struct kept *next;
+};
+
+static struct kept *all;
+
+void *plan_of(const struct kg_kernel *k, const struct kg_problem *p)
+{
+    for (const struct kept *x = all; x; x = x->next)
+        if (x->kernel == k && !memcmp(&x->problem, p, sizeof *p))
+            return x->plan;
+    return NULL;
+}
+
+enum kg_status plan_prepare(const struct kg_kernel *k, const struct kg_problem *p,
+                            const struct kg_device *where)
+{
+    void *plan = NULL;
+    if (!k->prepare || plan_of(k, p))
+        return KG_OK;
+    enum kg_status status = k->prepare(p, where, &plan);
+    if (status != KG_OK || !plan)
+        return status;
+    struct kept *kept = xcalloc(1, sizeof *kept);
+    *kept = (struct kept){k, *p, plan, all};
+    all = kept;
+    return KG_OK;
+}
+
+uint64_t plan_workspace_bytes(const struct kg_kernel *k, const struct kg_problem *p,
+                              const struct kg_device *where)
+{
+    return k->workspace_bytes ? k->workspace_bytes(p, where, plan_of(k, p)) : 0;
+}
+
+void plan_release_all(void)
+{
+    while (all) {
+        struct kept *kept = all;
+        all = kept->next;
+        if (kept->kernel->release)
+            kept->kernel->release(kept->plan);
+        free(kept);
+    }
+}
+
+/* ---- launches ---- */
 
 void verification_fault(struct verification *v, const char *format, ...)
 {
@@ -71,4 +126,76 @@ enum kg_status arm_launch(void *context, unsigned index, void *stream)
     args.stream = stream;
     args.plan = l->plan;
     return l->kernel->launch(l->problem, &args);
+}
+
+/* ---- machine code ---- */
+
+static unsigned larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+/* The kernel as the file has it for this architecture. */
+static struct resources find_resources(const struct machine_code *library, const char *name,
+                                       unsigned architecture)
+{
+    const struct machine_kernel *kernels;
+    size_t n = library ? machine_code_kernels(library, &kernels) : 0;
+    struct resources r = {0};
+    for (int i = 0; i < RESOURCE_COUNT; i++)
+        r.of[i] = -1;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(kernels[i].name, name)) {
+            struct resources found = resources_of(&kernels[i]);
+            if (found.architecture == architecture)
+                return found;
+        }
+    return r;
+}
+
+struct code code_of(const struct device_kernels *kernels, unsigned calls,
+                    const struct machine_code *library, unsigned architecture)
+{
+    struct code code = {.sequence = kernels->sequence};
+    SHA2_CTX context;
+    bool known = library && kernels->n > 0;
+    SHA256Init(&context);
+    for (size_t i = 0; i < kernels->n; i++) {
+        const struct device_kernel *k = &kernels->list[i];
+        char hex[65] = "";
+        code.has_resources = true;
+        code.registers = larger(code.registers, k->registers);
+        code.spill_bytes = larger(code.spill_bytes, k->local_bytes);
+        code.shared_bytes = larger(code.shared_bytes, k->shared_bytes);
+        if (!library || !machine_code_hash(library, k->name, hex)) {
+            known = false;
+            hex[0] = '\0';
+        }
+        SHA256Update(&context, (const uint8_t *)hex, strlen(hex));
+        SHA256Update(&context, (const uint8_t *)k->grid, sizeof k->grid);
+        SHA256Update(&context, (const uint8_t *)k->block, sizeof k->block);
+        SHA256Update(&context, (const uint8_t *)&k->shared_bytes, sizeof k->shared_bytes);
+        if (code.n_kernels == CODE_KERNELS_MAX)
+            continue;
+        struct code_kernel *kept = &code.kernels[code.n_kernels++];
+        kept->name = k->name;
+        memcpy(kept->sha256, hex, sizeof kept->sha256);
+        memcpy(kept->grid, k->grid, sizeof kept->grid);
+        memcpy(kept->block, k->block, sizeof kept->block);
+        kept->shared_bytes = k->shared_bytes;
+        /* Calls that do not all launch the same have no number for each. */
+        kept->launches = k->launches % calls ? 0 : k->launches / calls;
+        kept->resources = find_resources(library, k->name, architecture);
+        kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
+    }
+    if (known)
+        SHA256End(&context, code.sha256);
+    code.is_whole = known && kernels->n == code.n_kernels;
+    return code;
+}
+
+bool code_is_same(const struct code *a, const struct code *b)
+{
+    return a->sha256[0] && a->sequence != 0 && a->sequence == b->sequence &&
+           strcmp(a->sha256, b->sha256) == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arm.h: one kernel that takes part in a case: the candidate, the baseline it is compared with, or
- * a provider beside them.
+ * a provider beside them. Its plan, its launches, and the machine code that they run.
  */
 #ifndef GATE_LAUNCH_ARM_H
 #define GATE_LAUNCH_ARM_H
@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "gate/launch/code.h"
 #include "gate/device/device.h"
 #include "gate/launch/fingerprints.h"
 #include "gate/library/library.h"
+#include "gate/library/machine_code.h"
+#include "gate/library/resources.h"
 #include "gate/launch/operands.h"
 #include "gate/document/document.h"
 
@@ -69,6 +70,41 @@ struct verification {
 void verification_fault(struct verification *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* ---- what runs on the GPU when an arm is replayed ---- */
+
+#define CODE_KERNELS_MAX 16
+
+struct code_kernel {
+    const char *name; /* mangled; the library's, until it is closed */
+    char sha256[65];  /* of its machine code; "": not known */
+    unsigned grid[3], block[3];
+    unsigned shared_bytes; /* of a block, static and dynamic */
+    unsigned launches;     /* by a call of launch(); 0: not known */
+    struct resources resources;
+};
+
+struct code {
+    char sha256[65]; /* of the kernels' machine code and the shapes of their grids; "": not known */
+    uint64_t sequence; /* of device_kernels */
+    uint64_t order;    /* the same of one launch; 0: not known */
+    bool is_whole;     /* all kernels are below */
+    bool has_resources;
+    unsigned registers, spill_bytes, shared_bytes; /* the most that one of the kernels takes */
+    struct code_kernel kernels[CODE_KERNELS_MAX];  /* the first ones */
+    size_t n_kernels;
+};
+
+/* Of a replay of `calls` calls of launch(). `library`: the file that the kernels come from; NULL:
+ * not known. `architecture`: the GPU's, 90 for sm_90. */
+struct code code_of(const struct device_kernels *kernels, unsigned calls,
+                    const struct machine_code *library, unsigned architecture);
+
+/* Do both replays run the same machine code, in the same order, on the same arguments? Two replays
+ * of one process, on the same buffers; false where that is not known of one of them. */
+bool code_is_same(const struct code *a, const struct code *b);
+
+/* ---- an arm ---- */
+
 #define ARM_COPIES 2 /* of a library, at most */
 
 struct arm {
@@ -94,6 +130,25 @@ struct arm_launch {
     unsigned n_sets;
     struct device_memory workspace; /* the same for all arms of a case, like the operands */
 };
+
+/*
+ * The plans that kernels make of problems, kept until a case is done with. A process works on one
+ * case at a time, in one thread; so there is one list.
+ */
+
+/* Calls prepare(), if the kernel has it and did not make a plan of this problem yet. */
+enum kg_status plan_prepare(const struct kg_kernel *k, const struct kg_problem *p,
+                            const struct kg_device *where);
+
+/* NULL: there is none. */
+void *plan_of(const struct kg_kernel *k, const struct kg_problem *p);
+
+/* 0 for a kernel that takes none. */
+uint64_t plan_workspace_bytes(const struct kg_kernel *k, const struct kg_problem *p,
+                              const struct kg_device *where);
+
+/* Releases all. What was recorded with them is not launched any more. */
+void plan_release_all(void);
 
 /* How the worker's protocol calls an arm: "baseline", or the name of its provider. */
 const char *arm_label(const struct arm *arm);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/cases/op_file.h"
 #include "kernels/ops/storage.h"
@@ -80,6 +81,7 @@ static const struct kg_tensor *tensor_at(const struct operands *o, uint32_t i)
     return i < o->args.n_in ? &o->args.in[i] : &o->args.out[i - o->args.n_in];
 }
 
+/* The same, as the problem has it. */
 static const struct problem_tensor *about(const struct operands *o, uint32_t i)
 {
     return i < o->args.n_in ? &o->in[i] : &o->out[i - o->args.n_in];
@@ -89,16 +91,11 @@ static const struct problem_tensor *about(const struct operands *o, uint32_t i)
  * begins right after the last element. */
 static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
 {
-    unsigned char *begin, *end;
-    if (i > 0) {
-        const struct kg_tensor *t = tensor_at(o, i - 1);
-        begin = (unsigned char *)t->data +
-                (size_t)problem_tensor_elements(about(o, i - 1)) * problem_dtype_bytes(t->dtype);
-    } else {
-        begin = (unsigned char *)tensor_at(o, 0)->data - o->zone_before;
-    }
-    end = i < o->args.n_in + o->args.n_out ? (unsigned char *)tensor_at(o, i)->data
-                                           : begin + o->zone_behind;
+    unsigned char *begin =
+        i > 0 ? (unsigned char *)tensor_at(o, i - 1)->data + problem_tensor_bytes(about(o, i - 1))
+              : (unsigned char *)tensor_at(o, 0)->data - o->zone_before;
+    unsigned char *end =
+        i < n_tensors(o) ? (unsigned char *)tensor_at(o, i)->data : begin + o->zone_behind;
     *bytes = (size_t)(end - begin);
     return begin;
 }
@@ -106,13 +103,12 @@ static unsigned char *zone(const struct operands *o, uint32_t i, size_t *bytes)
 enum gate_status operands_fill_zones(struct device *d, const struct operands *o, unsigned char byte,
                                      struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o) && !status; i++) {
+    for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o); i++) {
         size_t bytes;
         unsigned char *begin = zone(o, i, &bytes);
-        status = device_fill_bytes(d, begin, byte, bytes, err);
+        TRY(device_fill_bytes(d, begin, byte, bytes, err));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* How many bytes of a red zone, or of what else is filled like one, are others now. */
@@ -142,13 +138,10 @@ enum gate_status operands_check_zones(struct device *d, const struct operands *o
     for (uint32_t i = o->zone_before ? 0 : 1; i <= n_tensors(o); i++) {
         size_t bytes, changed;
         unsigned char *begin = zone(o, i, &bytes);
-        enum gate_status status = count_changed(d, begin, bytes, byte, &changed, err);
-        if (status)
-            return status;
-        if (!changed || !*intact)
-            continue;
-        *intact = false;
-        describe_zone(o, i, changed, text, size);
+        TRY(count_changed(d, begin, bytes, byte, &changed, err));
+        if (changed && *intact)
+            describe_zone(o, i, changed, text, size);
+        *intact &= !changed;
     }
     return GATE_OK;
 }
@@ -161,10 +154,7 @@ enum gate_status operands_check_workspace(struct device *d, const struct device_
     *intact = true;
     for (int behind = 0; behind < 2 && *intact; behind++) {
         size_t changed, offset = behind ? OPERANDS_RED_ZONE + (size_t)given_bytes : 0;
-        enum gate_status status =
-            count_changed(d, begin + offset, OPERANDS_RED_ZONE, byte, &changed, err);
-        if (status)
-            return status;
+        TRY(count_changed(d, begin + offset, OPERANDS_RED_ZONE, byte, &changed, err));
         *intact = !changed;
         if (changed)
             snprintf(text, size,
@@ -176,51 +166,41 @@ enum gate_status operands_check_workspace(struct device *d, const struct device_
 
 /* ---- hashes ---- */
 
-static unsigned spans_of(const struct kg_tensor *t, const struct problem_tensor *tensors,
-                         unsigned n, struct device_span *out)
+static struct device_span span_of(const struct operands *o, uint32_t i)
 {
-    for (unsigned i = 0; i < n; i++)
-        out[i] = (struct device_span){t[i].data, (size_t)problem_tensor_elements(&tensors[i]) *
-                                                     problem_dtype_bytes(t[i].dtype)};
-    return n;
+    return (struct device_span){tensor_at(o, i)->data, problem_tensor_bytes(about(o, i))};
 }
 
-static uint64_t combined(const uint64_t *hashes, unsigned n)
+/* Of tensors `first` to `end` - 1 of each set. */
+static enum gate_status hash_tensors(struct device *d, const struct operands *sets, size_t n,
+                                     uint32_t first, uint32_t end, uint64_t *hashes,
+                                     struct gate_error *err)
 {
-    uint64_t hash = n;
-    for (unsigned i = 0; i < n; i++)
-        hash = seed_at(hash, hashes[i]);
-    return hash;
+    const size_t each = end - first;
+    struct device_span *spans = xcalloc(n * each, sizeof *spans);
+    uint64_t *own = xcalloc(n * each, sizeof *own);
+    for (size_t i = 0; i < n * each; i++)
+        spans[i] = span_of(&sets[i / each], first + (uint32_t)(i % each));
+    enum gate_status status = device_hash(d, spans, n * each, own, err);
+    for (size_t i = 0; i < n && !status; i++)
+        hashes[i] = each;
+    for (size_t i = 0; i < n * each && !status; i++)
+        hashes[i / each] = seed_at(hashes[i / each], own[i]);
+    free(spans);
+    free(own);
+    return status;
 }
 
 enum gate_status operands_hash_inputs(struct device *d, const struct operands *o, uint64_t *hash,
                                       struct gate_error *err)
 {
-    struct device_span spans[KG_MAX_TENSORS] = {0};
-    uint64_t own[KG_MAX_TENSORS] = {0};
-    unsigned n = spans_of(o->args.in, o->in, o->args.n_in, spans);
-    enum gate_status status = device_hash(d, spans, n, own, err);
-    *hash = combined(own, n);
-    return status;
+    return hash_tensors(d, o, 1, 0, o->args.n_in, hash, err);
 }
 
 enum gate_status operands_hash_outputs(struct device *d, const struct operands *sets, size_t n,
                                        uint64_t *hashes, struct gate_error *err)
 {
-    unsigned each = sets->args.n_out;
-    struct device_span *spans = calloc(n * each, sizeof *spans);
-    uint64_t *own = calloc(n * each, sizeof *own);
-    enum gate_status status =
-        spans && own ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t i = 0; i < n && !status; i++)
-        spans_of(sets[i].args.out, sets[i].out, each, spans + i * each);
-    if (!status)
-        status = device_hash(d, spans, n * each, own, err);
-    for (size_t i = 0; i < n && !status; i++)
-        hashes[i] = combined(own + i * each, each);
-    free(spans);
-    free(own);
-    return status;
+    return hash_tensors(d, sets, n, sets->args.n_in, n_tensors(sets), hashes, err);
 }
 
 /* ---- what is not to be written ---- */
@@ -230,22 +210,18 @@ unsigned operands_kept(const struct operands *o)
     return o->args.n_in + n_tensors(o);
 }
 
-static void kept_spans(const struct operands *o, struct device_span *spans)
-{
-    unsigned n = spans_of(o->args.in, o->in, o->args.n_in, spans);
-    for (uint32_t i = 1; i <= n_tensors(o); i++, n++)
-        spans[n].data = zone(o, i, &spans[n].bytes);
-}
-
 enum gate_status operands_hash_kept(struct device *d, const struct operands *sets, size_t n,
                                     uint64_t *hashes, struct gate_error *err)
 {
+    const uint32_t n_in = sets->args.n_in;
     const unsigned each = operands_kept(sets);
-    struct device_span *spans = calloc(n * each, sizeof *spans);
-    if (!spans)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        kept_spans(&sets[i], spans + i * each);
+    struct device_span *spans = xcalloc(n * each, sizeof *spans), *at = spans;
+    for (size_t set = 0; set < n; set++) {
+        for (uint32_t i = 0; i < n_in; i++)
+            *at++ = span_of(&sets[set], i);
+        for (uint32_t i = 1; i <= n_tensors(sets); i++, at++)
+            at->data = zone(&sets[set], i, &at->bytes);
+    }
     enum gate_status status = device_hash(d, spans, n * each, hashes, err);
     free(spans);
     return status;
@@ -269,20 +245,6 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
 
 /* ---- contents ---- */
 
-/* Literal values are few: they are encoded here and copied. */
-static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,
-                                        const struct case_values *literal, struct gate_error *err)
-{
-    unsigned char *encoded = malloc(bytes);
-    if (!encoded)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t i = 0; i < literal->n_values; i++)
-        storage_put(encoded, t->dtype, (int64_t)i, literal->values[i]);
-    enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
-    free(encoded);
-    return status;
-}
-
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
                                      void *to, int64_t count, uint64_t seed, struct gate_error *err)
 {
@@ -293,12 +255,24 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
         return device_fill_spread(d, to, p->dtype[i], count,
                                   op->spread ? op->spread(p, i) : (struct op_spread){0, 1}, seed,
                                   err);
-    void *values = malloc(bytes);
+    void *values = malloc(bytes); /* as large as the tensor */
     if (!values)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     own_op_fill(p, i, values, count, seed);
     enum gate_status status = device_upload(d, to, values, bytes, err);
     free(values);
+    return status;
+}
+
+/* Literal values are few: they are encoded here and copied. */
+static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,
+                                        const struct case_values *literal, struct gate_error *err)
+{
+    unsigned char *encoded = xcalloc(1, bytes);
+    for (size_t i = 0; i < literal->n_values; i++)
+        storage_put(encoded, t->dtype, (int64_t)i, literal->values[i]);
+    enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
+    free(encoded);
     return status;
 }
 
@@ -308,13 +282,10 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
     for (uint32_t i = 0; i < o->args.n_in; i++) {
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
-        enum gate_status status =
-            literal
+        TRY(literal
                 ? upload_literals(d, t, problem_tensor_bytes(&o->in[i]), literal, err)
                 : operands_fill_input(d, &c->problem, i, t->data,
-                                      problem_tensor_elements(&o->in[i]), seed_at(seed, i), err);
-        if (status)
-            return status;
+                                      problem_tensor_elements(&o->in[i]), seed_at(seed, i), err));
     }
     return GATE_OK;
 }
@@ -322,12 +293,7 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err)
 {
-    for (uint32_t i = 0; i < o->args.n_out; i++) {
-        const struct kg_tensor *t = &o->args.out[i];
-        size_t bytes = (size_t)problem_tensor_elements(&o->out[i]) * problem_dtype_bytes(t->dtype);
-        enum gate_status status = device_fill_bytes(d, t->data, byte, bytes, err);
-        if (status)
-            return status;
-    }
+    for (uint32_t i = 0; i < o->args.n_out; i++)
+        TRY(device_fill_bytes(d, o->args.out[i].data, byte, problem_tensor_bytes(&o->out[i]), err));
     return GATE_OK;
 }

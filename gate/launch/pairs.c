@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
+
 unsigned pairs_kind(size_t j)
 {
     return j / 2 % PAIRS_KINDS;
@@ -13,16 +15,6 @@ unsigned pairs_kind(size_t j)
 unsigned pairs_copy(size_t j)
 {
     return pairs_kind(j) / 2;
-}
-
-static bool log_ratios(const double *a, const double *b, size_t n, double *logs)
-{
-    for (size_t j = 0; j < n; j++) {
-        if (!(a[j] > 0 && b[j] > 0))
-            return false;
-        logs[j] = log(a[j] / b[j]);
-    }
-    return n > 0;
 }
 
 /* Moves the kinds that are there to the average of their medians. */
@@ -49,26 +41,25 @@ static size_t take_rounds(const double *logs, size_t n, double *rounds)
     return n / 2;
 }
 
-static struct estimate estimate(double *logs, size_t n, double *scratch)
+struct estimate pairs_ratio(const double *a, const double *b, size_t n)
 {
+    double *logs = xcalloc(2 * n, sizeof *logs), *scratch = logs + n, half = 0;
     bool several = n / 2 >= 2 * (size_t)PAIRS_KINDS; /* of each kind */
-    double half = 0;
-    if (!several)
-        half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), 1);
-    level_kinds(logs, n, scratch);
-    if (several)
-        half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), PAIRS_KINDS);
-    double value = stats_middle(logs, n);
-    return (struct estimate){exp(value), exp(value - half), exp(value + half)};
-}
-
-enum gate_status pairs_ratio(const double *a, const double *b, size_t n, struct estimate *out,
-                             struct gate_error *err)
-{
-    double *logs = malloc((2 * n + 1) * sizeof *logs);
-    if (!logs)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    *out = log_ratios(a, b, n, logs) ? estimate(logs, n, logs + n) : (struct estimate){0};
+    bool measured = n > 0;
+    struct estimate out = {0};
+    for (size_t j = 0; j < n && measured; j++) {
+        measured = a[j] > 0 && b[j] > 0;
+        logs[j] = measured ? log(a[j] / b[j]) : 0;
+    }
+    if (measured) {
+        if (!several)
+            half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), 1);
+        level_kinds(logs, n, scratch);
+        if (several)
+            half = stats_mean_half_width(scratch, take_rounds(logs, n, scratch), PAIRS_KINDS);
+        double value = stats_middle(logs, n);
+        out = (struct estimate){exp(value), exp(value - half), exp(value + half)};
+    }
     free(logs);
-    return GATE_OK;
+    return out;
 }

@@ -19,7 +19,6 @@
 
 #include <stddef.h>
 
-#include "gate/base/error.h"
 #include "gate/decide/stats.h"
 
 #define PAIRS_KINDS 4 /* of rounds */
@@ -29,7 +28,6 @@ unsigned pairs_kind(size_t j);
 unsigned pairs_copy(size_t j);
 
 /* a over b, n samples of each. All 0 where a value is not positive. */
-enum gate_status pairs_ratio(const double *a, const double *b, size_t n, struct estimate *out,
-                             struct gate_error *err);
+struct estimate pairs_ratio(const double *a, const double *b, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/launch/session.h"
 
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/launch/pairs.h"
@@ -8,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define L2_MULTIPLE 3.0
 #define SETS_MAX 4096
@@ -41,13 +43,6 @@ unsigned session_content(const struct session *s, unsigned set)
     return (set + s->rotation) % VERIFY_SEEDS;
 }
 
-static enum gate_status make_masters(struct session *s, struct gate_error *err)
-{
-    for (unsigned i = 0; i < VERIFY_SEEDS; i++)
-        TRY(operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err));
-    return GATE_OK;
-}
-
 static enum gate_status load_inputs(struct session *s, unsigned set, struct gate_error *err)
 {
     unsigned content = session_content(s, set);
@@ -56,9 +51,7 @@ static enum gate_status load_inputs(struct session *s, unsigned set, struct gate
         return operands_fill(s->device, s->c, o, seed_at(s->seed, content), err);
     for (uint32_t i = 0; i < o->args.n_in; i++)
         TRY(device_copy(s->device, o->args.in[i].data, master->args.in[i].data,
-                        (size_t)problem_tensor_elements(&o->in[i]) *
-                            problem_dtype_bytes(o->args.in[i].dtype),
-                        err));
+                        problem_tensor_bytes(&o->in[i]), err));
     return GATE_OK;
 }
 
@@ -67,32 +60,24 @@ enum gate_status session_poison(struct session *s, unsigned set, struct gate_err
     return operands_poison(s->device, &s->sets[set], POISON_NAN, err);
 }
 
-/* What the sets hold comes again with each VERIFY_SEEDS: those that are there are copied as a
- * whole, outputs and all, twice as many with each copy. */
-static enum gate_status repeat_sets(struct session *s, struct gate_error *err)
-{
-    size_t bytes = operands_bytes(&s->c->problem);
-    char *first = s->memory.data;
-    enum gate_status status = GATE_OK;
-    for (size_t done = VERIFY_SEEDS, some; done < s->n_sets && !status; done += some) {
-        some = s->n_sets - done < done ? s->n_sets - done : done;
-        status = device_copy(s->device, first + done * bytes, first, some * bytes, err);
-    }
-    return status;
-}
-
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err)
 {
     unsigned singly = poison && s->n_sets > VERIFY_SEEDS ? VERIFY_SEEDS : s->n_sets;
-    enum gate_status status = GATE_OK;
+    size_t bytes = operands_bytes(&s->c->problem);
+    char *first = s->memory.data;
     s->rotation = rotation;
-    for (unsigned i = 0; i < singly && !status; i++) {
-        status = load_inputs(s, i, err);
-        if (!status && poison)
-            status = session_poison(s, i, err);
+    for (unsigned i = 0; i < singly; i++) {
+        TRY(load_inputs(s, i, err));
+        TRY(poison ? session_poison(s, i, err) : GATE_OK);
     }
-    return status || singly == s->n_sets ? status : repeat_sets(s, err);
+    /* What the sets hold comes again with each VERIFY_SEEDS: those that are there are copied as a
+     * whole, outputs and all, twice as many with each copy. */
+    for (size_t done = singly, some; done < s->n_sets; done += some) {
+        some = s->n_sets - done < done ? s->n_sets - done : done;
+        TRY(device_copy(s->device, first + done * bytes, first, some * bytes, err));
+    }
+    return GATE_OK;
 }
 
 enum gate_status session_load_anew(struct session *s, struct gate_error *err)
@@ -102,24 +87,11 @@ enum gate_status session_load_anew(struct session *s, struct gate_error *err)
     return session_load(s, 0, true, err);
 }
 
-static enum gate_status note_kept(struct session *s, struct gate_error *err)
-{
-    uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
-    unsigned n = s->n_sets < VERIFY_SEEDS ? s->n_sets : VERIFY_SEEDS;
-    unsigned each = operands_kept(s->sets);
-    enum gate_status status = operands_hash_kept(s->device, s->sets, n, hashes, err);
-    for (unsigned i = 0; i < n * each && !status; i++)
-        s->kept[i / each][i % each] = hashes[i];
-    return status;
-}
-
 enum gate_status session_check_kept(struct session *s, char *text, size_t size,
                                     struct gate_error *err)
 {
     unsigned each = operands_kept(s->sets), i = 0;
-    uint64_t *hashes = calloc((size_t)s->n_sets * each, sizeof *hashes);
-    if (!hashes)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    uint64_t *hashes = xcalloc((size_t)s->n_sets * each, sizeof *hashes);
     enum gate_status status = operands_hash_kept(s->device, s->sets, s->n_sets, hashes, err);
     while (i < s->n_sets * each && hashes[i] == s->kept[i / each % VERIFY_SEEDS][i % each])
         i++;
@@ -136,47 +108,45 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
 static enum gate_status make_sets(struct session *s, struct gate_error *err)
 {
     const struct kg_problem *p = &s->c->problem;
-    size_t bytes = operands_bytes(p);
+    const size_t bytes = operands_bytes(p);
+    uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
     s->n_sets = wanted_sets(s->device, p);
     s->has_masters = s->n_sets > 1;
-    s->sets = calloc(s->n_sets, sizeof *s->sets);
-    if (!s->sets)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    s->sets = xcalloc(s->n_sets, sizeof *s->sets);
     unsigned all = s->n_sets + (s->has_masters ? VERIFY_SEEDS : 0);
-    enum gate_status status = device_alloc(s->device, all * bytes, &s->memory, err);
-    for (unsigned i = 0; i < all && !status; i++)
+    TRY(device_alloc(s->device, all * bytes, &s->memory, err));
+    for (unsigned i = 0; i < all; i++)
         *(i < s->n_sets ? &s->sets[i] : &s->masters[i - s->n_sets]) =
             operands_at(s->device, p, (char *)s->memory.data + i * bytes);
-    if (!status && s->has_masters)
-        status = make_masters(s, err);
-    if (!status)
-        status = session_load_anew(s, err);
-    return status ? status : note_kept(s, err);
+    for (unsigned i = 0; i < VERIFY_SEEDS && s->has_masters; i++)
+        TRY(operands_fill(s->device, s->c, &s->masters[i], seed_at(s->seed, i), err));
+    TRY(session_load_anew(s, err));
+    unsigned n = s->n_sets < VERIFY_SEEDS ? s->n_sets : VERIFY_SEEDS;
+    unsigned each = operands_kept(s->sets);
+    TRY(operands_hash_kept(s->device, s->sets, n, hashes, err));
+    for (unsigned i = 0; i < n * each; i++)
+        s->kept[i / each][i % each] = hashes[i];
+    return GATE_OK;
 }
 
-/* As large as the largest arm needs. */
-static enum gate_status make_workspace(struct session *s, struct gate_error *err)
+/* The workspace is as large as the largest arm needs. */
+static enum gate_status make_series(struct session *s, struct gate_error *err)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < s->n_arms; i++)
         if (s->arms[i].workspace_bytes > bytes)
             bytes = s->arms[i].workspace_bytes;
-    return bytes ? device_alloc(s->device, (size_t)bytes, &s->workspace, err) : GATE_OK;
-}
-
-static enum gate_status make_series(struct session *s, struct gate_error *err)
-{
+    TRY(bytes ? device_alloc(s->device, (size_t)bytes, &s->workspace, err) : GATE_OK);
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct series *x = &s->series[i];
         const struct arm *arm = &s->arms[i];
+        s->members[s->n_members++] = i;
         x->n_copies = arm->second_copy ? 2 : 1;
         for (unsigned copy = 0; copy < x->n_copies; copy++)
             x->launch[copy] = arm_launch_of(arm, copy ? arm->second_copy : arm->kernel,
                                             &s->c->problem, s->sets, s->workspace);
-        x->ns = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->ns);
-        x->cycles = malloc(2 * SESSION_ROUNDS_MAX * sizeof *x->cycles);
-        if (!x->ns || !x->cycles)
-            return gate_fail(err, GATE_INTERNAL, "out of memory");
+        x->ns = xcalloc(2 * SESSION_ROUNDS_MAX, sizeof *x->ns);
+        x->cycles = xcalloc(2 * SESSION_ROUNDS_MAX, sizeof *x->cycles);
     }
     return GATE_OK;
 }
@@ -264,27 +234,11 @@ static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned 
     return n <= most ? (unsigned)n : n_sets < most ? most / n_sets * n_sets : most;
 }
 
-static bool is_provider(const struct session *s, unsigned arm)
-{
-    return s->arms[arm].role == ROLE_PROVIDER;
-}
-
-/* Another process rotated over `kept` sets, and only what rotates over as many is its like. */
-static enum gate_status keep_sets(struct session *s, unsigned room, struct gate_error *err)
-{
-    if (s->sets_kept > s->n_sets || s->sets_kept > room)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "the first process of this case rotated over %u sets of inputs, and here "
-                         "is room for %u: their times cannot be compared",
-                         s->sets_kept, room < s->n_sets ? room : s->n_sets);
-    s->n_sets = s->sets_kept;
-    return GATE_OK;
-}
-
 /*
  * R: all sets, or one where a rotation would take too long or has no room in a replay. The
  * candidate and the baseline alone decide it: providers take part in the first process only, and
- * its regime must be that of the others. So it is decided once, and kept (sets_kept).
+ * its regime must be that of the others. So it is decided once, and kept (sets_kept): only what
+ * rotates over as many sets is comparable.
  */
 static enum gate_status plan_sets(struct session *s, double *launch_ns, struct gate_error *err)
 {
@@ -292,29 +246,26 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
     unsigned least_room = UINT_MAX;
     for (unsigned slot = 0; slot < s->n_arms; slot++) {
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
-        enum gate_status status = estimate_launch_ns(s, i, 1, &launch_ns[i], err);
-        if (status)
-            return status;
+        TRY(estimate_launch_ns(s, i, 1, &launch_ns[i], err));
         unsigned room = device_replay_room(s->device, s->series[i].replay[0]);
         s->series[i].order = device_replay_kernels(s->device, s->series[i].replay[0]).order;
         s->series[i].n_launches_max = room < LAUNCHES_MAX ? room : LAUNCHES_MAX;
-        if (is_provider(s, i))
+        if (s->arms[i].role == ROLE_PROVIDER)
             continue;
         too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS || s->n_sets > room;
         least_room = room < least_room ? room : least_room;
     }
-    if (s->sets_kept) {
-        enum gate_status status = keep_sets(s, least_room, err);
-        if (status)
-            return status;
-    } else if (too_long) {
-        s->n_sets = 1;
-    }
-    struct series *one = &s->series[0], *other = &s->series[1];
+    unsigned most = least_room < s->n_sets ? least_room : s->n_sets;
+    if (s->sets_kept > most)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the first process of this case rotated over %u sets of inputs, and here "
+                         "is room for %u: their times cannot be compared",
+                         s->sets_kept, most);
+    if (s->sets_kept || too_long)
+        s->n_sets = s->sets_kept ? s->sets_kept : 1;
+    unsigned *one = &s->series[0].n_launches_max, *other = &s->series[1].n_launches_max;
     if (session_is_paired(s)) /* which have the same N */
-        one->n_launches_max = other->n_launches_max = one->n_launches_max < other->n_launches_max
-                                                          ? one->n_launches_max
-                                                          : other->n_launches_max;
+        *one = *other = *one < *other ? *one : *other;
     return GATE_OK;
 }
 
@@ -332,14 +283,6 @@ static enum gate_status record_all(struct session *s, const unsigned *n, struct 
     return status;
 }
 
-/* A provider that takes much longer than the candidate is not timed over a whole rotation. */
-static unsigned most_launches(const struct session *s, unsigned arm, double launch_ns)
-{
-    double in_time = fmax(ROTATION_MAX_NS / launch_ns, 1);
-    unsigned most = s->series[arm].n_launches_max;
-    return is_provider(s, arm) && in_time < most ? (unsigned)in_time : most;
-}
-
 /* N of each arm. One launch alone carries the fixed cost of a replay, so it is estimated again over
  * whole rotations; the baseline takes the candidate's, so that both carry the same. */
 static enum gate_status plan_launches(struct session *s, double *launch_ns, struct gate_error *err)
@@ -348,58 +291,43 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
     for (unsigned i = 0; i < s->n_arms; i++) {
         for (unsigned copy = 0; copy < s->series[i].n_copies; copy++)
             s->series[i].launch[copy].n_sets = s->n_sets;
-        unsigned most = most_launches(s, i, launch_ns[i]);
+        /* A provider that takes much longer is not timed over a whole rotation. */
+        double in_time = fmax(ROTATION_MAX_NS / launch_ns[i], 1);
+        unsigned most = s->series[i].n_launches_max;
+        if (s->arms[i].role == ROLE_PROVIDER && in_time < most)
+            most = (unsigned)in_time;
         n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
         if (s->arms[i].role == ROLE_BASELINE)
             continue;
-        enum gate_status status = estimate_launch_ns(s, i, n[i], &launch_ns[i], err);
-        if (status)
-            return status;
+        TRY(estimate_launch_ns(s, i, n[i], &launch_ns[i], err));
         n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
     }
     return record_all(s, n, err);
 }
 
-static enum gate_status replay_all(struct session *s, struct gate_error *err)
-{
-    struct device_time unused;
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < s->n_arms && !status; i++) {
-        const struct series *x = &s->series[i];
-        s->at = i;
-        for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
-            status = device_replay_run(s->device, x->replay[copy], &unused, err);
-    }
-    return status;
-}
-
 static enum gate_status warm_up(struct session *s, struct gate_error *err)
 {
+    struct device_time unused;
     double start = clock_ns();
-    enum gate_status status = replay_all(s, err);
-    for (int i = 1; !status && clock_ns() - start < WARM_NS && i < 50; i++)
-        status = replay_all(s, err);
-    return status;
+    for (int round = 0; !round || (clock_ns() - start < WARM_NS && round < 50); round++)
+        for (unsigned i = 0; i < ARM_COPIES * s->n_arms; i++) {
+            s->at = i / ARM_COPIES;
+            if (i % ARM_COPIES < s->series[s->at].n_copies)
+                TRY(device_replay_run(s->device, s->series[s->at].replay[i % ARM_COPIES], &unused,
+                                      err));
+        }
+    return GATE_OK;
 }
 
 enum gate_status session_start(struct session *s, uint64_t seed, struct gate_error *err)
 {
     double launch_ns[ARMS_MAX];
     s->seed = seed;
-    enum gate_status status = make_sets(s, err);
-    if (!status)
-        status = make_workspace(s, err);
-    if (!status)
-        status = make_series(s, err);
-    for (s->n_members = 0; s->n_members < s->n_arms; s->n_members++)
-        s->members[s->n_members] = s->n_members;
-    if (!status)
-        status = plan_sets(s, launch_ns, err);
-    if (!status)
-        status = plan_launches(s, launch_ns, err);
-    if (!status)
-        status = warm_up(s, err);
-    return status;
+    TRY(make_sets(s, err));
+    TRY(make_series(s, err));
+    TRY(plan_sets(s, launch_ns, err));
+    TRY(plan_launches(s, launch_ns, err));
+    return warm_up(s, err);
 }
 
 void session_release(struct session *s)
@@ -450,16 +378,12 @@ enum gate_status session_round(struct session *s, struct gate_error *err)
     for (unsigned i = 0; i < 2 * n; i++) {
         s->at = s->members[member_in_slot(s, other_first, i < n ? i : 2 * n - 1 - i)];
         struct series *x = &s->series[s->at];
-        enum gate_status status = take_sample(s, x, err);
-        if (status)
-            return status;
+        TRY(take_sample(s, x, err));
         double sample_ns = x->ns[x->n - 1] * x->n_launches;
-        work_ns += sample_ns;
         bool last = i + 1 == 2 * n;
+        work_ns += sample_ns;
         if (sample_ns > LONG_SAMPLE_NS || (last && work_ns > WORK_IN_A_ROW_NS)) {
-            status = device_rest(s->device, fmin(REST_SHARE * work_ns, REST_MAX_NS), err);
-            if (status)
-                return status;
+            TRY(device_rest(s->device, fmin(REST_SHARE * work_ns, REST_MAX_NS), err));
             work_ns = 0;
         }
     }
@@ -485,35 +409,23 @@ void session_select(struct session *s, const unsigned *members, unsigned n)
 
 /* ---- statistics ---- */
 
-enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
-                               struct gate_error *err)
+struct estimate session_ratio(const struct session *s, unsigned i)
 {
-    return pairs_ratio(s->series[0].ns, s->series[i].ns, s->series[i].n, out, err);
+    return pairs_ratio(s->series[0].ns, s->series[i].ns, s->series[i].n);
 }
 
-enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
-                                      struct gate_error *err)
+double session_ratio_cycles(const struct session *s, unsigned i)
 {
-    struct estimate e = {0};
-    enum gate_status status =
-        pairs_ratio(s->series[0].cycles, s->series[i].cycles, s->series[i].n, &e, err);
-    *out = e.value;
-    return status;
+    return pairs_ratio(s->series[0].cycles, s->series[i].cycles, s->series[i].n).value;
 }
 
-enum gate_status session_quantiles(const struct session *s, unsigned i,
-                                   struct session_quantiles *out, struct gate_error *err)
+struct session_quantiles session_quantiles(const struct session *s, unsigned i)
 {
     const struct series *x = &s->series[i];
-    double *sorted = malloc(x->n * sizeof *sorted);
-    if (!sorted)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t j = 0; j < x->n; j++)
-        sorted[j] = x->ns[j];
+    double sorted[2 * SESSION_ROUNDS_MAX];
+    memcpy(sorted, x->ns, x->n * sizeof *sorted);
     stats_sort(sorted, x->n);
-    out->p50 = stats_median(sorted, x->n, CONFIDENCE);
-    out->p10 = stats_quantile(sorted, x->n, 0.1);
-    out->p90 = stats_quantile(sorted, x->n, 0.9);
-    free(sorted);
-    return GATE_OK;
+    return (struct session_quantiles){.p50 = stats_median(sorted, x->n, CONFIDENCE),
+                                      .p10 = stats_quantile(sorted, x->n, 0.1),
+                                      .p90 = stats_quantile(sorted, x->n, 0.9)};
 }

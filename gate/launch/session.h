@@ -116,10 +116,8 @@ void session_clear(struct session *s);
 
 /* Candidate over arm i, pair by pair (pairs.h). Then the same in SM cycles; 0 when the clock was
  * not measured in every sample. */
-enum gate_status session_ratio(const struct session *s, unsigned i, struct estimate *out,
-                               struct gate_error *err);
-enum gate_status session_ratio_cycles(const struct session *s, unsigned i, double *out,
-                                      struct gate_error *err);
+struct estimate session_ratio(const struct session *s, unsigned i);
+double session_ratio_cycles(const struct session *s, unsigned i);
 
 /* The samples of an arm in brief: median with its interval, and where nine tenths of them lie. */
 struct session_quantiles {
@@ -127,7 +125,6 @@ struct session_quantiles {
     double p10, p90;
 };
 
-enum gate_status session_quantiles(const struct session *s, unsigned i,
-                                   struct session_quantiles *out, struct gate_error *err);
+struct session_quantiles session_quantiles(const struct session *s, unsigned i);
 
 #endif

@@ -3,7 +3,7 @@
  * blame.h: which node of a launch carries a regression, looked for after the verdicts.
  *
  * Of each regression whose launch has several kernels on either side a worker that does nothing
- * else puts nodes of one side into the recorded launches of the other (gate/worker/transplant.h).
+ * else puts nodes of one side into the recorded launches of the other (gate/worker/measure.h).
  * No other worker runs then; what cannot be had is said, and changes no verdict.
  */
 #ifndef GATE_RUN_BLAME_H

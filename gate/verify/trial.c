@@ -9,7 +9,7 @@
 
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/launch/plan.h"
+#include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)

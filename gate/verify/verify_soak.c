@@ -3,7 +3,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/launch/plan.h"
+#include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
 
 #define FEW 16

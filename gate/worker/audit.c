@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/seed.h"
-#include "gate/worker/audit_idle.h"
 
 /* The outputs of one set, which the arm at work has just written; `hash` is theirs. */
 static enum gate_status check_set(const struct audit *a, unsigned set, uint64_t hash,
@@ -23,24 +23,13 @@ static enum gate_status check_set(const struct audit *a, unsigned set, uint64_t 
 enum gate_status audit_outputs(const struct audit *a, struct gate_error *err)
 {
     const struct session *s = a->session;
-    uint64_t *hashes = malloc(s->n_sets * sizeof *hashes);
-    if (!hashes)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    uint64_t *hashes = xcalloc(s->n_sets, sizeof *hashes);
     enum gate_status status = operands_hash_outputs(s->device, s->sets, s->n_sets, hashes, err);
     for (unsigned first = 0; first < VERIFY_SEEDS; first++)
         for (unsigned set = first; set < s->n_sets && !status; set += VERIFY_SEEDS)
             status = check_set(a, set, hashes[set], err);
     free(hashes);
     return status;
-}
-
-/* Sets get the contents of others, outputs are poisoned, the recording runs. */
-static enum gate_status replay_fresh(const struct audit *a, unsigned copy, struct gate_error *err)
-{
-    struct session *s = a->session;
-    struct device_time unused;
-    TRY(session_load(s, 1, true, err));
-    return device_replay_run(s->device, s->series[s->at].replay[copy], &unused, err);
 }
 
 /* A recording like the timed one, in which the outputs are poisoned before the last rotation. */
@@ -94,77 +83,65 @@ static enum gate_status audit_single(const struct audit *a, unsigned copy, struc
     return check_set(a, set, hash, err);
 }
 
-static enum gate_status audit_thoroughly(const struct audit *a, unsigned copy,
-                                         struct gate_error *err)
-{
-    TRY(audit_last_rotation(a, copy, err));
-    TRY(audit_idleness(a, copy, err));
-    return audit_single(a, copy, err);
-}
-
 static enum gate_status audit_arm(const struct audit *a, struct gate_error *err)
 {
-    const struct session *s = a->session;
+    struct session *s = a->session;
     const struct series *x = &s->series[s->at];
-    enum gate_status status = GATE_OK;
-    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
-        status = replay_fresh(a, copy, err);
-        if (!status)
-            status = audit_outputs(a, err);
+    struct device_time unused;
+    for (unsigned copy = 0; copy < x->n_copies; copy++) {
+        TRY(session_load(s, 1, true, err));
+        TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
+        TRY(audit_outputs(a, err));
     }
-    if (status || s->arms[s->at].role != ROLE_CANDIDATE)
-        return status;
+    if (s->arms[s->at].role != ROLE_CANDIDATE)
+        return GATE_OK;
     if (!a->thorough)
         return audit_idleness(a, x->faster_copy, err);
-    for (unsigned copy = 0; copy < x->n_copies && !status; copy++)
-        status = audit_thoroughly(a, copy, err);
-    return status;
+    for (unsigned copy = 0; copy < x->n_copies; copy++) {
+        TRY(audit_last_rotation(a, copy, err));
+        TRY(audit_idleness(a, copy, err));
+        TRY(audit_single(a, copy, err));
+    }
+    return GATE_OK;
 }
 
 enum gate_status audit_arms(const struct audit *a, struct gate_error *err)
 {
     struct session *s = a->session;
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < s->n_arms && !status; i++) {
-        if (!s->arms[i].verification.fingerprints.known)
-            continue;
+    for (unsigned i = 0; i < s->n_arms; i++) {
         s->at = i;
-        status = audit_arm(a, err);
+        TRY(s->arms[i].verification.fingerprints.known ? audit_arm(a, err) : GATE_OK);
     }
-    return status;
+    return GATE_OK;
 }
 
 /* ---- writes elsewhere ---- */
 
 /* As they were timed, by recordings and one by one. */
-static enum gate_status launch_arm(struct session *s, unsigned arm, struct gate_error *err)
+static enum gate_status launch_copies(struct session *s, unsigned arm, struct gate_error *err)
 {
     struct series *x = &s->series[arm];
     struct device_time unused;
     double ns;
-    enum gate_status status = session_load_anew(s, err);
+    TRY(session_load_anew(s, err));
     s->at = arm;
-    for (unsigned copy = 0; copy < x->n_copies && !status; copy++) {
-        status = device_replay_run(s->device, x->replay[copy], &unused, err);
-        if (!status)
-            status = device_single_run(s->device, arm_launch, &x->launch[copy], 0, &ns, err);
+    for (unsigned copy = 0; copy < x->n_copies; copy++) {
+        TRY(device_replay_run(s->device, x->replay[copy], &unused, err));
+        TRY(device_single_run(s->device, arm_launch, &x->launch[copy], 0, &ns, err));
     }
-    return status;
+    return GATE_OK;
 }
 
 enum gate_status audit_memory(struct session *s, struct gate_error *err)
 {
     char seen[200], again[200] = "";
-    enum gate_status status = session_check_kept(s, seen, sizeof seen, err);
-    if (status || !seen[0])
-        return status;
-    for (unsigned i = 0; i < s->n_arms && !status && !again[0]; i++) {
-        status = launch_arm(s, i, err);
-        if (!status)
-            status = session_check_kept(s, again, sizeof again, err);
+    TRY(session_check_kept(s, seen, sizeof seen, err));
+    if (!seen[0])
+        return GATE_OK;
+    for (unsigned i = 0; i < s->n_arms && !again[0]; i++) {
+        TRY(launch_copies(s, i, err));
+        TRY(session_check_kept(s, again, sizeof again, err));
     }
-    if (status)
-        return status;
     if (!again[0])
         s->at = 0;
     return gate_fail(err, GATE_WRONG, "kernel '%s' %s, when it was timed",

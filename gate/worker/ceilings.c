@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/ceilings.h"
+#include "gate/worker/measure.h"
 
 #include <math.h>
 
@@ -42,39 +42,22 @@ static enum gate_status run(struct device *d, enum device_ceiling which, unsigne
     return GATE_OK;
 }
 
-/* Returns with as many rounds as a sample has. */
-static enum gate_status warm_up(struct device *d, enum device_ceiling which, unsigned *rounds,
-                                struct gate_error *err)
-{
-    double worked_ns = 0;
-    enum gate_status status = GATE_OK;
-    *rounds = 1;
-    for (unsigned i = 0; !status && worked_ns < WARM_NS && i < WARM_RUNS_MAX; i++) {
-        struct device_ceiling_run r = {.work = 0};
-        status = run(d, which, *rounds, &r, err);
-        if (status)
-            break;
-        worked_ns += r.device_ns;
-        double wanted = round(*rounds * SAMPLE_NS / r.device_ns);
-        *rounds = (unsigned)fmin(fmax(wanted, 1), ROUNDS_MAX);
-    }
-    return status;
-}
-
-/* In bytes or FLOP a second. */
+/* In bytes or FLOP a second. The device warms up with as many rounds as a sample has. */
 static enum gate_status measure(struct device *d, enum device_ceiling which, double *rate,
                                 struct gate_error *err)
 {
-    double rates[SAMPLES], most = datasheet(&device_info(d)->peaks, which);
-    unsigned rounds;
-    enum gate_status status = warm_up(d, which, &rounds, err);
-    for (unsigned i = 0; i < SAMPLES && !status; i++) {
-        struct device_ceiling_run r = {.work = 0};
-        status = run(d, which, rounds, &r, err);
-        rates[i] = status ? 0 : r.work / r.device_ns * 1e9;
+    struct device_ceiling_run r = {.work = 0};
+    double rates[SAMPLES], worked_ns = 0, most = datasheet(&device_info(d)->peaks, which);
+    unsigned rounds = 1;
+    for (unsigned i = 0; worked_ns < WARM_NS && i < WARM_RUNS_MAX; i++) {
+        TRY(run(d, which, rounds, &r, err));
+        worked_ns += r.device_ns;
+        rounds = (unsigned)fmin(fmax(round(rounds * SAMPLE_NS / r.device_ns), 1), ROUNDS_MAX);
     }
-    if (status)
-        return status;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        TRY(run(d, which, rounds, &r, err));
+        rates[i] = r.work / r.device_ns * 1e9;
+    }
     *rate = stats_middle(rates, SAMPLES);
     if (most > 0 && *rate > OVER_DATASHEET * most)
         return gate_fail(err, GATE_ENVIRONMENT,

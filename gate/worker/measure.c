@@ -4,12 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "gate/base/utf8.h"
-#include "gate/worker/audit_fresh.h"
+#include "gate/base/alloc.h"
 #include "gate/worker/message.h"
 #include "gate/launch/pairs.h"
-#include "gate/launch/session.h"
 #include "gate/base/clock.h"
 
 #define ROUNDS_MIN (PROTOCOL_SAMPLES_MIN / 2) /* one of each kind; enough if very sharp */
@@ -52,71 +51,51 @@ double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *p
 }
 
 /* Is every interval as narrow as `times` what its arm asks for? */
-static enum gate_status is_sharp(const struct session *s, double times, bool *sharp,
-                                 struct gate_error *err)
+static bool is_sharp(const struct session *s, double times)
 {
-    *sharp = true;
-    for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members && *sharp; m++) {
+    for (unsigned m = s->n_members > 1 ? 1 : 0; m < s->n_members; m++) {
         unsigned i = s->members[m];
-        struct session_quantiles q;
-        enum gate_status status =
-            i ? session_ratio(s, i, &q.p50, err) : session_quantiles(s, 0, &q, err);
-        if (status)
-            return status;
+        struct estimate e = i ? session_ratio(s, i) : session_quantiles(s, 0).p50;
         double wanted = s->arms[i].role == ROLE_PROVIDER ? PROVIDER_HALF_WIDTH : MEASURE_HALF_WIDTH;
-        *sharp = stats_half_width(q.p50) < times * wanted;
+        if (!(stats_half_width(e) < times * wanted))
+            return false;
     }
-    return GATE_OK;
+    return true;
 }
 
 static enum gate_status take_rounds(struct session *s, double budget_ns, struct gate_error *err)
 {
     double start = clock_ns();
-    bool sharp = false;
-    enum gate_status status = GATE_OK;
-    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status && !sharp; round++) {
-        status = session_round(s, err);
-        if (status || round < ROUNDS_MIN || round % PAIRS_KINDS)
+    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX; round++) {
+        TRY(session_round(s, err));
+        if (round < ROUNDS_MIN || round % PAIRS_KINDS)
             continue;
-        if (round >= MEASURE_ROUNDS && clock_ns() - start > budget_ns)
+        if ((round >= MEASURE_ROUNDS && clock_ns() - start > budget_ns) ||
+            is_sharp(s, round < MEASURE_ROUNDS ? VERY_SHARP : 1))
             break;
-        status = is_sharp(s, round < MEASURE_ROUNDS ? VERY_SHARP : 1, &sharp, err);
     }
-    return status;
+    return GATE_OK;
 }
 
-/* Cold launches of all arms, ns[arm][0] to ns[arm][*n - 1]. */
-static enum gate_status time_singles(struct session *s, const struct measure_policy *policy,
-                                     double (*ns)[MEASURE_SINGLES], size_t *n,
-                                     struct gate_error *err)
+/* Cold launches of all arms, one by one. */
+static enum gate_status take_singles(struct session *s, double budget_ns, struct gate_error *err)
 {
-    double start = clock_ns();
+    double(*ns)[MEASURE_SINGLES] = xcalloc(s->n_arms, sizeof *ns), start = clock_ns();
+    size_t n = 0;
     enum gate_status status = GATE_OK;
-    for (*n = 0; *n < MEASURE_SINGLES && !status; ++*n) {
-        if (*n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > policy->single_budget_ns)
+    for (; n < MEASURE_SINGLES && !status; n++) {
+        if (n >= SINGLE_LAUNCHES_MIN && clock_ns() - start > budget_ns)
             break;
-        bool forth = *n % 2 == 0;
         for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
-            s->at = forth ? slot : s->n_arms - 1 - slot;
-            double *taken = &ns[s->at][*n];
+            s->at = n % 2 ? s->n_arms - 1 - slot : slot;
+            double *taken = &ns[s->at][n];
             status = device_single_run(s->device, arm_launch, &s->series[s->at].launch[0],
-                                       (unsigned)*n, taken, err);
+                                       (unsigned)n, taken, err);
             if (!status && !clock_can_be(*taken))
                 status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
                                    *taken);
         }
     }
-    return status;
-}
-
-static enum gate_status take_singles(struct session *s, const struct measure_policy *policy,
-                                     struct gate_error *err)
-{
-    double(*ns)[MEASURE_SINGLES] = malloc(s->n_arms * sizeof *ns);
-    size_t n;
-    if (!ns)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    enum gate_status status = time_singles(s, policy, ns, &n, err);
     for (unsigned i = 0; i < s->n_arms && !status; i++) {
         struct document_timing *m = &s->arms[i].timing;
         stats_sort(ns[i], n);
@@ -165,32 +144,28 @@ static enum gate_status check_clock(const struct session *s, unsigned i, struct 
     return GATE_OK;
 }
 
+/* What the samples of an arm say; they become the arm's. */
 static enum gate_status summarise(struct session *s, unsigned i, struct gate_error *err)
 {
     const struct series *x = &s->series[i];
     const struct kg_problem *p = &s->c->problem;
-    struct document_timing *m = &s->arms[i].timing;
-    struct session_quantiles own, candidate;
-    double floor_ns = measure_floor_ns(p, &device_info(s->device)->peaks), cycles = 0;
-    enum gate_status status = check_clock(s, i, err);
-    if (!status)
-        status = session_quantiles(s, i, &own, err);
-    if (!status && i > 0)
-        status = session_quantiles(s, 0, &candidate, err);
-    if (!status && i > 0)
-        status = session_ratio(s, i, &m->ratio_to_candidate, err);
-    if (!status && i > 0)
-        status = session_ratio_cycles(s, i, &cycles, err);
-    if (status)
-        return status;
+    struct arm *arm = &s->arms[i];
+    struct document_timing *m = &arm->timing;
+    double floor_ns = measure_floor_ns(p, &device_info(s->device)->peaks);
+    TRY(check_clock(s, i, err));
+    const struct session_quantiles own = session_quantiles(s, i);
     m->p50_ns = own.p50.value;
     m->p50_lo_ns = own.p50.lo;
     m->p50_hi_ns = own.p50.hi;
     m->p10_ns = own.p10;
     m->p90_ns = own.p90;
     m->has_ratio_to_candidate = i > 0;
-    m->ratio_cycles = cycles > 0 ? cycles : NAN;
-    m->ratio_p90 = i > 0 ? candidate.p90 / own.p90 : NAN;
+    if (i > 0) {
+        double cycles = session_ratio_cycles(s, i);
+        m->ratio_to_candidate = session_ratio(s, i);
+        m->ratio_cycles = cycles > 0 ? cycles : NAN;
+        m->ratio_p90 = session_quantiles(s, 0).p90 / own.p90;
+    }
     m->tflops = problem_flops(p) / m->p50_ns * 1e-3;
     m->gbps = problem_bytes(p) / m->p50_ns;
     m->ceiling = floor_ns > 0 ? floor_ns / m->p50_ns : NAN;
@@ -200,20 +175,12 @@ static enum gate_status summarise(struct session *s, unsigned i, struct gate_err
     m->cold = session_is_cold(s, i);
     m->sm_clock_mhz = x->clock_sum / (double)x->n;
     s->at = i;
-    status = check_plausible(s, i, err);
-    s->arms[i].timed = !status;
-    return status;
-}
-
-/* The samples become the arm's. */
-static void keep_samples(struct session *s, unsigned i)
-{
-    size_t n = s->series[i].n;
-    double *copy = malloc((n ? n : 1) * sizeof *copy);
-    free(s->arms[i].samples_ns);
-    for (size_t j = 0; copy && j < n; j++)
-        copy[j] = s->series[i].ns[j];
-    s->arms[i].samples_ns = copy;
+    TRY(check_plausible(s, i, err));
+    arm->timed = true;
+    free(arm->samples_ns);
+    arm->samples_ns = xcalloc(x->n, sizeof *arm->samples_ns);
+    memcpy(arm->samples_ns, x->ns, x->n * sizeof *x->ns);
+    return GATE_OK;
 }
 
 /* Rounds of these arms, and what they say of all but the first `known` of them. */
@@ -221,13 +188,10 @@ static enum gate_status measure_group(struct session *s, const unsigned *members
                                       unsigned known, double budget_ns, struct gate_error *err)
 {
     session_select(s, members, n);
-    enum gate_status status = take_rounds(s, budget_ns, err);
-    for (unsigned m = known; m < n && !status; m++) {
-        status = summarise(s, members[m], err);
-        if (!status)
-            keep_samples(s, members[m]);
-    }
-    return status;
+    TRY(take_rounds(s, budget_ns, err));
+    for (unsigned m = known; m < n; m++)
+        TRY(summarise(s, members[m], err));
+    return GATE_OK;
 }
 
 /*
@@ -239,22 +203,20 @@ static enum gate_status measure_groups(struct session *s, double budget_ns, stru
 {
     bool paired = session_is_paired(s);
     const unsigned pair[2] = {0, 1};
-    enum gate_status status = measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err);
+    TRY(measure_group(s, pair, paired ? 2 : 1, 0, budget_ns, err));
     session_note_copies(s); /* here, where the baseline is what it is compared with */
     s->swap = false;
-    for (unsigned i = paired ? 2 : 1; i < s->n_arms && !status; i++) {
+    for (unsigned i = paired ? 2 : 1; i < s->n_arms; i++) {
         const unsigned beside[2] = {0, i};
-        status = measure_group(s, beside, 2, 1, PROVIDER_BUDGET_SHARE * budget_ns, err);
+        TRY(measure_group(s, beside, 2, 1, PROVIDER_BUDGET_SHARE * budget_ns, err));
     }
-    return status;
+    return GATE_OK;
 }
 
 static void blame(struct session *s, const struct gate_error *err)
 {
-    struct verification *v = &s->arms[s->at].verification;
-    v->ok = false;
     s->arms[s->at].timed = false;
-    utf8_print(v->message, sizeof v->message, "%.500s", err->message);
+    verification_fault(&s->arms[s->at].verification, "%.500s", err->message);
 }
 
 /* How long the device was throttled since `before`, for every arm: the counters do not tell whose
@@ -263,13 +225,13 @@ static enum gate_status note_throttle(struct session *s, const struct device_thr
                                       struct gate_error *err)
 {
     struct device_throttle after;
-    enum gate_status status = device_throttle_read(s->device, &after, err);
-    for (unsigned i = 0; i < s->n_arms && !status; i++) {
+    TRY(device_throttle_read(s->device, &after, err));
+    for (unsigned i = 0; i < s->n_arms; i++) {
         struct document_timing *m = &s->arms[i].timing;
         m->throttled_power_ns = fmax(0, (double)(after.power_ns - before->power_ns));
         m->throttled_thermal_ns = fmax(0, (double)(after.thermal_ns - before->thermal_ns));
     }
-    return status;
+    return GATE_OK;
 }
 
 /* The sensors around the rounds, for the candidate: they are the device's, and tell it once. */
@@ -316,97 +278,71 @@ static void note_code(struct session *s)
 #define CALLS_NS 100e3 /* of the device's work in a sample */
 #define CALLS_ROUNDS_MAX (4 * PAIRS_KINDS)
 #define CALLS_BUDGET_NS 10e6
-#define CALLS_SIDES 2
-
-/* Of each side, per call. */
-struct calls {
-    unsigned n_sides, n_calls;
-    double ns[CALLS_SIDES][2 * CALLS_ROUNDS_MAX];
-    size_t n[CALLS_SIDES];
-};
-
-static unsigned calls_of_a_sample(const struct session *s, unsigned n_sides)
-{
-    double longest = 1;
-    for (unsigned i = 0; i < n_sides; i++)
-        longest = fmax(longest, s->arms[i].timing.p50_ns);
-    return (unsigned)fmin(fmax(floor(CALLS_NS / longest), 1), CALLS_MAX);
-}
-
-static enum gate_status take_call(struct session *s, struct calls *c, unsigned side,
-                                  struct gate_error *err)
-{
-    struct series *x = &s->series[side];
-    size_t j = c->n[side];
-    const struct device_calls calls = {(unsigned)j * c->n_calls, c->n_calls};
-    double ns = 0;
-    s->at = side;
-    enum gate_status status = device_calls_run(
-        s->device, arm_launch, &x->launch[pairs_copy(j) % x->n_copies], calls, &ns, err);
-    if (!status && !clock_can_be(ns))
-        status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a call of launch()", ns);
-    c->ns[side][j] = ns / c->n_calls;
-    c->n[side] += !status;
-    return status;
-}
-
-/* A B B A, then B A A B, as pairs_kind() has it. */
-static enum gate_status take_calls(struct session *s, struct calls *c, bool other_first,
-                                   struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < 2 * c->n_sides && !status; i++) {
-        unsigned slot = i < c->n_sides ? i : 2 * c->n_sides - 1 - i;
-        status = take_call(s, c, other_first && c->n_sides == CALLS_SIDES ? 1 - slot : slot, err);
-    }
-    return status;
-}
 
 /* Fills call_ns of the candidate and of the baseline, and the latter's ratio_calls; `swap`: the
  * baseline comes first. The arms' p50 must be known: it says how many calls a sample has. */
 static enum gate_status measure_calls(struct session *s, bool swap, struct gate_error *err)
 {
-    struct estimate ratio = {0};
-    struct calls c = {.n_sides = session_is_paired(s) ? CALLS_SIDES : 1};
-    double start = clock_ns();
-    enum gate_status status = GATE_OK;
-    c.n_calls = calls_of_a_sample(s, c.n_sides);
-    for (unsigned round = 0; round < CALLS_ROUNDS_MAX && !status; round++) {
+    double ns[2][2 * CALLS_ROUNDS_MAX], longest = 1, start = clock_ns();
+    const unsigned n_sides = session_is_paired(s) ? 2 : 1;
+    size_t n[2] = {0};
+    for (unsigned i = 0; i < n_sides; i++)
+        longest = fmax(longest, s->arms[i].timing.p50_ns);
+    const unsigned n_calls = (unsigned)fmin(fmax(floor(CALLS_NS / longest), 1), CALLS_MAX);
+    for (unsigned round = 0; round < CALLS_ROUNDS_MAX; round++) {
         if (round && round % PAIRS_KINDS == 0 && clock_ns() - start > CALLS_BUDGET_NS)
             break;
-        status = take_calls(s, &c, swap != (round % 2 == 1), err);
+        /* A B B A, then B A A B, as pairs_kind() has it. */
+        bool other_first = swap != (round % 2 == 1);
+        for (unsigned i = 0; i < 2 * n_sides; i++) {
+            unsigned slot = i < n_sides ? i : 2 * n_sides - 1 - i;
+            unsigned side = other_first && n_sides == 2 ? 1 - slot : slot;
+            struct series *x = &s->series[side];
+            size_t j = n[side]++;
+            double *taken = &ns[side][j];
+            s->at = side;
+            TRY(device_calls_run(s->device, arm_launch, &x->launch[pairs_copy(j) % x->n_copies],
+                                 (struct device_calls){(unsigned)j * n_calls, n_calls}, taken,
+                                 err));
+            if (!clock_can_be(*taken))
+                return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a call of launch()",
+                                 *taken);
+            *taken /= n_calls;
+        }
     }
-    if (!status && c.n_sides == CALLS_SIDES)
-        status = pairs_ratio(c.ns[0], c.ns[1], c.n[0], &ratio, err);
-    if (!status && ratio.value > 0)
-        s->arms[1].timing.ratio_calls = ratio.value;
-    for (unsigned i = 0; i < c.n_sides && !status; i++)
-        s->arms[i].timing.call_ns = stats_middle(c.ns[i], c.n[i]);
-    return status;
+    if (n_sides == 2) {
+        double ratio = pairs_ratio(ns[0], ns[1], n[0]).value;
+        if (ratio > 0)
+            s->arms[1].timing.ratio_calls = ratio;
+    }
+    for (unsigned i = 0; i < n_sides; i++)
+        s->arms[i].timing.call_ns = stats_middle(ns[i], n[i]);
+    return GATE_OK;
 }
 
 /* ---- all of a case ---- */
 
-static enum gate_status measure_session(struct session *s, const struct measure_policy *policy,
-                                        struct gate_error *err)
+static enum gate_status measure_session(struct session *s, uint64_t seed,
+                                        const struct measure_policy *policy,
+                                        const struct audit *audit, struct gate_error *err)
 {
     struct device_throttle before;
     struct device_sensors sensors = {0};
-    enum gate_status status = device_throttle_read(s->device, &before, err);
+    TRY(session_start(s, seed, err));
+    TRY(device_throttle_read(s->device, &before, err));
     note_code(s);
     if (policy->sensors)
         sensors = device_sensors_read(s->device);
-    if (!status)
-        status = measure_groups(s, policy->budget_ns, err);
+    TRY(measure_groups(s, policy->budget_ns, err));
     if (policy->sensors)
         note_sensors(s, sensors);
-    if (!status)
-        status = note_throttle(s, &before, err);
-    if (!status)
-        status = measure_calls(s, policy->swap, err);
-    if (!status && policy->single_budget_ns > 0)
-        status = take_singles(s, policy, err);
-    return status;
+    TRY(note_throttle(s, &before, err));
+    TRY(measure_calls(s, policy->swap, err));
+    if (policy->single_budget_ns > 0)
+        TRY(take_singles(s, policy->single_budget_ns, err));
+    TRY(audit_memory(s, err));
+    TRY(audit_arms(audit, err));
+    return audit_fresh(audit, err);
 }
 
 enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint64_t seed,
@@ -424,15 +360,7 @@ enum gate_status measure_arms(struct device *d, const struct suite_case *c, uint
         fields_clear(&document_timing_shape, &arms[i].timing);
         arms[i].timing.single_samples = 0;
     }
-    enum gate_status status = session_start(&s, seed, err);
-    if (!status)
-        status = measure_session(&s, policy, err);
-    if (!status)
-        status = audit_memory(&s, err);
-    if (!status)
-        status = audit_arms(&audit, err);
-    if (!status)
-        status = audit_fresh(&audit, err);
+    enum gate_status status = measure_session(&s, seed, policy, &audit, err);
     if (status == GATE_WRONG)
         blame(&s, err);
     session_release(&s);
@@ -451,25 +379,18 @@ static enum gate_status delay_candidate(struct session *s, double ns, struct gat
 static enum gate_status inject(struct session *s, double share, double budget_ns, double *out,
                                struct gate_error *err)
 {
-    struct estimate ratio = {0};
-    struct session_quantiles q;
-    enum gate_status status = delay_candidate(s, 0, err);
+    TRY(delay_candidate(s, 0, err));
     session_clear(s);
-    for (int i = 0; i < PAIRS_KINDS && !status; i++)
-        status = session_round(s, err);
-    if (!status)
-        status = session_quantiles(s, 1, &q, err);
-    if (!status)
-        status = delay_candidate(s, share * q.p50.value * s->series[1].n_launches, err);
+    for (int i = 0; i < PAIRS_KINDS; i++)
+        TRY(session_round(s, err));
+    double launch_ns = session_quantiles(s, 1).p50.value;
+    TRY(delay_candidate(s, share * launch_ns * s->series[1].n_launches, err));
     session_clear(s);
-    if (!status)
-        status = take_rounds(s, budget_ns, err);
-    for (unsigned i = 0; i < 2 && !status; i++)
-        status = check_clock(s, i, err);
-    if (!status)
-        status = session_ratio(s, 1, &ratio, err);
-    *out = status ? 0 : log(ratio.value);
-    return status;
+    TRY(take_rounds(s, budget_ns, err));
+    for (unsigned i = 0; i < 2; i++)
+        TRY(check_clock(s, i, err));
+    *out = log(session_ratio(s, 1).value);
+    return GATE_OK;
 }
 
 enum gate_status measure_injected(struct device *d, const struct suite_case *c, uint64_t seed,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/record.h"
+#include "gate/worker/worker.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/pattern.h"
@@ -47,25 +48,6 @@ static double known_or_nan(double value, bool known)
 static int64_t count_or_none(unsigned n)
 {
     return n ? (int64_t)n : -1;
-}
-
-static void record_left_out(const struct left_out *l, struct document_verify *out)
-{
-    out->skipped = l->refused + l->not_served + l->not_guarded + l->too_large;
-    out->refused = count_or_none(l->refused);
-    out->not_served = count_or_none(l->not_served);
-    out->not_guarded = count_or_none(l->not_guarded);
-    out->too_large = count_or_none(l->too_large);
-    out->why_not_guarded = l->why_not_guarded[0] ? l->why_not_guarded : NULL;
-    out->not_declared = l->not_declared;
-}
-
-static unsigned kinds_of_values(const struct coverage *c)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < COVERAGE_VALUES; i++)
-        n += c->values[i] > 0;
-    return n;
 }
 
 static void record_values(const unsigned *n, struct document_covered_values *out)
@@ -109,24 +91,6 @@ static void record_layouts(const struct coverage *c, struct document_covered_lay
 }
 static_assert(TENSOR_LAYOUTS == 6 && TENSOR_LAYOUTS <= COVERAGE_LAYOUTS, "so has each layout");
 
-static void record_coverage(const struct coverage *c, struct document_verify *out)
-{
-    out->values = count_or_none(kinds_of_values(c));
-    out->shapes = count_or_none(c->small + c->as_large + c->giant);
-    out->layouts = count_or_none(c->strided + c->far);
-    out->launches = count_or_none(c->launches);
-    out->has_covered = out->values > 0;
-    record_values(c->values, &out->covered.values);
-    out->covered.shapes = (struct document_covered_shapes){
-        count_or_none(c->small), count_or_none(c->as_large), count_or_none(c->giant)};
-    record_layouts(c, &out->covered.layouts);
-    out->covered.launches = (struct document_covered_launches){
-        count_or_none(c->launches - c->in_a_row), count_or_none(c->in_a_row),
-        count_or_none(c->on_the_case)};
-    out->pairs = count_or_none(c->pairs);
-    out->pairs_of = count_or_none(c->pairs_of);
-}
-
 /* Where there are several: the errors of a small one do not show in the worst of all. */
 static void record_outputs(const struct verification *v, const struct kg_problem *p,
                            struct document_verify *out)
@@ -148,6 +112,11 @@ static void record_outputs(const struct verification *v, const struct kg_problem
 static void record_verification(const struct verification *v, const struct kg_problem *p,
                                 struct document_verify *out)
 {
+    const struct left_out *l = &v->left_out;
+    const struct coverage *c = &v->coverage;
+    unsigned kinds = 0;
+    for (unsigned i = 0; i < COVERAGE_VALUES; i++)
+        kinds += c->values[i] > 0;
     out->ok = v->ok;
     out->seeds = v->seeds;
     out->rel_fro = known_or_nan(v->rel_fro, v->seeds > 0);
@@ -159,8 +128,27 @@ static void record_verification(const struct verification *v, const struct kg_pr
     out->nonfinite = v->nonfinite;
     out->message = v->message;
     out->checks = v->checks;
-    record_left_out(&v->left_out, out);
-    record_coverage(&v->coverage, out);
+    out->skipped = l->refused + l->not_served + l->not_guarded + l->too_large;
+    out->refused = count_or_none(l->refused);
+    out->not_served = count_or_none(l->not_served);
+    out->not_guarded = count_or_none(l->not_guarded);
+    out->too_large = count_or_none(l->too_large);
+    out->why_not_guarded = l->why_not_guarded[0] ? l->why_not_guarded : NULL;
+    out->not_declared = l->not_declared;
+    out->values = count_or_none(kinds);
+    out->shapes = count_or_none(c->small + c->as_large + c->giant);
+    out->layouts = count_or_none(c->strided + c->far);
+    out->launches = count_or_none(c->launches);
+    out->has_covered = kinds > 0;
+    record_values(c->values, &out->covered.values);
+    out->covered.shapes = (struct document_covered_shapes){
+        count_or_none(c->small), count_or_none(c->as_large), count_or_none(c->giant)};
+    record_layouts(c, &out->covered.layouts);
+    out->covered.launches = (struct document_covered_launches){
+        count_or_none(c->launches - c->in_a_row), count_or_none(c->in_a_row),
+        count_or_none(c->on_the_case)};
+    out->pairs = count_or_none(c->pairs);
+    out->pairs_of = count_or_none(c->pairs_of);
     out->own_shape_only = v->own_shape_only ? YES : UNKNOWN;
     if (v->vendor[0] && isfinite(v->rel_fro) && v->vendor_rel_fro > 0) {
         out->vendor = v->vendor;
@@ -168,38 +156,26 @@ static void record_verification(const struct verification *v, const struct kg_pr
     }
 }
 
-static void put_base64(const unsigned char *bytes, size_t n, char *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned left = n - i > 2 ? 3 : (unsigned)(n - i);
-        unsigned word = (unsigned)bytes[i] << 16;
-        if (left > 1)
-            word |= (unsigned)bytes[i + 1] << 8;
-        if (left > 2)
-            word |= bytes[i + 2];
-        *out++ = digits[word >> 18];
-        *out++ = digits[word >> 12 & 63];
-        *out++ = left > 1 ? digits[word >> 6 & 63] : '=';
-        *out++ = left > 2 ? digits[word & 63] : '=';
-    }
-    *out = '\0';
-}
-
-/* Little-endian float32, as the schema says: every platform of the gate is little-endian. NULL: out
- * of memory. */
+/* Base64 of little-endian float32, as the schema says: every platform of the gate is little-endian.
+ */
 static char *record_samples(const double *samples_ns, size_t n)
 {
-    size_t bytes = n * sizeof(float);
-    float *values = malloc(bytes + 1);
-    char *text = malloc(bytes / 3 * 4 + 8);
-    if (values && text) {
-        for (size_t i = 0; i < n; i++)
-            values[i] = (float)samples_ns[i];
-        put_base64((const unsigned char *)values, bytes, text);
-    } else {
-        free(text);
-        text = NULL;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t size = n * sizeof(float);
+    float *values = xcalloc(n, sizeof *values);
+    for (size_t i = 0; i < n; i++)
+        values[i] = (float)samples_ns[i];
+    const unsigned char *bytes = (const unsigned char *)values;
+    char *text = xcalloc(1, size / 3 * 4 + 8), *to = text;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        unsigned word = (unsigned)bytes[i] << 16;
+        word |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
+        word |= left > 2 ? bytes[i + 2] : 0;
+        *to++ = digits[word >> 18];
+        *to++ = digits[word >> 12 & 63];
+        *to++ = left > 1 ? digits[word >> 6 & 63] : '=';
+        *to++ = left > 2 ? digits[word & 63] : '=';
     }
     free(values);
     return text;
@@ -218,36 +194,31 @@ static void put_sizes(const unsigned size[3], char text[48])
     snprintf(text, 48, "%u x %u x %u", size[0], size[1], size[2]);
 }
 
-static struct document_kernel record_kernel(const struct code_kernel *k)
-{
-    return (struct document_kernel){.code_sha256 = k->sha256[0] ? k->sha256 : NULL,
-                                    .launches = k->launches ? (int64_t)k->launches : -1,
-                                    .shared_bytes = k->shared_bytes,
-                                    .registers = k->resources.of[RESOURCE_REGISTERS],
-                                    .stack = k->resources.of[RESOURCE_STACK],
-                                    .local_stores = k->resources.of[RESOURCE_LOCAL_STORES],
-                                    .local_loads = k->resources.of[RESOURCE_LOCAL_LOADS],
-                                    .barriers = k->resources.of[RESOURCE_BARRIERS],
-                                    .code = k->resources.of[RESOURCE_CODE]};
-}
-
-/* NULL: there are none, or no memory, and nothing is recorded of them. */
+/* NULL: there are none. */
 static struct record_kernels *record_kernels(const struct code *code, struct document_timing *out)
 {
-    struct record_kernels *kernels = code->n_kernels ? calloc(1, sizeof *kernels) : NULL;
-    for (size_t i = 0; kernels && i < code->n_kernels; i++) {
+    struct record_kernels *kernels = code->n_kernels ? xcalloc(1, sizeof *kernels) : NULL;
+    for (size_t i = 0; i < code->n_kernels; i++) {
         const struct code_kernel *k = &code->kernels[i];
-        struct document_kernel *to = &kernels->list[i];
-        *to = record_kernel(k);
+        const int64_t *of = k->resources.of;
         snprintf(kernels->text[i].name, sizeof kernels->text[i].name, "%s", k->name);
         put_sizes(k->grid, kernels->text[i].grid);
         put_sizes(k->block, kernels->text[i].block);
-        to->name = kernels->text[i].name;
-        to->grid = kernels->text[i].grid;
-        to->block = kernels->text[i].block;
+        kernels->list[i] = (struct document_kernel){.name = kernels->text[i].name,
+                                                    .grid = kernels->text[i].grid,
+                                                    .block = kernels->text[i].block,
+                                                    .code_sha256 = k->sha256[0] ? k->sha256 : NULL,
+                                                    .launches = count_or_none(k->launches),
+                                                    .shared_bytes = k->shared_bytes,
+                                                    .registers = of[RESOURCE_REGISTERS],
+                                                    .stack = of[RESOURCE_STACK],
+                                                    .local_stores = of[RESOURCE_LOCAL_STORES],
+                                                    .local_loads = of[RESOURCE_LOCAL_LOADS],
+                                                    .barriers = of[RESOURCE_BARRIERS],
+                                                    .code = of[RESOURCE_CODE]};
     }
     out->kernels = kernels ? kernels->list : NULL;
-    out->n_kernels = kernels ? code->n_kernels : 0;
+    out->n_kernels = code->n_kernels;
     return kernels;
 }
 
@@ -292,11 +263,11 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
     if (arm->samples_ns)
         memory->samples = record_samples(arm->samples_ns, (size_t)arm->timing.samples);
     out.timing.samples_ns = memory->samples;
-    if (arm->role != ROLE_PROVIDER)
+    if (arm->role != ROLE_PROVIDER) {
         memory->launches = record_launches(&arm->code);
-    out.timing.launches = memory->launches;
-    if (arm->role != ROLE_PROVIDER)
         memory->kernels = record_kernels(&arm->code, &out.timing);
+    }
+    out.timing.launches = memory->launches;
     return out;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/task.h"
+#include "gate/worker/worker.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/worker/measure.h"
-#include "gate/worker/record.h"
-#include "gate/verify/verify.h"
-#include "gate/launch/operands.h"
-#include "gate/launch/plan.h"
 
 #define BUDGET_MS 150.0         /* where the task sets none */
 #define SINGLE_BUDGET_SHARE 0.2 /* of the budget for samples, and at least so much */
@@ -41,21 +38,15 @@ static bool is_skipped(const struct task *t, const char *label)
 static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
 {
     const struct library *lib = &w->libraries[i];
+    const char *baseline = t->message->baseline ? t->message->baseline : "";
     if (w->roles[i] == ROLE_BASELINE)
-        return !strcmp(lib->sha256, t->baseline) && !is_skipped(t, "baseline");
+        return !strcmp(lib->sha256, baseline) && !is_skipped(t, "baseline");
     return w->roles[i] == ROLE_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
 }
 
 static bool is_paired(const struct task *t)
 {
     return t->n_arms > 1 && t->arms[1].role == ROLE_BASELINE;
-}
-
-static void choose_second_copy(const struct worker *w, const struct task *t, struct arm *arm)
-{
-    const struct library *second_copy = &w->second_copies[arm->library - w->libraries];
-    arm->second_copy =
-        library_choose(second_copy, &t->c.problem, &device_info(w->device)->kg, arm->kernel->name);
 }
 
 /* The candidate's kernel, the baseline's, and those of the providers that serve the problem. */
@@ -74,8 +65,11 @@ static void choose_arms(struct worker *w, struct task *t)
                                                 .role = w->roles[i],
                                                 .verification = verification_start(&t->c.problem)};
     }
-    for (unsigned i = 0; i < 2 && is_paired(t); i++)
-        choose_second_copy(w, t, &t->arms[i]);
+    for (unsigned i = 0; i < 2 && is_paired(t); i++) {
+        struct arm *arm = &t->arms[i];
+        arm->second_copy = library_choose(&w->second_copies[arm->library - w->libraries],
+                                          &t->c.problem, where, arm->kernel->name);
+    }
 }
 
 /* Puts the arms that are right in front, the candidate staying first; returns their number. */
@@ -92,38 +86,26 @@ static unsigned keep_right_arms(struct task *t)
     return right;
 }
 
-/* `kernel`: one of the arm's copies, or NULL where its library is of two minds. */
-static enum gate_status prepare_copy(struct worker *w, struct task *t, struct arm *arm,
-                                     const struct kg_kernel *kernel, struct gate_error *err)
-{
-    if (!kernel)
-        return gate_fail(err, GATE_WRONG, "a second copy of the library offers no kernel '%s'",
-                         arm->kernel->name);
-    TRY(arm_prepare(w->device, &t->c.problem, arm, kernel, err));
-    if (arm->role == ROLE_CANDIDATE)
-        TRY(surroundings_check(w->device, &t->before, "before its first launch", err));
-    return GATE_OK;
-}
-
-/* What a baseline does to the process is not put down to the candidate, and neither is it the other
+/* `kernel`: one of the arm's copies, or NULL if the library's two copies offer different kernels.
+ * What a baseline does to the process is not put down to the candidate, and neither is it the other
  * way round. */
 static enum gate_status prepare_arm(struct worker *w, struct task *t, unsigned i,
                                     const struct kg_kernel *kernel, struct gate_error *err)
 {
     struct arm *arm = &t->arms[i];
-    enum gate_status status = GATE_OK;
+    enum gate_status status;
     send_phase(w->out, "prepare", arm_label(arm), "");
     if (arm->role == ROLE_BASELINE)
-        status =
-            surroundings_check(w->device, &t->before, "before the baseline was prepared", err);
-    if (status)
-        return status;
-    status = prepare_copy(w, t, arm, kernel, err);
-    if (status == GATE_WRONG) {
-        arm->verification.ok = false;
-        utf8_print(arm->verification.message, sizeof arm->verification.message, "%.500s",
-                   err->message);
-    }
+        TRY(surroundings_check(w->device, &t->before, "before the baseline was prepared", err));
+    if (kernel)
+        status = arm_prepare(w->device, &t->c.problem, arm, kernel, err);
+    else
+        status = gate_fail(err, GATE_WRONG, "a second copy of the library offers no kernel '%s'",
+                           arm->kernel->name);
+    if (!status && arm->role == ROLE_CANDIDATE)
+        status = surroundings_check(w->device, &t->before, "before its first launch", err);
+    if (status == GATE_WRONG)
+        verification_fault(&arm->verification, "%.500s", err->message);
     if (!status && arm->role == ROLE_BASELINE)
         status = surroundings_read(w->device, &t->before, err);
     return status;
@@ -134,23 +116,27 @@ static enum gate_status prepare_arms(struct worker *w, struct task *t, struct ga
 {
     bool paired = is_paired(t);
     unsigned first = paired && t->swap, other = paired && !t->swap;
-    enum gate_status status = prepare_arm(w, t, first, t->arms[first].kernel, err);
-    if (paired && !status)
-        status = prepare_arm(w, t, other, t->arms[other].kernel, err);
-    if (paired && !status)
-        status = prepare_arm(w, t, other, t->arms[other].second_copy, err);
-    if (paired && !status)
-        status = prepare_arm(w, t, first, t->arms[first].second_copy, err);
-    for (unsigned i = paired ? 2 : 1; i < t->n_arms && !status; i++)
-        status = prepare_arm(w, t, i, t->arms[i].kernel, err);
-    return status;
+    TRY(prepare_arm(w, t, first, t->arms[first].kernel, err));
+    if (paired) {
+        TRY(prepare_arm(w, t, other, t->arms[other].kernel, err));
+        TRY(prepare_arm(w, t, other, t->arms[other].second_copy, err));
+        TRY(prepare_arm(w, t, first, t->arms[first].second_copy, err));
+    }
+    for (unsigned i = paired ? 2 : 1; i < t->n_arms; i++)
+        TRY(prepare_arm(w, t, i, t->arms[i].kernel, err));
+    return GATE_OK;
 }
 
-static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
-                                               struct gate_error *err)
+/* On memory with red zones, which task_run() gives back where an error leaves it. */
+static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
 {
     const struct kg_problem *p = &t->c.problem;
     uint64_t workspace = 0;
+    TRY(prepare_arms(w, t, err));
+    if (!t->verify) {
+        t->arms[0].verification.fingerprints = t->fingerprints;
+        return GATE_OK;
+    }
     for (unsigned i = 0; i < t->n_arms; i++)
         if (t->arms[i].workspace_bytes > workspace)
             workspace = t->arms[i].workspace_bytes;
@@ -158,42 +144,22 @@ static enum gate_status alloc_for_verification(struct worker *w, struct task *t,
     if (workspace)
         TRY(device_alloc(w->device, (size_t)workspace + 2 * OPERANDS_RED_ZONE, &t->workspace, err));
     t->operands = operands_in_zones(w->device, p, t->memory.data);
-    return reference_alloc(w->device, &t->operands, &t->reference, err);
-}
-
-static enum gate_status verify_task(struct worker *w, struct task *t, struct gate_error *err)
-{
-    enum gate_status status = prepare_arms(w, t, err);
-    if (!t->verify)
-        t->arms[0].verification.fingerprints = t->fingerprints;
-    if (status || !t->verify)
-        return status;
-    status = alloc_for_verification(w, t, err);
-    if (!status)
-        status = verify_arms(&(struct verify_job){.device = w->device,
-                                                  .c = &t->c,
-                                                  .seed = t->seed,
-                                                  .tier = t->tier,
-                                                  .operands = &t->operands,
-                                                  .workspace = t->workspace,
-                                                  .reference = &t->reference,
-                                                  .arms = t->arms,
-                                                  .n_arms = t->n_arms,
-                                                  .notice = notice_arm,
-                                                  .context = w},
-                             err);
+    TRY(reference_alloc(w->device, &t->operands, &t->reference, err));
+    TRY(verify_arms(&(struct verify_job){.device = w->device,
+                                         .c = &t->c,
+                                         .seed = t->seed,
+                                         .tier = t->tier,
+                                         .operands = &t->operands,
+                                         .workspace = t->workspace,
+                                         .reference = &t->reference,
+                                         .arms = t->arms,
+                                         .n_arms = t->n_arms,
+                                         .notice = notice_arm,
+                                         .context = w},
+                    err));
     device_free(w->device, &t->memory);
     device_free(w->device, &t->workspace);
-    return status;
-}
-
-static enum gate_status calibrate_task(struct worker *w, struct task *t,
-                                       const struct measure_policy *policy, struct gate_error *err)
-{
-    if (keep_right_arms(t) < 2 || t->arms[1].role != ROLE_BASELINE)
-        return gate_fail(err, GATE_ENVIRONMENT, "calibration needs a second copy of the library");
-    return measure_injected(w->device, &t->c, t->seed, policy, t->arms, t->shares, t->n_shares,
-                            t->d, err);
+    return GATE_OK;
 }
 
 static enum gate_status measure_task(struct worker *w, struct task *t, struct gate_error *err)
@@ -207,27 +173,14 @@ static enum gate_status measure_task(struct worker *w, struct task *t, struct ga
         .sensors = t->first};
     struct timed_check look = {w->device, &t->c, &t->reference, 0}; /* verify_arms() ends with 0 */
     send_phase(w->out, "measure", "", "");
-    if (t->kind == TASK_CALIBRATE)
-        return calibrate_task(w, t, &policy, err);
-    return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, keep_right_arms(t),
-                        timed_check, &look, err);
-}
-
-/* Whom a GATE_WRONG of the device is put down to: the first arm with a message; the candidate when
- * there is none. */
-static const struct arm *guilty_arm(const struct task *t)
-{
-    for (unsigned i = 0; i < t->n_arms; i++)
-        if (!t->arms[i].verification.ok && t->arms[i].verification.message[0])
-            return &t->arms[i];
-    return &t->arms[0];
-}
-
-/* What was said of it tells where, if it is of this fault. */
-static const char *what_was_wrong(const struct arm *arm, const struct gate_error *err)
-{
-    const char *said = arm->verification.message;
-    return strstr(said, err->message) ? said : err->message;
+    const unsigned right = keep_right_arms(t);
+    if (t->kind == TASK_MEASURE)
+        return measure_arms(w->device, &t->c, t->seed, &policy, t->arms, right, timed_check, &look,
+                            err);
+    if (right < 2 || t->arms[1].role != ROLE_BASELINE)
+        return gate_fail(err, GATE_ENVIRONMENT, "calibration needs a second copy of the library");
+    return measure_injected(w->device, &t->c, t->seed, &policy, t->arms, t->message->shares,
+                            (unsigned)t->message->n_shares, t->d, err);
 }
 
 /* The third arm stands for the hybrids. */
@@ -236,9 +189,7 @@ static enum gate_status transplant_task(struct worker *w, struct task *t, struct
     struct timed_check look = {w->device, &t->c, &t->reference, 0};
     if (!is_paired(t))
         return gate_fail(err, GATE_ENVIRONMENT, "the baseline has no kernel for this problem");
-    t->found = calloc(1, sizeof *t->found);
-    if (!t->found)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    t->found = xcalloc(1, sizeof *t->found);
     t->arms[2] = t->arms[0];
     t->arms[2].role = ROLE_PROVIDER;
     return transplant_run(&(struct transplant_job){.device = w->device,
@@ -253,74 +204,55 @@ static enum gate_status transplant_task(struct worker *w, struct task *t, struct
                           t->found, err);
 }
 
+#define PROFILE_WARM_UPS 3
+
+/* One launch between the profiler's marks. */
+static enum gate_status profile_task(struct worker *w, struct task *t, struct gate_error *err)
+{
+    struct device *d = w->device;
+    struct arm *arm = &t->arms[0];
+    send_phase(w->out, "profile", arm_label(arm), "");
+    TRY(device_alloc(d, operands_bytes(&t->c.problem), &t->memory, err));
+    if (arm->workspace_bytes)
+        TRY(device_alloc(d, (size_t)arm->workspace_bytes, &t->workspace, err));
+    t->operands = operands_at(d, &t->c.problem, t->memory.data);
+    struct arm_launch launch =
+        arm_launch_of(arm, arm->kernel, &t->c.problem, &t->operands, t->workspace);
+    TRY(operands_fill(d, &t->c, &t->operands, t->seed, err));
+    for (unsigned i = 0; i < PROFILE_WARM_UPS; i++)
+        TRY(device_launch_checked(d, arm_launch, &launch, i, err));
+    TRY(device_profiler_switch(d, true, err));
+    TRY(device_launch_checked(d, arm_launch, &launch, PROFILE_WARM_UPS, err));
+    return device_profiler_switch(d, false, err);
+}
+
+/* ---- what came of it ---- */
+
 struct outcome {
     const char *name;
     char message[900];
     bool spoiled;
 };
 
-#define PROFILE_WARM_UPS 3
-
-static enum gate_status launch_watched(struct device *d, struct arm_launch *launch,
-                                       struct gate_error *err)
-{
-    for (unsigned i = 0; i < PROFILE_WARM_UPS; i++)
-        TRY(device_launch_checked(d, arm_launch, launch, i, err));
-    TRY(device_profiler_switch(d, true, err));
-    TRY(device_launch_checked(d, arm_launch, launch, PROFILE_WARM_UPS, err));
-    return device_profiler_switch(d, false, err);
-}
-
-/* Between the profiler's marks. */
-static enum gate_status profile_launch(struct device *d, const struct suite_case *c, uint64_t seed,
-                                       struct arm *arm, struct gate_error *err)
-{
-    struct device_memory memory = {0}, workspace = {0};
-    enum gate_status status = device_alloc(d, operands_bytes(&c->problem), &memory, err);
-    if (!status && arm->workspace_bytes)
-        status = device_alloc(d, (size_t)arm->workspace_bytes, &workspace, err);
-    if (!status) {
-        struct operands set = operands_at(d, &c->problem, memory.data);
-        struct arm_launch launch = arm_launch_of(arm, arm->kernel, &c->problem, &set, workspace);
-        status = operands_fill(d, c, &set, seed, err);
-        if (!status)
-            status = launch_watched(d, &launch, err);
-    }
-    device_free(d, &memory);
-    device_free(d, &workspace);
-    return status;
-}
-
-/* After the verification. */
-static enum gate_status run_kind(struct worker *w, struct task *t, struct gate_error *err)
-{
-    switch (t->kind) {
-    case TASK_MEASURE:
-    case TASK_CALIBRATE:
-        return measure_task(w, t, err);
-    case TASK_PROFILE:
-        send_phase(w->out, "profile", arm_label(&t->arms[0]), "");
-        return profile_launch(w->device, &t->c, t->seed, &t->arms[0], err);
-    case TASK_TRANSPLANT:
-        return transplant_task(w, t, err);
-    default:
-        return GATE_OK;
-    }
-}
-
 static struct outcome failed(const struct task *t, const struct gate_error *err)
 {
     struct outcome o = {.name = "environment", .spoiled = true};
-    const struct arm *arm = guilty_arm(t);
-    /* A calibration has but one library, twice. */
-    bool candidate = arm->role == ROLE_CANDIDATE || t->kind == TASK_CALIBRATE;
     if (err->status != GATE_WRONG) {
         utf8_print(o.message, sizeof o.message, "%.690s", err->message);
         return o;
     }
+    /* It is put down to the first arm with a message; to the candidate when there is none. */
+    const struct arm *arm = &t->arms[0];
+    for (unsigned i = t->n_arms; i-- > 0;)
+        if (!t->arms[i].verification.ok && t->arms[i].verification.message[0])
+            arm = &t->arms[i];
+    /* A calibration has but one library, twice. */
+    bool candidate = arm->role == ROLE_CANDIDATE || t->kind == TASK_CALIBRATE;
+    /* What was said of the arm tells where, if it is of this fault. */
+    const char *said = arm->verification.message;
     o.name = candidate ? "wrong" : "provider";
     utf8_print(o.message, sizeof o.message, "%s%s%.800s", candidate ? "" : arm_label(arm),
-               candidate ? "" : ": ", what_was_wrong(arm, err));
+               candidate ? "" : ": ", strstr(said, err->message) ? said : err->message);
     return o;
 }
 
@@ -347,8 +279,12 @@ static struct outcome run(struct worker *w, struct task *t)
         snprintf(o.message, sizeof o.message, "%s", t->arms[0].verification.message);
         return o;
     }
-    if (!status)
-        status = run_kind(w, t, &err);
+    if (!status && times)
+        status = measure_task(w, t, &err);
+    if (!status && t->kind == TASK_PROFILE)
+        status = profile_task(w, t, &err);
+    if (!status && t->kind == TASK_TRANSPLANT)
+        status = transplant_task(w, t, &err);
     return status ? failed(t, &err) : o;
 }
 
@@ -359,7 +295,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
     struct record_memory memory[ARMS_MAX];
     struct message_answer answer = {
         .done = t->c.id,
-        .nonce = t->nonce,
+        .nonce = t->message->nonce ? t->message->nonce : "",
         .outcome = outcome->name,
         .message = outcome->message,
         .spoiled = outcome->spoiled ? YES : NO,
@@ -374,7 +310,7 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
         answer.fingerprints = NULL;
     if (t->kind == TASK_CALIBRATE && !strcmp(outcome->name, "measured")) {
         answer.log_ratio = (double *)(uintptr_t)t->d;
-        answer.n_log_ratio = t->n_shares;
+        answer.n_log_ratio = t->message->n_shares;
     }
     if (t->found && !strcmp(outcome->name, "verified")) {
         answer.has_blame = true;
@@ -385,15 +321,6 @@ static void send_answer(const struct worker *w, const struct task *t, const stru
     send_message(w->out, &message_answer_shape, &answer);
     for (unsigned i = 0; i < t->n_arms; i++)
         record_free(&memory[i]);
-}
-
-static void release(const struct worker *w, struct task *t)
-{
-    for (unsigned i = 0; i < t->n_arms; i++)
-        arm_release(&t->arms[i]);
-    plan_release_all();
-    reference_free(w->device, &t->reference);
-    free(t->found);
 }
 
 enum gate_status task_read(const struct message_task *m, struct task *t, struct gate_error *err)
@@ -409,10 +336,6 @@ enum gate_status task_read(const struct message_task *m, struct task *t, struct 
                        .providers = m->providers != NO,
                        .swap = m->swap == YES,
                        .input_sets = m->input_sets > 0 ? (unsigned)m->input_sets : 0,
-                       .baseline = m->baseline ? m->baseline : "",
-                       .nonce = m->nonce ? m->nonce : "",
-                       .shares = m->shares,
-                       .n_shares = (unsigned)m->n_shares,
                        .fingerprints = message_fingerprints(m->fingerprints, m->n_fingerprints)};
     if (!verify_tier_parse(m->tier ? m->tier : "commit", &t->tier))
         return gate_fail(err, GATE_USAGE, "this worker does not know the tier of the task");
@@ -424,5 +347,11 @@ void task_run(struct worker *w, struct task *t)
 {
     struct outcome outcome = run(w, t);
     send_answer(w, t, &outcome);
-    release(w, t);
+    for (unsigned i = 0; i < t->n_arms; i++)
+        arm_release(&t->arms[i]);
+    plan_release_all();
+    device_free(w->device, &t->memory);
+    device_free(w->device, &t->workspace);
+    reference_free(w->device, &t->reference);
+    free(t->found);
 }

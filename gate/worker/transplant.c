@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/worker/transplant.h"
+#include "gate/worker/measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,9 +7,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
 #include "gate/launch/pairs.h"
-#include "gate/launch/session.h"
 #include "gate/verify/verify.h"
-#include "gate/worker/measure.h"
 
 #define LIMIT_NS 20e9 /* of all hybrids of a case */
 
@@ -37,52 +35,44 @@ static enum gate_status look_once(void *context, struct arm *arm, const struct o
 }
 
 /* The inputs change with each look, so that nothing which is left of another launch is right. */
-static enum gate_status verify(struct surgery *x, unsigned copy, struct gate_error *err)
+static enum gate_status verify_hybrid(struct surgery *x, unsigned copy, struct gate_error *err)
 {
     struct session *s = &x->s;
     struct device_time unused;
-    enum gate_status status = session_load(s, s->rotation + 1, true, err);
     s->at = HYBRID;
     s->arms[HYBRID].verification = verification_start(&s->c->problem);
-    if (!status)
-        status = device_replay_run(s->device, s->series[HYBRID].replay[copy], &unused, err);
-    return status ? status : audit_outputs(&x->audit, err);
+    TRY(session_load(s, s->rotation + 1, true, err));
+    TRY(device_replay_run(s->device, s->series[HYBRID].replay[copy], &unused, err));
+    return audit_outputs(&x->audit, err);
 }
 
 /* ---- time ---- */
 
-static enum gate_status take_rounds(struct surgery *x, unsigned one, unsigned other,
-                                    struct estimate *ratio, struct gate_error *err)
+static enum gate_status compare_arms(struct surgery *x, unsigned one, unsigned other,
+                                     struct estimate *ratio, struct gate_error *err)
 {
     struct session *s = &x->s;
     const unsigned members[2] = {one, other};
     double start = clock_ns();
-    enum gate_status status = GATE_OK;
     session_select(s, members, 2);
-    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX && !status; round++) {
-        status = session_round(s, err);
+    for (unsigned round = 1; round <= SESSION_ROUNDS_MAX; round++) {
+        TRY(session_round(s, err));
         if (round >= MEASURE_ROUNDS && round % PAIRS_KINDS == 0 &&
             clock_ns() - start > x->job->budget_ns)
             break;
     }
-    if (!status)
-        status = pairs_ratio(s->series[one].ns, s->series[other].ns, s->series[one].n, ratio, err);
-    if (!status && !(ratio->value > 0 && isfinite(ratio->value)))
-        return gate_fail(err, GATE_ENVIRONMENT, "the clock stopped or jumped");
-    return status;
-}
-
-static double log_half_width(const struct estimate *e)
-{
-    return log(e->hi / e->lo) / 2;
+    *ratio = pairs_ratio(s->series[one].ns, s->series[other].ns, s->series[one].n);
+    return ratio->value > 0 && isfinite(ratio->value)
+               ? GATE_OK
+               : gate_fail(err, GATE_ENVIRONMENT, "the clock stopped or jumped");
 }
 
 /* The two hybrids see the same node in other company: the interval holds what both saw. */
 static struct estimate combine(const struct estimate *a, const struct estimate *b)
 {
     double mean = (log(a->value) + log(b->value)) / 2;
-    double half = fmax(hypot(log_half_width(a), log_half_width(b)) / 2,
-                       fabs(log(a->value) - log(b->value)) / 2);
+    double widths = hypot(log(a->hi / a->lo), log(b->hi / b->lo)) / 4;
+    double half = fmax(widths, fabs(log(a->value) - log(b->value)) / 2);
     return (struct estimate){exp(mean), exp(mean - half), exp(mean + half)};
 }
 
@@ -132,15 +122,15 @@ static enum gate_status try_hybrid(struct surgery *x, unsigned side, unsigned no
         return GATE_OK;
     }
     for (unsigned copy = 0; copy < s->series[HYBRID].n_copies && !status; copy++)
-        status = verify(x, copy, err);
+        status = verify_hybrid(x, copy, err);
     if (status == GATE_WRONG && !s->arms[HYBRID].verification.ok) {
         snprintf(why, size, "%s with this node of %s gives a wrong result", names[side],
                  names[!side]);
         return GATE_OK;
     }
     if (!status)
-        status = side == CANDIDATE ? take_rounds(x, CANDIDATE, HYBRID, ratio, err)
-                                   : take_rounds(x, HYBRID, BASELINE, ratio, err);
+        status = side == CANDIDATE ? compare_arms(x, CANDIDATE, HYBRID, ratio, err)
+                                   : compare_arms(x, HYBRID, BASELINE, ratio, err);
     return status;
 }
 
@@ -172,15 +162,6 @@ static enum gate_status try_node(struct surgery *x, unsigned node, struct transp
 
 /* ---- a case ---- */
 
-static void keep_names(const struct surgery *x, struct transplant *out)
-{
-    for (unsigned i = 0; i < x->nodes[CANDIDATE].n; i++) {
-        snprintf(out->names[i], sizeof out->names[i], "%s", x->nodes[CANDIDATE].name[i]);
-        out->nodes[i].name = out->names[i];
-    }
-    out->document.n_nodes = x->nodes[CANDIDATE].n;
-}
-
 static bool correspond(const struct device_nodes *a, const struct device_nodes *b)
 {
     bool same = a->n == b->n;
@@ -189,23 +170,11 @@ static bool correspond(const struct device_nodes *a, const struct device_nodes *
     return same;
 }
 
-static void tell_difference(const struct device_nodes *baseline, struct transplant *out)
-{
-    snprintf(out->message, sizeof out->message, "the nodes of the two launches do not correspond");
-    out->document.message = out->message;
-    for (unsigned i = 0; i < baseline->n; i++) {
-        snprintf(out->baseline_names[i], sizeof out->baseline_names[i], "%s", baseline->name[i]);
-        out->baseline[i] = out->baseline_names[i];
-    }
-    out->document.baseline = out->baseline;
-    out->document.n_baseline = baseline->n;
-}
-
 static enum gate_status operate(struct surgery *x, struct transplant *out, struct gate_error *err)
 {
+    const struct device_nodes *own = &x->nodes[CANDIDATE], *other = &x->nodes[BASELINE];
     struct gate_error told = {0};
     struct session *s = &x->s;
-    enum gate_status status = GATE_OK;
     for (unsigned i = 0; i < 2 && !told.status; i++)
         device_replay_nodes(s->device, s->series[i].replay[0], s->series[i].n_launches,
                             &x->nodes[i], &told);
@@ -214,17 +183,29 @@ static enum gate_status operate(struct surgery *x, struct transplant *out, struc
         out->document.message = out->message;
         return GATE_OK;
     }
-    keep_names(x, out);
-    if (!correspond(&x->nodes[CANDIDATE], &x->nodes[BASELINE])) {
-        tell_difference(&x->nodes[BASELINE], out);
+    for (unsigned i = 0; i < own->n; i++) {
+        snprintf(out->names[i], sizeof out->names[i], "%s", own->name[i]);
+        out->nodes[i].name = out->names[i];
+    }
+    out->document.n_nodes = own->n;
+    if (!correspond(own, other)) {
+        snprintf(out->message, sizeof out->message,
+                 "the nodes of the two launches do not correspond");
+        out->document.message = out->message;
+        for (unsigned i = 0; i < other->n; i++) {
+            snprintf(out->baseline_names[i], sizeof out->baseline_names[i], "%s", other->name[i]);
+            out->baseline[i] = out->baseline_names[i];
+        }
+        out->document.baseline = out->baseline;
+        out->document.n_baseline = other->n;
         return GATE_OK;
     }
-    status = take_rounds(x, CANDIDATE, BASELINE, &out->document.slowdown, err);
-    out->document.has_slowdown = !status;
+    TRY(compare_arms(x, CANDIDATE, BASELINE, &out->document.slowdown, err));
+    out->document.has_slowdown = true;
     forget_hybrid(x); /* which was recorded as the candidate is */
-    for (unsigned i = 0; i < x->nodes[CANDIDATE].n && !status; i++)
-        status = try_node(x, i, out, err);
-    return status;
+    for (unsigned i = 0; i < own->n; i++)
+        TRY(try_node(x, i, out, err));
+    return GATE_OK;
 }
 
 enum gate_status transplant_run(const struct transplant_job *job, struct transplant *out,

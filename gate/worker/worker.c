@@ -19,44 +19,20 @@
 #include "gate/base/utf8.h"
 #include "gate/device/cuda_users.h"
 #include "gate/verify/verify_reference.h"
-#include "gate/worker/ceilings.h"
 #include "gate/worker/measure.h"
-#include "gate/worker/message.h"
-#include "gate/worker/record.h"
-#include "gate/worker/task.h"
 
 /* The first ones warm up: a GPU's clock takes its time. */
 #define CONTROL_RUNS 12
 #define CONTROL_RUNS_ON_HOST 4
 
-/* Kernel libraries may print: what they write to standard output goes to standard error, and the
- * protocol keeps a descriptor that they do not know. */
-static FILE *take_standard_output(void)
+static enum gate_status refuse(struct worker *w, const struct gate_error *err)
 {
-    int fd = dup(STDOUT_FILENO);
-    if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return NULL;
-    return fdopen(fd, "w");
-}
-
-static const char *refusal_name(const struct gate_error *err)
-{
-    switch (err->status) {
-    case GATE_ENVIRONMENT:
-        return err->busy ? "busy" : "environment";
-    case GATE_USAGE:
-        return "usage";
-    case GATE_IO:
-        return "io";
-    default:
-        return "wrong";
-    }
-}
-
-static int refuse(struct worker *w, const struct gate_error *err)
-{
+    const char *name = err->status == GATE_ENVIRONMENT ? err->busy ? "busy" : "environment"
+                       : err->status == GATE_USAGE     ? "usage"
+                       : err->status == GATE_IO        ? "io"
+                                                       : "wrong";
     send_message(w->out, &message_refusal_shape,
-                 &(struct message_refusal){.refuse = refusal_name(err), .message = err->message});
+                 &(struct message_refusal){.refuse = name, .message = err->message});
     return err->status;
 }
 
@@ -65,16 +41,6 @@ static void add_absent(struct worker *w, const char *provider, const char *reaso
     struct absent_provider *to = &w->absent[w->n_absent++];
     snprintf(to->name, sizeof to->name, "%.63s", provider);
     utf8_print(to->reason, sizeof to->reason, "%.399s", reason);
-}
-
-/* Before there is any library to blame. Later on it is taken for the deed of one: session.c. */
-static enum gate_status check_clock(struct gate_error *err)
-{
-    return clock_is_true() ? GATE_OK
-                           : gate_fail(err, GATE_ENVIRONMENT,
-                                       "the clock of the process is not the system's: look for a "
-                                       "preloaded library, or for a filter of system calls that "
-                                       "forbids clock_gettime");
 }
 
 /* The second copy of a library that is open: a baseline is timed against two of each, session.h.
@@ -137,18 +103,6 @@ static enum gate_status open_baseline(struct worker *w, const char *path, struct
     return GATE_OK;
 }
 
-/* Providers and the candidate are told apart by their names. */
-static enum gate_status check_name(const struct worker *w, const struct library *lib,
-                                   struct gate_error *err)
-{
-    for (unsigned i = 0; i < w->n_libraries; i++)
-        if (w->roles[i] != ROLE_BASELINE &&
-            !strcmp(w->libraries[i].table->provider, lib->table->provider))
-            return gate_fail(err, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
-                             w->libraries[i].file, lib->file, lib->table->provider);
-    return GATE_OK;
-}
-
 /* A provider that is not on this machine is absent, which is said; it does not fail the run. */
 static enum gate_status open_provider(struct worker *w, const char *path, struct gate_error *fatal)
 {
@@ -163,10 +117,15 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
         add_absent(w, name, err.message);
         return GATE_OK;
     }
-    enum gate_status status = check_name(w, lib, fatal);
-    if (status) {
+    for (unsigned i = 0; i < w->n_libraries; i++) { /* they are told apart by their names */
+        const struct library *other = &w->libraries[i];
+        if (w->roles[i] == ROLE_BASELINE ||
+            strcmp(other->table->provider, lib->table->provider) != 0)
+            continue;
+        gate_fail(fatal, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
+                  other->file, lib->file, lib->table->provider);
         dlclose(lib->handle);
-        return status;
+        return GATE_USAGE;
     }
     enum kg_status started = library_start(lib, where);
     if (started != KG_OK) {
@@ -184,18 +143,17 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
 /* The least of some runs, on a device that is warm by then. */
 static enum gate_status run_control(struct worker *w, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
     bool on_host = device_info(w->device)->kg.kind == KG_DEVICE_HOST;
-    for (int i = on_host ? CONTROL_RUNS_ON_HOST : CONTROL_RUNS; i > 0 && !status; i--) {
+    for (int i = on_host ? CONTROL_RUNS_ON_HOST : CONTROL_RUNS; i > 0; i--) {
         struct device_time t = {0};
-        status = device_control_run(w->device, &t, err);
-        if (!status && !clock_can_be(t.device_ns))
-            status =
-                gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "the control", t.device_ns);
-        if (!status && (w->control_ns <= 0 || t.device_ns < w->control_ns))
+        TRY(device_control_run(w->device, &t, err));
+        if (!clock_can_be(t.device_ns))
+            return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "the control",
+                             t.device_ns);
+        if (w->control_ns <= 0 || t.device_ns < w->control_ns)
             w->control_ns = t.device_ns;
     }
-    return status;
+    return GATE_OK;
 }
 
 static void send_greeting(struct worker *w)
@@ -294,31 +252,31 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
 static enum gate_status send_ceilings(struct worker *w, struct gate_error *err)
 {
     struct message_ceilings message = {.ceilings = {.message = NULL}};
-    enum gate_status status = ceilings_measure(w->device, &message.ceilings, err);
-    if (status)
-        refuse(w, err);
-    else
-        send_message(w->out, &message_ceilings_shape, &message);
-    return status;
+    if (ceilings_measure(w->device, &message.ceilings, err))
+        return refuse(w, err);
+    send_message(w->out, &message_ceilings_shape, &message);
+    return GATE_OK;
+}
+
+static enum gate_status open_libraries(struct worker *w, const struct worker_options *o,
+                                       struct gate_error *err)
+{
+    TRY(open_candidate(w, o->library, o->n_baselines > 0, err));
+    for (unsigned i = 0; i < o->n_baselines; i++)
+        TRY(open_baseline(w, o->baselines[i], err));
+    for (unsigned i = 0; i < o->n_providers; i++)
+        TRY(open_provider(w, o->providers[i], err));
+    return o->untimed ? GATE_OK : run_control(w, err);
 }
 
 /* Opens the libraries and runs what it is asked to. */
 static enum gate_status work(struct worker *w, const struct worker_options *o,
                              struct gate_error *err)
 {
-    enum gate_status status = open_candidate(w, o->library, o->n_baselines > 0, err);
-    for (unsigned i = 0; i < o->n_baselines && !status; i++)
-        status = open_baseline(w, o->baselines[i], err);
-    for (unsigned i = 0; i < o->n_providers && !status; i++)
-        status = open_provider(w, o->providers[i], err);
-    if (!status && !o->untimed)
-        status = run_control(w, err);
-    if (status) {
-        refuse(w, err);
-        return status;
-    }
+    if (open_libraries(w, o, err))
+        return refuse(w, err);
     send_greeting(w);
-    status = serve(w, err);
+    enum gate_status status = serve(w, err);
     if (status)
         fprintf(stderr, "gate worker: %s\n", err->message);
     return status;
@@ -333,32 +291,36 @@ static void notice_slow(void *context, const struct own_op *own, bool done)
         send_phase_aside(w->out, MESSAGE_REFERENCE, own->op.name);
 }
 
-/* Before any kernel library, and any device, which a process that is forked does not share. */
-static enum gate_status open_ops(struct worker *w, const struct worker_options *o,
-                                 struct gate_error *err)
+/* Before there is any library to blame for the clock (later on it is taken for the deed of one:
+ * session.c), and any device, which the process that is forked for a reference does not share. */
+static enum gate_status prepare(struct worker *w, const struct worker_options *o,
+                                struct gate_error *err)
 {
+    if (!clock_is_true())
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "the clock of the process is not the system's: look for a preloaded "
+                         "library, or for a filter of system calls that forbids clock_gettime");
     for (unsigned i = 0; i < o->n_ops; i++)
         TRY(own_op_use(o->ops[i], err));
     for (size_t i = 0; own_op_at(i); i++)
         TRY(own_reference_start(own_op_at(i), notice_slow, w, err));
-    return GATE_OK;
+    return device_open(o->device, &w->device, err);
 }
 
+/* Kernel libraries may print: what they write to standard output goes to standard error, and the
+ * protocol keeps a descriptor that they do not know. */
 int cmd_worker(int argc, char **argv)
 {
     struct worker w = {.n_absent = 0};
     struct worker_options o = {0};
     struct gate_error err = {0};
     enum gate_status status = parse_options(argc, argv, &o, &err);
-    w.out = take_standard_output();
+    int fd = dup(STDOUT_FILENO);
+    w.out = fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? NULL : fdopen(fd, "w");
     if (!w.out)
         return GATE_IO;
     if (!status)
-        status = check_clock(&err);
-    if (!status)
-        status = open_ops(&w, &o, &err);
-    if (!status)
-        status = device_open(o.device, &w.device, &err);
+        status = prepare(&w, &o, &err);
     if (status)
         refuse(&w, &err);
     else

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gate/run/ceilings.h"
-#include "gate/worker/ceilings.h"
+#include "gate/worker/measure.h"
 #include "tests/unit/unit.h"
 
 #define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))

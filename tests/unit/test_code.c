@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/unit/cubin_file.h"
-#include "gate/launch/code.h"
+#include "gate/launch/arm.h"
 #include "tests/unit/unit.h"
 
 static const struct device_kernel two[] = {

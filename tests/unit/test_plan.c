@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of kernels: one for each problem, given to each launch of it, freed once. */
 #include "gate/launch/arm.h"
-#include "gate/launch/plan.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "gate/cases/problem.h"
-#include "gate/worker/transplant.h"
+#include "gate/worker/measure.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
