@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gate/cases/op_file.h"
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/product.h"
 #include "kernels/ops/storage.h"
@@ -169,47 +168,16 @@ static double value_wide(const struct drawing *d, int64_t flat)
     return end == 0 ? r->least : end == 1 ? r->most : value_usual(d, flat);
 }
 
-static void fill_with(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *in,
-                      unsigned n_in, uint64_t seed)
+/* Draws a pattern of any op as near to it as the file allows. */
+static void bound(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                  unsigned n_in, uint64_t seed)
 {
-    for (unsigned i = 0; i < n_in; i++)
-        pattern_fill(value, p, &in[i], i, seed_at(seed, i));
-}
-
-static void fill_usual(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                       uint64_t seed)
-{
-    fill_with(value_usual, p, in, n_in, seed);
-}
-
-static void fill_wide(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                      uint64_t seed)
-{
-    fill_with(value_wide, p, in, n_in, seed);
-}
-
-/* A pattern of any op, as near to it as the file allows. */
-#define WITHIN(name, pattern)                                                                      \
-    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
-                     uint64_t seed)                                                                \
-    {                                                                                              \
-        pattern(p, in, n_in, seed);                                                                \
-        bound(p, in, n_in);                                                                        \
-    }
-
-static void bound(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in)
-{
+    (void)probe, (void)seed;
     for (unsigned i = 0; i < n_in; i++)
         for (int64_t at = pattern_elements(&in[i]);
              at-- > 0 && is_bounded(&op_of(p)->own->range[i]);)
             pattern_put(&in[i], at, allowed(p, i, pattern_get(&in[i], at)));
 }
-
-WITHIN(fill_constant, product_fill_constant)
-WITHIN(fill_zero_first, plain_zero_first)
-WITHIN(fill_zero_second, plain_zero_second)
-WITHIN(fill_zero_third, plain_zero_third)
-WITHIN(fill_zero_parts, plain_zero_parts)
 
 /* A sum of few terms may nearly cancel. */
 static bool says_something(const struct kg_problem *p)
@@ -225,15 +193,15 @@ static bool has_second(const struct kg_problem *p)
 /* The last two are for sums of products: what one value makes of any other op may be a difference
  * that rounding alone decides, as of a row and its mean. */
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, says_something, fill_usual, NULL},
-    {PROBE_UNIFORM, NULL, fill_wide, NULL},
-    {PROBE_CONSTANT, NULL, fill_constant, NULL},
-    {PROBE_ZERO_FIRST, NULL, fill_zero_first, NULL},
-    {PROBE_ZERO_SECOND, has_second, fill_zero_second, NULL},
-    {PROBE_ZERO_THIRD, plain_has_third, fill_zero_third, NULL},
-    {PROBE_ZERO_PARTS, NULL, fill_zero_parts, NULL},
-    {PROBE_ONE_VALUE, NULL, plain_one_value, NULL},
-    {PROBE_INTEGERS, NULL, product_fill_integers, NULL},
+    {PROBE_NORMAL, says_something, .value = value_usual},
+    {PROBE_UNIFORM, .value = value_wide},
+    {PROBE_CONSTANT, .value = product_constant, .finish = bound},
+    {PROBE_ZERO_FIRST, .value = plain_zero_first, .finish = bound},
+    {PROBE_ZERO_SECOND, has_second, .value = plain_zero_second, .finish = bound},
+    {PROBE_ZERO_THIRD, plain_has_third, .value = plain_zero_third, .finish = bound},
+    {PROBE_ZERO_PARTS, .value = plain_zero_parts, .finish = bound},
+    {PROBE_ONE_VALUE, .value = plain_one_value},
+    {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
 };
 
 #define PATTERNS (sizeof patterns / sizeof patterns[0])
@@ -262,7 +230,8 @@ void own_op_fill(const struct kg_problem *p, unsigned tensor, void *to, int64_t 
 {
     const struct kg_tensor line = {
         .data = to, .dtype = p->dtype[tensor], .rank = 1, .shape = {count}, .stride = {1}};
-    pattern_fill(value_usual, p, &line, tensor, seed);
+    const struct drawing d = {.p = p, .tensor = tensor, .n = count, .seed = seed};
+    pattern_draw(value_usual, &d, &line);
 }
 
 /* ---- all ---- */

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "kernels/ops/attention_patterns.h"
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/rows.h"
 
@@ -315,31 +314,19 @@ static double value_found(const struct drawing *drawing, int64_t flat)
            0.5 / steps * pattern_integer(drawing->seed, flat, is_v ? 0 : -steps, is_v ? steps : 0);
 }
 
-#define FILL(name, value)                                                                          \
-    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
-                     uint64_t seed)                                                                \
-    {                                                                                              \
-        for (unsigned i = 0; i < n_in; i++)                                                        \
-            pattern_fill(value, p, &in[i], i, seed_at(seed, i));                                   \
-    }
-#define ZERO(name, tensor_of)                                                                      \
-    static double value_##name(const struct drawing *d, int64_t flat)                              \
-    {                                                                                              \
-        return d->tensor == (tensor_of) ? 0 : value_normal(d, flat);                               \
-    }                                                                                              \
-    FILL(name, value_##name)
-FILL(fill_normal, value_normal)
-FILL(fill_constant, value_constant)
-ZERO(no_queries, IN_Q)
-ZERO(no_keys, IN_K)
-ZERO(no_values, IN_V)
-
-static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed)
+static double value_no_queries(const struct drawing *d, int64_t flat)
 {
-    attention_fill_codes(p, in, seed);
-    for (unsigned i = IN_V; i < n_in; i++)
-        pattern_fill(value_found, p, &in[i], i, seed_at(seed, i));
+    return d->tensor == IN_Q ? 0 : value_normal(d, flat);
+}
+
+static double value_no_keys(const struct drawing *d, int64_t flat)
+{
+    return d->tensor == IN_K ? 0 : value_normal(d, flat);
+}
+
+static double value_no_values(const struct drawing *d, int64_t flat)
+{
+    return d->tensor == IN_V ? 0 : value_normal(d, flat);
 }
 
 /* The sought score is L: scale, log2(e), their products and L cost a rounding each. */
@@ -351,12 +338,13 @@ static double slack_retrieval(const struct kg_problem *p)
 }
 
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, NULL, fill_normal, NULL},
-    {PROBE_CONSTANT, NULL, fill_constant, NULL},
-    {PROBE_ZERO_FIRST, NULL, no_queries, NULL},
-    {PROBE_ZERO_SECOND, NULL, no_keys, NULL},
-    {PROBE_ZERO_THIRD, NULL, no_values, NULL},
-    {PROBE_RETRIEVAL, NULL, fill_retrieval, slack_retrieval},
+    {PROBE_NORMAL, .value = value_normal},
+    {PROBE_CONSTANT, .value = value_constant},
+    {PROBE_ZERO_FIRST, .value = value_no_queries},
+    {PROBE_ZERO_SECOND, .value = value_no_keys},
+    {PROBE_ZERO_THIRD, .value = value_no_values},
+    {PROBE_RETRIEVAL, .value = value_found, .finish = attention_finish_codes,
+     .slack = slack_retrieval},
 };
 
 /* A weight becomes e^2 times as large, or an element of the others: O moves D from zero. */

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/half.h"
 
@@ -79,7 +78,7 @@ static double attention_safe_scale(const struct kg_problem *p)
 /* V is integers, so that what was found is exact. */
 static double value_found(const struct drawing *drawing, int64_t flat)
 {
-    return pattern_integer(drawing->seed, flat, -8, 8);
+    return pattern_integer(drawing->all, flat, -8, 8);
 }
 
 double attention_retrieval_score(const struct kg_problem *p)
@@ -104,18 +103,12 @@ static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bo
     }
 }
 
-void attention_fill_codes(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed)
+void attention_finish_codes(enum probe probe, const struct kg_problem *p,
+                            const struct kg_tensor *in, unsigned n_in, uint64_t seed)
 {
+    (void)probe, (void)n_in;
     fill_codes(p, &in[0], true, seed);
     fill_codes(p, &in[1], false, seed);
-}
-
-static void fill_retrieval(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed)
-{
-    (void)n_in;
-    attention_fill_codes(p, in, seed);
-    pattern_fill(value_found, p, &in[2], 2, seed);
 }
 
 /* Steps in the largest element that key_element() is asked for, such that the sum of hundreds of
@@ -149,7 +142,7 @@ static double value_ramp(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all; /* Q and K have to fit each other */
     int64_t d = flat % p->size[D].value, key = flat / p->size[D].value;
     uint64_t shared = 0x72616d70; /* the direction that queries and keys have in common */
     if (i == 2)
@@ -168,7 +161,7 @@ static double value_low(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all;
     int64_t d = flat % p->size[D].value, key = flat / p->size[D].value;
     uint64_t shared = 0x6c6f77;
     if (i == 2)
@@ -192,7 +185,7 @@ static double value_masked(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all;
     int64_t d = flat % p->size[D].value, key = flat / p->size[D].value % p->size[S].value;
     uint64_t shared = 0x6d61736b;
     if (i == 0)
@@ -235,7 +228,7 @@ static double value_shifted(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all;
     const double half = is_narrow(p) ? 0x1p13 : 0x1p40;
     int64_t line = flat / p->size[D].value;
     if (i == 2)
@@ -252,7 +245,7 @@ static double value_stretched(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all;
     const double wanted = dtype_is_full(dtype_of(p)) ? STRETCHED_FP32 : STRETCHED;
     double most =
         sqrt(3 * wanted / (sqrt((double)p->size[D].value) * fabs(attention_safe_scale(p))));
@@ -270,7 +263,7 @@ static double value_faint(const struct drawing *drawing, int64_t flat)
 {
     const struct kg_problem *p = drawing->p;
     const unsigned i = drawing->tensor;
-    const uint64_t seed = drawing->seed;
+    const uint64_t seed = drawing->all;
     int64_t d = flat % p->size[D].value, key = flat / p->size[D].value % p->size[S].value;
     const bool narrow = is_narrow(p);
     const bool first = flat / p->size[D].value / p->size[S].value == 0;
@@ -291,11 +284,6 @@ static double value_faint(const struct drawing *drawing, int64_t flat)
         return 0;
     double size = lead / ((double)p->size[D].value * attention_safe_scale(p));
     return pattern_sign(shared, d) * key_element(p, size, fabs(size), seed, key, d);
-}
-
-static double value_normal(const struct drawing *drawing, int64_t flat)
-{
-    return pattern_normal(drawing->seed, flat);
 }
 
 /* Of Q; keys and values are as ever. */
@@ -391,33 +379,17 @@ static double slack_normal(const struct kg_problem *p)
     return truncation(p, true);
 }
 
-/* Q and K of most have to fit each other, and are made from one seed. */
-#define FILL(name, value, seed_of)                                                                 \
-    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
-                     uint64_t seed)                                                                \
-    {                                                                                              \
-        for (unsigned i = 0; i < n_in; i++)                                                        \
-            pattern_fill(value, p, &in[i], i, seed_of);                                            \
-    }
-FILL(fill_normal, value_normal, seed_at(seed, i))
-FILL(fill_constant, value_constant, seed_at(seed, i))
-FILL(fill_ramp, value_ramp, seed)
-FILL(fill_low, value_low, seed)
-FILL(fill_masked, value_masked, seed)
-FILL(fill_shifted, value_shifted, seed)
-FILL(fill_stretched, value_stretched, seed)
-FILL(fill_faint, value_faint, seed)
-
 const struct op_pattern attention_patterns[ATTENTION_PATTERNS] = {
-    {PROBE_NORMAL, NULL, fill_normal, slack_normal},
-    {PROBE_CONSTANT, NULL, fill_constant, slack_constant},
-    {PROBE_RETRIEVAL, NULL, fill_retrieval, slack_retrieval},
-    {PROBE_RAMP, NULL, fill_ramp, slack_ramp},
-    {PROBE_MASKED, has_masked_keys, fill_masked, slack_masked},
-    {PROBE_SHIFTED, NULL, fill_shifted, slack_shifted},
-    {PROBE_STRETCHED, NULL, fill_stretched, slack_stretched},
-    {PROBE_FAINT, NULL, fill_faint, slack_faint},
-    {PROBE_LOW, NULL, fill_low, slack_low},
+    {PROBE_NORMAL, .value = plain_normal, .slack = slack_normal},
+    {PROBE_CONSTANT, .value = value_constant, .slack = slack_constant},
+    {PROBE_RETRIEVAL, .value = value_found, .finish = attention_finish_codes,
+     .slack = slack_retrieval},
+    {PROBE_RAMP, .value = value_ramp, .slack = slack_ramp},
+    {PROBE_MASKED, has_masked_keys, .value = value_masked, .slack = slack_masked},
+    {PROBE_SHIFTED, .value = value_shifted, .slack = slack_shifted},
+    {PROBE_STRETCHED, .value = value_stretched, .slack = slack_stretched},
+    {PROBE_FAINT, .value = value_faint, .slack = slack_faint},
+    {PROBE_LOW, .value = value_low, .slack = slack_low},
     PLAIN_PATTERN_ROWS(slack_plain),
 };
 

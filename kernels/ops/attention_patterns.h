@@ -29,7 +29,8 @@ bool attention_inputs_count(const struct kg_problem *p);
 
 /* Fills Q and K, in[0] and in[1], such that each query finds one key, whose product with it has
  * this size. */
-void attention_fill_codes(const struct kg_problem *p, const struct kg_tensor *in, uint64_t seed);
+void attention_finish_codes(enum probe probe, const struct kg_problem *p,
+                            const struct kg_tensor *in, unsigned n_in, uint64_t seed);
 double attention_retrieval_score(const struct kg_problem *p);
 
 #endif

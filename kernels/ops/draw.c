@@ -49,7 +49,7 @@ void pattern_put(const struct kg_tensor *t, int64_t flat, double value)
 }
 
 /* Row by row, whose elements are neighbours. */
-void pattern_draw(pattern_fn value, const struct drawing *d, const struct kg_tensor *t)
+void pattern_draw(pattern_fn *value, const struct drawing *d, const struct kg_tensor *t)
 {
     int64_t columns = t->shape[t->rank - 1];
     for (int64_t first = 0; first < d->n; first += columns) {
@@ -57,14 +57,6 @@ void pattern_draw(pattern_fn value, const struct drawing *d, const struct kg_ten
         for (int64_t c = 0; c < columns; c++)
             storage_put(t->data, t->dtype, at + c, value(d, first + c));
     }
-}
-
-void pattern_fill(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *t,
-                  unsigned i, uint64_t seed)
-{
-    const struct drawing d = {
-        .p = p, .tensor = i, .n = pattern_elements(t), .seed = seed, .terms = 1, .inner = 1};
-    pattern_draw(value, &d, t);
 }
 
 double pattern_get(const struct kg_tensor *t, int64_t flat)

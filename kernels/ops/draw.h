@@ -41,8 +41,8 @@ double pattern_get(const struct kg_tensor *t, int64_t flat);
 struct drawing {
     const struct kg_problem *p;
     unsigned tensor;
-    int64_t n; /* elements */
-    uint64_t seed;
+    int64_t n;            /* elements */
+    uint64_t seed, all;   /* of this tensor; of all, for those that have to fit each other */
     int64_t terms, inner; /* of a factor: length of the axis that is summed over, and elements from
                              one place in it to the next; else 1 */
     int64_t longest;      /* sum of the op */
@@ -50,13 +50,9 @@ struct drawing {
 };
 
 /* Value of element `flat`. */
-typedef double (*pattern_fn)(const struct drawing *d, int64_t flat);
+typedef double pattern_fn(const struct drawing *d, int64_t flat);
 
-void pattern_draw(pattern_fn value, const struct drawing *d, const struct kg_tensor *t);
-
-/* Fills tensor `i`. */
-void pattern_fill(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *t,
-                  unsigned i, uint64_t seed);
+void pattern_draw(pattern_fn *value, const struct drawing *d, const struct kg_tensor *t);
 
 /* Of a few elements, PATTERN_TRIES of them, the largest: its change shows most. */
 #define PATTERN_TRIES 16

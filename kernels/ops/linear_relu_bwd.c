@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/product.h"
 #include "kernels/ops/rows.h"
@@ -82,7 +81,7 @@ static double value_exponents(const struct drawing *d, int64_t flat)
 {
     const struct kg_problem *p = d->p;
     struct exponents e = product_exponents(p, p->size[M].value + p->size[N].value);
-    const uint64_t own = seed_at(d->seed, d->tensor), shared = seed_at(d->seed, 9);
+    const uint64_t own = d->seed, shared = seed_at(d->all, 9);
     const bool dy = d->tensor == 0, w = d->tensor == 2;
     const bool narrow = dtype_is_narrow(dtype_of(p)); /* down to its subnormal numbers, for which W
                                                          makes room */
@@ -101,19 +100,12 @@ static double value_exponents(const struct drawing *d, int64_t flat)
                             (w ? unit : 0));
 }
 
-static void fill_exponents(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed)
-{
-    for (unsigned i = 0; i < n_in; i++)
-        pattern_fill(value_exponents, p, &in[i], i, seed);
-}
-
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, product_cannot_cancel, product_fill_normal, NULL},
-    {PROBE_UNIFORM, NULL, product_fill_uniform, NULL},
-    {PROBE_INTEGERS, NULL, product_fill_integers, NULL},
-    {PROBE_EXPONENTS, NULL, fill_exponents, NULL},
-    {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal},
+    {PROBE_UNIFORM, .value = plain_uniform},
+    {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
+    {PROBE_EXPONENTS, .value = value_exponents},
+    {PROBE_CONSTANT, .value = product_constant},
     PLAIN_PATTERN_ROWS(NULL),
 };
 

@@ -2,6 +2,7 @@
 #include "kernels/ops/pattern.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/ops/dtype.h"
 
@@ -63,10 +64,40 @@ double probe_slack(enum probe probe, const struct kg_problem *p)
     return pattern && pattern->slack ? pattern->slack(p) : 0;
 }
 
+struct drawing pattern_drawing(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
+                               uint64_t seed)
+{
+    const struct op *op = op_of(p);
+    const struct op_tensor *t = &op->tensors[i];
+    struct drawing d = {.p = p,
+                        .tensor = i,
+                        .n = pattern_elements(&in[i]),
+                        .seed = seed_at(seed, i),
+                        .all = seed,
+                        .terms = 1,
+                        .inner = 1,
+                        .longest = op_longest_sum(p),
+                        /* Of a mask the sign counts, and zeros are what must not pass. */
+                        .largest = t->role == OP_INPUT ? 1 : probe_integers(p)};
+    const char *sum = strchr(t->axes, *op->tensors[op_inputs(op)].whole);
+    if (t->role != OP_FACTOR || !sum)
+        return d;
+    d.terms = in[i].shape[sum - t->axes];
+    for (size_t r = (size_t)(sum - t->axes) + 1; t->axes[r]; r++)
+        d.inner *= in[i].shape[r];
+    return d;
+}
+
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                 unsigned n_in, uint64_t seed)
 {
-    pattern_of(probe, p)->fill(p, in, n_in, seed);
+    const struct op_pattern *pattern = pattern_of(probe, p);
+    for (unsigned i = 0; i < n_in; i++) {
+        const struct drawing d = pattern_drawing(p, in, i, seed);
+        pattern_draw(pattern->value, &d, &in[i]);
+    }
+    if (pattern->finish)
+        pattern->finish(probe, p, in, n_in, seed);
 }
 
 void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,

@@ -9,6 +9,7 @@
 #ifndef KG_OPS_PATTERN_H
 #define KG_OPS_PATTERN_H
 
+#include "kernels/ops/draw.h"
 #include "kernels/ops/op.h"
 
 enum probe {
@@ -46,33 +47,31 @@ enum probe {
 struct op_pattern {
     enum probe probe;
     bool (*applies)(const struct kg_problem *p); /* does it say something? NULL: always */
-    void (*fill)(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                 uint64_t seed);
+    pattern_fn *value;                           /* of an element of any input */
+    /* Changes what is drawn; NULL: nothing. */
+    void (*finish)(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                   unsigned n_in, uint64_t seed);
     double (*slack)(const struct kg_problem *p); /* see probe_slack(); NULL: none */
 };
 
-/* Rows for any op: tensors, rows and tiles of zeros, and tensors of one value. */
-#define PLAIN_PATTERNS 5
-#define PLAIN_PATTERN_ROWS(slack)                                                                  \
-    {PROBE_ZERO_FIRST, NULL, plain_zero_first, slack},                                             \
-        {PROBE_ZERO_SECOND, NULL, plain_zero_second, slack},                                       \
-        {PROBE_ZERO_THIRD, plain_has_third, plain_zero_third, slack},                              \
-        {PROBE_ZERO_PARTS, NULL, plain_zero_parts, slack},                                         \
-    {                                                                                              \
-        PROBE_ONE_VALUE, NULL, plain_one_value, slack                                              \
-    }
+/* How input i of a problem is drawn, and with it all about its sums. */
+struct drawing pattern_drawing(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
+                               uint64_t seed);
 
+/* For any op: random numbers, tensors, rows and tiles of zeros, and tensors of one value. */
+pattern_fn plain_normal, plain_uniform, plain_zero_first, plain_zero_second, plain_zero_third,
+    plain_zero_parts, plain_one_value;
 bool plain_has_third(const struct kg_problem *p);
-void plain_zero_first(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                      uint64_t seed);
-void plain_zero_second(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                       uint64_t seed);
-void plain_zero_third(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                      uint64_t seed);
-void plain_zero_parts(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                      uint64_t seed);
-void plain_one_value(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                     uint64_t seed);
+
+#define PLAIN_PATTERNS 5
+#define PLAIN_PATTERN_ROWS(loss)                                                                   \
+    {PROBE_ZERO_FIRST, .value = plain_zero_first, .slack = (loss)},                                \
+        {PROBE_ZERO_SECOND, .value = plain_zero_second, .slack = (loss)},                          \
+        {PROBE_ZERO_THIRD, plain_has_third, .value = plain_zero_third, .slack = (loss)},           \
+        {PROBE_ZERO_PARTS, .value = plain_zero_parts, .slack = (loss)},                            \
+    {                                                                                              \
+        PROBE_ONE_VALUE, .value = plain_one_value, .slack = (loss)                                 \
+    }
 
 const char *probe_name(enum probe probe);
 

@@ -32,14 +32,9 @@ void product_change(unsigned probe, const struct kg_problem *p, const struct kg_
 
 /* For the patterns of ops that are related. */
 bool product_cannot_cancel(const struct kg_problem *p);
-void product_fill_normal(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                         uint64_t seed);
-void product_fill_uniform(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                          uint64_t seed);
-void product_fill_integers(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed);
-void product_fill_constant(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed);
+pattern_fn product_integer, product_constant;
+void product_finish_integers(enum probe probe, const struct kg_problem *p,
+                             const struct kg_tensor *in, unsigned n_in, uint64_t seed);
 
 /* Exponents of what multiplies the integers from -4 to 4, see product_patterns.c. */
 struct exponents {

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/half.h"
 #include "kernels/ops/product.h"
@@ -26,23 +25,6 @@ bool product_cannot_cancel(const struct kg_problem *p)
         few |= kg_shape_elements(&shape) < FEW_ELEMENTS;
     }
     return !few || dtype_of(p)->mantissa < 23;
-}
-
-/* Where the terms of a factor lie: all else about it follows. */
-static struct drawing drawing_of(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
-                                 uint64_t seed)
-{
-    const struct op *op = op_of(p);
-    struct drawing d = {
-        .p = p, .tensor = i, .n = pattern_elements(&in[i]), .seed = seed, .terms = 1, .inner = 1};
-    const char *axes = op->tensors[i].axes;
-    const char *sum = strchr(axes, *op->tensors[op_inputs(op)].whole);
-    if (op->tensors[i].role != OP_FACTOR || !sum)
-        return d;
-    d.terms = in[i].shape[sum - axes];
-    for (size_t r = (size_t)(sum - axes) + 1; axes[r]; r++)
-        d.inner *= in[i].shape[r];
-    return d;
 }
 
 /* Step of the sum that an element of a factor belongs to. */
@@ -72,38 +54,13 @@ static double element(const struct kg_tensor *t, int64_t flat)
     return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
 }
 
-/* Tensors each from a seed of its own, or, since they have to fit each other, all from one. */
-static void fill_all(pattern_fn value, const struct kg_problem *p, const struct kg_tensor *in,
-                     unsigned n_in, uint64_t seed, bool together)
-{
-    const int64_t longest = op_longest_sum(p);
-    const int largest = probe_integers(p);
-    for (unsigned i = 0; i < n_in; i++) {
-        struct drawing d = drawing_of(p, in, i, together ? seed : seed_at(seed, i));
-        /* Of a mask the sign counts, and zeros are what must not pass. */
-        d.longest = longest;
-        d.largest = op_of(p)->tensors[i].role == OP_INPUT ? 1 : largest;
-        pattern_draw(value, &d, &in[i]);
-    }
-}
-
-static double value_normal(const struct drawing *d, int64_t flat)
-{
-    return pattern_normal(d->seed, flat);
-}
-
-static double value_uniform(const struct drawing *d, int64_t flat)
-{
-    return pattern_uniform(d->seed, flat);
-}
-
-static double value_integer(const struct drawing *d, int64_t flat)
+double product_integer(const struct drawing *d, int64_t flat)
 {
     return pattern_integer(d->seed, flat, -d->largest, d->largest);
 }
 
 /* Integers, so that sums of few terms do not nearly cancel. */
-static double value_constant(const struct drawing *d, int64_t flat)
+double product_constant(const struct drawing *d, int64_t flat)
 {
     bool at_end = flat >= d->n - (d->n + CONSTANT_END - 1) / CONSTANT_END;
     return at_end ? pattern_integer(d->seed, flat, -4, 4) : d->tensor > 0;
@@ -149,11 +106,11 @@ static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, un
     }
 }
 
-void product_fill_integers(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                           uint64_t seed)
+void product_finish_integers(enum probe probe, const struct kg_problem *p,
+                             const struct kg_tensor *in, unsigned n_in, uint64_t seed)
 {
-    const struct drawing first = drawing_of(p, in, 0, seed);
-    fill_all(value_integer, p, in, n_in, seed, false);
+    const struct drawing first = pattern_drawing(p, in, 0, seed);
+    (void)probe;
     if (kg_dtype(p) == KG_F16 && op_of(p)->n_tensors == n_in + 1 && lines_of(&first) >= ROWS_LEFT)
         put_brink(p, in, n_in, seed_at(seed, 11));
 }
@@ -232,7 +189,7 @@ static double bias_value(const struct drawing *d, const struct exponents *e, int
 static double value_exponents(const struct drawing *d, int64_t flat)
 {
     const struct exponents e = product_exponents(d->p, d->longest);
-    const uint64_t own = seed_at(d->seed, d->tensor), shared = seed_at(d->seed, 9);
+    const uint64_t own = d->seed, shared = seed_at(d->all, 9);
     int value = pattern_integer(own, flat, -4, 4);
     int64_t depth = depth_of(d, flat), line = line_of(d, flat);
     int step = pattern_integer(shared, depth, -e.step, e.step);
@@ -276,7 +233,8 @@ static void put_special(enum probe probe, const struct kg_problem *p, const stru
                         uint64_t which, uint64_t n, uint64_t seed)
 {
     const unsigned i = probe != PROBE_SPECIAL;
-    const struct drawing d = drawing_of(p, in, i, seed), with = drawing_of(p, in, !i, seed);
+    const struct drawing d = pattern_drawing(p, in, i, seed),
+                         with = pattern_drawing(p, in, !i, seed);
     bool in_tail = which < SPECIAL_KINDS && SPECIAL_KINDS < n;
     int64_t line = in_tail ? (special_place(lines_of(&d), seed, 0) + (int64_t)which) % lines_of(&d)
                            : special_place(lines_of(&d), seed, which);
@@ -288,52 +246,30 @@ static void put_special(enum probe probe, const struct kg_problem *p, const stru
 }
 
 /* In one factor alone: a line of each would leave nothing else of many an output. */
-static void fill_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                         unsigned n_in, uint64_t seed)
+static void finish_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                           unsigned n_in, uint64_t seed)
 {
-    const struct drawing d = drawing_of(p, in, probe != PROBE_SPECIAL, seed);
+    const struct drawing d = pattern_drawing(p, in, probe != PROBE_SPECIAL, seed);
     int64_t lines = lines_of(&d);
     uint64_t n = (uint64_t)(lines < 6 ? 1 : lines / 3 < SPECIAL_LINES ? lines / 3 : SPECIAL_LINES);
-    fill_all(value_integer, p, in, n_in, seed, false);
+    (void)n_in;
     for (uint64_t which = n; which-- > 0;) /* none goes over those of the tail */
         put_special(probe, p, in, which, n, seed_at(seed, 10));
 }
 
 /* ---- the table ---- */
 
-#define FILL(name, value, together)                                                                \
-    void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,               \
-              uint64_t seed)                                                                       \
-    {                                                                                              \
-        fill_all(value, p, in, n_in, seed, together);                                              \
-    }
-FILL(product_fill_normal, value_normal, false)
-FILL(product_fill_uniform, value_uniform, false)
-FILL(product_fill_constant, value_constant, false)
-static FILL(fill_cancelling, value_cancelling, false) static FILL(fill_exponents, value_exponents,
-                                                                  true)
-#undef FILL
-
-#define FILL(name, probe)                                                                          \
-    static void name(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,        \
-                     uint64_t seed)                                                                \
-    {                                                                                              \
-        fill_special(probe, p, in, n_in, seed);                                                    \
-    }
-    FILL(fill_first, PROBE_SPECIAL) FILL(fill_second, PROBE_SPECIAL_SECOND)
-        FILL(fill_nan, PROBE_NAN_SECOND)
-
-            const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
-                {PROBE_NORMAL, product_cannot_cancel, product_fill_normal, NULL},
-                {PROBE_UNIFORM, NULL, product_fill_uniform, NULL},
-                {PROBE_INTEGERS, NULL, product_fill_integers, NULL},
-                {PROBE_CANCELLATION, NULL, fill_cancelling, NULL},
-                {PROBE_EXPONENTS, NULL, fill_exponents, NULL},
-                {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
-                PLAIN_PATTERN_ROWS(NULL),
-                {PROBE_SPECIAL, NULL, fill_first, NULL},
-                {PROBE_SPECIAL_SECOND, NULL, fill_second, NULL},
-                {PROBE_NAN_SECOND, NULL, fill_nan, NULL},
+const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
+    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal},
+    {PROBE_UNIFORM, .value = plain_uniform},
+    {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
+    {PROBE_CANCELLATION, .value = value_cancelling},
+    {PROBE_EXPONENTS, .value = value_exponents},
+    {PROBE_CONSTANT, .value = product_constant},
+    PLAIN_PATTERN_ROWS(NULL),
+    {PROBE_SPECIAL, .value = product_integer, .finish = finish_special},
+    {PROBE_SPECIAL_SECOND, .value = product_integer, .finish = finish_special},
+    {PROBE_NAN_SECOND, .value = product_integer, .finish = finish_special},
 };
 
 /* ---- one element ---- */

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/ops/draw.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/product.h"
 #include "kernels/ops/rows.h"
@@ -87,17 +86,10 @@ static double value_of_any_size(const struct drawing *d, int64_t flat)
     return d->tensor ? value - 0.5 : ldexp(value, octave);
 }
 
-static void fill_any_size(const struct kg_problem *p, const struct kg_tensor *in, unsigned n_in,
-                          uint64_t seed)
-{
-    for (unsigned i = 0; i < n_in; i++)
-        pattern_fill(value_of_any_size, p, &in[i], i, seed_at(seed, i));
-}
-
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, NULL, product_fill_normal, NULL},
-    {PROBE_UNIFORM, NULL, fill_any_size, NULL},
-    {PROBE_CONSTANT, NULL, product_fill_constant, NULL},
+    {PROBE_NORMAL, .value = plain_normal},
+    {PROBE_UNIFORM, .value = value_of_any_size},
+    {PROBE_CONSTANT, .value = product_constant},
     PLAIN_PATTERN_ROWS(NULL),
 };
 
