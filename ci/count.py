@@ -60,7 +60,7 @@ ROWS = (
     (FEATURE, "ratchet", r"gate/\w+/\w*ratchet"),
     (FEATURE, "rebuild and against a commit", r"gate/baseline/(rebuild|origin|revision)"),
     (FEATURE, "search", r"gate/search/|gate/cli/(cmd_)?search"),
-    (FEATURE, "shards and merge", r"gate/\w+/(cmd_merge|\w*shard|run_all|merge)"),
+    (FEATURE, "shards and merge", r"gate/\w+/(cmd_merge|\w*shard|merge)"),
     (FEATURE, "wrapper", r"gate/\w+/\w*(sanitize|wrapper)"),
     (CORE, "baselines and artifacts", r"gate/baseline/|gate/cli/(baseline|cmd_baseline)"),
     (CORE, "cases and ops", r"gate/cases/|kernels/ops/"),

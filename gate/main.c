@@ -62,8 +62,6 @@ static int dispatch(int argc, char **argv)
         return cmd_worker(argc - 1, argv + 1);
     if (!strcmp(name, "generate")) /* of the installation */
         return generate(argc - 1, argv + 1);
-    if (!strcmp(name, "best")) /* the former name */
-        name = "baseline";
     for (const struct command *const *c = commands; *c; c++)
         if (!strcmp(name, (*c)->name))
             return (*c)->main(argc - 1, argv + 1);

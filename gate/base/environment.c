@@ -17,9 +17,6 @@ const struct environment_variable environment_variables[] = {
     {"GATE_CA_FILE", "certificates to trust instead of the system's", false},
     {"GATE_COMMENT_TOKEN", "the token of `gate comment`; default: $GITHUB_TOKEN or $GITLAB_TOKEN",
      true},
-    {"GATE_SPOOL",
-     "where earlier versions kept runs to be sent; default: ~/.local/state/kernel-gate/spool",
-     false},
     {"GITHUB_TOKEN", "the token of `gate comment` on GitHub", true},
     {"GITLAB_TOKEN", "the token of `gate comment` on GitLab", true},
     {"KG_CUDNN",
@@ -36,7 +33,6 @@ const struct environment_variable environment_variables[] = {
     {"PATH", "where programs are found: git, sh, python3, nvdisasm, ncu, curl", false},
     {"HOME", "the home folder, ~ in this table", false},
     {"XDG_CACHE_HOME", "replaces ~/.cache", false},
-    {"XDG_STATE_HOME", "replaces ~/.local/state", false},
     {"TMPDIR", "folder of temporary files; default: /tmp", false},
     {"GATE_LOCKS",
      "folder of the locks that allow one run at a time on a device; default: /run/lock, else "

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/commands.h"
-
+/* baseline_accept.c: gate baseline accept and retire. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,21 +15,15 @@
 #include "gate/cli/list.h"
 #include "gate/library/machine_code.h"
 
-static bool is_pattern(const struct accept_request *r)
+static bool is_pattern(const struct baseline_request *r)
 {
     return strpbrk(r->cases, "*?[") != NULL;
-}
-
-/* A wrong result has no time, and a disturbed machine no good one, whatever was measured. */
-static bool is_usable(const struct document_case *c)
-{
-    return c->verdict != VERDICT_WRONG && c->verdict != VERDICT_ENVIRONMENT;
 }
 
 /* ---- the run ---- */
 
 /* A run of a CI job is named where its report is read, which is seldom where its database is. */
-static enum gate_status not_here(const struct accept_request *r, enum gate_status status,
+static enum gate_status not_here(const struct baseline_request *r, enum gate_status status,
                                  struct gate_error *err)
 {
     if (!r->run)
@@ -43,7 +36,7 @@ static enum gate_status not_here(const struct accept_request *r, enum gate_statu
 
 /* Of one case: the run of its wanted or newest verified measurement. */
 struct run_search {
-    const struct accept_request *request;
+    const struct baseline_request *request;
     char model[80];
     struct buf models; /* all that have the case, for a message */
     size_t n_models;
@@ -56,9 +49,9 @@ static bool note_model(void *context, const char *model, const char *run, const 
 {
     struct run_search *s = context;
     buf_printf(&s->models, "%s%s", s->n_models++ ? ", " : "", model);
-    snprintf(s->model, sizeof(s->model), "%s", model);
-    snprintf(s->newest, sizeof(s->newest), "%s", run);
-    snprintf(s->verdict, sizeof(s->verdict), "%s", verdict);
+    snprintf(s->model, sizeof s->model, "%s", model);
+    snprintf(s->newest, sizeof s->newest, "%s", run);
+    snprintf(s->verdict, sizeof s->verdict, "%s", verdict);
     return true;
 }
 
@@ -69,24 +62,22 @@ static bool take_candidate(void *context, const struct store_point *p)
     if (strcmp(p->role, "candidate") != 0 ||
         (wanted && strncmp(p->run_uuid, wanted, strlen(wanted)) != 0))
         return true;
-    snprintf(s->run_uuid, sizeof(s->run_uuid), "%s", p->run_uuid);
+    snprintf(s->run_uuid, sizeof s->run_uuid, "%s", p->run_uuid);
     return false;
 }
 
 static enum gate_status find_run(struct run_search *s, struct store *store, struct gate_error *err)
 {
-    const struct accept_request *r = s->request;
-    enum gate_status status = store_newest(store, r->cases, r->device_model, note_model, s, err);
-    if (status != GATE_OK)
-        return status;
+    const struct baseline_request *r = s->request;
+    TRY(store_newest(store, r->cases, r->device_model, note_model, s, err));
     if (s->n_models > 1)
         return gate_fail(err, GATE_USAGE,
                          "'%s' was measured on several device models (%s); choose one with "
                          "--device-model",
                          r->cases, s->models.data);
-    if (s->n_models == 1)
-        status = store_trend(store, r->cases, s->model, NULL, INT32_MAX, take_candidate, s, err);
-    if (status == GATE_OK && !s->run_uuid[0])
+    if (s->n_models)
+        TRY(store_trend(store, r->cases, s->model, NULL, INT32_MAX, take_candidate, s, err));
+    if (!s->run_uuid[0])
         return not_here(r,
                         gate_fail(err, GATE_USAGE,
                                   "the database has no verified measurement of '%s'%s%s%s%s",
@@ -94,64 +85,47 @@ static enum gate_status find_run(struct run_search *s, struct store *store, stru
                                   r->device_model ? r->device_model : "",
                                   r->run ? " in a run " : "", r->run ? r->run : ""),
                         err);
-    return status;
+    /* Of a case that was wrong, on a busy device or not timed there is no measurement: that of an
+     * older run is not taken in silence. */
+    if (!r->run && strcmp(s->newest, s->run_uuid) != 0)
+        return gate_fail(err, GATE_USAGE,
+                         "the newest run on %s, %.8s, has no verified measurement of '%s' (its "
+                         "verdict is '%s'): measure again, or name another run with --run UUID",
+                         s->model, s->newest, r->cases, s->verdict);
+    return GATE_OK;
 }
 
-/* Of a case that was wrong, on a busy device or not timed there is no measurement: that of an older
- * run is not taken in silence. */
-static enum gate_status check_newest(const struct run_search *s, struct gate_error *err)
-{
-    if (!strcmp(s->newest, s->run_uuid))
-        return GATE_OK;
-    return gate_fail(err, GATE_USAGE,
-                     "the newest run on %s, %.8s, has no verified measurement of '%s' (its verdict "
-                     "is '%s'): measure again, or name another run with --run UUID",
-                     s->model, s->newest, s->request->cases, s->verdict);
-}
-
-static enum gate_status open_run_of_case(const struct accept_request *r, struct store *store,
-                                         struct document *out, struct gate_error *err)
-{
-    struct run_search s = {.request = r};
-    buf_init(&s.models, 64 * 1024);
-    enum gate_status status = find_run(&s, store, err);
-    if (status == GATE_OK && !r->run)
-        status = check_newest(&s, err);
-    if (status == GATE_OK)
-        status = command_document(store, s.run_uuid, out, err);
-    buf_release(&s.models);
-    return status;
-}
-
-static bool copy_uuid(void *context, const struct store_run *row)
-{
-    snprintf(context, 64, "%s", row->uuid);
-    return false;
-}
-
-/* Cases of one run belong together; those of older ones are none that a pattern should reach. */
-static enum gate_status open_run(const struct accept_request *r, struct store *store,
+static enum gate_status open_run(const struct baseline_request *r, struct store *store,
                                  struct document *out, struct gate_error *err)
 {
-    const struct store_run_filter filter = {.device_model = r->device_model};
-    const struct store_run_key start = {INT64_MAX, ""};
-    char newest[64] = "";
-    enum gate_status status =
-        r->run ? GATE_OK : store_runs(store, &filter, start, 1, copy_uuid, newest, err);
-    if (status == GATE_OK && !r->run && !newest[0])
-        return gate_fail(err, GATE_USAGE, "the database has no run%s%s",
-                         r->device_model ? " on " : "", r->device_model ? r->device_model : "");
-    if (status == GATE_OK)
-        status = command_document(store, r->run ? r->run : newest, out, err);
+    struct run_search s = {.request = r};
+    enum gate_status status = GATE_OK;
+    if (!is_pattern(r)) {
+        buf_init(&s.models, 64 * 1024);
+        status = find_run(&s, store, err);
+        buf_release(&s.models);
+        return status ? status : command_document(store, s.run_uuid, out, err);
+    }
+    /* Cases of one run belong together; those of older ones are none that a pattern should reach.
+     */
+    if (!r->run)
+        TRY(command_newest_run(store, r->device_model, s.newest, err));
+    status = command_document(store, r->run ? r->run : s.newest, out, err);
     if (status == GATE_USAGE)
-        status = not_here(r, status, err);
-    if (status == GATE_OK && r->device_model && strcmp(r->device_model, out->device.model) != 0)
+        return not_here(r, status, err);
+    if (!status && r->device_model && strcmp(r->device_model, out->device.model) != 0)
         status = gate_fail(err, GATE_USAGE, "run %.8s was measured on %s, not on %s", out->uuid,
                            out->device.model, r->device_model);
     return status;
 }
 
 /* ---- its measurements ---- */
+
+/* A wrong result has no time, and a disturbed machine no good one, whatever was measured. */
+static bool is_usable(const struct document_case *c)
+{
+    return c->verdict != VERDICT_WRONG && c->verdict != VERDICT_ENVIRONMENT;
+}
 
 /* A case and its baseline to be; the strings are the document's. */
 struct accepted {
@@ -161,34 +135,31 @@ struct accepted {
     bool is_at_hand; /* its library, on this machine */
 };
 
-static const struct document_library *library_of(const struct document *d,
-                                                 const struct document_arm *arm)
-{
-    static const struct document_library none = {.sha256 = ""};
-    for (size_t i = 0; i < d->n_libraries; i++)
-        if (d->libraries[i].role == ROLE_CANDIDATE &&
-            !strcmp(d->libraries[i].provider, arm->provider))
-            return &d->libraries[i];
-    return &none;
-}
-
-/* What its library runs, by the file where it is at hand, else by the run that measured it, which
- * may have done so on another machine. An older run does not say: then a rebuild must be the very
- * same file. */
-static void find_code(const struct document_library *library, struct accepted *a)
-{
-    char path[PATHS_MAX];
-    a->is_at_hand = !artifact_get(a->entry.library_sha256, path, NULL);
-    a->entry.code_sha256 = library->code_sha256;
-    if (a->is_at_hand && !machine_code_of_file(path, a->code, NULL))
-        a->entry.code_sha256 = a->code;
-}
-
 /* The candidate as it was verified and timed; NULL: it was not. */
 static const struct document_arm *find_measured(const struct document_case *c)
 {
     const struct document_arm *arm = document_candidate(c);
     return arm && arm->has_timing && arm->has_verify && arm->verify.ok ? arm : NULL;
+}
+
+static void take_library(const struct document *d, const struct document_arm *arm,
+                         struct accepted *out)
+{
+    char path[PATHS_MAX];
+    out->entry.library_sha256 = "";
+    for (size_t i = 0; i < d->n_libraries; i++)
+        if (d->libraries[i].role == ROLE_CANDIDATE &&
+            !strcmp(d->libraries[i].provider, arm->provider)) {
+            out->entry.library_sha256 = d->libraries[i].sha256;
+            out->entry.code_sha256 = d->libraries[i].code_sha256;
+            break;
+        }
+    /* What it runs, by the file where it is at hand, else by the run that measured it, which may
+     * have done so on another machine. An older run does not say: then a rebuild must be the very
+     * same file. */
+    out->is_at_hand = !artifact_get(out->entry.library_sha256, path, NULL);
+    if (out->is_at_hand && !machine_code_of_file(path, out->code, NULL))
+        out->entry.code_sha256 = out->code;
 }
 
 static enum gate_status read_measurement(const struct document *d, const struct document_case *c,
@@ -216,7 +187,6 @@ static enum gate_status read_measurement(const struct document *d, const struct 
     e->time_ms = d->time_ms;
     e->commit = d->git.commit;
     e->run_uuid = d->uuid;
-    e->library_sha256 = library_of(d, arm)->sha256;
     e->op_sha256 = c->op_sha256;
     e->dirty = d->git.dirty ? YES : UNKNOWN;
     e->epoch = d->epoch ? d->epoch : "";
@@ -232,32 +202,30 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                          "run %s has no time of the control kernel for '%s', which a baseline "
                          "needs: measure the case again",
                          d->uuid, c->id);
-    find_code(library_of(d, arm), out);
+    take_library(d, arm, out);
     return GATE_OK;
 }
 
 /* Of a pattern, what the library does not serve is no part. */
-static enum gate_status read_measurements(const struct accept_request *r, const struct document *d,
-                                          struct accepted *out, size_t *n, struct gate_error *err)
+static enum gate_status read_measurements(const struct baseline_request *r,
+                                          const struct document *d, struct accepted *out, size_t *n,
+                                          struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
     if (d->git.dirty && !r->allow_dirty)
         return gate_fail(err, GATE_USAGE,
                          "run %.8s was measured with uncommitted changes, so no commit builds its "
                          "library: commit them and measure again, or add --allow-dirty",
                          d->uuid);
-    for (size_t i = 0; i < d->n_cases && !status; i++) {
+    for (size_t i = 0; i < d->n_cases; i++) {
         const struct document_case *c = &d->cases[i];
-        bool is_left_out = is_pattern(r) && is_usable(c) && !find_measured(c);
-        if (!fnmatch(r->cases, c->id, 0) && !is_left_out) {
-            status = read_measurement(d, c, &out[*n], err);
-            *n += !status;
-        }
+        if (fnmatch(r->cases, c->id, 0) || (is_pattern(r) && is_usable(c) && !find_measured(c)))
+            continue;
+        TRY(read_measurement(d, c, &out[*n], err));
+        ++*n;
     }
-    if (!status && !*n)
-        status = gate_fail(err, GATE_USAGE, "run %.8s has no verified measurement of '%s'", d->uuid,
-                           r->cases);
-    return status;
+    return *n ? GATE_OK
+              : gate_fail(err, GATE_USAGE, "run %.8s has no verified measurement of '%s'", d->uuid,
+                          r->cases);
 }
 
 /* ---- the baselines ---- */
@@ -287,74 +255,61 @@ static void put_text(const struct accepted *a, const char *path, struct buf *out
     buf_putc(out, '\n');
 }
 
-/* All are of one run, and so of one library. */
-static void put_library(const struct accepted *a, struct buf *out)
-{
-    if (a->is_at_hand)
-        return;
-    buf_printf(
-        out,
-        "the library %.16s... is not in the cache of this machine: a run takes it from its own "
-        "cache or from the tracking server",
-        a->entry.library_sha256);
-    if (a->entry.commit[0] && !a->entry.dirty)
-        buf_printf(out, ", or rebuilds commit %.12s", a->entry.commit);
-    buf_putc(out, '\n');
-}
-
-/* A pattern's answer is a list, of one as well. */
-static enum gate_status print(const struct accept_request *r, const char *path,
+/* All are of one run, and so of one library. A pattern's answer is a list, of one as well. */
+static enum gate_status print(const struct baseline_request *r, const char *path,
                               const struct accepted *accepted, size_t n, struct gate_error *err)
 {
     static const struct list_kind kind = {.shape = &accepted_shape};
+    const struct baseline_entry *first = &accepted->entry;
     struct list l;
     list_open(&l, &kind, r->json);
-    if (!r->json) {
+    if (r->json && is_pattern(r)) {
+        for (size_t i = 0; i < n; i++)
+            list_row(&l, &accepted[i]);
+        enum gate_status listed = list_print(&l, NULL, err);
+        list_release(&l);
+        return listed;
+    }
+    if (r->json) {
+        fields_write_spaced(&accepted_shape, accepted, &l.text);
+        buf_putc(&l.text, '\n');
+    } else {
         for (size_t i = 0; i < n; i++)
             put_text(&accepted[i], path, &l.text);
-        put_library(accepted, &l.text);
-        buf_puts(&l.text, "commit ");
+        if (!accepted->is_at_hand)
+            buf_printf(&l.text,
+                       "the library %.16s... is not in the cache of this machine: a run takes it "
+                       "from its own cache or from the tracking server",
+                       first->library_sha256);
+        if (!accepted->is_at_hand && first->commit[0] && !first->dirty)
+            buf_printf(&l.text, ", or rebuilds commit %.12s", first->commit);
+        buf_puts(&l.text, accepted->is_at_hand ? "commit " : "\ncommit ");
         term_puts(path, &l.text);
         buf_puts(&l.text, ": the next run compares with it\n");
     }
-    enum gate_status status = GATE_OK;
-    if (r->json && !is_pattern(r)) {
-        fields_write_spaced(&accepted_shape, accepted, &l.text);
-        buf_putc(&l.text, '\n');
-        status = command_write(NULL, &l.text, err);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            list_row(&l, &accepted[i]);
-        status = list_print(&l, NULL, err);
-    }
+    enum gate_status status = command_write(NULL, &l.text, err);
     list_release(&l);
     return status;
 }
 
-static enum gate_status set_all(const struct accept_request *r, struct baseline *baseline,
+static enum gate_status set_all(const struct baseline_request *r, struct baseline *baseline,
                                 const char *contract, struct accepted *list, size_t n,
                                 struct gate_error *err)
 {
     char author[400];
     struct baseline_entry old = {0};
-    enum gate_status status = GATE_OK;
-    origin_author(author, sizeof(author));
-    const struct baseline_note note = {
-        .action = BASELINE_ACCEPT,
-        .reason = r->reason,
-        .author = author,
-        .time_ms = clock_wall_ms(),
-    };
-    for (size_t i = 0; i < n && !status; i++) {
-        if (baseline_find(baseline, list[i].entry.case_id, contract, &old))
+    origin_author(author, sizeof author);
+    const struct baseline_note note = {BASELINE_ACCEPT, r->reason, author, clock_wall_ms()};
+    for (size_t i = 0; i < n; i++) {
+        const char *case_id = list[i].entry.case_id;
+        if (baseline_find(baseline, case_id, contract, &old))
             list[i].from_ns = old.p50_ns;
-        status =
-            baseline_set(baseline, list[i].entry.case_id, contract, &list[i].entry, &note, err);
+        TRY(baseline_set(baseline, case_id, contract, &list[i].entry, &note, err));
     }
-    return status;
+    return GATE_OK;
 }
 
-static enum gate_status store_all(const struct accept_request *r, const struct document *d,
+static enum gate_status store_all(const struct baseline_request *r, const struct document *d,
                                   struct accepted *list, size_t n, struct gate_error *err)
 {
     struct baseline *baseline = NULL;
@@ -362,45 +317,39 @@ static enum gate_status store_all(const struct accept_request *r, const struct d
     int lock = -1;
     char *path = baseline_path(r->baselines, model);
     enum gate_status status = baseline_lock(r->baselines, &lock, err);
-    if (status == GATE_OK)
+    if (!status)
         status = baseline_load(path, model, &baseline, err);
-    if (status == GATE_OK)
+    if (!status)
         status = set_all(r, baseline, d->contract, list, n, err);
-    if (status == GATE_OK)
+    if (!status)
         status = baseline_save(baseline, path, err);
     if (lock >= 0)
         close(lock);
-    if (status == GATE_OK)
+    if (!status)
         status = print(r, path, list, n, err);
     baseline_free(baseline);
     free(path);
     return status;
 }
 
-static enum gate_status accept_document(const struct accept_request *r, const struct document *d,
-                                        struct gate_error *err)
-{
-    size_t n = 0;
-    struct accepted *list = xcalloc(d->n_cases + 1, sizeof *list);
-    enum gate_status status = read_measurements(r, d, list, &n, err);
-    if (status == GATE_OK)
-        status = store_all(r, d, list, n, err);
-    free(list);
-    return status;
-}
-
-enum gate_status baseline_accept(const struct accept_request *r, struct gate_error *err)
+enum gate_status baseline_accept(const struct baseline_request *r, struct gate_error *err)
 {
     struct store *store = NULL;
     struct document document = {0};
+    struct accepted *list = NULL;
+    size_t n = 0;
     enum gate_status status = store_open(r->db, STORE_READ_ONLY, &store, err);
     if (status && access(r->db, F_OK) != 0)
         status = not_here(r, status, err);
-    if (status == GATE_OK)
-        status = is_pattern(r) ? open_run(r, store, &document, err)
-                               : open_run_of_case(r, store, &document, err);
-    if (status == GATE_OK)
-        status = accept_document(r, &document, err);
+    if (!status)
+        status = open_run(r, store, &document, err);
+    if (!status) {
+        list = xcalloc(document.n_cases + 1, sizeof *list);
+        status = read_measurements(r, &document, list, &n, err);
+    }
+    if (!status)
+        status = store_all(r, &document, list, n, err);
+    free(list);
     document_release(&document);
     store_close(store);
     return status;
@@ -409,7 +358,7 @@ enum gate_status baseline_accept(const struct accept_request *r, struct gate_err
 /* ---- retire ---- */
 
 struct retiring {
-    const struct accept_request *request;
+    const struct baseline_request *request;
     const struct baseline_note *note;
     size_t n; /* device models whose file has the case */
 };
@@ -437,22 +386,21 @@ static enum gate_status retire(void *context, const char *model, const struct ba
     return status;
 }
 
-enum gate_status baseline_retire_case(const struct accept_request *r, struct gate_error *err)
+enum gate_status baseline_retire_case(const struct baseline_request *r, struct gate_error *err)
 {
     char author[400];
     int lock = -1;
     origin_author(author, sizeof author);
     const struct baseline_note note = {BASELINE_RETIRE, r->reason, author, clock_wall_ms()};
     struct retiring retiring = {r, &note, 0};
-    enum gate_status status = baseline_lock(r->baselines, &lock, err);
-    if (!status)
-        status = baseline_files_each(r->baselines, r->device_model, retire, &retiring, err);
+    TRY(baseline_lock(r->baselines, &lock, err));
+    enum gate_status status =
+        baseline_files_each(r->baselines, r->device_model, retire, &retiring, err);
     if (!status && !retiring.n)
         status = gate_fail(err, GATE_USAGE,
                            "'%s' has no baseline in '%s': `gate baseline show` lists those that "
                            "are there",
                            r->cases, r->baselines);
-    if (lock >= 0)
-        close(lock);
+    close(lock);
     return status;
 }

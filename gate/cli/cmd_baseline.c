@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_baseline.c: gate baseline show, accept, retire, log and fetch. */
+/* cmd_baseline.c: gate baseline show, log and fetch. */
 #include "gate/cli/commands.h"
 
 #include <stdio.h>
@@ -14,26 +14,20 @@
 
 #define LOG_INDENT "    "
 
-struct baseline_arguments {
-    const char *device_model, *baselines, *reason, *db, *run;
-    struct remote_choice remote;
-    bool json, allow_dirty;
-};
-
-#define ARGUMENTS struct baseline_arguments
+#define ARGUMENTS struct baseline_request
 
 static const struct option_def options[] = {
     OPTION(TEXT, "device-model", "M", device_model,
            "only this device model, such as nvidia-h200; accept needs it when several device "
            "models have measured CASE"),
-    BASELINES_OPTION(struct baseline_arguments, baselines),
+    BASELINES_OPTION(struct baseline_request, baselines),
     OPTION(TEXT, "reason", "TEXT", reason, "for accept and retire: the reason, which is logged"),
     OPTION(TEXT, "run", "UUID", run,
            "for accept: the run to take it from, by the beginning of its uuid",
            .fallback = "the newest run with the case"),
     FLAG("allow-dirty", allow_dirty, "for accept: also from a run with uncommitted changes"),
-    DB_OPTION(struct baseline_arguments, db),
-    JSON_OPTION(struct baseline_arguments, json),
+    DB_OPTION(struct baseline_request, db),
+    JSON_OPTION(struct baseline_request, json),
     {0},
 };
 
@@ -55,7 +49,7 @@ const struct command command_baseline = {
         "which the baseline was taken, and which lacks the case, is incomplete until then\n"
         "  fetch   downloads the libraries of baselines that are missing in the artifact cache "
         "from the tracking server, each by its SHA-256. Exit code 3: some are not there\n",
-    .groups = {{options, 0}, {remote_options, offsetof(struct baseline_arguments, remote)}},
+    .groups = {{options, 0}, {remote_options, offsetof(struct baseline_request, remote)}},
     .main = cmd_baseline,
 };
 
@@ -91,43 +85,34 @@ static const struct list_kind entry_list = {
     entry_columns, sizeof entry_columns / sizeof entry_columns[0], &baseline_listed_entry_shape};
 static const struct list_kind change_list = {.shape = &baseline_listed_change_shape};
 
-static void put_wrapped(const struct buf *words, int width, struct buf *out)
-{
-    int indent = (int)strlen(LOG_INDENT);
-    if (words->len == 0)
-        return;
-    buf_puts(out, LOG_INDENT);
-    term_wrap(words->data, words->len, indent, indent, width, out);
-    buf_putc(out, '\n');
-}
-
 /* A few lines, as wide as the terminal: a reason is of any length. */
 static void put_change(const struct baseline_change *c, const struct report_style *style,
                        struct buf *out)
 {
     char time[UNITS_MAX], from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
-    struct buf what, reason;
-    buf_init(&what, 64 * 1024);
-    buf_init(&reason, 64 * 1024);
-    buf_printf(&what, "%s: %s -> %s", field_actions[c->action],
-               c->from_ns > 0 ? units_duration(c->from_ns, from) : "none",
-               c->to_ns > 0 ? units_duration(c->to_ns, to) : "none");
-    if (c->from_ns > 0 && c->to_ns > 0)
-        buf_printf(&what, " (%s)", units_change(c->to_ns / c->from_ns, change));
-    buf_puts(&what, ", by ");
-    term_puts(c->author, &what);
-    term_puts(c->reason, &reason);
+    struct buf words;
+    buf_init(&words, 64 * 1024);
     buf_printf(out, "%s  ", units_time(c->time_ms, time));
     term_colour_begin(style->colour, TERM_BOLD, out);
     term_puts(c->case_id, out);
     term_colour_end(style->colour, TERM_BOLD, out);
     buf_puts(out, " on ");
     term_puts(c->device_model, out);
+    buf_printf(&words, "%s: %s -> %s", field_actions[c->action],
+               c->from_ns > 0 ? units_duration(c->from_ns, from) : "none",
+               c->to_ns > 0 ? units_duration(c->to_ns, to) : "none");
+    if (c->from_ns > 0 && c->to_ns > 0)
+        buf_printf(&words, " (%s)", units_change(c->to_ns / c->from_ns, change));
+    buf_puts(&words, ", by ");
+    term_puts(c->author, &words);
+    for (int i = 0; i < 2; i++) {
+        buf_puts(out, "\n" LOG_INDENT);
+        term_wrap(words.data, words.len, strlen(LOG_INDENT), strlen(LOG_INDENT), style->width, out);
+        buf_clear(&words);
+        term_puts(c->reason, &words);
+    }
     buf_putc(out, '\n');
-    put_wrapped(&what, style->width, out);
-    put_wrapped(&reason, style->width, out);
-    buf_release(&what);
-    buf_release(&reason);
+    buf_release(&words);
 }
 
 static enum gate_status list_entries(void *context, const char *device_model,
@@ -161,7 +146,8 @@ static enum gate_status list_changes(void *context, const char *device_model,
     return GATE_OK;
 }
 
-static enum gate_status list(const struct baseline_arguments *a, bool log, struct gate_error *err)
+static enum gate_status print_list(const struct baseline_request *a, bool log,
+                                   struct gate_error *err)
 {
     struct list l;
     char none[200];
@@ -260,19 +246,16 @@ static const struct list_column library_columns[] = {
 static const struct list_kind library_list = {
     library_columns, sizeof library_columns / sizeof library_columns[0], &library_shape};
 
-/*
- * Fetches what is not in the cache, and prints one row a library. `device_model` NULL: all files of
- * the folder. GATE_NO_VERDICT: the server does not have all; else the worst failure of
- * fetch_library(). A file of baselines that cannot be read is GATE_IO.
- */
-static enum gate_status baseline_fetch(const struct remote_choice *choice, const char *folder,
-                                       const char *device_model, bool json, struct gate_error *err)
+/* Prints one row a library. GATE_NO_VERDICT: the server does not have all; else the worst failure
+ * of fetch_library(). */
+static enum gate_status fetch_libraries(const struct baseline_request *r, struct gate_error *err)
 {
     struct wanted_libraries l = {0};
-    struct fetch fetch = {.choice = *choice};
+    struct fetch fetch = {.choice = r->remote};
     struct list list;
-    list_open(&list, &library_list, json);
-    enum gate_status status = baseline_files_each(folder, device_model, note_file, &l, err);
+    list_open(&list, &library_list, r->json);
+    enum gate_status status =
+        baseline_files_each(r->baselines, r->device_model, note_file, &l, err);
     if (!status) {
         status = fetch_all(&l, &fetch, err);
         for (size_t i = 0; i < l.n; i++)
@@ -292,72 +275,47 @@ static enum gate_status baseline_fetch(const struct remote_choice *choice, const
 
 /* ---- the command ---- */
 
-static struct accept_request request_of(const struct baseline_arguments *a, const char *cases)
-{
-    return (struct accept_request){
-        .cases = cases,
-        .device_model = a->device_model,
-        .run = a->run,
-        .db = a->db,
-        .baselines = a->baselines,
-        .reason = a->reason,
-        .json = a->json,
-        .allow_dirty = a->allow_dirty,
-    };
-}
-
-static bool is_empty(const char *text)
-{
-    return !text || text[strspn(text, " \t\r\n")] == '\0';
-}
-
-static int run_action(const struct baseline_arguments *a, const struct options_seen *seen, int n,
-                      char **operands)
-{
-    const struct command *self = &command_baseline;
-    struct gate_error err;
-    enum gate_status status;
-    if (n == 0)
-        return command_usage(self, "an action is missing: show, log, accept, retire or fetch");
-    const char *action = operands[0];
-    bool accepts = strcmp(action, "accept") == 0, logs = strcmp(action, "log") == 0;
-    bool fetches = strcmp(action, "fetch") == 0, retires = strcmp(action, "retire") == 0;
-    if (!accepts && !logs && !fetches && !retires && strcmp(action, "show") != 0)
-        return command_usage(self, "unknown action '%s'", action);
-    if (!accepts && !retires && n > 1)
-        return command_usage(self, "unexpected argument '%s'", operands[1]);
-    if (!accepts && (options_given(seen, "db") || options_given(seen, "run") ||
-                     options_given(seen, "allow-dirty")))
-        return command_usage(self, "--run, --allow-dirty and --db need accept");
-    if (!accepts && !retires && options_given(seen, "reason"))
-        return command_usage(self, "--reason needs accept or retire");
-    if (retires && options_given(seen, "json"))
-        return command_usage(self, "retire takes no --json");
-    if (!fetches && (options_given(seen, "server") || options_given(seen, "token-file") ||
-                     options_given(seen, "ca-file")))
-        return command_usage(self, "--server, --token-file and --ca-file need fetch");
-    if ((accepts || retires) && n != 2)
-        return command_usage(self, "%s needs a CASE", action);
-    if ((accepts || retires) && is_empty(a->reason))
-        return command_usage(self, "%s needs --reason, which is logged", action);
-    const struct accept_request request = request_of(a, operands[n - 1]);
-    if (accepts)
-        status = baseline_accept(&request, &err);
-    else if (retires)
-        status = baseline_retire_case(&request, &err);
-    else if (fetches)
-        status = baseline_fetch(&a->remote, a->baselines, a->device_model, a->json, &err);
-    else
-        status = list(a, logs, &err);
-    return status == GATE_OK ? GATE_OK : command_failed(self, &err);
-}
-
 int cmd_baseline(int argc, char **argv)
 {
-    struct baseline_arguments a = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
+    const struct command *self = &command_baseline;
+    struct baseline_request r = {.db = DEFAULT_DB, .baselines = DEFAULT_BASELINES};
     struct options_seen seen;
+    struct gate_error err;
+    enum gate_status status;
     int exit_code;
-    if (!options_read(&command_baseline, &a, 2, argc, argv, &seen, &exit_code))
+    if (!options_read(self, &r, 2, argc, argv, &seen, &exit_code))
         return exit_code;
-    return run_action(&a, &seen, argc - optind, argv + optind);
+    if (optind == argc)
+        return command_usage(self, "an action is missing: show, log, accept, retire or fetch");
+    const char *action = argv[optind];
+    r.cases = argv[optind + 1];
+    bool accepts = !strcmp(action, "accept"), retires = !strcmp(action, "retire");
+    bool fetches = !strcmp(action, "fetch"), logs = !strcmp(action, "log");
+    if (!accepts && !logs && !fetches && !retires && strcmp(action, "show") != 0)
+        return command_usage(self, "unknown action '%s'", action);
+    if (!accepts && !retires && r.cases)
+        return command_usage(self, "unexpected argument '%s'", r.cases);
+    if (!accepts && (options_given(&seen, "db") || options_given(&seen, "run") ||
+                     options_given(&seen, "allow-dirty")))
+        return command_usage(self, "--run, --allow-dirty and --db need accept");
+    if (!accepts && !retires && options_given(&seen, "reason"))
+        return command_usage(self, "--reason needs accept or retire");
+    if (retires && options_given(&seen, "json"))
+        return command_usage(self, "retire takes no --json");
+    if (!fetches && (options_given(&seen, "server") || options_given(&seen, "token-file") ||
+                     options_given(&seen, "ca-file")))
+        return command_usage(self, "--server, --token-file and --ca-file need fetch");
+    if ((accepts || retires) && !r.cases)
+        return command_usage(self, "%s needs a CASE", action);
+    if ((accepts || retires) && (!r.reason || !r.reason[strspn(r.reason, " \t\r\n")]))
+        return command_usage(self, "%s needs --reason, which is logged", action);
+    if (accepts)
+        status = baseline_accept(&r, &err);
+    else if (retires)
+        status = baseline_retire_case(&r, &err);
+    else if (fetches)
+        status = fetch_libraries(&r, &err);
+    else
+        status = print_list(&r, logs, &err);
+    return status ? command_failed(self, &err) : GATE_OK;
 }

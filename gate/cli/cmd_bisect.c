@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "gate/base/file.h"
-#include "gate/cli/commands.h"
 #include "gate/cli/run_request.h"
 
 struct bisect_request {

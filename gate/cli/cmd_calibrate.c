@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/commands.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +11,7 @@
 #include "gate/base/progress.h"
 #include "gate/run/calibrate.h"
 #include "gate/base/interrupt.h"
-#include "gate/cli/run_reports.h"
-#include "gate/cli/run_setup.h"
+#include "gate/cli/run_request.h"
 
 #define DEFAULT_PROCESSES 10
 
@@ -67,38 +65,32 @@ struct calibrate_run {
 static enum gate_status prepare(const struct run_request *r, struct calibrate_run *c,
                                 struct gate_error *err)
 {
+    TRY(run_reports_open(r, err));
+    TRY(run_setup_check_library(r, err));
     /* A history that cannot be written is known before anything is measured. */
-    enum gate_status status = run_reports_open(r, err);
-    if (!status)
-        status = run_setup_check_library(r, err);
-    if (!status)
-        status = store_open(r->db, STORE_READ_WRITE, &c->store, err);
-    if (!status)
-        status = run_setup_open(r, &c->setup, err);
-    if (status)
-        return status;
-    const char *library = c->setup.target.library;
+    TRY(store_open(r->db, STORE_READ_WRITE, &c->store, err));
+    TRY(run_setup_open(r, &c->setup, err));
     snprintf(c->sha256, sizeof c->sha256, "%s",
              supervisor_greeting(c->setup.supervisor)->libraries[0].sha256);
     c->run = (struct run){.suite = &c->setup.suite,
                           .policy = r->policy,
                           .seed = r->seed,
-                          .against_path = library,
+                          .against_path = c->setup.target.library,
                           .against_sha256 = c->sha256};
     c->run.policy.against = "itself";
     c->run.policy.other = "its copy";
     origin_read(&(struct origin_choice){.baselines = r->baselines}, &c->run.origin);
     supervisor_leave_providers(c->setup.supervisor);
-    status = run_start(&c->run, c->setup.supervisor, err);
+    TRY(run_start(&c->run, c->setup.supervisor, err));
     size_t n = c->setup.suite.n_cases;
     c->cases = xcalloc(n, sizeof *c->cases);
-    for (size_t i = 0; i < n && !status; i++) {
+    for (size_t i = 0; i < n; i++) {
         double own = c->setup.suite.cases[i].threshold;
         c->cases[i].id = c->setup.suite.cases[i].id;
         c->cases[i].threshold = own > 0 ? own : c->run.policy.threshold;
         c->cases[i].lacks = VERDICT_PASS;
     }
-    return status;
+    return interrupt_catch(err);
 }
 
 /* A case that no further process measures, and why. */
@@ -110,21 +102,6 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct calibrated_case
     va_start(args, format);
     vsnprintf(to->reason, sizeof to->reason, format, args);
     va_end(args);
-}
-
-static void keep_result(struct calibrated_case *to, const struct case_result *result)
-{
-    if (result->outcome == CASE_WRONG)
-        give_up(to, VERDICT_WRONG, "%s", result->message);
-    else if (result->outcome == CASE_ENVIRONMENT)
-        give_up(to, VERDICT_ENVIRONMENT, "%s", result->message);
-    else if (result->outcome != CASE_MEASURED)
-        give_up(to, VERDICT_NO_VERDICT, "%s", result->message);
-    if (to->lacks != VERDICT_PASS)
-        return;
-    for (size_t s = 0; s < CALIBRATE_SHARES; s++)
-        to->d[s][to->n] = result->d[s];
-    to->n++;
 }
 
 /* d of all shares of one case in this process; false: no case can be measured any more. */
@@ -145,47 +122,49 @@ static bool calibrate_case(struct calibrate_run *c, size_t i, size_t process)
     if (to->lacks != VERDICT_PASS)
         return true;
     enum gate_status status = supervisor_run_case(c->setup.supervisor, &task, &result, &err);
-    if (interrupt_signal())
+    if (interrupt_signal()) {
         give_up(to, VERDICT_NO_VERDICT, "interrupted by signal %d (%s)", interrupt_signal(),
                 strsignal(interrupt_signal()));
-    else if (status)
+    } else if (status) {
         give_up(to, VERDICT_ENVIRONMENT, "no worker could be started: %.900s", err.message);
-    else
-        keep_result(to, &result);
+    } else if (result.outcome != CASE_MEASURED) {
+        give_up(to,
+                result.outcome == CASE_WRONG         ? VERDICT_WRONG
+                : result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
+                                                     : VERDICT_NO_VERDICT,
+                "%s", result.message);
+    } else {
+        for (size_t s = 0; s < CALIBRATE_SHARES; s++)
+            to->d[s][to->n] = result.d[s];
+        to->n++;
+    }
     case_result_release(&result);
     return !status && !interrupt_signal();
-}
-
-/* The cases that were to be measured still lack their processes for the reason of the one that was
- * at work. */
-static void stop_at(struct calibrate_run *c, size_t at)
-{
-    const struct calibrated_case *why = &c->cases[at];
-    for (size_t i = 0; i < c->setup.suite.n_cases; i++)
-        if (c->cases[i].lacks == VERDICT_PASS && c->cases[i].n < c->wanted)
-            give_up(&c->cases[i], why->lacks, "%s", why->reason);
 }
 
 static void calibrate(struct calibrate_run *c)
 {
     char text[320];
     size_t n = c->setup.suite.n_cases;
-    bool goes_on = true;
+    const struct calibrated_case *why = NULL; /* nothing goes on any more */
     c->run.start_ms = clock_wall_ms();
-    for (; c->run.n_processes < c->wanted && goes_on; c->run.n_processes++) {
+    for (; c->run.n_processes < c->wanted && !why; c->run.n_processes++) {
         if (c->run.n_processes)
             supervisor_retire_worker(c->setup.supervisor);
-        for (size_t i = 0; i < n && goes_on; i++) {
+        for (size_t i = 0; i < n && !why; i++) {
             snprintf(text, sizeof text, "calibrating, process %zu of %zu [%zu/%zu] %s",
                      c->run.n_processes + 1, c->wanted, i + 1, n, c->setup.suite.cases[i].id);
             progress_show(text);
-            goes_on = calibrate_case(c, i, c->run.n_processes);
-            if (!goes_on)
-                stop_at(c, i);
+            if (!calibrate_case(c, i, c->run.n_processes))
+                why = &c->cases[i];
         }
     }
+    /* The cases that were to be measured still lack their processes for the same reason. */
+    for (size_t i = 0; i < n && why; i++)
+        if (c->cases[i].lacks == VERDICT_PASS && c->cases[i].n < c->wanted)
+            give_up(&c->cases[i], why->lacks, "%s", why->reason);
     c->run.end_ms = clock_wall_ms();
-    if (!interrupt_signal() && goes_on) {
+    if (!why && !interrupt_signal()) {
         supervisor_retire_worker(c->setup.supervisor);
         progress_show("measuring the highest rates of the device");
         run_ceilings_measure(&c->setup.target.options, &c->run.greeting->device, &c->run.ceilings);
@@ -193,31 +172,24 @@ static void calibrate(struct calibrate_run *c)
     progress_show("");
 }
 
-/* Without the figures of any case there is nothing to keep. */
-static enum gate_status check_figures(const struct calibrate_run *c, struct gate_error *err)
-{
-    size_t n = c->setup.suite.n_cases, counts[VERDICT_COUNT] = {0};
-    for (size_t i = 0; i < n; i++) {
-        if (calibrate_has_figures(&c->cases[i]))
-            return GATE_OK;
-        counts[c->cases[i].lacks]++;
-    }
-    return gate_fail(err, (enum gate_status)verdict_exit_code(counts),
-                     "no case was measured in the %d processes that a calibration takes, and "
-                     "nothing is kept; case '%s', after %zu: %.600s",
-                     DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
-}
-
-/* Keeps a run document without cases and with a calibration. */
+/* Keeps a run document without cases and with a calibration. Without the figures of any case there
+ * is nothing to keep. */
 static enum gate_status keep(const struct run_request *r, struct calibrate_run *c,
                              struct gate_error *err)
 {
-    enum gate_status status;
-    TRY(check_figures(c, err));
-    size_t n = c->setup.suite.n_cases;
+    size_t n = c->setup.suite.n_cases, counts[VERDICT_COUNT] = {0}, n_known = 0;
     struct document made, document;
     struct document_calibration calibration;
     struct buf text;
+    for (size_t i = 0; i < n; i++) {
+        n_known += calibrate_has_figures(&c->cases[i]);
+        counts[c->cases[i].lacks]++;
+    }
+    if (!n_known)
+        return gate_fail(err, (enum gate_status)verdict_exit_code(counts),
+                         "no case was measured in the %d processes that a calibration takes, and "
+                         "nothing is kept; case '%s', after %zu: %.600s",
+                         DECIDE_FIRST_LOOK, c->cases[0].id, c->cases[0].n, c->cases[0].reason);
     buf_init(&text, COMMAND_MAX_OUTPUT);
     calibrate_document(c->cases, n, c->wanted, c->run.counts, &calibration);
     c->setup.suite.n_cases = 0;
@@ -228,38 +200,31 @@ static enum gate_status keep(const struct run_request *r, struct calibrate_run *
     document_write(&made, &text);
     run_document_release(&made);
     calibrate_release(&calibration);
-    status = run_reports_store(c->store, &text, &document, err);
+    enum gate_status status = run_reports_store(c->store, &text, &document, err);
     buf_release(&text);
     return run_reports_finish(r, &document, status, err);
-}
-
-static int execute(const struct command *command, const struct run_request *r, size_t processes)
-{
-    struct calibrate_run c = {.wanted = processes};
-    struct gate_error err = {0};
-    enum gate_status status = prepare(r, &c, &err);
-    if (!status)
-        status = interrupt_catch(&err);
-    if (!status) {
-        calibrate(&c);
-        status = keep(r, &c, &err);
-    }
-    if (status)
-        run_reports_fail(r, &err);
-    int code = status ? command_failed(command, &err) : verdict_exit_code(c.run.counts);
-    run_release(&c.run);
-    run_setup_close(&c.setup);
-    store_close(c.store);
-    free(c.cases);
-    return code;
 }
 
 int cmd_calibrate(int argc, char **argv)
 {
     struct calibrate_request r = {.processes = DEFAULT_PROCESSES};
-    int exit_code;
+    struct gate_error err = {0};
+    int code;
     run_request_init(&r.run);
-    if (!options_read(&command_calibrate, &r, 0, argc, argv, NULL, &exit_code))
-        return run_reports_refuse(&r.run, argc, argv, exit_code);
-    return execute(&command_calibrate, &r.run, (size_t)r.processes);
+    if (!options_read(&command_calibrate, &r, 0, argc, argv, NULL, &code))
+        return run_reports_refuse(&r.run, argc, argv, code);
+    struct calibrate_run c = {.wanted = (size_t)r.processes};
+    enum gate_status status = prepare(&r.run, &c, &err);
+    if (!status) {
+        calibrate(&c);
+        status = keep(&r.run, &c, &err);
+    }
+    if (status)
+        run_reports_fail(&r.run, &err);
+    code = status ? command_failed(&command_calibrate, &err) : verdict_exit_code(c.run.counts);
+    run_release(&c.run);
+    run_setup_close(&c.setup);
+    store_close(c.store);
+    free(c.cases);
+    return code;
 }

@@ -8,7 +8,6 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/cli/cmd_common.h"
 #include "gate/comment/comment.h"
 #include "gate/report/report_run.h"
 

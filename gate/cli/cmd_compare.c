@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "gate/cli/commands.h"
 #include "gate/baseline/revision.h"
-#include "gate/cli/run_reports.h"
-#include "gate/cli/run_setup.h"
+#include "gate/cli/run_request.h"
 
 const struct command command_compare = {
     .name = "compare",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c: gate diff. */
-#include "gate/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +64,9 @@ const struct command command_diff = {
 
 struct diff_selection {
     const struct diff_request *request;
-    const char *case_id, *device_model;
+    const char *case_id;
     struct revision *out; /* NULL: is it there? */
     size_t n_found;
-    enum gate_status status;
-    struct gate_error *err;
 };
 
 static enum gate_status take_file(void *context, const char *device_model,
@@ -97,8 +94,7 @@ static enum gate_status resolve(const struct diff_request *r, const char *what,
     struct rebuild_recipe recipe = run_request_recipe(&r->run, false);
     if (strncmp(what, BASELINE, strlen(BASELINE)) != 0)
         return out ? revision_resolve(what, &recipe, out, err) : revision_check(what, err);
-    struct diff_selection w = {
-        .request = r, .case_id = what + strlen(BASELINE), .out = out, .err = err};
+    struct diff_selection w = {.request = r, .case_id = what + strlen(BASELINE), .out = out};
     TRY(baseline_files_each(r->run.baselines, r->device_model, take_file, &w, err));
     if (!w.n_found)
         return gate_fail(err, GATE_USAGE, "no baseline of case '%.200s' is stored in '%.300s'",

@@ -8,7 +8,6 @@
 #include "gate/base/alloc.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
-#include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/document/fields_table.h"
 #include "gate/tracker/http_client.h"
@@ -48,15 +47,7 @@ const struct command command_doctor = {
     .main = cmd_doctor,
 };
 
-static void print_text(const char *label, const char *text)
-{
-    printf("  %-14s %s\n", label, text);
-}
-
-static void print_count(const char *label, int64_t count)
-{
-    printf("  %-14s %lld\n", label, (long long)count);
-}
+#define LINE "  %-14s " /* of text, with its label */
 
 static const char *shown(const struct environment_variable *v)
 {
@@ -84,14 +75,13 @@ static void print_files(const struct doctor_arguments *a, const char *model)
     struct baseline *baseline = NULL;
     struct gate_error err = {0};
     enum gate_status status = baseline_load(path, model, &baseline, &err);
-    printf("files\n  %-14s %s%s\n", "database", a->db, access(a->db, F_OK) ? ", not there" : "");
+    size_t n = status ? 0 : baseline_stored(baseline)->n_cases;
+    printf("files\n" LINE "%s%s\n", "database", a->db, access(a->db, F_OK) ? ", not there" : "");
     if (status)
-        printf("  %-14s %s\n", "baselines", err.message);
+        printf(LINE "%s\n", "baselines", err.message);
     else
-        printf("  %-14s %s, %zu case%s of this device\n", "baselines", path,
-               baseline_stored(baseline)->n_cases,
-               baseline_stored(baseline)->n_cases == 1 ? "" : "s");
-    printf("  %-14s %s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
+        printf(LINE "%s, %zu case%s of this device\n", "baselines", path, n, n == 1 ? "" : "s");
+    printf(LINE "%s\n", "cache", artifact_cache_dir(cache, &err) ? err.message : cache);
     baseline_free(baseline);
     free(path);
 }
@@ -123,40 +113,32 @@ static enum gate_status count_served(struct doctor_library *l)
         const struct suite_case *c = &l->loaded.cases[i];
         const struct case_task task = {.c = c, .kind = TASK_SERVE};
         struct case_result result;
-        enum gate_status status = supervisor_run_case(l->worker, &task, &result, err);
-        if (status)
-            return status;
+        enum gate_status status = GATE_OK;
+        TRY(supervisor_run_case(l->worker, &task, &result, err));
         if (result.outcome == CASE_UNSUPPORTED)
             l->not_served[l->n_not_served++] = c->id;
         else if (result.outcome != CASE_VERIFIED)
             status = gate_fail(err, GATE_ENVIRONMENT, "%s: %s", c->id, result.message);
         case_result_release(&result);
-        if (status)
-            return status;
+        TRY(status);
     }
     l->cases = (int64_t)l->loaded.n_cases;
     return GATE_OK;
 }
 
-/* Before the worker is started, which is told of the suite's ops. */
-static enum gate_status load_suite(const struct doctor_arguments *a, struct doctor_library *l)
-{
-    char path[PATHS_MAX];
-    bool host = !strcmp(l->how.device, "host");
-    l->suite = a->suite ? a->suite : host ? "host" : "canonical";
-    TRY(paths_suite(l->suite, path, &l->suite_why));
-    return suite_load(path, &l->loaded, &l->suite_why);
-}
-
-/* It is opened by a worker, as a run would. */
+/* It is opened by a worker, as a run would; the worker is told of the suite's ops. */
 static void look_at_library(const struct doctor_arguments *a, const struct target *target,
                             struct doctor_library *l)
 {
+    char path[PATHS_MAX];
     l->how = target->options;
     l->file = l->how.library = a->library;
     l->cases = -1;
     l->how.n_providers = 0;
-    enum gate_status suite = load_suite(a, l);
+    l->suite = a->suite ? a->suite : !strcmp(target->device, "host") ? "host" : "canonical";
+    enum gate_status suite = paths_suite(l->suite, path, &l->suite_why);
+    if (!suite)
+        suite = suite_load(path, &l->loaded, &l->suite_why);
     if (supervisor_start(&l->how, &l->worker, &l->why)) {
         l->message = l->why.message;
         return;
@@ -174,12 +156,12 @@ static void print_library(const struct doctor_library *l)
 {
     printf("library to test\n");
     if (l->message) {
-        print_text("library", l->message);
+        printf(LINE "%s\n", "library", l->message);
         return;
     }
-    printf("  %-14s %s: opens; provider %s, version %s, ABI %u, sha256 %.16s...\n", "library",
-           l->file, l->provider, l->version, KG_ABI_VERSION, l->sha256);
-    printf("  %-14s %s: ", "suite", l->suite);
+    printf(LINE "%s: opens; provider %s, version %s, ABI %u, sha256 %.16s...\n", "library", l->file,
+           l->provider, l->version, KG_ABI_VERSION, l->sha256);
+    printf(LINE "%s: ", "suite", l->suite);
     if (l->suite_message) {
         printf("%s\n", l->suite_message);
         return;
@@ -195,29 +177,23 @@ static void print_greeting(const struct message_greeting *g)
     const struct document_device *d = &g->device;
     char version[32];
     struct gate_error why;
-    printf("device\n");
-    print_text("name", d->name);
-    print_text("model", d->model);
-    print_text("uuid", d->uuid);
-    print_text("capability", d->capability);
-    print_count("SMs or threads", d->sm_count);
-    print_count("cache bytes", d->l2_bytes);
-    print_count("memory bytes", d->memory_bytes);
-    print_text("driver", d->driver);
-    print_text("runtime", d->runtime);
+    printf("device\n" LINE "%s\n" LINE "%s\n" LINE "%s\n" LINE "%s\n", "name", d->name, "model",
+           d->model, "uuid", d->uuid, "capability", d->capability);
+    printf(LINE "%" PRId64 "\n" LINE "%" PRId64 "\n" LINE "%" PRId64 "\n", "SMs or threads",
+           d->sm_count, "cache bytes", d->l2_bytes, "memory bytes", d->memory_bytes);
+    printf(LINE "%s\n" LINE "%s\n", "driver", d->driver, "runtime", d->runtime);
     printf("contract\n  %s\n", g->contract);
     if (g->launch_order_checked == NO)
         printf("  the order of launches is not checked: this needs CUDA 12.3 or later\n");
     printf("libraries\n");
     for (size_t i = 0; i < g->n_libraries; i++)
-        printf("  %-14s %s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,
+        printf(LINE "%s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,
                g->libraries[i].version, g->libraries[i].sha256);
     for (size_t i = 0; i < g->n_absent; i++)
-        printf("  %-14s absent: %s\n", g->absent[i].provider, g->absent[i].reason);
-    if (http_client_version(version, &why))
-        printf("tracking server\n  %-14s %s\n", "curl", version);
-    else
-        printf("tracking server\n  %-14s absent: %s\n", "curl", why.message);
+        printf(LINE "absent: %s\n", g->absent[i].provider, g->absent[i].reason);
+    bool curl = http_client_version(version, &why);
+    printf("tracking server\n" LINE "%s%s\n", "curl",
+           curl ? "" : "absent: ", curl ? version : why.message);
 }
 
 struct doctor_variable {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_history.c: gate history. */
+/* cmd_history.c: gate history and gate leaderboard. */
 #include "gate/cli/commands.h"
 
 #include <fnmatch.h>
@@ -13,13 +13,13 @@
 
 struct history_arguments {
     const char *device_model, *db;
-    int64_t limit;
+    int64_t limit; /* of history alone */
     bool json;
 };
 
 #define ARGUMENTS struct history_arguments
 
-static const struct option_def options[] = {
+static const struct option_def history_options[] = {
     OPTION(TEXT, "device-model", "MODEL", device_model,
            "only this device model, such as nvidia-h200"),
     OPTION(INTEGER, "limit", "N", limit, "at most N measurements of a case and device model",
@@ -35,7 +35,7 @@ const struct command command_history = {
     .summary = "the measurements of a case, newest first",
     .about = "Lists the verified measurements of a case, newest first, by device model. CASE may "
              "be a pattern, such as 'gemm/*'. A '+' after a commit means uncommitted changes.",
-    .groups = {{options, 0}},
+    .groups = {{history_options, 0}},
     .main = cmd_history,
 };
 
@@ -77,7 +77,7 @@ static bool is_candidate(const struct store_point *p)
     return !strcmp(p->role, "candidate");
 }
 
-static void show_commit(const void *at, struct list_cell *out)
+static void show_point_commit(const void *at, struct list_cell *out)
 {
     const struct store_point *p = at;
     list_commit(p->commit, p->dirty, out);
@@ -109,9 +109,9 @@ static void show_run(const void *at, struct list_cell *out)
 }
 
 #define POINT_AT(member) offsetof(struct history_row, point.member)
-static const struct list_column columns[] = {
+static const struct list_column history_columns[] = {
     {"time (UTC)", false, 0, TERM_PLAIN, list_time, POINT_AT(time_ms)},
-    {"commit", false, 0, TERM_PLAIN, show_commit, offsetof(struct history_row, point)},
+    {"commit", false, 0, TERM_PLAIN, show_point_commit, offsetof(struct history_row, point)},
     {"provider", false, 0, TERM_PLAIN, list_text, POINT_AT(provider)},
     {"kernel", false, 2, TERM_DIM, list_text, POINT_AT(kernel)},
     {"p50", true, 0, TERM_PLAIN, list_duration, POINT_AT(p50_ns)},
@@ -123,8 +123,8 @@ static const struct list_column columns[] = {
     {"verdict", false, 0, TERM_PLAIN, show_verdict, offsetof(struct history_row, point)},
     {"run", false, 1, TERM_DIM, show_run, POINT_AT(run_uuid)},
 };
-static const struct list_kind history_list = {columns, sizeof columns / sizeof columns[0],
-                                              &row_shape};
+static const struct list_kind history_list = {
+    history_columns, sizeof history_columns / sizeof history_columns[0], &row_shape};
 
 /* A case on a device model. */
 struct track {
@@ -162,29 +162,12 @@ static bool add_track(void *context, const struct store_leader *l)
     return true;
 }
 
-static enum gate_status print_history(struct history *h, struct store *store,
-                                      const struct history_arguments *a, struct gate_error *err)
-{
-    TRY(store_leaderboard(store, a->device_model, add_track, h, err));
-    for (h->at = h->tracks; h->at < h->tracks + h->n_tracks; h->at++) {
-        TRY(store_trend(store, h->at->case_id, h->at->device_model, NULL, a->limit, add_point, h,
-                        err));
-        list_table(&h->list, h->at->case_id, h->at->device_model);
-    }
-    if (!h->list.n)
-        return gate_fail(err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a->db,
-                         h->pattern, a->device_model ? " on " : "",
-                         a->device_model ? a->device_model : "");
-    return list_print(&h->list, NULL, err);
-}
-
 int cmd_history(int argc, char **argv)
 {
     struct history_arguments a = {.db = DEFAULT_DB, .limit = 20};
     struct store *store = NULL;
     struct gate_error err;
     int exit_code;
-
     if (!options_read(&command_history, &a, 1, argc, argv, NULL, &exit_code))
         return exit_code;
     if (optind == argc)
@@ -193,7 +176,18 @@ int cmd_history(int argc, char **argv)
     list_open(&h.list, &history_list, a.json);
     enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
     if (!status)
-        status = print_history(&h, store, &a, &err);
+        status = store_leaderboard(store, a.device_model, add_track, &h, &err);
+    for (h.at = h.tracks; !status && h.at < h.tracks + h.n_tracks; h.at++) {
+        status = store_trend(store, h.at->case_id, h.at->device_model, NULL, a.limit, add_point, &h,
+                             &err);
+        list_table(&h.list, h.at->case_id, h.at->device_model);
+    }
+    if (!status && !h.list.n)
+        status = gate_fail(&err, GATE_USAGE, "'%s' has no verified measurements of '%s'%s%s", a.db,
+                           h.pattern, a.device_model ? " on " : "",
+                           a.device_model ? a.device_model : "");
+    if (!status)
+        status = list_print(&h.list, NULL, &err);
     for (size_t i = 0; i < h.n_tracks; i++) {
         free(h.tracks[i].case_id);
         free(h.tracks[i].device_model);
@@ -202,4 +196,95 @@ int cmd_history(int argc, char **argv)
     list_release(&h.list);
     store_close(store);
     return status ? command_failed(&command_history, &err) : GATE_OK;
+}
+
+/* ---- leaderboard ---- */
+
+static const struct option_def leader_options[] = {
+    OPTION(TEXT, "device-model", "MODEL", device_model,
+           "only this device model, such as nvidia-h200"),
+    JSON_OPTION(struct history_arguments, json),
+    DB_OPTION(struct history_arguments, db),
+    {0},
+};
+
+const struct command command_leaderboard = {
+    .name = "leaderboard",
+    .summary = "the fastest kernel of each case, with its commit",
+    .about = "Lists the lowest verified p50 of each case, device model and provider, with its "
+             "commit. Only the newest contract of a case counts. A '+' after a commit means "
+             "uncommitted changes.",
+    .groups = {{leader_options, 0}},
+    .main = cmd_leaderboard,
+};
+
+#define OF store_leader
+static const struct field leader_fields[] = {
+    {.key = "case", .kind = FIELD_TEXT, .offset = offsetof(struct OF, case_id)},
+    TEXT(device_model, 0, 0),
+    TEXT(contract, 0, 0),
+    TEXT(provider, 0, 0),
+    TEXT(role, 0, 0),
+    TEXT(kernel, 0, 0),
+    ANY(p50_ns, 0),
+    ANY(tflops, 0),
+    ANY(gbps, 0),
+    TEXT(commit, 0, 0),
+    BOOL(dirty),
+    TEXT(run_uuid, 0, 0),
+    SIZE(time_ms, 0),
+};
+SHAPE(leader);
+#undef OF
+
+static void show_leader_commit(const void *at, struct list_cell *out)
+{
+    const struct store_leader *l = at;
+    list_commit(l->commit, l->dirty, out);
+}
+
+#define LEADER_AT(member) offsetof(struct store_leader, member)
+static const struct list_column leader_columns[] = {
+    {"case", false, 0, TERM_PLAIN, list_text, LEADER_AT(case_id)},
+    {"device", false, 0, TERM_PLAIN, list_text, LEADER_AT(device_model)},
+    {"provider", false, 0, TERM_PLAIN, list_text, LEADER_AT(provider)},
+    {"kernel", false, 2, TERM_DIM, list_text, LEADER_AT(kernel)},
+    {"p50", true, 0, TERM_PLAIN, list_duration, LEADER_AT(p50_ns)},
+    {"compute", true, 3, TERM_PLAIN, list_flops, LEADER_AT(tflops)},
+    {"memory", true, 3, TERM_PLAIN, list_gbps, LEADER_AT(gbps)},
+    {"commit", false, 0, TERM_PLAIN, show_leader_commit, 0},
+    {"time (UTC)", false, 1, TERM_PLAIN, list_time, LEADER_AT(time_ms)},
+};
+static const struct list_kind leader_list = {
+    leader_columns, sizeof leader_columns / sizeof leader_columns[0], &leader};
+
+static bool add_leader(void *context, const struct store_leader *l)
+{
+    list_row(context, l);
+    return true;
+}
+
+int cmd_leaderboard(int argc, char **argv)
+{
+    struct history_arguments a = {.db = DEFAULT_DB};
+    struct store *store = NULL;
+    struct list list;
+    struct gate_error err;
+    int exit_code;
+
+    if (!options_read(&command_leaderboard, &a, 0, argc, argv, NULL, &exit_code))
+        return exit_code;
+    list_open(&list, &leader_list, a.json);
+    enum gate_status status = store_open(a.db, STORE_READ_ONLY, &store, &err);
+    if (!status)
+        status = store_leaderboard(store, a.device_model, add_leader, &list, &err);
+    if (!status && a.device_model && !a.json && !list.n)
+        status = gate_fail(&err, GATE_USAGE, "'%s' has no measurements of device model '%s'", a.db,
+                           a.device_model);
+    if (!status)
+        status =
+            list_print(&list, "no verified measurement is stored; gate run makes some\n", &err);
+    list_release(&list);
+    store_close(store);
+    return status ? command_failed(&command_leaderboard, &err) : GATE_OK;
 }

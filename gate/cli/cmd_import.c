@@ -13,7 +13,6 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
-#include "gate/cli/cmd_common.h"
 #include "gate/document/document_check.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
@@ -67,11 +66,10 @@ static enum gate_status read_line(struct import *im, struct buf *out, bool *end,
     char chunk[8192];
     size_t n = 0;
     int c;
-
     im->line++;
     while ((c = getc_unlocked(im->in)) != EOF) {
         chunk[n++] = (char)c;
-        if (n == sizeof(chunk) || c == '\n') {
+        if (n == sizeof chunk || c == '\n') {
             buf_append(out, chunk, n);
             n = 0;
         }
@@ -93,13 +91,16 @@ static bool is_blank(const struct buf *text)
     return strspn(text->data, " \t\r\n") == text->len;
 }
 
-/* Is the run of the commit and the branch that it has to be of? */
-static enum gate_status check_origin(const struct import *im, unsigned line,
-                                     const struct document *d, struct gate_error *err)
+/* Is a document whole, and of the commit and the branch that it has to be of? */
+static enum gate_status check(const struct import *im, unsigned line, const struct buf *text,
+                              const struct document *d, struct gate_error *err)
 {
     const struct import_arguments *a = im->arguments;
-    const char *commit = d->git.commit ? d->git.commit : "",
-               *branch = d->git.branch ? d->git.branch : "";
+    const char *commit = d->git.commit ? d->git.commit : "";
+    const char *branch = d->git.branch ? d->git.branch : "";
+    struct field_fault fault;
+    if (!document_check(d, clock_wall_ms(), &fault))
+        return fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
     if (a->commit && strcmp(a->commit, commit) != 0)
         return gate_fail(err, GATE_IO, "%s:%u: run %.8s is of commit '%s', not of '%s'", im->name,
                          line, d->uuid, commit, a->commit);
@@ -109,93 +110,61 @@ static enum gate_status check_origin(const struct import *im, unsigned line,
     return GATE_OK;
 }
 
-static enum gate_status store_document_text(struct import *im, unsigned line,
-                                            const struct buf *text, struct gate_error *err)
+static enum gate_status store_text(struct import *im, unsigned line, const struct buf *text,
+                                   struct gate_error *err)
 {
     struct document d;
-    struct field_fault fault;
     bool existed = false;
-    enum gate_status status =
-        document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err);
-    if (status != GATE_OK)
-        return status;
-    if (!document_check(&d, clock_wall_ms(), &fault)) {
-        fields_fault(im->name, line, text->data, text->len, &fault, GATE_IO, err);
-        document_release(&d);
-        return GATE_IO;
-    }
-    status = check_origin(im, line, &d, err);
-    if (status != GATE_OK) {
-        document_release(&d);
-        return status;
-    }
-    status = store_put_run(im->store, &d, text->data, text->len, &existed, err);
+    TRY(document_parse(im->name, line, text->data, text->len, GATE_IO, &d, err));
+    enum gate_status status = check(im, line, text, &d, err);
+    if (!status && store_put_run(im->store, &d, text->data, text->len, &existed, err))
+        status = gate_fail_context(err, "%s:%u", im->name, line);
     document_release(&d);
-    if (status != GATE_OK)
-        return gate_fail_context(err, "%s:%u", im->name, line);
-    if (existed)
-        im->n_existed++;
-    else
-        im->n_stored++;
-    return GATE_OK;
+    im->n_existed += !status && existed;
+    im->n_stored += !status && !existed;
+    return status;
 }
 
-/* Stores the line in `text` and all that follow; `end`: there are none. */
-static enum gate_status import_lines(struct import *im, struct buf *text, bool end,
-                                     struct gate_error *err)
+static enum gate_status import_input(struct import *im, struct buf *text, struct gate_error *err)
 {
-    for (;;) {
-        enum gate_status status = GATE_OK;
-        if (!is_blank(text))
-            status = store_document_text(im, im->line, text, err);
-        if (status != GATE_OK || end)
-            return status;
-        buf_clear(text);
-        status = read_line(im, text, &end, err);
-        if (status != GATE_OK)
-            return status;
-    }
-}
-
-static enum gate_status import_input(struct import *im, struct gate_error *err)
-{
-    struct buf text;
     cJSON *whole = NULL;
     bool end = false;
-    enum gate_status status = GATE_OK;
-
-    buf_init(&text, MAX_DOCUMENT);
     do {
-        buf_clear(&text);
-        status = read_line(im, &text, &end, err);
-    } while (status == GATE_OK && !end && is_blank(&text));
+        buf_clear(text);
+        TRY(read_line(im, text, &end, err));
+    } while (!end && is_blank(text));
     unsigned first = im->line;
-
-    if (status == GATE_OK && is_blank(&text)) {
-        status = gate_fail(err, GATE_IO, "'%s' is empty", im->name);
-    } else if (status == GATE_OK && !json_parse("", text.data, text.len, GATE_IO, &whole, NULL)) {
-        cJSON_Delete(whole); /* what it says is not looked at here */
-        status = import_lines(im, &text, end, err);
-    } else {
-        while (status == GATE_OK && !end)
-            status = read_line(im, &text, &end, err);
-        if (status == GATE_OK)
-            status = store_document_text(im, first, &text, err);
+    if (is_blank(text))
+        return gate_fail(err, GATE_IO, "'%s' is empty", im->name);
+    if (json_parse("", text->data, text->len, GATE_IO, &whole, NULL)) {
+        while (!end)
+            TRY(read_line(im, text, &end, err));
+        return store_text(im, first, text, err);
     }
-    buf_release(&text);
-    return status;
+    cJSON_Delete(whole); /* what it says is not looked at here */
+    for (;;) {
+        if (!is_blank(text))
+            TRY(store_text(im, im->line, text, err));
+        if (end)
+            return GATE_OK;
+        buf_clear(text);
+        TRY(read_line(im, text, &end, err));
+    }
 }
 
 static enum gate_status import_file(struct import *im, const char *path, struct gate_error *err)
 {
-    bool standard = strcmp(path, "-") == 0;
+    bool standard = !strcmp(path, "-");
+    struct buf text;
     im->name = standard ? "standard input" : path;
     im->in = standard ? stdin : fopen(path, "re");
     if (!im->in)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
+    buf_init(&text, MAX_DOCUMENT);
     enum gate_status status = store_open(im->arguments->db, STORE_READ_WRITE, &im->store, err);
-    if (status == GATE_OK)
-        status = import_input(im, err);
+    if (!status)
+        status = import_input(im, &text, err);
+    buf_release(&text);
     store_close(im->store);
     if (!standard)
         fclose(im->in);

@@ -13,10 +13,8 @@
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/base/toolkit.h"
-#include "gate/cli/cmd_common.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
-#include "gate/cli/example.h"
 #include "gate/run/target.h"
 #include "kernels/ops/op.h"
 
@@ -29,8 +27,7 @@ struct init {
     const char *op; /* a user's, of which files are written; NULL: none */
     bool example, force;
     const char *measures;   /* options that the commands need on this machine */
-    bool is_kept;           /* there was a gate.json */
-    cJSON *changed;         /* it with what options say otherwise; NULL: they say nothing else */
+    cJSON *config;          /* the gate.json to be written; NULL: the one that is there is kept */
     bool is_guess;          /* nobody has said how the library is built */
     const char *why_branch; /* was it taken for the main branch; NULL: somebody has named it */
     char branch[200], make[1100], op_library[100], op_suite[100];
@@ -93,7 +90,97 @@ const struct command command_init = {
     .main = cmd_init,
 };
 
-/* ---- what git says ---- */
+/* ---- what is asked for ---- */
+
+static const struct {
+    const char *key, *option; /* in gate.json, and on the command line */
+    size_t at;
+} members[] = {{"library", "library", offsetof(struct init, library)},
+               {"build", "build", offsetof(struct init, build)},
+               {"suite", "suite", offsetof(struct init, suite)},
+               {"baselines", "baselines", offsetof(struct init, baselines)},
+               {"main", "main-branch", offsetof(struct init, main_branch)},
+               {"database", NULL, offsetof(struct init, database)}};
+
+#define MEMBERS (sizeof members / sizeof members[0])
+
+static const char **member(struct init *i, size_t k)
+{
+    return (const char **)((char *)i + members[k].at);
+}
+
+/* A gate.json that is there holds for the other files as well, but for what options change. What
+ * somebody has put into it stays. */
+static enum gate_status take_kept(struct init *i)
+{
+    const cJSON *config = NULL;
+    TRY(config_read(&config, i->err));
+    for (size_t k = 0; k < MEMBERS; k++) {
+        const char *kept = json_string(config, members[k].key, NULL), **value = member(i, k);
+        if (!*value || (kept && !strcmp(kept, *value))) {
+            *value = kept;
+            continue;
+        }
+        if (!i->force)
+            return gate_fail(i->err, GATE_USAGE,
+                             "--%s is '%.300s', but the existing %s has %s%.300s%s as '%s': change "
+                             "it there, or add --force",
+                             members[k].option, *value, CONFIG_FILE, kept ? "'" : "",
+                             kept ? kept : "nothing", kept ? "'" : "", members[k].key);
+        if (!i->config)
+            i->config = cJSON_Duplicate(config, true);
+        cJSON_DeleteItemFromObjectCaseSensitive(i->config, members[k].key);
+        cJSON_AddStringToObject(i->config, members[k].key, *value);
+    }
+    if (!i->suite) /* then a run takes one that comes with the gate, and reads no file */
+        i->suite = "canonical";
+    return GATE_OK;
+}
+
+/* The GPU's where it can be built. Without an nvcc the host's, though the gate would take the GPU
+ * that is there. */
+struct example example_choose(bool has_gpu, bool has_nvcc)
+{
+    const char *host = "build/libmykernels.so", *cuda = "build/libmykernels_cuda.so";
+    if (has_gpu && has_nvcc)
+        return (struct example){cuda, ""};
+    return (struct example){host, has_gpu ? " --device host" : ""};
+}
+
+static bool is_found(const char *program)
+{
+    char path[PATHS_MAX];
+    return !toolkit_find(program, NULL, path, NULL);
+}
+
+/* The example has a Makefile, too: what the gate itself was built with will do. */
+static void take_defaults(struct init *i)
+{
+    const struct example own = example_choose(i->example && target_has_gpu(), is_found("nvcc"));
+    bool cmake = i->example ? is_found("cmake") : !access("CMakeLists.txt", F_OK);
+    i->measures = i->library ? "" : own.options;
+    if (i->op) {
+        snprintf(i->op_library, sizeof i->op_library, "build/lib%s.so", i->op);
+        snprintf(i->op_suite, sizeof i->op_suite, "%s.json", i->op);
+        i->measures = target_has_gpu() ? " --device host" : "";
+        i->library = i->library ? i->library : i->op_library;
+        i->suite = i->suite ? i->suite : i->op_suite;
+    }
+    i->library = i->library ? i->library : own.library;
+    i->suite = i->suite ? i->suite : "kernels.json";
+    i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
+    i->database = i->database ? i->database : DEFAULT_DB;
+    if (i->build)
+        return;
+    i->is_guess = !i->example && !i->op;
+    if (i->op)
+        snprintf(i->make, sizeof i->make, "make -f %s.mk", i->op);
+    else if (cmake)
+        snprintf(i->make, sizeof i->make, "cmake -S . -B build && cmake --build build");
+    else
+        snprintf(i->make, sizeof i->make, "make %s", i->library);
+    i->build = i->make;
+}
 
 static bool is_branch(const char *name)
 {
@@ -130,14 +217,6 @@ static void find_branch(struct init *i)
         snprintf(i->branch, sizeof i->branch, "main");
     }
     i->main_branch = i->branch;
-}
-
-/* CI systems read their files at the root of the repository, which may be above. */
-static void find_top(struct init *i)
-{
-    if (!git_line(0, i->top, sizeof i->top, "rev-parse", "--show-cdup", NULL) ||
-        !git_line(0, i->inside, sizeof i->inside, "rev-parse", "--show-prefix", NULL))
-        i->top[0] = i->inside[0] = '\0';
 }
 
 static bool is_at_top(const struct init *i, const char *name)
@@ -209,39 +288,35 @@ static void put_value(const char *value, struct buf *out)
 
 /* Copies a text; @BUILD@, @LIBRARY@, @MAIN@ and @BASELINES@ become what gate.json says, and @IN@
  * what stands before a path in its folder; OP_MARK is the op's name. */
-static void fill_in(const struct init *i, const char *text, struct buf *out)
+static enum gate_status write_embedded(const struct init *i, const char *name, const char *path)
 {
     const struct {
         const char *mark, *value;
     } marks[] = {{"@BUILD@", i->build},      {"@LIBRARY@", i->library},
                  {"@MAIN@", i->main_branch}, {"@BASELINES@", i->baselines},
                  {"@IN@", i->inside},        {OP_MARK, i->op ? i->op : OP_MARK}};
-    while (*text) {
-        size_t k = 0, n = sizeof marks / sizeof marks[0];
-        while (k < n && strncmp(text, marks[k].mark, strlen(marks[k].mark)) != 0)
-            k++;
-        if (k < n) {
-            put_value(marks[k].value, out);
-            text += strlen(marks[k].mark);
-        } else {
-            buf_putc(out, *text++);
-        }
-    }
-}
-
-static enum gate_status write_embedded(const struct init *i, const char *name, const char *path)
-{
     const struct embedded_file *file = find_file(name);
     struct buf text;
     if (!file)
         return gate_fail(i->err, GATE_INTERNAL, "%s is not embedded", name);
     buf_init(&text, FILE_MAX_BYTES);
-    fill_in(i, (const char *)file->data, &text);
+    for (const char *at = (const char *)file->data; *at;) {
+        size_t k = 0, n = sizeof marks / sizeof marks[0];
+        while (k < n && strncmp(at, marks[k].mark, strlen(marks[k].mark)) != 0)
+            k++;
+        if (k < n) {
+            put_value(marks[k].value, &text);
+            at += strlen(marks[k].mark);
+        } else {
+            buf_putc(&text, *at++);
+        }
+    }
     enum gate_status status = write_file(i, path, &text);
     buf_release(&text);
     return status;
 }
 
+/* CI systems read their files at the root of the repository, which may be above. */
 static enum gate_status write_at_top(const struct init *i, const char *name, const char *path)
 {
     char above[1100];
@@ -293,56 +368,24 @@ static enum gate_status write_ignored(const struct init *i)
     return status;
 }
 
-static void put_member(const char *key, const char *value, const char *end, struct buf *out)
-{
-    buf_printf(out, "  \"%s\": \"", key);
-    json_escape(value, out);
-    buf_printf(out, "\"%s\n", end);
-}
-
-static enum gate_status write_new_config(const struct init *i)
+static enum gate_status write_config(struct init *i, bool is_there)
 {
     struct buf text;
-    buf_init(&text, FILE_MAX_BYTES);
-    buf_puts(&text, "{\n");
-    put_member("schema", "gate-config/1", ",", &text);
-    put_member("library", i->library, ",", &text);
-    put_member("build", i->build, ",", &text);
-    put_member("suite", i->suite, ",", &text);
-    put_member("baselines", i->baselines, ",", &text);
-    put_member("main", i->main_branch, ",", &text);
-    put_member("database", i->database, "", &text);
-    buf_puts(&text, "}\n");
-    enum gate_status status = write_file(i, CONFIG_FILE, &text);
-    buf_release(&text);
-    return status;
-}
-
-/* What somebody has put into it stays. */
-static enum gate_status write_config(const struct init *i)
-{
-    struct buf text;
-    if (!i->is_kept)
-        return write_new_config(i);
-    if (!i->changed) {
+    if (!is_there) {
+        i->config = cJSON_CreateObject();
+        cJSON_AddStringToObject(i->config, "schema", "gate-config/1");
+        for (size_t k = 0; k < MEMBERS; k++)
+            cJSON_AddStringToObject(i->config, members[k].key, *member(i, k));
+    }
+    if (!i->config) {
         printf("kept      " CONFIG_FILE ", which exists\n");
         return GATE_OK;
     }
     buf_init(&text, FILE_MAX_BYTES);
-    json_write(i->changed, true, &text);
+    json_write(i->config, true, &text);
     enum gate_status status = write_file(i, CONFIG_FILE, &text);
     buf_release(&text);
     return status;
-}
-
-/* A suite is work of its owner, which nobody means by the --force that renews a job. */
-static enum gate_status write_suite(const struct init *i)
-{
-    if (!(i->force && i->example) && !access(i->suite, F_OK)) {
-        printf("kept      %s, which exists (--example --force replaces it)\n", i->suite);
-        return GATE_OK;
-    }
-    return write_embedded(i, i->op ? OP_MARK ".json" : "kernels.json", i->suite);
 }
 
 /* Is the pipeline that is there the one that an earlier call wrote for this folder? */
@@ -358,48 +401,36 @@ static bool is_own_pipeline(const struct init *i)
     return own;
 }
 
-static enum gate_status write_gitlab(const struct init *i)
-{
-    if (!is_at_top(i, ".gitlab-ci.yml") || is_own_pipeline(i))
-        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
-    enum gate_status status = write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml");
-    if (!status)
-        printf("to do     add this line to .gitlab-ci.yml: "
-               "include: [{local: kernel-gate.gitlab-ci.yml}]\n");
-    return status;
-}
-
 static enum gate_status write_ci(const struct init *i)
 {
     if (!strcmp(i->ci, "github")) {
-        enum gate_status status =
-            write_at_top(i, "github-actions.yml", ".github/workflows/kernel-gate.yml");
-        return status ? status
-                      : write_at_top(i, "github-comment.yml",
-                                     ".github/workflows/kernel-gate-comment.yml");
+        TRY(write_at_top(i, "github-actions.yml", ".github/workflows/kernel-gate.yml"));
+        return write_at_top(i, "github-comment.yml", ".github/workflows/kernel-gate-comment.yml");
     }
     if (!strcmp(i->ci, "slurm"))
         return write_embedded(i, "slurm.sh", "kernel-gate.slurm.sh");
-    if (!strcmp(i->ci, "gitlab"))
-        return write_gitlab(i);
-    printf("no CI file: --ci github, gitlab or slurm writes one\n");
+    if (strcmp(i->ci, "gitlab") != 0) {
+        printf("no CI file: --ci github, gitlab or slurm writes one\n");
+        return GATE_OK;
+    }
+    if (!is_at_top(i, ".gitlab-ci.yml") || is_own_pipeline(i))
+        return write_at_top(i, "gitlab-ci.yml", ".gitlab-ci.yml");
+    TRY(write_at_top(i, "gitlab-ci.yml", "kernel-gate.gitlab-ci.yml"));
+    printf("to do     add this line to .gitlab-ci.yml: "
+           "include: [{local: kernel-gate.gitlab-ci.yml}]\n");
     return GATE_OK;
 }
 
-static enum gate_status write_example(const struct init *i)
+/* The files of a first kernel. */
+static enum gate_status write_kernel(const struct init *i)
 {
     static const char *const names[] = {"mykernels.c", "mykernels.cu", "CMakeLists.txt",
-                                        "Makefile",    "kernel.h",     "problem.h"};
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-        TRY(write_embedded(i, names[k], names[k]));
-    return GATE_OK;
-}
-
-static enum gate_status write_op(const struct init *i)
-{
+                                        "Makefile"};
     static const char *const endings[] = {".op.json", ".c", "_reference.c", ".mk"};
     char name[100], path[100];
-    for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
+    for (size_t k = 0; k < sizeof names / sizeof names[0] && i->example; k++)
+        TRY(write_embedded(i, names[k], names[k]));
+    for (size_t k = 0; k < sizeof endings / sizeof endings[0] && i->op; k++) {
         snprintf(name, sizeof name, OP_MARK "%s", endings[k]);
         snprintf(path, sizeof path, "%s%s", i->op, endings[k]);
         TRY(write_embedded(i, name, path));
@@ -409,95 +440,6 @@ static enum gate_status write_op(const struct init *i)
 }
 
 /* ---- the command ---- */
-
-static enum gate_status change_member(struct init *i, const cJSON *config, const char *key,
-                                      const char *value)
-{
-    if (!i->changed)
-        i->changed = cJSON_Duplicate(config, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(i->changed, key);
-    return cJSON_AddStringToObject(i->changed, key, value)
-               ? GATE_OK
-               : gate_fail(i->err, GATE_INTERNAL, "out of memory");
-}
-
-/* A gate.json that is there holds for the other files as well, but for what options change. */
-static enum gate_status take_kept(struct init *i)
-{
-    const struct {
-        const char *key, *option, **value;
-    } members[] = {{"library", "library", &i->library},
-                   {"build", "build", &i->build},
-                   {"suite", "suite", &i->suite},
-                   {"baselines", "baselines", &i->baselines},
-                   {"main", "main-branch", &i->main_branch},
-                   {"database", NULL, &i->database}};
-    const cJSON *config = NULL;
-    if (access(CONFIG_FILE, F_OK) != 0)
-        return GATE_OK;
-    i->is_kept = true;
-    enum gate_status status = config_read(&config, i->err);
-    for (size_t k = 0; k < sizeof members / sizeof members[0] && !status; k++) {
-        const char *kept = json_string(config, members[k].key, NULL), **value = members[k].value;
-        bool other = *value && (!kept || strcmp(kept, *value) != 0);
-        if (other && i->force)
-            status = change_member(i, config, members[k].key, *value);
-        else if (other)
-            return gate_fail(i->err, GATE_USAGE,
-                             "--%s is '%.300s', but the existing %s has %s%.300s%s as '%s': change "
-                             "it there, or add --force",
-                             members[k].option, *value, CONFIG_FILE, kept ? "'" : "",
-                             kept ? kept : "nothing", kept ? "'" : "", members[k].key);
-        else
-            *value = kept;
-    }
-    if (!i->suite) /* then a run takes one that comes with the gate, and reads no file */
-        i->suite = "canonical";
-    return status;
-}
-
-static bool is_found(const char *program)
-{
-    char path[PATHS_MAX];
-    return !toolkit_find(program, NULL, path, NULL);
-}
-
-static void take_defaults(struct init *i)
-{
-    const struct example own = example_choose(i->example && target_has_gpu(), is_found("nvcc"));
-    if (i->op) {
-        snprintf(i->op_library, sizeof i->op_library, "build/lib%s.so", i->op);
-        snprintf(i->op_suite, sizeof i->op_suite, "%s.json", i->op);
-        i->measures = target_has_gpu() ? " --device host" : "";
-        i->library = i->library ? i->library : i->op_library;
-        i->suite = i->suite ? i->suite : i->op_suite;
-    } else {
-        i->measures = i->library ? "" : own.options;
-    }
-    i->library = i->library ? i->library : own.library;
-    i->suite = i->suite ? i->suite : "kernels.json";
-    i->baselines = i->baselines ? i->baselines : DEFAULT_BASELINES;
-    i->database = i->database ? i->database : DEFAULT_DB;
-}
-
-static void choose_build(struct init *i)
-{
-    i->is_guess = !i->build && !i->example && !i->op;
-    if (i->build)
-        return;
-    if (i->op) {
-        snprintf(i->make, sizeof i->make, "make -f %s.mk", i->op);
-        i->build = i->make;
-        return;
-    }
-    /* The example has a Makefile, too: what the gate itself was built with will do. */
-    if (i->example ? is_found("cmake") : !access("CMakeLists.txt", F_OK)) {
-        i->build = "cmake -S . -B build && cmake --build build";
-    } else {
-        snprintf(i->make, sizeof i->make, "make %s", i->library);
-        i->build = i->make;
-    }
-}
 
 static void print_next(const struct init *i)
 {
@@ -526,22 +468,28 @@ static void print_next(const struct init *i)
 
 static enum gate_status write_all(struct init *i)
 {
-    TRY(take_kept(i));
+    bool is_there = !access(CONFIG_FILE, F_OK);
+    if (is_there)
+        TRY(take_kept(i));
     take_defaults(i);
-    choose_build(i);
-    find_top(i);
+    if (!git_line(0, i->top, sizeof i->top, "rev-parse", "--show-cdup", NULL) ||
+        !git_line(0, i->inside, sizeof i->inside, "rev-parse", "--show-prefix", NULL))
+        i->top[0] = i->inside[0] = '\0';
     if (!i->main_branch)
         find_branch(i);
     if (!i->ci)
         i->ci = find_ci(i);
-    TRY(write_config(i));
-    if (paths_is_suite_file(i->suite))
-        TRY(write_suite(i));
+    TRY(write_config(i, is_there));
+    if (paths_is_suite_file(i->suite)) {
+        /* A suite is work of its owner, which nobody means by the --force that renews a job. */
+        if (!(i->force && i->example) && !access(i->suite, F_OK))
+            printf("kept      %s, which exists (--example --force replaces it)\n", i->suite);
+        else
+            TRY(write_embedded(i, i->op ? OP_MARK ".json" : "kernels.json", i->suite));
+    }
     TRY(write_ignored(i));
-    if (i->example)
-        TRY(write_example(i));
-    if (i->op)
-        TRY(write_op(i));
+    if (i->example || i->op)
+        TRY(write_kernel(i));
     return write_ci(i);
 }
 
@@ -556,7 +504,7 @@ int cmd_init(int argc, char **argv)
         return command_usage(&command_init, "--op and --example both write a first kernel: take "
                                             "one of them");
     enum gate_status status = write_all(&i);
-    cJSON_Delete(i.changed);
+    cJSON_Delete(i.config);
     if (status)
         return command_failed(&command_init, &err);
     print_next(&i);

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_merge.c: gate merge. */
-#include "gate/cli/commands.h"
-#include "gate/cli/run_reports.h"
+/* cmd_merge.c: gate merge, and gate run --device all, which runs and merges the parts itself. */
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#define PARTS_MAX SHARDS_MAX
+#include "gate/base/alloc.h"
+#include "gate/base/file.h"
+#include "gate/base/json.h"
+#include "gate/base/process.h"
+#include "gate/cli/run_request.h"
+#include "gate/run/merge.h"
+
+#define GPUS_MAX 32
+#define WORDS_MAX 256
+#define PATIENCE_S 86400.0
 
 #define ARGUMENTS struct run_request
 
@@ -27,13 +40,60 @@ const struct command command_merge = {
     .main = cmd_merge,
 };
 
+/* A part that ended early has no document but a reason. */
+static enum gate_status load_part(const char *path, struct document *out, struct gate_error *err)
+{
+    struct report_early early;
+    enum gate_status status = document_load(path, out, err);
+    if (status && command_read_early(path, &early))
+        status = gate_fail(err, (enum gate_status)early.exit_code,
+                           "the run of part '%.300s' ended early: %s", path, early.message);
+    return status;
+}
+
+/* Makes one run of the parts' reports: stores it in r->db, and reports it. */
+static int merge(const struct command *command, const struct run_request *r)
+{
+    struct gate_error err = {0};
+    struct store *store = NULL;
+    struct document document = {.schema = NULL};
+    struct document *parts = xcalloc(r->n_parts, sizeof *parts);
+    struct buf text;
+    enum gate_status status = GATE_OK;
+    size_t n = 0;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    for (; n < r->n_parts && !status; n += !status)
+        status = load_part(r->parts[n], &parts[n], &err);
+    if (!status)
+        status = merge_documents(parts, n, &text, &err);
+    if (!status)
+        status = store_open(r->db, STORE_READ_WRITE, &store, &err);
+    if (!status)
+        status = run_reports_store(store, &text, &document, &err);
+    int code = GATE_OK;
+    if (!document.schema) {
+        run_reports_fail(r, &err);
+    } else {
+        code = (int)document.exit_code;
+        status = run_reports_finish(r, &document, status, &err);
+    }
+    if (status)
+        code = command_failed(command, &err);
+    for (size_t i = 0; i < n; i++)
+        document_release(&parts[i]);
+    free(parts);
+    store_close(store);
+    buf_release(&text);
+    return code;
+}
+
 int cmd_merge(int argc, char **argv)
 {
     struct run_request r;
     struct gate_error err = {0};
     int code;
     run_request_init(&r);
-    if (!options_read(&command_merge, &r, PARTS_MAX, argc, argv, NULL, &code))
+    if (!options_read(&command_merge, &r, SHARDS_MAX, argc, argv, NULL, &code))
         return run_reports_refuse(&r, argc, argv, code);
     if (argc == optind) {
         code = command_usage(&command_merge, "name the JSON reports of the parts");
@@ -45,5 +105,170 @@ int cmd_merge(int argc, char **argv)
         run_reports_fail(&r, &err);
         return command_failed(&command_merge, &err);
     }
-    return run_merge(&command_merge, &r, r.n_parts, r.parts);
+    return merge(&command_merge, &r);
+}
+
+/* ---- a part on each GPU ---- */
+
+struct part {
+    struct process process;
+    char device[32], shard[48], report[PATHS_MAX + 8];
+    const char *argv[WORDS_MAX];
+    size_t n;
+};
+
+/* Words of a command line that live as long as the part; `value` NULL: a flag. */
+static void add(struct part *p, const char *name, const char *value)
+{
+    if (p->n + 3 > WORDS_MAX)
+        return;
+    p->argv[p->n++] = name;
+    if (value)
+        p->argv[p->n++] = value;
+}
+
+/* What this process does itself, or says anew to each part. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"device", "shard", "seed", "report", "json", "db", "link"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (!strcmp(own[i], name))
+            return true;
+    return false;
+}
+
+/* The names of the options have to be put together, so they are kept in `names`. */
+static enum gate_status start_part(struct part *p, size_t index, size_t n, const char *folder,
+                                   const char *seed, const struct options_seen *seen,
+                                   char names[][48], struct gate_error *err)
+{
+    snprintf(p->device, sizeof p->device, "cuda:%zu", index);
+    snprintf(p->shard, sizeof p->shard, "%zu/%zu", index + 1, n);
+    snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, index);
+    add(p, "/proc/self/exe", NULL);
+    add(p, "run", NULL);
+    for (size_t i = 0; i < seen->n; i++) {
+        const struct option_seen *s = &seen->seen[i];
+        const struct option_list *list = s->field;
+        if (s->source != OPTION_COMMAND_LINE || is_own(s->option->name))
+            continue;
+        snprintf(names[i], sizeof names[i], "--%s", s->option->name);
+        if (s->option->type == OPTION_LIST)
+            for (size_t k = 0; k < list->n; k++)
+                add(p, names[i], list->text[k]);
+        else
+            add(p, names[i], s->option->type == OPTION_FLAG ? NULL : s->text);
+    }
+    add(p, "--device", p->device);
+    add(p, "--shard", p->shard);
+    add(p, "--seed", seed);
+    add(p, "--report", p->report);
+    return process_start(&p->process, (char *const *)p->argv, err);
+}
+
+/* Its table is thrown away, and what it said on standard error is said unless another part has. One
+ * that measured nothing has left a report that is no run. */
+static enum gate_status end_part(struct part *p, struct buf *said, struct gate_error *err)
+{
+    struct document d;
+    struct buf line;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p->process, PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    buf_release(&line);
+    int code = process_finish(&p->process, PATIENCE_S);
+    if (document_load(p->report + strlen("json="), &d, NULL))
+        return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
+                         "%s ended with %d: %.600s", p->device, code,
+                         process_last_words(&p->process));
+    document_release(&d);
+    char *rest = NULL, *notice = strtok_r(p->process.complaint, "\n", &rest);
+    for (; notice; notice = strtok_r(NULL, "\n", &rest)) {
+        if (said->len && strstr(said->data, notice))
+            continue;
+        buf_printf(said, "%s\n", notice);
+        fprintf(stderr, "%s\n", notice);
+    }
+    return GATE_OK;
+}
+
+static enum gate_status run_parts(struct part *parts, size_t n, const char *folder,
+                                  const struct run_request *r, const struct options_seen *seen,
+                                  struct gate_error *err)
+{
+    char seed[20], names[OPTIONS_MAX][48];
+    size_t started = 0;
+    struct buf said;
+    enum gate_status status = GATE_OK;
+    buf_init(&said, COMMAND_MAX_OUTPUT);
+    snprintf(seed, sizeof seed, "%" PRIx64, r->seed);
+    for (; started < n && !status; started += !status)
+        status = start_part(&parts[started], started, n, folder, seed, seen, names, err);
+    for (size_t i = 0; i < started; i++) {
+        if (status)
+            process_kill(&parts[i].process, (char[96]){0}, 96);
+        else
+            status = end_part(&parts[i], &said, err);
+    }
+    buf_release(&said);
+    return status;
+}
+
+/* How many parts: one a GPU, and none without a case. GPUs are counted as CUDA does: those that its
+ * variable names, else the device nodes. */
+static enum gate_status count_parts(const struct run_request *r, size_t *n, struct gate_error *err)
+{
+    struct run_setup setup = {0};
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    size_t gpus = visible && visible[0];
+    glob_t found;
+    for (; visible && *visible; visible++)
+        gpus += *visible == ',';
+    if (!visible) {
+        gpus = glob("/dev/nvidia[0-9]*", 0, NULL, &found) ? 0 : found.gl_pathc;
+        globfree(&found);
+    }
+    if (!gpus || gpus > GPUS_MAX)
+        return gate_fail(err, GATE_ENVIRONMENT,
+                         "--device all: this machine has %zu GPUs, expected 1 to %d", gpus,
+                         GPUS_MAX);
+    enum gate_status status = run_setup_suite(r, "cuda:0", &setup, err);
+    if (!status)
+        *n = setup.suite.n_cases < gpus ? setup.suite.n_cases : gpus;
+    if (!status && *n < gpus)
+        fprintf(stderr, "gate run: --device all: %zu of %zu GPUs are used, one for each case\n", *n,
+                gpus);
+    suite_free(&setup.suite);
+    suite_free(&setup.whole);
+    return status;
+}
+
+int run_on_all(struct run_request *r, const struct options_seen *seen)
+{
+    struct gate_error err = {0};
+    struct part *parts = xcalloc(GPUS_MAX, sizeof *parts);
+    char folder[PATHS_MAX / 2], *paths[GPUS_MAX] = {NULL};
+    size_t n = 0;
+    snprintf(folder, sizeof folder, "%s/kernel-gate.XXXXXX", file_temporary_folder());
+    bool made = mkdtemp(folder) != NULL;
+    enum gate_status status = made ? run_reports_open(r, &err)
+                                   : gate_fail(&err, GATE_IO, "cannot make a folder in $TMPDIR");
+    if (!status)
+        status = count_parts(r, &n, &err);
+    if (!status)
+        status = run_parts(parts, n, folder, r, seen, &err);
+    if (status)
+        run_reports_fail(r, &err);
+    for (size_t i = 0; i < n; i++)
+        paths[i] = parts[i].report + strlen("json=");
+    r->parts = paths;
+    r->n_parts = n;
+    int code = status ? command_failed(&command_run, &err) : merge(&command_run, r);
+    for (size_t i = 0; i < n; i++)
+        if (parts[i].report[0])
+            unlink(paths[i]);
+    if (made)
+        rmdir(folder);
+    free(parts);
+    return code;
 }

@@ -2,21 +2,17 @@
 /* cmd_push.c: gate push. */
 #include "gate/cli/commands.h"
 
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "gate/baseline/artifact.h"
-#include "gate/base/paths.h"
-#include "gate/baseline/baseline.h"
-#include "gate/cli/cmd_common.h"
-#include "gate/tracker/push.h"
-#include "gate/tracker/remote.h"
-#include "gate/report/report_run.h"
+#include "gate/base/clock.h"
 #include "gate/base/term.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/baseline.h"
+#include "gate/tracker/push.h"
+#include "gate/report/report_run.h"
 
 struct push_arguments {
     struct remote_choice choice;
@@ -172,75 +168,33 @@ static enum gate_status put_all(struct enqueue *q)
     return status;
 }
 
-static enum gate_status put_runs(struct enqueue *q)
+static enum gate_status put_wanted(struct enqueue *q)
 {
+    static char latest[] = "latest", *newest_run[] = {latest};
     const struct push_arguments *a = q->arguments;
-    char newest[64];
-    enum gate_status status = a->all ? put_all(q) : GATE_OK;
-    for (int i = 0; i < a->n_runs + (!a->all && !a->n_runs) && !status; i++) {
-        const char *run = a->n_runs ? a->runs[i] : "latest";
-        if (!strcmp(run, "latest"))
-            status = command_newest_run(q->store, newest, q->err);
-        if (!status)
-            status = put_run(q, !strcmp(run, "latest") ? newest : run);
+    char **runs = a->n_runs ? a->runs : newest_run, newest[64], sha256[65];
+    int n = a->n_runs ? a->n_runs : !a->all;
+    if (a->all)
+        TRY(put_all(q));
+    for (int i = 0; i < n; i++) {
+        bool is_latest = !strcmp(runs[i], latest);
+        if (is_latest)
+            TRY(command_newest_run(q->store, NULL, newest, q->err));
+        TRY(put_run(q, is_latest ? newest : runs[i]));
     }
-    return status;
-}
-
-static enum gate_status put_file(struct enqueue *q)
-{
-    char sha256[65];
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    enum gate_status status = artifact_put(q->arguments->library, sha256, q->err);
-    int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    return status ? status : put(q, OUTBOX_LIBRARY, sha256, now_ms);
+    if (!a->library)
+        return GATE_OK;
+    TRY(artifact_put(a->library, sha256, q->err));
+    return put(q, OUTBOX_LIBRARY, sha256, clock_wall_ms());
 }
 
 /* All that was asked for, with one commit. What comes before a failure waits. */
 static enum gate_status fill_outbox(struct enqueue *q)
 {
     struct gate_error err;
-    enum gate_status status = store_batch_begin(q->store, q->err);
-    if (status)
-        return status;
-    status = put_runs(q);
-    if (!status && q->arguments->library)
-        status = put_file(q);
-    enum gate_status kept = store_batch_commit(q->store, &err);
+    TRY(store_batch_begin(q->store, q->err));
+    enum gate_status status = put_wanted(q), kept = store_batch_commit(q->store, &err);
     return status ? status : kept ? gate_fail(q->err, kept, "%s", err.message) : GATE_OK;
-}
-
-/* ---- the folder of earlier versions ---- */
-
-static size_t n_old_runs;
-
-static int count_old_run(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    const char *dot = strrchr(path + at->base, '.');
-    (void)st;
-    n_old_runs += type == FTW_F && dot && !strcmp(dot, ".run");
-    return 0;
-}
-
-/* Earlier versions kept what waits in a folder of its own. */
-static void name_old_spool(void)
-{
-    static const struct paths_kind kind = {.what = "the spool",
-                                           .variable = "GATE_SPOOL",
-                                           .xdg = "XDG_STATE_HOME",
-                                           .below = ".local/state",
-                                           .name = "/spool"};
-    char folder[PATHS_MAX], line[3 * PATHS_MAX];
-    if (paths_user_folder(&kind, folder, NULL) || nftw(folder, count_old_run, 8, FTW_PHYS) ||
-        !n_old_runs)
-        return;
-    snprintf(line, sizeof line,
-             "'%s' has %zu runs that an earlier version did not send. To send them: `find '%s' "
-             "-name '*.run' -exec sh -c 'gzip -dc <\"$1\" >\"$1.json\" && gate import \"$1.json\" "
-             "&& rm \"$1\" \"$1.json\"' - {} \\;`, then `gate push --all`",
-             folder, n_old_runs, folder);
-    print_line(line);
 }
 
 /* ---- the command ---- */
@@ -270,35 +224,30 @@ static int print_counts(const struct push_counts *c, const struct push_arguments
     return n < 0 || fflush(stdout) == EOF ? GATE_IO : GATE_OK;
 }
 
-static enum gate_status open_client(const struct push_arguments *a, struct http_client **out,
-                                    struct gate_error *err)
-{
-    if (!a->remote.token[0])
-        return gate_fail(err, GATE_USAGE,
-                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
-                         "`gate-server token create` printed");
-    return http_client_open(&a->remote, out, err);
-}
-
 /* What cannot be added does not keep the rest from being sent. */
-static int push(const struct command *self, struct push_arguments *a, struct store *store)
+static int push(const struct push_arguments *a, struct store *store)
 {
-    struct gate_error filling, sending, absence;
+    struct gate_error filling = {0}, sending = {0}, absence = {0};
     struct enqueue q = {.arguments = a, .store = store, .err = &filling};
     struct push_counts counts;
     struct http_client *client = NULL;
-    enum gate_status absent = open_client(a, &client, &absence);
+    enum gate_status absent =
+        a->remote.token[0]
+            ? http_client_open(&a->remote, &client, &absence)
+            : gate_fail(&absence, GATE_USAGE,
+                        "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
+                        "`gate-server token create` printed");
     enum gate_status filled = fill_outbox(&q);
     enum gate_status sent = push_waiting(client, store, a->remote.url, (double)a->patience_s,
                                          print_line, &counts, &sending);
     http_client_close(client);
     int code = print_counts(&counts, a);
     if (filled)
-        code = command_failed(self, &filling);
+        code = command_failed(&command_push, &filling);
     if (sent)
-        command_failed(self, &sending);
+        command_failed(&command_push, &sending);
     if (absent)
-        command_failed(self, &absence);
+        command_failed(&command_push, &absence);
     return code ? code : absent ? (int)absent : (int)sent;
 }
 
@@ -319,8 +268,7 @@ int cmd_push(int argc, char **argv)
         status = store_open(a.db, STORE_UPDATE, &store, &err);
     if (status)
         return command_failed(&command_push, &err);
-    name_old_spool();
-    exit_code = push(&command_push, &a, store);
+    exit_code = push(&a, store);
     store_close(store);
     return exit_code;
 }

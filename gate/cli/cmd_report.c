@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c: gate report. */
-#include "gate/cli/commands.h"
 
-#include "gate/cli/cmd_common.h"
-#include "gate/cli/run_reports.h"
+#include "gate/cli/run_request.h"
 
 struct report_arguments {
     const char *db, *run, *output;
@@ -75,7 +73,5 @@ int cmd_report(int argc, char **argv)
     int exit_code;
     if (!options_read(&command_report, &a, 0, argc, argv, NULL, &exit_code))
         return exit_code;
-    if (report(&a, &err) != GATE_OK)
-        return command_failed(&command_report, &err);
-    return GATE_OK;
+    return report(&a, &err) ? command_failed(&command_report, &err) : GATE_OK;
 }

@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
-#include "gate/cli/commands.h"
-#include "gate/cli/run_reports.h"
+#include <signal.h>
+#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gate/base/interrupt.h"
+#include "gate/base/progress.h"
+#include "gate/baseline/origin.h"
+#include "gate/cli/run_request.h"
+#include "gate/run/blame.h"
+#include "gate/run/instructions.h"
+#include "gate/run/profile.h"
+#include "gate/baseline/artifact.h"
+#include "gate/baseline/revision.h"
 
 #define ARGUMENTS struct run_request
 
@@ -71,12 +84,361 @@ const struct command command_run = {
     .main = cmd_run,
 };
 
-static bool has_json_report(const struct run_request *r)
+/* Everything that a run needs and lets go of at its end. All that can be refused is refused when it
+ * is opened, before the first kernel runs. */
+struct run_session {
+    struct run_setup setup;
+    struct store *store;
+    struct baseline *baseline, *read_before;
+    char *baseline_path;
+    int lock; /* of the folder of the baselines; -1: none */
+    struct rebuild_recipe recipe;
+    struct origin origin;
+    struct revision against, warn_against;
+    bool reported;          /* the reports are written, or failed to be */
+    struct run_rules rules; /* what differs from the merge base */
+    struct run run, warning;
+    struct supervisor *supervisor; /* of the warning */
+};
+
+static bool is_baseline(const char *against)
 {
-    bool any = false;
-    for (size_t i = 0; i < r->n_reports; i++)
-        any |= r->reports[i].format == REPORT_JSON;
-    return any;
+    return !strcmp(against, "baseline");
+}
+
+/* May the stored baselines change by this run? */
+static bool keeps_baselines(const struct run_request *r)
+{
+    return r->policy.accept_new || r->policy.ratchet;
+}
+
+/* What would be written at the end must be writable now: the cache, and the folder of the
+ * baselines, which is made when it is not there. It stays locked from the reading of the baselines
+ * to the writing, so that two runs do not undo each other's. */
+static enum gate_status open_for_keeping(const struct run_request *r, struct run_session *s,
+                                         struct gate_error *err)
+{
+    char cache[PATHS_MAX];
+    TRY(baseline_lock(r->baselines, &s->lock, err));
+    if (access(r->baselines, W_OK))
+        return gate_fail(err, GATE_IO, "cannot write to '%s': %s", r->baselines, strerror(errno));
+    return artifact_cache_dir(cache, err);
+}
+
+static const char *base_branch(const struct run_request *r, const struct origin *origin)
+{
+    return origin->base[0] ? origin->base : r->main_branch ? r->main_branch : "main";
+}
+
+/* The library that is meant; of a merge base, the policy then has its commit. */
+static enum gate_status resolve(const struct run_request *r, struct run_session *s,
+                                const char **what, struct revision *out, struct gate_error *err)
+{
+    char commit[41];
+    const char *base = base_branch(r, &s->origin);
+    if (!*what || is_baseline(*what))
+        return GATE_OK;
+    if (strcmp(*what, "merge-base") != 0)
+        return revision_resolve(*what, &s->recipe, out, err);
+    TRY(revision_merge_base(base, commit, err));
+    if (!strcmp(commit, s->origin.commit) && !s->origin.dirty)
+        return gate_fail(err, GATE_USAGE,
+                         "HEAD is on '%s', so merge-base would compare it with itself: use "
+                         "--against baseline, or name a commit",
+                         base);
+    TRY(revision_resolve(commit, &s->recipe, out, err));
+    *what = out->commit;
+    return GATE_OK;
+}
+
+static enum gate_status open_against(struct run_request *r, struct run_session *s,
+                                     struct gate_error *err)
+{
+    const struct document_device *device = &supervisor_greeting(s->setup.supervisor)->device;
+    const char *warn_against = r->policy.warn_against;
+    s->recipe = r->recipe.library ? r->recipe : run_request_recipe(r, device->kind == DEVICE_HOST);
+    TRY(resolve(r, s, &r->policy.against, &s->against, err));
+    if (r->policy.against == s->against.commit)
+        r->policy.base = base_branch(r, &s->origin);
+    TRY(resolve(r, s, &r->policy.warn_against, &s->warn_against, err));
+    if (!is_baseline(r->policy.against) && !(warn_against && is_baseline(warn_against)))
+        return GATE_OK;
+    s->baseline_path = baseline_path(r->baselines, device->model);
+    if (keeps_baselines(r) && !r->shard.count)
+        TRY(open_for_keeping(r, s, err));
+    return baseline_load(s->baseline_path, device->model, &s->baseline, err);
+}
+
+static void set_against(struct run *run, const struct run_session *s, const char *what,
+                        const struct revision *found)
+{
+    bool stored = is_baseline(what);
+    run->baseline = stored ? s->baseline : NULL;
+    run->against_path = stored ? NULL : found->path;
+    run->against_sha256 = stored ? NULL : found->sha256;
+    if (!run->policy.other)
+        run->policy.other = stored                  ? "the baseline"
+                            : what == found->commit ? "the merge base"
+                                                    : "the other library";
+}
+
+/* Of a merge request it is said if this cannot be told; elsewhere there need not be a base. */
+static enum gate_status compare_rules(const struct run_request *r, struct run_session *s,
+                                      struct gate_error *err)
+{
+    char commit[41];
+    struct gate_error why;
+    if (!r->history && !r->shard.count) /* of another command */
+        return GATE_OK;
+    if (revision_merge_base(base_branch(r, &s->origin), commit, &why)) {
+        if (s->origin.base[0])
+            fprintf(stderr, "gate run: whether thresholds were changed is not known: %s\n",
+                    why.message);
+        return GATE_OK;
+    }
+    return run_rules_compare(commit, s->setup.own_suite ? r->suite : NULL, &s->setup.whole,
+                             r->policy.threshold, &s->rules, err);
+}
+
+static void start(const struct run_request *r, struct run_session *s)
+{
+    s->run = (struct run){.suite = &s->setup.suite,
+                          .whole = &s->setup.whole,
+                          .filter = r->filter,
+                          .shard = s->setup.shard.count ? &s->setup.shard : NULL,
+                          .no_baselines = access(r->baselines, F_OK) && errno == ENOENT,
+                          .library = s->setup.target.library,
+                          .recipe = s->recipe,
+                          .memory = s->setup.memory,
+                          .own_suite = s->setup.own_suite,
+                          .policy = r->policy,
+                          .seed = r->seed};
+    set_against(&s->run, s, r->policy.against, &s->against);
+    s->run.reproduce = (struct reproduce){.device = s->setup.target.device,
+                                          .suite = r->suite,
+                                          .library = r->target.library,
+                                          .seed = s->run.seed};
+    s->run.policy.changed = s->rules.n ? (const char *const *)s->rules.changed : NULL;
+    s->run.policy.n_changed = s->rules.n;
+    s->run.origin = s->origin;
+    origin_author(s->run.author, sizeof s->run.author);
+    if (r->policy.warn_against) {
+        s->warning = s->run;
+        s->warning.policy.accept_new = s->warning.policy.ratchet = false;
+        s->warning.policy.other = NULL;
+        set_against(&s->warning, s, r->policy.warn_against, &s->warn_against);
+    }
+}
+
+/* All that can be refused is refused before the first kernel runs. To be closed whatever it
+ * returns. */
+static enum gate_status session_open(struct run_request *r, struct run_session *s,
+                                     struct gate_error *err)
+{
+    *s = (struct run_session){.lock = -1};
+    r->origin.baselines = r->baselines;
+    origin_read(&r->origin, &s->origin);
+    TRY(run_reports_open(r, err));
+    if (!is_baseline(r->policy.against) && keeps_baselines(r))
+        return gate_fail(err, GATE_USAGE, "--accept-new and --ratchet need --against baseline");
+    TRY(run_setup_check_library(r, err));
+    if (r->history)
+        TRY(store_open(r->db, STORE_READ_WRITE, &s->store, err));
+    TRY(run_setup_open(r, &s->setup, err));
+    TRY(open_against(r, s, err));
+    TRY(compare_rules(r, s, err));
+    start(r, s);
+    if (keeps_baselines(r) && s->origin.dirty && !r->policy.allow_dirty)
+        return gate_fail(err, GATE_USAGE,
+                         "there are uncommitted changes, but a baseline names the commit %.12s: "
+                         "commit them, or add --allow-dirty",
+                         s->origin.commit);
+    return GATE_OK;
+}
+
+static void session_close(struct run_session *s)
+{
+    run_release(&s->run);
+    run_release(&s->warning);
+    supervisor_stop(s->supervisor);
+    run_setup_close(&s->setup);
+    run_rules_release(&s->rules);
+    baseline_free(s->baseline);
+    baseline_free(s->read_before);
+    free(s->baseline_path);
+    store_close(s->store);
+    if (s->lock >= 0)
+        close(s->lock);
+}
+
+/* ---- the run ---- */
+
+static void show_case(void *context, const struct run *run, const struct suite_case *c,
+                      enum document_stage stage, size_t done, size_t n)
+{
+    char text[256];
+    (void)context;
+    snprintf(text, sizeof text, "%s process %zu [%zu/%zu] %s",
+             stage == STAGE_FIRST ? "measuring," : "confirming,", run->n_processes, done + 1, n,
+             c->id);
+    progress_show(text);
+}
+
+/* Parts of a suite that run beside each other change the baselines of their own cases: each reads
+ * them again when it is its turn. */
+static enum gate_status keep_baselines(const struct run_request *r, struct run_session *s,
+                                       bool *changed, struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (r->shard.count) {
+        struct baseline *now = NULL;
+        const char *model = s->run.greeting->device.model;
+        status = open_for_keeping(r, s, err);
+        if (!status)
+            status = baseline_load(s->baseline_path, model, &now, err);
+        if (status)
+            return status;
+        status = run_keep_baselines(&s->run, now, changed, err);
+        s->read_before = s->baseline; /* the run has texts of it */
+        s->run.baseline = s->baseline = now;
+        return status;
+    }
+    return run_keep_baselines(&s->run, s->baseline, changed, err);
+}
+
+/* What was measured is shown, though it could not be kept (`kept`: what came of the baselines). */
+static enum gate_status keep_document(const struct run_request *r, struct run_session *s,
+                                      enum gate_status kept, struct gate_error *err)
+{
+    struct document made, document;
+    struct buf text;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    run_document(&s->run, &made);
+    document_write(&made, &text);
+    run_document_release(&made);
+    struct gate_error unread = {0};
+    enum gate_status status =
+        run_reports_store(kept ? NULL : s->store, &text, &document, kept ? &unread : err);
+    if (kept && !status) {
+        document.not_stored = err->message;
+        status = kept;
+    } else if (kept) {
+        *err = unread;
+    }
+    buf_release(&text);
+    s->reported = document.schema != NULL;
+    return run_reports_finish(r, &document, status, err);
+}
+
+/* The second comparison has workers of its own, and no other worker is on the device then. */
+static enum gate_status measure_warning(struct run_session *s, struct gate_error *err)
+{
+    supervisor_retire_worker(s->setup.supervisor);
+    enum gate_status status = supervisor_start(&s->setup.target.options, &s->supervisor, err);
+    if (!status)
+        status = run_start(&s->warning, s->supervisor, err);
+    if (!status)
+        status = run_measure(&s->warning, s->supervisor, show_case, NULL, err);
+    if (!status)
+        run_add_warning(&s->run, &s->warning);
+    return status;
+}
+
+static void retire_workers(const struct run_session *s)
+{
+    supervisor_retire_worker(s->setup.supervisor);
+    if (s->supervisor)
+        supervisor_retire_worker(s->supervisor);
+}
+
+/* Why is it slower? The verdicts stand, and nothing is timed for them any more. */
+static enum gate_status diagnose(const struct run_request *r, struct run_session *s,
+                                 struct gate_error *err)
+{
+    retire_workers(s);
+    const struct supervisor_options *how = &s->setup.target.options;
+    bool looked = blame_run(&s->run, s->setup.supervisor, how->timeout_s, progress_show);
+    looked |= instructions_run(&s->run, how->timeout_s, progress_show);
+    if (r->counters)
+        profile_run(&s->run, how, progress_show);
+    return (looked || r->counters) && interrupt_signal()
+               ? gate_fail(err, interrupt_status(),
+                           "interrupted during the search for causes: nothing is stored, and no "
+                           "baseline has changed")
+               : GATE_OK;
+}
+
+static enum gate_status measure_ceilings(struct run_session *s, struct gate_error *err)
+{
+    bool any_timed = false;
+    for (size_t i = 0; i < s->run.suite->n_cases; i++) {
+        const struct document_arm *arm = run_arm(&s->run.cases[i], ROLE_CANDIDATE);
+        any_timed |= arm && arm->has_timing;
+    }
+    if (!any_timed || s->run.greeting->device.kind != DEVICE_CUDA)
+        return GATE_OK;
+    if (run_recall_ceilings(&s->run))
+        return GATE_OK;
+    retire_workers(s);
+    progress_show("measuring the highest rates of the device");
+    run_ceilings_measure(&s->setup.target.options, &s->run.greeting->device, &s->run.ceilings);
+    return interrupt_signal() ? gate_fail(err, interrupt_status(),
+                                          "interrupted while the ceilings were measured: nothing "
+                                          "is stored, and no baseline has changed")
+                              : GATE_OK;
+}
+
+static enum gate_status measure_and_write(const struct run_request *r, struct run_session *s,
+                                          struct gate_error *err)
+{
+    bool changed = false;
+    struct run *run = &s->run;
+    enum gate_status status = run_start(run, s->setup.supervisor, err);
+    if (!status)
+        status = interrupt_catch(err);
+    if (!status)
+        status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
+    if (!status && r->policy.warn_against)
+        status = measure_warning(s, err);
+    if (!status)
+        status = diagnose(r, s, err);
+    if (!status && !r->no_ceilings)
+        status = measure_ceilings(s, err);
+    progress_show("");
+    if (status)
+        return status;
+    if (keeps_baselines(r))
+        status = keep_baselines(r, s, &changed, err);
+    if (!status && (r->history || r->shard.count))
+        run_keep_candidate(run);
+    /* First the baselines: a run that says so must not be stored when they could not be. */
+    if (!status && changed)
+        status = baseline_save(s->baseline, s->baseline_path, err);
+    if (!status && changed)
+        fprintf(stderr, "gate run: '%s' has changed%s\n", s->baseline_path,
+                origin_ignores(s->baseline_path) ? "" : ": commit it");
+    run_remember(run);
+    status = keep_document(r, s, status, err);
+    s->setup.remember = !status;
+    return status;
+}
+
+int run_execute(const struct command *command, struct run_request *r)
+{
+    struct run_session s;
+    struct gate_error err = {0};
+    interrupt_announce(command->name,
+                       "nothing was measured, nothing is stored, and no baseline has changed");
+    enum gate_status status = session_open(r, &s, &err);
+    if (!status)
+        status = measure_and_write(r, &s, &err);
+    if (status && !s.reported)
+        run_reports_fail(r, &err);
+    int code = status ? command_failed(command, &err) : verdict_exit_code(s.run.counts);
+    session_close(&s);
+    if (status > 128)
+        raise(interrupt_signal()); /* a shell's loop ends by it, too */
+    return code;
 }
 
 int cmd_run(int argc, char **argv)
@@ -90,17 +452,19 @@ int cmd_run(int argc, char **argv)
         return run_reports_refuse(&r, argc, argv, exit_code);
     if (r.print_config)
         return options_print(&seen);
-    bool all = r.target.device && !strcmp(r.target.device, "all");
-    exit_code =
-        all && r.shard.count
-            ? command_usage(&command_run, "--shard and --device all cannot be combined")
-        : r.shard.count && !has_json_report(&r)
-            ? command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`")
-            : 0;
+    bool all = r.target.device && !strcmp(r.target.device, "all"), any_json = false;
+    exit_code = GATE_OK;
+    for (size_t i = 0; i < r.n_reports; i++)
+        any_json |= r.reports[i].format == REPORT_JSON;
+    if (all && r.shard.count)
+        exit_code = command_usage(&command_run, "--shard and --device all cannot be combined");
+    else if (r.shard.count && !any_json)
+        exit_code =
+            command_usage(&command_run, "--shard needs --report json=FILE for `gate merge`");
     if (exit_code)
         return run_reports_refuse(&r, argc, argv, exit_code);
     if (all)
-        return run_on_all(&command_run, &r, &seen);
+        return run_on_all(&r, &seen);
     /* What a part found is no run of the suite, and not stored as one. */
     r.history = !r.shard.count;
     return run_execute(&command_run, &r);

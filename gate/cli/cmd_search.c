@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "gate/base/paths.h"
-#include "gate/cli/commands.h"
-#include "gate/cli/search_request.h"
+#include "gate/cli/run_request.h"
 
 #define ARGUMENTS struct search_request
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/commands.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,8 +16,7 @@
 #include "gate/document/fields_table.h"
 #include "gate/report/report_run.h"
 #include "gate/run/reproduce.h"
-#include "gate/cli/run_reports.h"
-#include "gate/cli/run_setup.h"
+#include "gate/cli/run_request.h"
 
 struct verify_run {
     struct run_request request;
@@ -84,24 +82,13 @@ static const char *const outcome_names[] = {[CASE_VERIFIED] = "right",
 
 /* ---- verifying ---- */
 
-static enum gate_status fail_interrupted(const struct verify_run *v, struct gate_error *err)
-{
-    size_t n_wrong = 0;
-    for (size_t i = 0; i < v->n_done; i++)
-        n_wrong += v->results[i].outcome == CASE_WRONG;
-    return gate_fail(err, interrupt_status(),
-                     "interrupted by signal %d (%s) when %zu of %zu cases were verified, %zu of "
-                     "them wrong",
-                     interrupt_signal(), strsignal(interrupt_signal()), v->n_done,
-                     v->setup.suite.n_cases, n_wrong);
-}
-
 static enum gate_status verify_cases(struct verify_run *v, struct gate_error *err)
 {
     const struct suite *suite = &v->setup.suite;
     char text[256];
     enum gate_status status = GATE_OK;
     double start = clock_s();
+    size_t n_wrong = 0;
     v->results = xcalloc(suite->n_cases, sizeof *v->results);
     for (v->n = 0; v->n < suite->n_cases && !status && !interrupt_signal(); v->n++) {
         const struct suite_case *c = &suite->cases[v->n];
@@ -119,22 +106,33 @@ static enum gate_status verify_cases(struct verify_run *v, struct gate_error *er
     }
     progress_show("");
     v->seconds = clock_s() - start;
-    return interrupt_signal() ? fail_interrupted(v, err) : status;
+    if (!interrupt_signal())
+        return status;
+    for (size_t i = 0; i < v->n_done; i++)
+        n_wrong += v->results[i].outcome == CASE_WRONG;
+    return gate_fail(err, interrupt_status(),
+                     "interrupted by signal %d (%s) when %zu of %zu cases were verified, %zu of "
+                     "them wrong",
+                     interrupt_signal(), strsignal(interrupt_signal()), v->n_done, suite->n_cases,
+                     n_wrong);
 }
 
-/* The tier `small` leaves out the case's own shape, and a kernel may take no other. */
-static bool is_looked_at(const struct case_result *r)
+/* The candidate's record of case i; NULL: it has none. */
+static const struct document_arm *arm_of(const struct verify_run *v, size_t i)
 {
-    return !(r->outcome == CASE_VERIFIED && r->n_arms && r->arms[0].has_verify &&
-             r->arms[0].verify.own_shape_only == YES);
+    return v->results[i].n_arms ? v->results[i].arms : NULL;
 }
 
 static int exit_code(const struct verify_run *v)
 {
     bool seen[CASE_ENVIRONMENT + 1] = {false}, unseen = false;
     for (size_t i = 0; i < v->n; i++) {
-        seen[v->results[i].outcome] = true;
-        unseen |= v->tier == VERIFY_SMALL && !is_looked_at(&v->results[i]);
+        const struct document_verify *verify = report_verify(arm_of(v, i));
+        enum case_outcome outcome = v->results[i].outcome;
+        seen[outcome] = true;
+        /* The tier `small` leaves out the case's own shape, and a kernel may take no other. */
+        unseen |= v->tier == VERIFY_SMALL && outcome == CASE_VERIFIED && verify &&
+                  verify->own_shape_only == YES;
     }
     return seen[CASE_WRONG] || v->findings ? GATE_WRONG
            : seen[CASE_ENVIRONMENT]        ? GATE_ENVIRONMENT
@@ -247,52 +245,21 @@ static void number_cell(struct table *t, double value, int digits)
 
 static void write_row(struct table *t, const struct verify_run *v, size_t i)
 {
-    const struct case_result *result = &v->results[i];
-    const struct document_arm *arm = result->n_arms ? result->arms : NULL;
-    const struct document_verify *verify = arm && arm->has_verify ? &arm->verify : NULL;
-    bool right = result->outcome == CASE_VERIFIED, wrong = result->outcome == CASE_WRONG;
+    const struct document_arm *arm = arm_of(v, i);
+    const struct document_verify *verify = report_verify(arm);
+    enum case_outcome outcome = v->results[i].outcome;
     table_cell(t, TERM_PLAIN, v->setup.suite.cases[i].id);
     table_cell(t,
-               right   ? TERM_GREEN
-               : wrong ? TERM_RED
-                       : TERM_YELLOW,
-               outcome_names[result->outcome]);
+               outcome == CASE_VERIFIED ? TERM_GREEN
+               : outcome == CASE_WRONG  ? TERM_RED
+                                        : TERM_YELLOW,
+               outcome_names[outcome]);
     table_cell(t, TERM_PLAIN, arm ? arm->kernel : "");
     number_cell(t, verify ? verify->rel_fro : NAN, 3);
     number_cell(t, verify ? verify->limit : NAN, 1);
     number_cell(t, verify ? verify->vendor_ratio : NAN, 3);
     number_cell(t, verify && verify->checks >= 0 ? (double)verify->checks : NAN, 9);
     number_cell(t, verify && verify->skipped >= 0 ? (double)verify->skipped : NAN, 9);
-}
-
-/* Which cases have only their own shape to show for, and what was left out of all. */
-static void write_left_out(const struct verify_run *v, struct buf *out)
-{
-    struct left_out_sums sums = {.most = v->tier == VERIFY_NIGHTLY};
-    for (size_t i = 0; i < v->n; i++) {
-        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
-        left_out_add(&sums, v->setup.suite.cases[i].id,
-                     arm && arm->has_verify ? &arm->verify : NULL);
-    }
-    left_out_write_lines(&sums, out);
-}
-
-/* What was looked at, by class and op. */
-static void write_coverage(const struct verify_run *v, const struct report_style *style,
-                           struct buf *out)
-{
-    struct covered_sums sums = {0};
-    for (size_t i = 0; i < v->n; i++) {
-        const struct document_arm *arm = v->results[i].n_arms ? v->results[i].arms : NULL;
-        covered_add(&sums, problem_op_name(&v->setup.suite.cases[i].problem),
-                    arm && arm->has_verify ? &arm->verify : NULL);
-    }
-    struct table *t = covered_table(&sums);
-    if (!t)
-        return;
-    buf_puts(out, "\n");
-    table_write(t, style, out);
-    table_free(t);
 }
 
 static void write_text(const struct verify_run *v, struct buf *out)
@@ -303,11 +270,17 @@ static void write_text(const struct verify_run *v, struct buf *out)
     };
     struct report_style style = command_style();
     struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct left_out_sums left_out = {.most = v->tier == VERIFY_NIGHTLY};
+    struct covered_sums sums = {0};
     size_t counts[CASE_ENVIRONMENT + 1] = {0};
     char command[600];
     for (size_t i = 0; i < v->n; i++) {
+        const struct suite_case *c = &v->setup.suite.cases[i];
+        const struct document_verify *verify = report_verify(arm_of(v, i));
         write_row(t, v, i);
         counts[v->results[i].outcome]++;
+        left_out_add(&left_out, c->id, verify);
+        covered_add(&sums, problem_op_name(&c->problem), verify);
     }
     table_write(t, &style, out);
     table_free(t);
@@ -326,7 +299,12 @@ static void write_text(const struct verify_run *v, struct buf *out)
                    "\n%u worker%s under '%s' did not end with 0: it found something, see its "
                    "output\n",
                    v->findings, v->findings == 1 ? "" : "s", v->wrapper);
-    write_coverage(v, &style, out);
+    struct table *covered = covered_table(&sums);
+    if (covered) {
+        buf_putc(out, '\n');
+        table_write(covered, &style, out);
+        table_free(covered);
+    }
     buf_printf(out,
                "\n%zu right, %zu wrong, %zu not served, %zu not looked at; tier %s, seed "
                "%016" PRIx64 ", %.1f s\n",
@@ -334,7 +312,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
                counts[CASE_ENVIRONMENT], verify_tier_name(v->tier), v->request.seed, v->seconds);
     if (supervisor_greeting(v->setup.supervisor)->launch_order_checked == NO)
         buf_puts(out, "the order of launches was not checked: this needs CUDA 12.3 or later\n");
-    write_left_out(v, out);
+    left_out_write_lines(&left_out, out);
 }
 
 static enum gate_status write_result(const struct verify_run *v, struct gate_error *err)
@@ -351,42 +329,6 @@ static enum gate_status write_result(const struct verify_run *v, struct gate_err
 }
 
 /* ---- the command ---- */
-
-static enum gate_status verify(struct verify_run *v, int *code, struct gate_error *err)
-{
-    enum gate_status status = verify_cases(v, err);
-    if (!status && v->wrapper) {
-        supervisor_retire_worker(v->setup.supervisor);
-        v->findings = supervisor_findings(v->setup.supervisor);
-    }
-    if (!status)
-        status = write_result(v, err);
-    *code = exit_code(v);
-    return status;
-}
-
-static int execute(const struct command *command, struct verify_run *v)
-{
-    struct gate_error err = {0};
-    int code = GATE_OK;
-    interrupt_announce(command->name, "it has no result");
-    enum gate_status status = run_setup_check_library(&v->request, &err);
-    if (!status)
-        status = run_setup_open(&v->request, &v->setup, &err);
-    if (!status)
-        status = interrupt_catch(&err);
-    if (!status)
-        status = verify(v, &code, &err);
-    if (status)
-        code = command_failed(command, &err);
-    for (size_t i = 0; v->results && i < v->n; i++)
-        case_result_release(&v->results[i]);
-    free(v->results);
-    run_setup_close(&v->setup);
-    if (status > 128)
-        raise(interrupt_signal());
-    return code;
-}
 
 #define WRAPPER_SLOWNESS 20.0 /* how much slower a kernel may be under it */
 
@@ -417,15 +359,37 @@ int cmd_verify(int argc, char **argv)
 {
     struct verify_run v = {.tier = VERIFY_COMMIT};
     struct options_seen seen;
-    int exit_code;
+    struct gate_error err = {0};
+    int code;
     run_request_init(&v.request);
-    if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &exit_code))
-        return exit_code;
+    if (!options_read(&command_verify, &v, 0, argc, argv, &seen, &code))
+        return code;
     if (v.wrapper && !take_wrapper(&v, &seen))
         return command_usage(&command_verify, "--wrapper has no word, or over %d",
                              SUPERVISOR_WRAPPER_MAX);
     v.request.target.without_vendors = !v.vendors;
     v.request.target.untimed = true;
     v.request.providers.none = false; /* --vendors beats gate.json */
-    return execute(&command_verify, &v);
+    interrupt_announce(command_verify.name, "it has no result");
+    enum gate_status status = run_setup_check_library(&v.request, &err);
+    if (!status)
+        status = run_setup_open(&v.request, &v.setup, &err);
+    if (!status)
+        status = interrupt_catch(&err);
+    if (!status)
+        status = verify_cases(&v, &err);
+    if (!status && v.wrapper) {
+        supervisor_retire_worker(v.setup.supervisor);
+        v.findings = supervisor_findings(v.setup.supervisor);
+    }
+    if (!status)
+        status = write_result(&v, &err);
+    code = status ? command_failed(&command_verify, &err) : exit_code(&v);
+    for (size_t i = 0; v.results && i < v.n; i++)
+        case_result_release(&v.results[i]);
+    free(v.results);
+    run_setup_close(&v.setup);
+    if (status > 128)
+        raise(interrupt_signal());
+    return code;
 }

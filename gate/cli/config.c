@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
@@ -79,37 +80,29 @@ static int find(char path[PATHS_MAX])
     return -1;
 }
 
-static enum gate_status load(const char *path, struct gate_error *err)
-{
-    struct config_file contents;
-    struct buf text;
-    buf_init(&text, CONFIG_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &contents,
-                              &document, err);
-    if (!status)
-        fields_release(&config_file, &contents);
-    buf_release(&text);
-    return status;
-}
-
 enum gate_status config_read(const cJSON **out, struct gate_error *err)
 {
     char path[PATHS_MAX];
+    struct config_file contents;
+    struct buf text;
+    int levels = document ? -1 : find(path);
     enum gate_status status = GATE_OK;
-    if (!document) {
-        int levels = find(path);
-        if (levels >= 0) {
-            snprintf(folder, sizeof folder, "%.*s", 3 * levels, path);
-            status = load(path, err);
-        }
+    if (levels >= 0) {
+        snprintf(folder, sizeof folder, "%.*s", 3 * levels, path);
+        buf_init(&text, CONFIG_MAX_BYTES);
+        status = file_read(path, &text, err);
+        if (!status)
+            status = fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &contents,
+                                  &document, err);
+        if (!status)
+            fields_release(&config_file, &contents);
+        buf_release(&text);
     }
     *out = document;
     return status;
 }
 
-/* Options point at them for as long as the program runs. */
+/* Options point at it for as long as the program runs, and so does this, for leak checkers. */
 static struct joined {
     struct joined *next;
     char path[];
@@ -119,11 +112,8 @@ const char *config_path(const char *path)
 {
     if (path[0] == '/' || !folder[0])
         return path;
-    struct joined *joined = malloc(sizeof *joined + strlen(folder) + strlen(path) + 1);
-    if (!joined)
-        return NULL;
+    struct joined *joined = xcalloc(1, sizeof *joined + strlen(folder) + strlen(path) + 1);
     stpcpy(stpcpy(joined->path, folder), path);
     joined->next = joined_paths;
-    joined_paths = joined;
-    return joined->path;
+    return (joined_paths = joined)->path;
 }

@@ -25,8 +25,7 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err);
 /* "" or the way up to the file's folder, "../../". */
 const char *config_folder(void);
 
-/* A path of the file, as seen from the current folder; lives as long as the program. NULL: out of
- * memory. */
+/* A path of the file, as seen from the current folder; lives as long as the program. */
 const char *config_path(const char *path);
 
 #endif

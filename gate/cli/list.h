@@ -7,7 +7,7 @@
 #define GATE_CLI_LIST_H
 
 #include "gate/base/term.h"
-#include "gate/cli/cmd_common.h"
+#include "gate/cli/commands.h"
 #include "gate/document/fields_table.h"
 #include "gate/report/report_units.h"
 

@@ -72,37 +72,11 @@ void command_note(const struct command *c, const char *format, ...)
 
 /* ---- values ---- */
 
-static bool read_percent(const char *text, double *out)
-{
-    char *end;
-    double value = strtod(text, &end);
-    bool decimal = strspn(text, "0123456789.") == (size_t)(end - text);
-    if (end == text || !decimal)
-        return false;
-    end += strspn(end, " ");
-    *out = value / 100;
-    return !strcmp(end, "%") && value > 0 && value <= 100;
-}
-
-static bool read_number(const struct option_def *o, const char *text, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && !*end && *out >= o->least && *out <= o->most;
-}
-
-static bool read_integer(const struct option_def *o, const char *text, int64_t *out)
-{
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    *out = n;
-    return !errno && end != text && !*end && (double)n >= o->least && (double)n <= o->most;
-}
-
 static bool take_value(const struct option_def *o, const char *text, void *field)
 {
     struct option_list *list = field;
+    double number;
+    char *end;
     switch (o->type) {
     case OPTION_FLAG:
         *(bool *)field = true;
@@ -116,11 +90,18 @@ static bool take_value(const struct option_def *o, const char *text, void *field
         list->text[list->n++] = text;
         return true;
     case OPTION_NUMBER:
-        return read_number(o, text, field);
+        *(double *)field = number = strtod(text, &end);
+        return end != text && !*end && number >= o->least && number <= o->most;
     case OPTION_INTEGER:
-        return read_integer(o, text, field);
+        errno = 0;
+        *(int64_t *)field = strtoll(text, &end, 10);
+        number = (double)*(int64_t *)field;
+        return !errno && end != text && !*end && number >= o->least && number <= o->most;
     case OPTION_PERCENT:
-        return read_percent(text, field);
+        number = strtod(text, &end);
+        *(double *)field = number / 100;
+        return end != text && strspn(text, "0123456789.") == (size_t)(end - text) &&
+               !strcmp(end + strspn(end, " "), "%") && number > 0 && number <= 100;
     case OPTION_READ:
         return o->read(field, text);
     }
@@ -168,21 +149,17 @@ static bool set(const struct command *c, struct option_seen *s, enum option_sour
 
 /* ---- sources ---- */
 
-static bool is_file(const struct option_def *o, const char *text)
-{
-    return o->is_path && (strcmp(o->key, "suite") != 0 || paths_is_suite_file(text));
-}
-
 static bool set_from_config(const struct command *c, struct option_seen *s, const cJSON *value)
 {
     char from[300];
+    const struct option_def *o = s->option;
     const char *text = cJSON_GetStringValue(value);
     if (!text)
         return true;
-    if (is_file(s->option, text))
+    if (o->is_path && (strcmp(o->key, "suite") != 0 || paths_is_suite_file(text)))
         text = config_path(text);
-    snprintf(from, sizeof from, "'%s' of %s%s", s->option->key, config_folder(), CONFIG_FILE);
-    return text && set(c, s, OPTION_CONFIG, from, text);
+    snprintf(from, sizeof from, "'%s' of %s%s", o->key, config_folder(), CONFIG_FILE);
+    return set(c, s, OPTION_CONFIG, from, text);
 }
 
 static bool read_config(const struct command *c, struct options_seen *seen, int *exit_code)
@@ -307,6 +284,14 @@ bool options_given(const struct options_seen *seen, const char *name)
     return false;
 }
 
+/* Prints a text, and frees it; the exit code. */
+static int print_text(struct buf *text)
+{
+    bool lost = text->failed || fputs(text->data, stdout) == EOF || fflush(stdout) == EOF;
+    buf_release(text);
+    return lost ? GATE_IO : GATE_OK;
+}
+
 /* ---- what holds ---- */
 
 static void put_value(const struct option_seen *s, char *out, size_t size)
@@ -347,9 +332,7 @@ int options_print(const struct options_seen *seen)
     }
     table_write(t, &style, &text);
     table_free(t);
-    bool lost = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
-    buf_release(&text);
-    return lost ? GATE_IO : GATE_OK;
+    return print_text(&text);
 }
 
 /* ---- help ---- */
@@ -406,24 +389,19 @@ static void put_option(const struct option_def *o, struct buf *out)
     buf_release(&words);
 }
 
-static void put_usage(const struct command *c, struct buf *out)
-{
-    const char *form = c->operands ? c->operands : "";
-    for (bool first = true; first || *form; first = false) {
-        size_t n = strcspn(form, "\n");
-        buf_printf(out, "%s gate %s%s%.*s [OPTION]...\n", first ? "Usage:" : "      ", c->name,
-                   n ? " " : "", (int)n, form);
-        form += n + (form[n] == '\n');
-    }
-}
-
 int command_help(const struct command *c)
 {
     struct options_seen seen;
     struct buf text;
+    const char *form = c->operands ? c->operands : "";
     buf_init(&text, (size_t)1 << 20);
     list_options(c, NULL, &seen);
-    put_usage(c, &text);
+    for (bool first = true; first || *form; first = false) {
+        size_t n = strcspn(form, "\n");
+        buf_printf(&text, "%s gate %s%s%.*s [OPTION]...\n", first ? "Usage:" : "      ", c->name,
+                   n ? " " : "", (int)n, form);
+        form += n + (form[n] == '\n');
+    }
     buf_putc(&text, '\n');
     put_text(c->about, &text);
     buf_putc(&text, '\n');
@@ -434,7 +412,5 @@ int command_help(const struct command *c)
         buf_putc(&text, '\n');
         put_text(c->ending, &text);
     }
-    bool lost = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
-    buf_release(&text);
-    return lost ? GATE_IO : GATE_OK;
+    return print_text(&text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/run_reports.h"
+#include "gate/cli/run_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,10 +113,17 @@ void run_reports_fail(const struct run_request *r, const struct gate_error *why)
 
 int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code)
 {
+    static const char name[] = "--report";
     struct gate_error err = {0};
     if (!exit_code)
         return 0;
-    run_request_take_reports(r, argc, argv);
+    r->n_reports = 0;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (!strcmp(argv[i], name) && i + 1 < argc)
+            run_request_add_report(r, argv[++i]);
+        else if (!strncmp(argv[i], name, sizeof name - 1) && argv[i][sizeof name - 1] == '=')
+            run_request_add_report(r, argv[i] + sizeof name);
+    }
     gate_fail(&err, (enum gate_status)exit_code, "nothing was measured: %s", command_last_error());
     run_reports_fail(r, &err);
     return exit_code;

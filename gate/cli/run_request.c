@@ -31,7 +31,7 @@ static bool read_seed(void *field, const char *text)
     return end != text && !*end && !errno && *text != '-' && strlen(text) <= 16;
 }
 
-static bool read_report(void *field, const char *text)
+bool run_request_add_report(void *field, const char *text)
 {
     struct run_request *r = field;
     char name[16];
@@ -44,18 +44,6 @@ static bool read_report(void *field, const char *text)
         return false;
     r->reports[r->n_reports++].path = equals + 1;
     return true;
-}
-
-void run_request_take_reports(struct run_request *r, int argc, char **argv)
-{
-    static const char name[] = "--report";
-    r->n_reports = 0;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (!strcmp(argv[i], name) && i + 1 < argc)
-            read_report(r, argv[++i]);
-        else if (!strncmp(argv[i], name, sizeof name - 1) && argv[i][sizeof name - 1] == '=')
-            read_report(r, argv[i] + sizeof name);
-    }
 }
 
 #define ARGUMENTS struct run_request
@@ -131,7 +119,7 @@ const struct option_def request_report_options[] = {
      .type = OPTION_READ,
      .form = "FORMAT=FILE with the format text, markdown, json, csv or junit, such as "
              "markdown=report.md, at most 8 times",
-     .read = read_report},
+     .read = run_request_add_report},
     LINK_OPTION(struct run_request, link),
     {0},
 };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_request.h: what `gate run`, `gate compare`, `gate calibrate` and others are asked for, and
- * the tables of options that fill it.
+ * run_request.h: what `gate run`, `gate compare`, `gate calibrate` and others are asked for, what
+ * is needed before anything is measured, and the reports of a run.
  */
 #ifndef GATE_CLI_RUN_REQUEST_H
 #define GATE_CLI_RUN_REQUEST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "gate/cli/cmd_common.h"
+#include "gate/cli/commands.h"
+#include "gate/device/device_lock.h"
+#include "gate/run/memory.h"
 #include "gate/run/run.h"
 #include "gate/run/target.h"
 
@@ -38,7 +37,7 @@ struct run_request {
     uint64_t seed;
     struct report_request reports[REQUEST_REPORTS_MAX];
     size_t n_reports;
-    char *const *parts; /* of `gate merge`: its reports */
+    char *const *parts; /* that are merged: their reports */
     size_t n_parts;
     struct rebuild_recipe recipe; /* its library NULL: it goes by the options */
 };
@@ -55,10 +54,111 @@ extern const struct option_def request_device_options[], request_options[],
 /* The defaults of all commands, and a seed from the system's randomness. */
 void run_request_init(struct run_request *r);
 
-/* The reports of a command line that was refused: those as well that stand behind what was. */
-void run_request_take_reports(struct run_request *r, int argc, char **argv);
+/* Takes a value of --report; false: it is none, or one too many. */
+bool run_request_add_report(void *request, const char *text);
 
 /* How the library of a commit is built, for what `host` says of the device. */
 struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host);
+
+/*
+ * What `gate search` is asked for. The table of its options is part of gate, which prints help,
+ * manual and completion from it; the program gate-search reads it and does the work.
+ */
+#define SEARCH_SEEN "SEARCH_SEEN" /* the variable that names the file of what was seen */
+
+struct search_request {
+    struct run_request run;
+    const char *case_id, *against, *from, *propose, *strategy;
+    struct option_list parameters;
+    double gain, risk, max_time_s, patience_s;
+    int64_t max_runs;
+    bool restart;
+};
+
+/* ---- suite, target and a worker with its device, which is waited for while it is busy ---- */
+
+struct run_setup {
+    struct suite suite;
+    struct suite whole; /* the same without filter and shard */
+    bool own_suite;     /* a file, and none of those that come with the gate */
+    struct shard shard;
+    struct target target;
+    struct supervisor *supervisor;
+    struct device_lock lock; /* of the device, against other gates */
+    struct memory *memory;   /* of earlier runs; NULL: nothing is remembered */
+    bool remember;           /* what this run found, once it is at its end */
+};
+
+/* The suite that is asked for on this device, by its filter; the shard is not taken yet. */
+enum gate_status run_setup_suite(const struct run_request *r, const char *device,
+                                 struct run_setup *out, struct gate_error *err);
+
+/* Before it: is a library named, where the gate's own kernels are not meant? */
+enum gate_status run_setup_check_library(const struct run_request *r, struct gate_error *err);
+
+enum gate_status run_setup_open(const struct run_request *r, struct run_setup *out,
+                                struct gate_error *err);
+void run_setup_close(struct run_setup *s);
+
+/*
+ * What a change does to the thresholds that it is judged by. Whoever makes a kernel slower could
+ * also widen its threshold: then the run passes, and its reports say what was changed.
+ */
+#define RUN_RULES_MAX 64
+
+struct run_rules {
+    char *changed[RUN_RULES_MAX]; /* "gemm/...: threshold 2 % -> 100 %" */
+    size_t n;
+};
+
+/*
+ * Compares the thresholds of the suite's file and of gate.json with those of a commit, and warns of
+ * each change on standard error. `suite_path`: NULL, no file of the repository. Files that the
+ * commit did not have have changed nothing. To be released in either case.
+ */
+enum gate_status run_rules_compare(const char *commit, const char *suite_path,
+                                   const struct suite *now, double threshold, struct run_rules *out,
+                                   struct gate_error *err);
+void run_rules_release(struct run_rules *r);
+
+/* ---- reports: in place of old ones before anything is measured, and at the end ---- */
+
+/* May a report be written there? GATE_USAGE: it is the history, or a file that is no report, such
+ * as a library, a suite or a source. */
+enum gate_status run_reports_check(const char *path, const char *db, struct gate_error *err);
+
+/* Before anything is measured: in place of old reports there is now one that says that the run has
+ * not ended, so that none of another run is left, however this one ends. */
+enum gate_status run_reports_open(const struct run_request *r, struct gate_error *err);
+
+/* The run ended early: the reports say so. */
+void run_reports_fail(const struct run_request *r, const struct gate_error *why);
+
+/* The command line or gate.json was refused with this exit code: the reports that were asked for,
+ * those as well that stand behind what was refused, say why, as the output does
+ * (command_last_error()). Returns the exit code; 0, of --help, leaves them. */
+int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_code);
+
+/* Reads a run document as it will be read, before anybody else sees it, and puts it into the
+ * history (NULL: there is none). If that fails, *out is the document all the same, and says why it
+ * is not stored, as long as *err is there: what was measured is shown. out->schema is NULL where it
+ * could not be read; else it is to be released. */
+enum gate_status run_reports_store(struct store *store, const struct buf *text,
+                                   struct document *out, struct gate_error *err);
+
+/* Writes the reports that were asked for and prints the table or the document, of what
+ * run_reports_store() left, which ended with `stored`, and releases it. Returns the first of both
+ * statuses. */
+enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
+                                    enum gate_status stored, struct gate_error *err);
+
+/* ---- work; each returns the exit code ---- */
+
+/* `gate run` and `gate compare`: measures, looks for the causes of what is slower, moves the
+ * baselines, stores, reports. */
+int run_execute(const struct command *command, struct run_request *r);
+
+/* Runs a part of the suite on each GPU, by a `gate run` of its own. */
+int run_on_all(struct run_request *r, const struct options_seen *seen);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cli/run_setup.h"
+#include "gate/cli/run_request.h"
 
 #include <stdarg.h>
 #include <stdio.h>

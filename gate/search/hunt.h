@@ -14,7 +14,7 @@
 
 #include "gate/base/json.h"
 #include "gate/baseline/revision.h"
-#include "gate/cli/search_request.h"
+#include "gate/cli/run_request.h"
 #include "gate/search/race.h"
 
 #define PARAMETERS_MAX OPTION_LIST_MAX

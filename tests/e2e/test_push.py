@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -67,11 +66,10 @@ class PushCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        self.spool = os.path.join(self.folder.name, "spool")
         db = shutil.copy(self.db, os.path.join(self.folder.name, "runs.db"))
         self.env = {k: v for k, v in os.environ.items()
                     if not k.lower().endswith("_proxy") and not k.startswith("GATE_")}
-        self.env.update(GATE_TOKEN=TOKEN, GATE_SPOOL=self.spool, GATE_DB=db,
+        self.env.update(GATE_TOKEN=TOKEN, GATE_DB=db,
                         GATE_LOCKS=self.folder.name,
                         GATE_CACHE=os.path.join(self.folder.name, "cache"),
                         GATE_BASELINES=os.path.join(self.folder.name, "baselines"))
@@ -463,28 +461,6 @@ class Waiting(PushCase):
             words = file.read()
         self.assertIn("--config", words)
         self.assertNotIn(TOKEN, words)
-
-    def test_what_an_earlier_version_left_in_its_spool_is_named_until_it_is_imported(self):
-        tracker = self.tracker()
-        for folder, uuid in (("http%++a", self.uuids[0]), ("http%++b/refused", self.uuids[1])):
-            os.makedirs(os.path.join(self.spool, folder))
-            with open(os.path.join(self.spool, folder, f"0000000000001-{uuid}.run"), "wb") as file:
-                file.write(gzip.compress(self.gate("export", "--run", uuid).stdout))
-        self.env["GATE_DB"] = os.path.join(self.folder.name, "other.db")
-        with open(os.path.join(self.folder.name, "run.json"), "wb") as file:
-            subprocess.run([GATE, "export", "--run", self.uuids[2]], check=True, stdout=file,
-                           env={**self.env, "GATE_DB": self.db}, timeout=PATIENCE)
-        self.gate("import", "run.json")
-        done = self.push()
-        self.assertIn(f"'{self.spool}' has 2 runs that an earlier version did not send", done.err)
-        command = re.search("`(find .*?)`", done.err).group(1)
-        self.env["PATH"] = f"{os.path.dirname(GATE)}:{os.environ['PATH']}"
-        subprocess.run(["sh", "-c", command], env=self.env, cwd=self.folder.name, check=True,
-                       stdout=subprocess.DEVNULL, timeout=PATIENCE)
-        done = self.push("--all")
-        self.assert_counts(done, created=2)
-        self.assertEqual(done.err, "")
-        self.assertEqual(sorted(tracker.runs), sorted(self.uuids))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 /* test_example.c: what `gate init --example` names on which machine. */
 #include <string.h>
 
-#include "gate/cli/example.h"
+#include "gate/cli/commands.h"
 #include "tests/unit/unit.h"
 
 TEST(each_machine_gets_a_library_that_it_can_build_and_measure)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_common.c: see cmd_common.h. */
-#include "gate/cli/cmd_common.h"
+#include "gate/cli/commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "gate/base/file.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"
-#include "gate/tracker/remote.h"
 
 #define EARLY_REPORT_MAX ((size_t)16 << 10)
 
@@ -49,8 +47,42 @@ struct report_style command_style(void)
                                  .width = term_columns(STDOUT_FILENO)};
 }
 
+enum gate_status command_put_document(const char *name, const char *text, size_t len, bool indented,
+                                      struct buf *out, struct gate_error *err)
+{
+    struct document document;
+    cJSON *tree = NULL;
+    TRY(document_parse(name, 1, text, len, GATE_IO, &document, err));
+    document_release(&document);
+    enum gate_status status = json_parse(name, text, len, GATE_IO, &tree, err);
+    if (!status)
+        json_write(tree, indented, out);
+    cJSON_Delete(tree);
+    return status;
+}
+
+static bool copy_uuid(void *context, const struct store_run *row)
+{
+    snprintf(context, 64, "%s", row->uuid);
+    return false;
+}
+
+enum gate_status command_newest_run(struct store *s, const char *device_model, char uuid[64],
+                                    struct gate_error *err)
+{
+    const struct store_run_filter filter = {.device_model = device_model};
+    uuid[0] = '\0';
+    TRY(store_runs(s, &filter, (struct store_run_key){INT64_MAX, ""}, 1, copy_uuid, uuid, err));
+    if (uuid[0])
+        return GATE_OK;
+    return gate_fail(err, GATE_USAGE,
+                     "the database has no runs%s%s yet: 'gate run' stores one; --db names another "
+                     "database",
+                     device_model ? " on " : "", device_model ? device_model : "");
+}
+
 struct document_reader {
-    const char *name;
+    char name[128];
     struct document *document; /* NULL: the text is to be written */
     bool indented;
     struct buf *out;
@@ -58,22 +90,6 @@ struct document_reader {
     enum gate_status status;
     struct gate_error *err;
 };
-
-enum gate_status command_put_document(const char *name, const char *text, size_t len, bool indented,
-                                      struct buf *out, struct gate_error *err)
-{
-    struct document document;
-    cJSON *tree = NULL;
-    enum gate_status status = document_parse(name, 1, text, len, GATE_IO, &document, err);
-    if (status)
-        return status;
-    document_release(&document);
-    status = json_parse(name, text, len, GATE_IO, &tree, err);
-    if (!status)
-        json_write(tree, indented, out);
-    cJSON_Delete(tree);
-    return status;
-}
 
 static bool read_document(void *context, const char *text, size_t len)
 {
@@ -84,57 +100,29 @@ static bool read_document(void *context, const char *text, size_t len)
     return false;
 }
 
-static bool copy_uuid(void *context, const struct store_run *row)
+static enum gate_status find_document(struct store *s, const char *uuid, struct document_reader *r)
 {
-    snprintf(context, 64, "%s", row->uuid);
-    return false;
-}
-
-enum gate_status command_newest_run(struct store *s, char uuid[64], struct gate_error *err)
-{
-    const struct store_run_key start = {INT64_MAX, ""};
-    const struct store_run_filter any = {0};
-    uuid[0] = '\0';
-    enum gate_status status = store_runs(s, &any, start, 1, copy_uuid, uuid, err);
-    if (status == GATE_OK && !uuid[0])
-        status =
-            gate_fail(err, GATE_USAGE,
-                      "the database has no runs yet: 'gate run' stores one; --db names another "
-                      "database");
-    return status;
-}
-
-static enum gate_status find_document(struct store *s, const char *uuid, struct document_reader *r,
-                                      struct gate_error *err)
-{
-    char newest[64], name[128];
-    if (strcmp(uuid, "latest") == 0) {
-        enum gate_status status = command_newest_run(s, newest, err);
-        if (status != GATE_OK)
-            return status;
+    char newest[64];
+    if (!strcmp(uuid, "latest")) {
+        TRY(command_newest_run(s, NULL, newest, r->err));
         uuid = newest;
     }
-    snprintf(name, sizeof(name), "stored run %s", uuid);
-    r->name = name;
-    r->err = err;
-    enum gate_status status = store_document(s, uuid, read_document, r, err);
-    if (status == GATE_OK)
-        status = r->status;
-    if (status == GATE_OK && !r->found)
-        status = gate_fail(err, GATE_IO, "%s has no document", name);
-    return status;
+    snprintf(r->name, sizeof r->name, "stored run %s", uuid);
+    TRY(store_document(s, uuid, read_document, r, r->err));
+    return r->found ? r->status : gate_fail(r->err, GATE_IO, "%s has no document", r->name);
 }
 
 enum gate_status command_document(struct store *s, const char *uuid, struct document *out,
                                   struct gate_error *err)
 {
-    return find_document(s, uuid, &(struct document_reader){.document = out}, err);
+    return find_document(s, uuid, &(struct document_reader){.document = out, .err = err});
 }
 
 enum gate_status command_document_json(struct store *s, const char *uuid, bool indented,
                                        struct buf *out, struct gate_error *err)
 {
-    return find_document(s, uuid, &(struct document_reader){.indented = indented, .out = out}, err);
+    return find_document(s, uuid,
+                         &(struct document_reader){.indented = indented, .out = out, .err = err});
 }
 
 bool command_read_early(const char *path, struct report_early *out)
