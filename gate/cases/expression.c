@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cases/expression.h"
+/* expression.c: see op_file.h. */
+#include "gate/cases/op_file.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
+#include "gate/document/fields_table.h"
 #include "gate/library/piece.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/storage.h"
@@ -19,6 +20,89 @@
 #define LENGTHS_MAX 3 /* the classes of more would not fit in verify_shapes.c */
 #define COUNTS_MAX 4
 #define STEP_MAX ((int64_t)1 << 20)
+
+/* ---- what the file may hold, as gate/formats/op.schema.json says it ---- */
+
+#define OP_NAME_MAX 32
+#define KEY_MAX 12
+#define EXPRESSION_MAX 200
+
+static const char *const schemas[] = {"gate-op/1", NULL};
+static const char *const kinds[] = {"length", "count", "given", NULL};
+static const char *const roles[] = {"in", "out", NULL};
+static const char *const fills[] = {"normal",   "any",      "uniform", "integers",
+                                    "positive", "constant", NULL};
+
+#define OF op_file_size
+static const struct field one_size_fields[] = {
+    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
+    WORD(kind, REQUIRED, kinds),
+    {AT(least), .kind = FIELD_COUNT, .least = 1, .most = (double)OP_SIZE_MAX},
+    {AT(most), .kind = FIELD_COUNT, .least = 1, .most = (double)OP_SIZE_MAX},
+    {AT(values), .kind = FIELD_NUMBERS, .beside = offsetof(struct OF, n_values), .most = 16,
+     .each = (double)OP_SIZE_MAX},
+};
+SHAPE(one_size);
+#undef OF
+
+#define OF op_file_parameter
+static const struct field one_parameter_fields[] = {
+    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
+    ANY(usual, REQUIRED),
+    ANY(least, REQUIRED),
+    ANY(most, REQUIRED),
+};
+SHAPE(one_parameter);
+#undef OF
+
+#define OF op_file_flag
+static const struct field one_flag_fields[] = {
+    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
+    FORMED(yes, REQUIRED, FORM_NAME, KEY_MAX),
+    FORMED(no, REQUIRED, FORM_NAME, KEY_MAX),
+};
+SHAPE(one_flag);
+#undef OF
+
+#define OF op_file_tensor
+static const struct field one_tensor_fields[] = {
+    FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
+    WORD(role, REQUIRED, roles),
+    TEXTS(axes, REQUIRED, KG_MAX_RANK, KEY_MAX),
+    FORMED(dtype, 0, FORM_NAME, KEY_MAX),
+    TEXTS(whole, 0, OP_SIZES_MAX, KEY_MAX),
+    WORD(fill, 0, fills),
+    ANY(least, 0),
+    ANY(most, 0),
+    ANY(value, 0),
+};
+SHAPE(one_tensor);
+#undef OF
+
+#define OF op_file_limits
+#define LIMIT(member) NUMBER(member, ABOVE, 0, 1)
+static const struct field limits_fields[] = {LIMIT(fp16), LIMIT(bf16), LIMIT(fp32), LIMIT(tf32)};
+SHAPE(limits);
+#undef OF
+
+#define OF op_file
+static const struct field op_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    FORMED(name, REQUIRED, FORM_NAME, OP_NAME_MAX),
+    TEXT(description, 0, TEXT_MAX),
+    WORDS(reference, REQUIRED, REASON_MAX),
+    LIST(sizes, REQUIRED, 1, OP_SIZES_MAX, one_size),
+    TEXTS(constraints, 0, OWN_CONSTRAINTS_MAX, EXPRESSION_MAX),
+    MAYBE(parameter, 0, one_parameter),
+    MAYBE(flag, 0, one_flag),
+    LIST(tensors, REQUIRED, 2, OP_TENSORS_MAX, one_tensor),
+    WORDS(flops, REQUIRED, EXPRESSION_MAX),
+    TEXTS(id, 0, OP_SIZES_MAX, KEY_MAX),
+    YES_NO(multilinear),
+    MAYBE(error_limits, 0, limits),
+};
+const struct shape op_file = SHAPE_OF(op);
+#undef OF
 
 /* ---- what its shape does not say ---- */
 
@@ -266,12 +350,6 @@ static bool read_dtype(struct reading *r, size_t at)
     return true;
 }
 
-/* The numbers that a dtype has, or all may have: fp16's. */
-static bool is_in_range(const struct storage *s, double least, double most)
-{
-    return least >= s->least && most <= s->most && least <= most;
-}
-
 static bool read_fill(struct reading *r, size_t at)
 {
     const struct op_file_tensor *f = &r->own->file.tensors[at];
@@ -292,7 +370,9 @@ static bool read_fill(struct reading *r, size_t at)
                                     one ? f->value : f->most};
     if (fill == FILL_POSITIVE)
         *range = (struct own_range){FILL_POSITIVE, 0x1p-12, 0x1p12};
-    if ((ranged || one) && !is_in_range(s, range->least, range->most))
+    /* Those that the dtype has, or all may have: fp16's. */
+    if ((ranged || one) &&
+        !(s->least <= range->least && range->least <= range->most && range->most <= s->most))
         return refuse_in(r, "tensors", at, one ? "value" : "least",
                          "must be numbers of %s, the least one first", s->name);
     const bool whole = fill == FILL_INTEGERS || !s->is_float;
@@ -463,41 +543,30 @@ const struct own_op *own_op_at(size_t n)
     return n < n_used ? used[n] : NULL;
 }
 
-/* Of both files, so that what was known of another definition is not taken for this one's. */
-static void hash_definition(struct own_op *own, const struct buf *text)
-{
-    char reference[65];
-    SHA2_CTX context;
-    if (piece_hash_file(own->reference, reference, NULL))
-        return;
-    SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)text->data, text->len);
-    SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
-    SHA256End(&context, own->sha256);
-}
-
-/* The reference lies as seen from the file's folder. */
-static bool set_paths(struct own_op *own, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *reference = own->file.reference;
-    const int folder = slash && reference[0] != '/' ? (int)(slash - path) + 1 : 0;
-    int n = snprintf(own->path, sizeof own->path, "%s", path);
-    int k = snprintf(own->reference, sizeof own->reference, "%.*s%s", folder, path, reference);
-    return (size_t)n < sizeof own->path && (size_t)k < sizeof own->reference;
-}
-
 static enum gate_status use(const char *path, const struct buf *text, struct gate_error *err)
 {
     struct own_op *own;
-    enum gate_status status = own_op_parse(path, text->data, text->len, &own, err);
-    if (status)
-        return status;
-    if (n_used == OPS_OWN_MAX || !set_paths(own, path)) {
+    char reference[65];
+    SHA2_CTX context;
+    TRY(own_op_parse(path, text->data, text->len, &own, err));
+    /* The reference lies as seen from the file's folder. */
+    const char *slash = strrchr(path, '/'), *file = own->file.reference;
+    const int folder = slash && file[0] != '/' ? (int)(slash - path) + 1 : 0;
+    const int n = snprintf(own->path, sizeof own->path, "%s", path);
+    const int k = snprintf(own->reference, sizeof own->reference, "%.*s%s", folder, path, file);
+    if (n_used == OPS_OWN_MAX || (size_t)n >= sizeof own->path ||
+        (size_t)k >= sizeof own->reference) {
         own_op_free(own);
         return gate_fail(err, GATE_USAGE, "'%s': a suite has at most %d ops of its own", path,
                          OPS_OWN_MAX);
     }
-    hash_definition(own, text);
+    /* Of both files, so that what was known of another definition is not taken for this one's. */
+    if (!piece_hash_file(own->reference, reference, NULL)) {
+        SHA256Init(&context);
+        SHA256Update(&context, (const uint8_t *)text->data, text->len);
+        SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
+        SHA256End(&context, own->sha256);
+    }
     used[n_used] = own;
     used_ops[n_used++] = &own->op;
     op_use(used_ops, n_used);

@@ -12,7 +12,6 @@
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/op.h"
 #include "gate/base/error.h"
-#include "gate/cases/suite_file.h"
 
 #define PROBLEM_ID_MAX 160
 #define PROBLEM_MAX_TENSORS OP_TENSORS_MAX /* inputs and outputs together */
@@ -24,14 +23,6 @@ const char *problem_dtype_name(const struct kg_problem *p);
 /* The problem in the i-th of all DTYPES: the storage type, and whether products may be TF32. */
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i);
 unsigned problem_dtype_index(const struct kg_problem *p);
-
-/*
- * The problem of a case of a suite. Sizes that cannot be (a KV head count that does not divide the
- * heads, a tensor over 2^40 elements, a key of another op) are GATE_USAGE, with the guilty key in
- * *key; NULL: one that is missing.
- */
-enum gate_status problem_of_case(const struct case_file *c, struct kg_problem *out,
-                                 const char **key, struct gate_error *err);
 
 /* The id that people type, e.g. "attention_fwd/fp16/b8-h16-s512-d64/causal". */
 void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX]);

@@ -11,9 +11,198 @@
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
 #include "gate/cases/op_file.h"
-#include "gate/cases/suite_file.h"
+#include "gate/document/fields_table.h"
 
 #define SUITE_MAX_BYTES ((size_t)16 << 20)
+#define VALUES_MAX 4096
+#define VALUE_MAX 65504 /* of fp16 */
+
+static const char *const schemas[] = {"gate-suite/1", NULL};
+
+#define OF case_values
+static const struct field values_fields[] = {{AT(values), .kind = FIELD_NUMBERS,
+                                              .beside = offsetof(struct OF, n_values), .least = 1,
+                                              .most = VALUES_MAX, .each = VALUE_MAX}};
+SHAPE(values);
+#undef OF
+
+#define OF case_file
+static const struct field case_fields[] = {
+    FORMED(op, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    FORMED(dtype, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    FRACTION(threshold),
+    MAP(inputs, 0, values),
+    MAP(expect, 0, values),
+    OTHERS(settings),
+};
+const struct shape case_file = SHAPE_OF(case);
+#undef OF
+
+#define OF suite_file
+static const struct field suite_fields[] = {
+    CHOICE(schema, REQUIRED, schemas),
+    FORMED(name, REQUIRED, FORM_NAME, NAME_MAX_CHARACTERS),
+    TEXT(description, 0, TEXT_MAX),
+    TEXTS(ops, 0, OPS_OWN_MAX, REASON_MAX),
+    LIST(cases, REQUIRED, 1, 10000, case_file),
+};
+const struct shape suite_file = SHAPE_OF(suite);
+#undef OF
+
+/* ---- the problem of a case ---- */
+
+static enum gate_status read_size(const struct case_file *c, const struct op_size *size,
+                                  const struct field_other *s, struct kg_problem *p,
+                                  struct gate_error *err)
+{
+    if (!s && !size->usual)
+        return gate_fail(err, GATE_USAGE, "'%s' needs '%s'", c->op, size->key);
+    if (!s)
+        return GATE_OK;
+    if (s->is_flag || s->value != floor(s->value))
+        return gate_fail(err, GATE_USAGE, "must be an integer, is %s",
+                         s->is_flag ? "true or false" : "none");
+    if (s->value < 1)
+        return gate_fail(err, GATE_USAGE, "must be at least 1, is %.15g", s->value);
+    if (s->value > (double)OP_ELEMENTS_MAX)
+        return gate_fail(err, GATE_USAGE, "must be at most %.15g, is %.15g",
+                         (double)OP_ELEMENTS_MAX, s->value);
+    op_set_size(p, size, (int64_t)s->value);
+    return GATE_OK;
+}
+
+/* NULL: the case does not set it. */
+static const struct field_other *setting_of(const struct case_file *c, const char *key)
+{
+    for (size_t i = 0; i < c->n_settings; i++)
+        if (!strcmp(c->settings[i].key, key))
+            return &c->settings[i];
+    return NULL;
+}
+
+/* Sizes, parameter and flag; *key is the setting at fault, NULL: one that is missing. */
+static enum gate_status read_settings(const struct op *op, const struct case_file *c,
+                                      struct kg_problem *p, const char **key,
+                                      struct gate_error *err)
+{
+    const struct op_param *param = op->param;
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct field_other *s = setting_of(c, op->sizes[i].key);
+        *key = s ? s->key : NULL;
+        TRY(read_size(c, &op->sizes[i], s, p, err));
+    }
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].usual && !op_size(p, &op->sizes[i]))
+            op_set_size(p, &op->sizes[i], op_length(p, op->sizes[i].usual));
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct op_size *s = &op->sizes[i];
+        const struct op_size *of = s->multiple_of ? op_axis(op, s->multiple_of) : NULL;
+        if (!of || op_size(p, s) % op_size(p, of) == 0)
+            continue;
+        *key = of->key;
+        return gate_fail(err, GATE_USAGE, "'%s' = %lld must divide '%s' = %lld evenly", of->key,
+                         (long long)op_size(p, of), s->key, (long long)op_size(p, s));
+    }
+    if (param) {
+        const struct field_other *s = setting_of(c, param->key);
+        op_set_param(p, param, s ? s->value : param->usual(p));
+        *key = param->key;
+        if (s && s->is_flag)
+            return gate_fail(err, GATE_USAGE, "must be a number, is true or false");
+        if (s && !(s->value >= param->least && s->value <= param->most))
+            return gate_fail(err, GATE_USAGE, "must be between %g and %g, is %.15g", param->least,
+                             param->most, s->value);
+    }
+    const struct field_other *flag = op->flag ? setting_of(c, op->flag->key) : NULL;
+    if (flag && !flag->is_flag) {
+        *key = op->flag->key;
+        return gate_fail(err, GATE_USAGE, "must be true or false, is %.15g", flag->value);
+    }
+    if (flag && flag->value != 0)
+        p->flags |= op->flag->bit;
+    return GATE_OK;
+}
+
+/* All that the case sets must be of the op. */
+static enum gate_status check_keys(const struct op *op, const struct case_file *c, const char **key,
+                                   struct gate_error *err)
+{
+    for (size_t i = 0; i < c->n_settings; i++) {
+        char takes[200] = "";
+        bool known = false;
+        *key = c->settings[i].key;
+        for (unsigned k = 0; k < op->n_sizes + 2; k++) {
+            const char *name = k < op->n_sizes    ? op->sizes[k].key
+                               : k == op->n_sizes ? (op->param ? op->param->key : NULL)
+                               : op->flag         ? op->flag->key
+                                                  : NULL;
+            size_t used = strlen(takes);
+            if (name)
+                snprintf(takes + used, sizeof takes - used, "%s%s", used ? ", " : "", name);
+            known |= name && !strcmp(name, *key);
+        }
+        if (!known)
+            return gate_fail(err, GATE_USAGE, "'%s' takes no '%.100s'; it takes %s", c->op, *key,
+                             takes);
+    }
+    return GATE_OK;
+}
+
+/* Tensors that are not too large, and what the file of a user's op asks of the sizes. */
+static enum gate_status check_sizes(const struct kg_problem *p, const char **key,
+                                    struct gate_error *err)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    const unsigned n = problem_tensors(p, tensors);
+    const struct op *op = op_of(p);
+    struct kg_problem fitted = *p;
+    *key = "op";
+    for (unsigned i = 0; i < n; i++) {
+        double elements = 1;
+        for (unsigned r = 0; r < tensors[i].rank; r++)
+            elements *= (double)tensors[i].shape[r];
+        if (elements > (double)OP_ELEMENTS_MAX)
+            return gate_fail(err, GATE_USAGE,
+                             "tensor '%s' would have %.3g elements, more than 2^40",
+                             tensors[i].name, elements);
+    }
+    const char *why, *broken = op->own ? own_op_broken(op->own, p, &why) : NULL;
+    if (broken)
+        return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken, op->name,
+                         why ? ": " : "", why ? why : "");
+    if (op_allows(p))
+        return GATE_OK;
+    op_fit(op, &fitted);
+    const struct op_size *s = op->sizes;
+    while (s + 1 < op->sizes + op->n_sizes && op_size(&fitted, s) == op_size(p, s))
+        s++;
+    *key = s->key;
+    return gate_fail(err, GATE_USAGE, "op '%s' does not allow %lld; it allows %lld", op->name,
+                     (long long)op_size(p, s), (long long)op_size(&fitted, s));
+}
+
+static enum gate_status read_problem(const struct case_file *c, struct kg_problem *out,
+                                     const char **key, struct gate_error *err)
+{
+    const struct op *op = op_by_name(c->op);
+    const struct dtype *dtype = dtype_by_name(c->dtype);
+    char names[300] = ""; /* of what there is instead */
+    *key = op ? "dtype" : "op";
+    for (size_t i = 0; op ? i < DTYPES : op_at(i) != NULL; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                 op ? dtypes[i].name : op_at(i)->name);
+    }
+    if (!op || !dtype)
+        return gate_fail(err, GATE_USAGE, "unknown %s '%.100s'; there are %s", *key,
+                         op ? c->dtype : c->op, names);
+    *out = op_problem(op, dtype->code, dtype->flags);
+    TRY(check_keys(op, c, key, err));
+    TRY(read_settings(op, c, out, key, err));
+    return check_sizes(out, key, err);
+}
+
+/* ---- a case ---- */
 
 static const struct case_values *find_values(const struct case_values *list, size_t n,
                                              const char *tensor)
@@ -66,7 +255,7 @@ enum gate_status suite_case_read(const struct case_file *file, struct suite_case
     const char *key = NULL;
     *out = (struct suite_case){.file = file,
                                .threshold = isnan(file->threshold) ? 0 : file->threshold};
-    enum gate_status status = problem_of_case(file, &out->problem, &key, err);
+    enum gate_status status = read_problem(file, &out->problem, &key, err);
     if (status) {
         snprintf(pointer, pointer_size, "%s%s", key ? "/" : "", key ? key : "");
         return status;
@@ -173,26 +362,23 @@ enum gate_status suite_load(const char *path, struct suite *out, struct gate_err
 enum gate_status suite_load_copy(const char *path, const char *place, struct suite *out,
                                  struct gate_error *err)
 {
-    struct suite s = {0};
     struct buf text;
     buf_init(&text, SUITE_MAX_BYTES);
     struct source src = {.path = path, .text = &text};
+    *out = (struct suite){0};
     enum gate_status status = file_read(path, &text, err);
     if (!status)
-        status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &s.file,
-                              &s.tree, err);
-    src.tree = s.tree;
+        status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &out->file,
+                              &out->tree, err);
+    src.tree = out->tree;
     if (!status)
-        status = use_ops(&s, &src, place, err);
+        status = use_ops(out, &src, place, err);
     if (!status)
-        status = read_cases(&s, &src, err);
+        status = read_cases(out, &src, err);
     buf_release(&text);
-    if (status) {
-        suite_free(&s);
-        return status;
-    }
-    *out = s;
-    return GATE_OK;
+    if (status)
+        suite_free(out);
+    return status;
 }
 
 void suite_free(struct suite *s)

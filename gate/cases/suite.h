@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h: a list of cases, read from a JSON file by suite.schema.json.
+ * suite.h: a list of cases, read from a JSON file by gate/formats/suite.schema.json.
  */
 #ifndef GATE_CASES_SUITE_H
 #define GATE_CASES_SUITE_H
@@ -9,6 +9,37 @@
 #include <stddef.h>
 
 #include "gate/cases/problem.h"
+#include "gate/document/fields.h"
+
+/* ---- the file: members have the names of their keys; NAN: the key is missing ---- */
+
+/* Literal values of a tensor. */
+struct case_values {
+    const char *tensor;
+    double *values;
+    size_t n_values;
+};
+
+struct case_file {
+    const char *op, *dtype;
+    double threshold;
+    struct case_values *inputs, *expect;
+    size_t n_inputs, n_expect;
+    struct field_other *settings; /* sizes, parameters and flags of the op */
+    size_t n_settings;
+};
+
+struct suite_file {
+    const char *schema, *name, *description;
+    const char **ops; /* files of ops of the user's, as seen from the suite's folder */
+    size_t n_ops;
+    struct case_file *cases;
+    size_t n_cases;
+};
+
+extern const struct shape case_file, suite_file;
+
+/* ---- what it says ---- */
 
 struct suite_case {
     char id[PROBLEM_ID_MAX];
@@ -38,7 +69,9 @@ void suite_free(struct suite *s);
 
 /*
  * Reads one case (of a suite or of a worker's task), which stays the caller's: problem and
- * literals. GATE_USAGE with the JSON pointer of the fault relative to the case in `pointer`.
+ * literals. GATE_USAGE with the JSON pointer of the fault relative to the case in `pointer`: sizes
+ * that cannot be (a KV head count that does not divide the heads, a tensor over 2^40 elements, a
+ * key of another op), or literals that are not those of a tensor.
  */
 enum gate_status suite_case_read(const struct case_file *file, struct suite_case *out,
                                  char *pointer, size_t pointer_size, struct gate_error *err);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "gate/base/process.h"
-#include "gate/cases/suite_file.h"
+#include "gate/cases/suite.h"
 #include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
 

@@ -13,7 +13,7 @@
 #include "gate/base/json.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cases/op_file.h"
-#include "gate/cases/suite_file.h"
+#include "gate/cases/suite.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
 
