@@ -185,8 +185,10 @@ static bool read_values(struct reading *r, size_t at)
     const struct op_file_size *f = &own->file.sizes[at];
     own->values = xcalloc(f->n_values + 1, sizeof *own->values);
     for (size_t i = 0; i < f->n_values; i++) {
-        if (!(f->values[i] >= 1) || f->values[i] != floor(f->values[i]))
-            return refuse_in(r, "sizes", at, "values", "must be integers from 1 on");
+        if (!(f->values[i] >= (double)own->least[at] && f->values[i] <= (double)own->most[at]) ||
+            f->values[i] != floor(f->values[i]))
+            return refuse_in(r, "sizes", at, "values", "must be integers from %lld to %lld",
+                             (long long)own->least[at], (long long)own->most[at]);
         own->values[i] = (int64_t)f->values[i];
     }
     own->sizes[at].values = own->values;

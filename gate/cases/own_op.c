@@ -67,8 +67,12 @@ const char *own_op_broken(const struct own_op *own, const struct kg_problem *p, 
 bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p)
 {
     const char *why;
-    for (unsigned i = 0; i < own->op.n_sizes; i++)
-        op_set_size(p, &own->sizes[i], fitting(own, i, op_size(p, &own->sizes[i])));
+    for (unsigned i = 0; i < own->op.n_sizes; i++) {
+        const int64_t size = fitting(own, i, op_size(p, &own->sizes[i]));
+        op_set_size(p, &own->sizes[i], size);
+        if (size < own->least[i] || size > own->most[i])
+            return false; /* no multiple lies between them */
+    }
     for (unsigned i = 0; i < own->op.n_sizes; i++) {
         const struct op_size *s = &own->sizes[i];
         if (!s->multiple_of)
