@@ -9,10 +9,8 @@
 #include "kernels/ops/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
-#include "gate/verify/verify_soak.h"
 #include "gate/verify/verify_compare.h"
 #include "kernels/ops/pattern.h"
-#include "gate/verify/verify_spot.h"
 #include "gate/verify/verify_state.h"
 
 /* Launches of the candidate on what the one before left behind: so many, or what there is time for.

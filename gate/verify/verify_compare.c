@@ -69,10 +69,7 @@ static void set_rule(struct look *look, bool exact, double rms)
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms)
 {
-    *look = (struct look){.problem = p,
-                          .about = about,
-                          .alike = op_of(p)->multilinear,
-                          .limit = problem_error_limit(p)};
+    *look = (struct look){.problem = p, .about = about, .limit = problem_error_limit(p)};
     set_rule(look, exact, rms);
 }
 
@@ -133,7 +130,7 @@ static bool describe_part(const struct look *look, char *text, size_t size)
                  "relative error %.3g of tile (%lld, %lld) is over the limit of %.3g for a tile",
                  f->worst_tile, (long long)f->worst_tile_row, (long long)f->worst_tile_column,
                  part);
-    else if (f->bad && look->rms > 0 && look->alike)
+    else if (f->bad && look->rms > 0 && op_of(look->problem)->multilinear)
         snprintf(
             text, size,
             "the error of an element is over %.3g times the sum of its size and the rms of %.3g",

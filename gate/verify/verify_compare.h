@@ -25,7 +25,6 @@
 struct look {
     const struct kg_problem *problem;
     const struct problem_tensor *about;
-    bool alike; /* rows and elements: of a product of random inputs */
     double limit;
     double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */

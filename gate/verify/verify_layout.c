@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/seed.h"
+#include "kernels/ops/draw.h"
 
 #define ALIGNMENT 256
 #define OFFSET_BYTES 16
@@ -69,11 +69,6 @@ static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned c
 
 #define CANDIDATES 64
 
-static bool has_shape_of(const struct problem_tensor *a, const struct problem_tensor *b)
-{
-    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
-}
-
 /* How many pairs of layouts of two tensors meet in `layout` for the first time; `keeps`: they have
  * met then. Two tensors of one shape in one layout do not count: they have the same strides, so
  * that a kernel may use the strides of one for the other. */
@@ -86,7 +81,8 @@ static unsigned meet(const struct kg_problem *p, const struct image_layout *layo
         for (unsigned k = i + 1; k < n; k++) {
             const enum tensor_layout of_i = layout_here(&about[i], layout->of[i]);
             const enum tensor_layout of_k = layout_here(&about[k], layout->of[k]);
-            if (of_i == of_k && has_shape_of(&about[i], &about[k]))
+            if (of_i == of_k && about[i].rank == about[k].rank &&
+                !memcmp(about[i].shape, about[k].shape, about[i].rank * sizeof *about[i].shape))
                 continue;
             uint64_t pair = UINT64_C(1) << (of_i * TENSOR_LAYOUTS + of_k);
             fresh += !(pairs->met[i][k] & pair);
@@ -186,17 +182,6 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Bytes that tensor `i` has for itself. */
-static size_t room_of(const struct image *image, unsigned i)
-{
-    size_t room = image->span[i];
-    for (int kind = 0; kind < TENSOR_LAYOUTS && image->layout.pinned; kind++) {
-        const struct kg_tensor view = lay_out(&image->about[i], (enum tensor_layout)kind);
-        room = span_bytes(&view) > room ? span_bytes(&view) : room;
-    }
-    return room;
-}
-
 void image_plan(const struct kg_problem *p, const struct image_layout *layout, struct image *image)
 {
     *image = (struct image){.problem = *p, .layout = *layout};
@@ -208,7 +193,12 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
         image->offset[i] = at;
         if (is_far_from_aligned(layout, i))
             image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
-        at = align(image->offset[i] + room_of(image, i)) + IMAGE_RED_ZONE;
+        size_t room = image->span[i];
+        for (int kind = 0; kind < TENSOR_LAYOUTS && layout->pinned; kind++) {
+            const struct kg_tensor view = lay_out(&image->about[i], (enum tensor_layout)kind);
+            room = span_bytes(&view) > room ? span_bytes(&view) : room;
+        }
+        at = align(image->offset[i] + room) + IMAGE_RED_ZONE;
         if (image->about[i].is_output)
             image->n_out++;
         else
@@ -255,63 +245,32 @@ struct kg_args image_args(const struct image *image, void *memory)
     return args;
 }
 
-/* ---- rows ---- */
-
-/* The rows of a tensor, from first to last in its own order: contiguous bytes of an image. */
-struct rows {
-    const struct kg_tensor *view;
-    int64_t n;
-    size_t bytes; /* of a row */
-};
-
-static struct rows rows_of(const struct kg_tensor *view)
+/* Copies the elements of tensor i out of an image to another one of the same layout, or to dense
+ * memory. */
+static void copy_rows(const struct image *image, unsigned i, const unsigned char *from,
+                      unsigned char *to, bool dense)
 {
-    struct rows rows = {.view = view,
-                        .n = 1,
-                        .bytes =
-                            (size_t)view->shape[view->rank - 1] * problem_dtype_bytes(view->dtype)};
-    for (unsigned r = 0; r + 1 < view->rank; r++)
-        rows.n *= view->shape[r];
-    return rows;
-}
-
-/* Bytes from the tensor's first element to row `row`. */
-static size_t row_offset(const struct rows *rows, int64_t row)
-{
-    int64_t elements = 0;
-    for (unsigned r = rows->view->rank - 1; r-- > 0;) {
-        elements += row % rows->view->shape[r] * rows->view->stride[r];
-        row /= rows->view->shape[r];
-    }
-    return (size_t)elements * problem_dtype_bytes(rows->view->dtype);
-}
-
-/* Copies the elements of tensor i from one image to another of the same layout. */
-static void copy_elements(const struct image *image, unsigned i, unsigned char *to,
-                          const unsigned char *from)
-{
-    struct rows rows = rows_of(&image->view[i]);
-    for (int64_t row = 0; row < rows.n; row++) {
-        size_t at = image->offset[i] + row_offset(&rows, row);
-        memcpy(to + at, from + at, rows.bytes);
+    const struct kg_tensor *view = &image->view[i];
+    const int64_t columns = view->shape[view->rank - 1], n = pattern_elements(view);
+    const size_t each = problem_dtype_bytes(view->dtype);
+    for (int64_t first = 0; first < n; first += columns) {
+        const size_t at = image->offset[i] + (size_t)pattern_offset(view, first) * each;
+        memcpy(to + (dense ? (size_t)first * each : at), from + at, (size_t)columns * each);
     }
 }
 
 void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense)
 {
-    struct rows rows = rows_of(&image->view[i]);
-    for (int64_t row = 0; row < rows.n; row++)
-        memcpy((unsigned char *)dense + (size_t)row * rows.bytes,
-               bytes + image->offset[i] + row_offset(&rows, row), rows.bytes);
+    copy_rows(image, i, bytes, dense, true);
 }
 
 enum gate_status image_with_poison(const struct image *image, unsigned char poison,
                                    struct image *out, struct gate_error *err)
 {
-    enum gate_status status = image_make(&image->problem, &image->layout, poison, out, err);
-    for (unsigned i = 0; i < image->n_in && !status; i++)
-        copy_elements(image, i, out->bytes, image->bytes);
-    return status;
+    TRY(image_make(&image->problem, &image->layout, poison, out, err));
+    for (unsigned i = 0; i < image->n_in; i++)
+        copy_rows(image, i, image->bytes, out->bytes, false);
+    return GATE_OK;
 }
 
 /* ---- what a launch left behind ---- */
@@ -319,48 +278,35 @@ enum gate_status image_with_poison(const struct image *image, unsigned char pois
 /* Which part of the image holds byte `at`. */
 static void describe_byte(const struct image *image, size_t at, char *text, size_t size)
 {
-    unsigned n = image->n_in + image->n_out;
-    for (unsigned i = 0; i < n; i++) {
-        const char *name = image->about[i].name;
-        size_t begin = image->offset[i], end = begin + image->span[i];
-        if (at < begin) {
-            snprintf(text, size, "%zu bytes before tensor '%s', in its red zone", begin - at, name);
-            return;
-        }
-        if (at < end) {
-            bool input = i < image->n_in;
-            snprintf(text, size, "byte %zu of %s '%s'", at - begin,
-                     input ? "input" : "the padding between rows of output", name);
-            return;
-        }
-        if (at < end + IMAGE_RED_ZONE / 2 || i + 1 == n) {
-            snprintf(text, size, "%zu bytes past the end of tensor '%s', in its red zone",
-                     at - end + 1, name);
-            return;
-        }
-    }
+    const unsigned n = image->n_in + image->n_out;
+    unsigned i = 0; /* the first tensor that ends behind it, with half of the red zone */
+    while (i + 1 < n && at >= image->offset[i] + image->span[i] + IMAGE_RED_ZONE / 2)
+        i++;
+    const char *name = image->about[i].name;
+    const size_t begin = image->offset[i], end = begin + image->span[i];
+    if (at < begin)
+        snprintf(text, size, "%zu bytes before tensor '%s', in its red zone", begin - at, name);
+    else if (at < end)
+        snprintf(text, size, "byte %zu of %s '%s'", at - begin,
+                 i < image->n_in ? "input" : "the padding between rows of output", name);
+    else
+        snprintf(text, size, "%zu bytes past the end of tensor '%s', in its red zone", at - end + 1,
+                 name);
 }
 
-bool image_is_intact(const struct image *image, const unsigned char *after, char *text, size_t size)
+bool image_is_intact(struct image *image, const unsigned char *after, char *text, size_t size)
 {
-    unsigned char *expected = malloc(image->size);
-    if (!expected) {
-        snprintf(text, size, "out of memory");
-        return false;
-    }
-    memcpy(expected, image->bytes, image->size);
+    const unsigned char *expected = image->bytes;
     for (unsigned i = image->n_in; i < image->n_in + image->n_out; i++)
-        copy_elements(image, i, expected, after);
-    size_t first = 0, changed = 0;
-    if (memcmp(expected, after, image->size) != 0)
-        for (size_t at = image->size; at-- > 0;)
-            if (expected[at] != after[at]) {
-                first = at;
-                changed++;
-            }
-    free(expected);
-    if (!changed)
+        copy_rows(image, i, after, image->bytes, false);
+    if (!memcmp(expected, after, image->size))
         return true;
+    size_t first = 0, changed = 0;
+    for (size_t at = image->size; at-- > 0;)
+        if (expected[at] != after[at]) {
+            first = at;
+            changed++;
+        }
     char where[160] = "";
     describe_byte(image, first, where, sizeof where);
     snprintf(text, size, "wrote where it must not: %zu bytes changed, the first is %s", changed,

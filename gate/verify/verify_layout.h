@@ -104,10 +104,9 @@ enum gate_status image_with_poison(const struct image *image, unsigned char pois
 void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense);
 
 /*
- * Is all of `after`, what a device holds after a launch, as it was but the elements of the outputs?
- * If not, says in `text` what was written where it must not be.
+ * Is all of `after`, what a device holds after a launch, as it was but the elements of the outputs,
+ * which the image takes? If not, says in `text` what was written where it must not be.
  */
-bool image_is_intact(const struct image *image, const unsigned char *after, char *text,
-                     size_t size);
+bool image_is_intact(struct image *image, const unsigned char *after, char *text, size_t size);
 
 #endif

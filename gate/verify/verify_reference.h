@@ -42,4 +42,10 @@ enum gate_status reference_compute(struct device *d, const struct kg_problem *p,
                                    const struct operands *o, struct reference *r,
                                    struct gate_error *err);
 
+/* Compares some elements with those of the CPU. Which follows from the seed; the first and the last
+ * ones of a product's output, and of the first and the last head, are always among them.
+ * GATE_INTERNAL when the two disagree. */
+enum gate_status spot_check(struct device *d, const struct kg_problem *p, const struct operands *o,
+                            const struct reference *r, uint64_t seed, struct gate_error *err);
+
 #endif

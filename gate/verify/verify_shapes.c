@@ -160,8 +160,8 @@ static unsigned all_pairs(const struct kg_problem *p, unsigned n_dtypes)
 
 /* ---- candidates ---- */
 
-#define ELEMENTS_MAX                                                                               \
-    32768 /* of a tensor: references and launches are on the host as often as not */
+/* Of a tensor: references and launches are on the host as often as not. */
+#define ELEMENTS_MAX 32768
 #define CANDIDATES 32
 #define FIXED_SEED 0x6669786564u
 
@@ -240,8 +240,8 @@ static struct kg_problem choose(struct meetings *met, uint64_t *state, const str
 #define OWN_MAX 4096
 
 #define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
-#define LONG_SUM                                                                                   \
-    (8192 + 513) /* longer than are drawn, with a tail: where a kernel may split sums */
+/* Longer than are drawn, with a tail: where a kernel may split sums. */
+#define LONG_SUM (8192 + 513)
 
 /*
  * For ops without lists of their own: columns are for the op's lengths in their order, the last one
@@ -284,11 +284,6 @@ static const struct list giant = {{{OVER_GRID + 2, 3, 8},
 static const struct list tails = {
     {{1, 1, 1}, {1, 8, 8}, {0, 0, 1}, {-1, -1, -1}, {-1, 1, 0}, {-1, -8, -8}}, 6};
 
-static unsigned column_of(unsigned length, unsigned lengths)
-{
-    return length + 1 == lengths ? COLUMNS - 1 : length % (COLUMNS - 1);
-}
-
 /* A shape as one of the op's own would be. */
 static struct op_shape shape_of(const struct op *op, const struct list *list, unsigned row)
 {
@@ -301,11 +296,13 @@ static struct op_shape shape_of(const struct op *op, const struct list *list, un
     for (unsigned i = 0; i < n; i++) {
         /* Of two lengths the huge ones are both. */
         bool huge = list == &giant && row == 3 && i < 2;
-        shape.size[lengths[i] - op->sizes] = list->rows[row][huge ? i : column_of(i, n)];
+        const unsigned column = i + 1 == n ? COLUMNS - 1 : i % (COLUMNS - 1);
+        shape.size[lengths[i] - op->sizes] = list->rows[row][huge ? i : column];
     }
     return shape;
 }
 
+/* How many an op has, of its own or from a list; one of them. */
 static unsigned count_of(const struct op_shapes *own, const struct list *list)
 {
     return own->n ? own->n : list->n;
@@ -494,51 +491,40 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
 
 /* ---- as large as the problem ---- */
 
-/* No more of the whole than `budget` pays for; at least one. */
-static int64_t affordable(double budget, double each, int64_t whole)
+/* What the reference would take for all of `whole`, and so how many of it `flops` pay for; at least
+ * one. */
+static int64_t affordable(const struct kg_problem *p, double flops, int64_t whole)
 {
-    double n = budget / each;
+    const struct op *op = op_of(p);
+    const double n = flops / ((op->cost ? op->cost(p) : op->flops(p)) / (double)whole);
     return n >= (double)whole ? whole : n < 1 ? 1 : (int64_t)n;
 }
 
-static double cost_of(const struct kg_problem *p)
-{
-    return op_of(p)->cost ? op_of(p)->cost(p) : op_of(p)->flops(p);
-}
-
-/* Leaves out repetitions, with the members of their groups. */
-static void cut_count(struct kg_problem *p, const struct op_size *count, double flops)
+/* Leaves out repetitions, with the members of their groups, and then terms of sums. */
+static void cut(struct kg_problem *p, double flops)
 {
     const struct op *op = op_of(p);
-    int64_t whole = op_size(p, count);
-    if (count->multiple_of)
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const struct op_size *count = &op->sizes[i];
+        const int64_t whole = op_size(p, count);
+        if (count->kind != OP_COUNT || count->multiple_of)
+            continue;
+        const int64_t left = affordable(p, flops, whole);
+        for (unsigned k = 0; k < op->n_sizes; k++)
+            if (op->sizes[k].multiple_of == count->axis)
+                op_set_size(p, &op->sizes[k], op_size(p, &op->sizes[k]) / whole * left);
+        op_set_size(p, count, left);
+    }
+    if (!op->cut)
         return;
-    int64_t left = affordable(flops, cost_of(p) / (double)whole, whole);
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].multiple_of == count->axis)
-            op_set_size(p, &op->sizes[i], op_size(p, &op->sizes[i]) / whole * left);
-    op_set_size(p, count, left);
-}
-
-static void cut_terms(struct kg_problem *p, const struct op_size *cut, double flops)
-{
-    int64_t whole = op_size(p, cut);
-    int64_t k = affordable(flops, cost_of(p) / (double)whole, whole);
+    const struct op_size *sum = op_axis(op, op->cut);
+    const int64_t whole = op_size(p, sum);
+    int64_t k = affordable(p, flops, whole);
     if (k == whole)
         return;
     k = k / SHAPES_K_LEAST * SHAPES_K_LEAST;
     k = (k ? k : SHAPES_K_LEAST) + whole % SHAPES_K_LEAST;
-    op_set_size(p, cut, k < whole ? k : whole);
-}
-
-static void cut(struct kg_problem *p, double flops)
-{
-    const struct op *op = op_of(p);
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_COUNT)
-            cut_count(p, &op->sizes[i], flops);
-    if (op->cut)
-        cut_terms(p, op_axis(op, op->cut), flops);
+    op_set_size(p, sum, k < whole ? k : whole);
 }
 
 unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
@@ -571,37 +557,30 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
 #define WAVE_STEPS 5 /* tiles of 64 in the last length: odd, and past a ring of four stages */
 #define WAVE_STEPS_OF_GROUPS 3
 
-/* One and a half times as many tiles as processors, of heads or of outputs. */
-static struct kg_problem second_wave(const struct kg_problem *p, int64_t processors)
-{
-    const struct op *op = op_of(p);
-    const struct op_size *lengths[OP_SIZES_MAX];
-    const unsigned n = sizes_of_kind(op, OP_LENGTH, lengths);
-    const int64_t tiles = processors + processors / 2;
-    const int64_t side = n > 2 ? (int64_t)ceil(sqrt((double)tiles)) : tiles;
-    struct kg_problem wave = *p;
-    bool grouped = false;
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_COUNT) {
-            grouped |= op->sizes[i].multiple_of != 0;
-            op_set_size(&wave, &op->sizes[i], op->sizes[i].multiple_of ? tiles : 1);
-        }
-    for (unsigned i = 0; i + 1 < n; i++)
-        op_set_size(&wave, lengths[i], grouped ? WAVE_TILE : WAVE_TILE * (side - 1) + 8);
-    op_set_size(&wave, lengths[n - 1], 64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
-    return wave;
-}
-
+/* The first has one and a half times as many tiles as processors, of heads or of outputs. */
 unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
                      struct kg_problem out[SHAPES_WIDE_MAX])
 {
-    const struct op_shapes *own = &op_of(p)->wide;
-    unsigned n = 0;
-    out[n] = second_wave(p, processors);
-    n += op_fit(op_of(p), &out[n]);
-    for (unsigned i = 0; i < own->n && (all || i + 1 < own->n); i++) {
+    const struct op *op = op_of(p);
+    const struct op_size *lengths[OP_SIZES_MAX];
+    const unsigned n_lengths = sizes_of_kind(op, OP_LENGTH, lengths);
+    const int64_t tiles = processors + processors / 2;
+    const int64_t side = n_lengths > 2 ? (int64_t)ceil(sqrt((double)tiles)) : tiles;
+    bool grouped = false;
+    out[0] = *p;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_COUNT) {
+            grouped |= op->sizes[i].multiple_of != 0;
+            op_set_size(&out[0], &op->sizes[i], op->sizes[i].multiple_of ? tiles : 1);
+        }
+    for (unsigned i = 0; i + 1 < n_lengths; i++)
+        op_set_size(&out[0], lengths[i], grouped ? WAVE_TILE : WAVE_TILE * (side - 1) + 8);
+    op_set_size(&out[0], lengths[n_lengths - 1],
+                64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
+    unsigned n = op_fit(op, &out[0]);
+    for (unsigned i = 0; i < op->wide.n && (all || i + 1 < op->wide.n); i++) {
         out[n] = *p;
-        set_shape(&out[n++], &own->shapes[i]);
+        set_shape(&out[n++], &op->wide.shapes[i]);
     }
     return n;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_soak.h"
+/* verify_soak.c: see verify_tier.h. */
+#include "gate/verify/verify_tier.h"
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/launch/arm.h"
 #include "gate/verify/verify_compare.h"
+#include "gate/verify/verify_state.h"
 
 #define FEW 16
 #define MANY 500

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_spot.h"
+/*
+ * verify_spot.c: does the device's fp64 reference agree with the CPU's? See verify_reference.h.
+ *
+ * The CPU computes elements of each output by the formula, on a path of its own. Only what they
+ * depend on is brought to the host: bands of the axes on which an output depends by its place, as
+ * some rows and columns of a product, or a head, so that it costs next to nothing however large the
+ * problem is.
+ */
+#include "gate/verify/verify_reference.h"
 
 #include <limits.h>
 #include <math.h>
@@ -18,34 +26,7 @@
 struct spot_part {
     struct kg_problem problem;
     struct kg_tensor in[KG_MAX_TENSORS]; /* on the host */
-    void *copies[KG_MAX_TENSORS];
 };
-
-static void release_part(struct spot_part *part)
-{
-    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
-        free(part->copies[i]);
-}
-
-/* Element `at` of the part's output `out` is element `whole` of the problem's. */
-static enum gate_status check_element(struct device *d, const struct spot_part *part,
-                                      const struct reference *r, uint32_t out, int64_t at,
-                                      int64_t whole, const char *name, struct gate_error *err)
-{
-    double device_value;
-    const double *reference = r->out[out].data;
-    enum gate_status status =
-        device_download(d, &device_value, reference + whole, sizeof device_value, err);
-    if (status)
-        return status;
-    double host_value = kg_reference_host_element(&part->problem, part->in, out, at);
-    if (fabs(device_value - host_value) <= TOLERANCE * (1 + fabs(host_value)))
-        return GATE_OK;
-    return gate_fail(err, GATE_INTERNAL,
-                     "the device's fp64 reference is %.17g at element %lld of '%s' where the CPU's "
-                     "is %.17g: this device cannot verify",
-                     device_value, (long long)whole, name, host_value);
-}
 
 /* Place `at` of `places` things in a row. */
 static uint64_t which(unsigned at, uint64_t places, uint64_t random)
@@ -125,22 +106,21 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
         band[first + r] = *band_of(b, op, axes[r]);
         stride[first + r] = t->stride[r];
     }
-    char *to = part->copies[i] = malloc((size_t)problem_tensor_elements(about) * each);
+    char *to = malloc(problem_tensor_bytes(about));
+    part->in[i] = problem_dense(about, to);
     if (!to)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    part->in[i] = problem_dense(about, to);
-    enum gate_status status = GATE_OK;
     const size_t row_bytes = (size_t)band[3].length * each, rows = (size_t)band[2].length;
     const size_t apart = stride[2] ? (size_t)stride[2] * each : row_bytes;
     for (int64_t a = 0; a < band[0].length; a++)
-        for (int64_t c = 0; c < band[1].length && !status; c++) {
+        for (int64_t c = 0; c < band[1].length; c++) {
             int64_t from = (band[0].from + a) * stride[0] + (band[1].from + c) * stride[1] +
                            band[2].from * stride[2] + band[3].from;
-            status = device_download_rows(d, to, (const char *)t->data + (size_t)from * each,
-                                          row_bytes, apart, rows, err);
+            TRY(device_download_rows(d, to, (const char *)t->data + (size_t)from * each, row_bytes,
+                                     apart, rows, err));
             to += row_bytes * rows;
         }
-    return status;
+    return GATE_OK;
 }
 
 /* Flat index in the whole output of element `at` of the part's. */
@@ -161,24 +141,30 @@ static int64_t index_in_whole(const struct kg_problem *p, const struct op_tensor
 /* All elements of a part whose axes are bands; some where an axis is whole, since each of them may
  * take millions of products. */
 static enum gate_status check_elements(struct device *d, const struct kg_problem *p,
-                                       const struct operands *o, const struct reference *r,
-                                       uint32_t out, struct spot_part *part, struct bands *b,
+                                       const struct op_tensor *output, const double *reference,
+                                       uint32_t out, const struct spot_part *part, struct bands *b,
                                        uint64_t seed, struct gate_error *err)
 {
-    const struct op_tensor *output = &op_of(p)->tensors[o->args.n_in + out];
     int64_t elements = 1;
     bool some = false;
     for (const char *axis = output->axes; *axis; axis++) {
         elements *= band_of(b, op_of(p), *axis)->length;
         some |= strchr(output->whole, *axis) != NULL;
     }
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < (some ? ELEMENTS : elements) && !status; i++) {
-        int64_t at = some ? (int64_t)which(i, (uint64_t)elements, seed_at(seed, i)) : i;
-        status =
-            check_element(d, part, r, out, at, index_in_whole(p, output, b, at), output->name, err);
+    for (unsigned i = 0; i < (some ? ELEMENTS : elements); i++) {
+        const int64_t at = some ? (int64_t)which(i, (uint64_t)elements, seed_at(seed, i)) : i;
+        const int64_t whole = index_in_whole(p, output, b, at);
+        double on_device;
+        TRY(device_download(d, &on_device, reference + whole, sizeof on_device, err));
+        const double here = kg_reference_host_element(&part->problem, part->in, out, at);
+        if (!(fabs(on_device - here) <= TOLERANCE * (1 + fabs(here))))
+            return gate_fail(
+                err, GATE_INTERNAL,
+                "the device's fp64 reference is %.17g at element %lld of '%s' where the CPU's "
+                "is %.17g: this device cannot verify",
+                on_device, (long long)whole, output->name, here);
     }
-    return status;
+    return GATE_OK;
 }
 
 static enum gate_status check_place(struct device *d, const struct kg_problem *p,
@@ -187,9 +173,10 @@ static enum gate_status check_place(struct device *d, const struct kg_problem *p
                                     struct gate_error *err)
 {
     const struct op *op = op_of(p);
+    const struct op_tensor *output = &op->tensors[o->args.n_in + out];
     struct spot_part part = {.problem = *p};
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
-    struct bands b = make_bands(p, &op->tensors[o->args.n_in + out], at, seed);
+    struct bands b = make_bands(p, output, at, seed);
     for (unsigned i = 0; i < op->n_sizes; i++)
         op_set_size(&part.problem, &op->sizes[i], b.of[i].length);
     problem_tensors(&part.problem, about);
@@ -197,17 +184,18 @@ static enum gate_status check_place(struct device *d, const struct kg_problem *p
     for (uint32_t i = 0; i < o->args.n_in && !status; i++)
         status = bring(d, o, &part, &b, i, &about[i], err);
     if (!status)
-        status = check_elements(d, p, o, r, out, &part, &b, seed_at(seed, ~(uint64_t)at), err);
-    release_part(&part);
+        status = check_elements(d, p, output, r->out[out].data, out, &part, &b,
+                                seed_at(seed, ~(uint64_t)at), err);
+    for (unsigned i = 0; i < KG_MAX_TENSORS; i++)
+        free(part.in[i].data);
     return status;
 }
 
 enum gate_status spot_check(struct device *d, const struct kg_problem *p, const struct operands *o,
                             const struct reference *r, uint64_t seed, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
     for (uint32_t out = 0; out < o->args.n_out; out++)
-        for (unsigned at = 0; at < PLACES && !status; at++)
-            status = check_place(d, p, o, r, out, at, seed, err);
-    return status;
+        for (unsigned at = 0; at < PLACES; at++)
+            TRY(check_place(d, p, o, r, out, at, seed, err));
+    return GATE_OK;
 }

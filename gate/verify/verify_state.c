@@ -230,8 +230,7 @@ enum gate_status state_compare_device(const struct device_state *before,
         {before->persisting_l2_bytes != now->persisting_l2_bytes,
          "the part of the L2 reserved for persisting accesses"},
         {before->l2_fetch_bytes != now->l2_fetch_bytes, "the fetch granularity of the L2"},
-        {before->wait_flags != now->wait_flags,
-         "the way in which calls wait (cudaSetDeviceFlags)"},
+        {before->wait_flags != now->wait_flags, "the way in which calls wait (cudaSetDeviceFlags)"},
         {before->cache_preference != now->cache_preference,
          "the preference for L1 or shared memory"},
         {before->pool_keeps != now->pool_keeps, "the release threshold of its memory pool"},
@@ -273,8 +272,7 @@ enum gate_status surroundings_read(struct device *d, struct surroundings *out,
 }
 
 enum gate_status surroundings_compare(struct device *d, const struct surroundings *before,
-                                      unsigned more, struct verification *v,
-                                      struct gate_error *err)
+                                      unsigned more, struct verification *v, struct gate_error *err)
 {
     struct surroundings now;
     TRY(surroundings_read(d, &now, err));

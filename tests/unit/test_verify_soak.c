@@ -2,6 +2,7 @@
 /* test_verify_soak.c: what many launches lose, and what only looks like it. */
 #include <string.h>
 
+#include "gate/verify/verify_state.h"
 #include "gate/verify/verify_tier.h"
 #include "tests/unit/unit.h"
 

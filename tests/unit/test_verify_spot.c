@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/verify/verify_spot.h"
+#include "gate/verify/verify_reference.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
