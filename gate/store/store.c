@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "gate/base/buf.h"
+#include "gate/store/store_rows.h"
 
 #define BUSY_MS 15000
 #define LOCK_RETRY_MS 20
@@ -238,6 +239,7 @@ static enum gate_status connect_file(struct store *s, enum store_mode mode, stru
     /* Else a statement is prepared anew whenever a value is bound that a partial index may need. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
     limit_connection(s->db);
+    store_add_functions(s->db);
     if (mode == STORE_READ_ONLY)
         return store_execute(s, "PRAGMA query_only = ON; PRAGMA cell_size_check = ON", "read", err);
     return store_execute(s,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_alert.c: alerts as they are read; see store_alert.h and store_alert_write.c. */
+/* store_alert.c: the steps of alerts, of people and of the server; see store_alert.h. */
 #include "gate/store/store_alert.h"
 
 #include <stdio.h>
@@ -16,31 +16,19 @@ const char *alert_state_name(enum alert_state state)
     return state_names[state];
 }
 
-const char *alert_kind_name(enum alert_kind kind)
+static int place_of(const char *name, const char *const *names, int n)
 {
-    return kind_names[kind];
+    while (n > 0 && strcmp(names[n - 1], name) != 0)
+        n--;
+    return n - 1;
 }
 
 bool alert_state_of(const char *name, enum alert_state *out)
 {
-    for (int i = 0; i < ALERT_STATES; i++) {
-        if (!strcmp(name, state_names[i])) {
-            *out = (enum alert_state)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool alert_kind_of(const char *name, enum alert_kind *out)
-{
-    for (int i = 0; i < ALERT_KINDS; i++) {
-        if (!strcmp(name, kind_names[i])) {
-            *out = (enum alert_kind)i;
-            return true;
-        }
-    }
-    return false;
+    int place = place_of(name, state_names, ALERT_STATES);
+    if (place >= 0)
+        *out = (enum alert_state)place;
+    return place >= 0;
 }
 
 /* What a column with a CHECK holds. */
@@ -51,309 +39,247 @@ static enum alert_state column_state(struct query *q, int column)
     return state;
 }
 
-static enum alert_kind column_kind(struct query *q, int column)
+static bool is_open(enum alert_state state)
 {
-    enum alert_kind kind = ALERT_REGRESSION;
-    alert_kind_of(column_text(q, column), &kind);
-    return kind;
+    return state == ALERT_NEW || state == ALERT_ACKNOWLEDGED;
 }
 
-/* ---- queries ---- */
-
-#define ALERT_TABLES(by)                                                                           \
-    "FROM alert a " by " CROSS JOIN track t ON t.id = a.track_id "                                 \
-    "CROSS JOIN run r ON r.id = a.run_id LEFT JOIN revision v ON v.id = r.revision_id "            \
-    "LEFT JOIN run b ON b.id = a.before_run_id LEFT JOIN revision w ON w.id = b.revision_id "      \
-    "LEFT JOIN result e ON a.confirmed = 1 AND e.track_id = a.track_id AND e.arm = 0"              \
-    " AND e.run_id = (SELECT n.run_id FROM result n INDEXED BY result_by_branch"                   \
-    "  WHERE n.track_id = a.track_id AND n.branch = r.branch AND n.arm = 0"                        \
-    "   AND n.verdict IN ('regression', 'wrong')"                                                  \
-    "   AND (n.place_ms, n.time_ms, n.run_id) >= (r.place_ms, r.time_ms, r.id)"                    \
-    "  ORDER BY n.place_ms, n.time_ms, n.run_id LIMIT 1) "
-#define ALERT_COLUMNS                                                                              \
-    "a.id, t.case_id, t.device, a.provider, r.contract, a.kind, a.state, a.time_ms, "              \
-    "r.uuid, coalesce(v.commit_id, ''), coalesce(w.commit_id, ''), a.change, a.before_value, "     \
-    "a.after_value, a.reason, a.who, a.updated_ms, coalesce(a.closed_ms, 0), a.by_vendor,"         \
-    " a.confirmed, coalesce(e.reason, ''), a.assignee, r.subject, r.author,"                       \
-    " coalesce(b.subject, ''), coalesce(b.author, ''), coalesce(v.parent, ''),"                    \
-    " iif(a.confirmed = 0 AND a.kind IN ('regression', 'improvement') AND t.kind <> 'paired'"      \
-    "  AND b.machine <> r.machine AND NOT EXISTS (SELECT 1 FROM run o WHERE"                       \
-    "   o.machine = r.machine AND o.device = r.device AND (o.time_ms, o.id) < (r.time_ms, r.id))," \
-    "  r.machine, ''), e.run_id IS NOT NULL AND e.run_id <> a.run_id "
-/* clang-format off */
-/* ?2 to ?5: state, device, case, kind or NULL */
-#define IS_ASKED(a) \
-    "(?2 IS NULL OR " a ".state = ?2) AND (?3 IS NULL OR " a ".device = ?3)" \
-    " AND (?4 IS NULL OR " a ".track_id IN (SELECT o.id FROM track o WHERE o.case_id = ?4))" \
-    " AND (?5 IS NULL OR " a ".kind = ?5) "
-/* Of the group of `a`, which is of run `r` and its before_run `b`. */
-#define NEWER_OF_GROUP \
-    "SELECT 1 FROM alert x INDEXED BY alert_by_run LEFT JOIN run y ON y.id = x.before_run_id " \
-    "WHERE x.run_id IN (SELECT g.id FROM run g WHERE g.revision_id = r.revision_id" \
-    "  UNION ALL SELECT r.id)" \
-    " AND (r.revision_id IS NULL OR y.revision_id IS b.revision_id) AND x.id > a.id" \
-    " AND " IS_ASKED("x")
-/* ?1: ids below, ?6: limit, ?7: 1: of each group only the newest that is asked for */
-#define ALERTS(first) \
-    "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE " first " a.id < ?1 AND " IS_ASKED("a") \
-    "AND (?7 = 0 OR NOT EXISTS (" NEWER_OF_GROUP ")) ORDER BY a.id DESC LIMIT ?6"
-/* clang-format on */
-
-static const char all_alerts[] = ALERTS("");
-static const char alerts_of_state[] = ALERTS("a.state = ?2 AND");
-static const char alerts_of_kind[] = ALERTS("a.kind = ?5 AND");
-static const char alerts_of_kind_state[] = ALERTS("a.kind = ?5 AND a.state = ?2 AND");
-static const char alerts_of_device[] = ALERTS("a.device = ?3 AND");
-static const char alerts_of_case[] =
-    ALERTS("a.track_id IN (SELECT o.id FROM track o WHERE o.case_id = ?4) AND");
-/* ?1: the newest of a group, ?6: limit */
-static const char alert_group[] = "SELECT " ALERT_COLUMNS ALERT_TABLES(
-    "INDEXED BY alert_by_run") "CROSS JOIN alert l ON l.id = ?1 CROSS JOIN run m ON m.id = "
-                               "l.run_id "
-                               "LEFT JOIN run k ON k.id = l.before_run_id "
-                               "WHERE a.run_id IN (SELECT g.id FROM alert h CROSS JOIN run n ON "
-                               "n.id = h.run_id"
-                               "  CROSS JOIN run g ON g.revision_id = n.revision_id WHERE h.id = ?1"
-                               "  UNION ALL SELECT run_id FROM alert WHERE id = ?1)"
-                               " AND (m.revision_id IS NULL OR b.revision_id IS k.revision_id)"
-                               " AND a.id <= ?1 AND " IS_ASKED("a") "ORDER BY a.id DESC LIMIT ?6";
-
-struct alert_call {
-    store_alert_fn fn;
-    void *context;
-    bool found;
+/* A step that is to be taken. */
+struct step_call {
+    struct store *store;
+    int64_t id;
+    int from; /* -1: it comes up */
+    enum alert_state to;
+    int64_t end_run_id;
+    const char *who, *reason;
+    int64_t now_ms;
 };
 
-static bool alert_row(struct query *q, void *call)
+static enum gate_status put_event(const struct step_call *c, struct gate_error *err)
 {
-    struct alert_call *c = call;
-    struct store_alert row = {
-        .id = column_int(q, 0),
-        .case_id = column_text(q, 1),
-        .device_model = column_text(q, 2),
-        .provider = column_text(q, 3),
-        .contract = column_text(q, 4),
-        .kind = column_kind(q, 5),
-        .state = column_state(q, 6),
-        .time_ms = column_int(q, 7),
-        .run_uuid = column_text(q, 8),
-        .commit = column_text(q, 9),
-        .before_commit = column_text(q, 10),
-        .change = column_real(q, 11),
-        .before = column_real(q, 12),
-        .after = column_real(q, 13),
-        .reason = column_text(q, 14),
-        .who = column_text(q, 15),
-        .updated_ms = column_int(q, 16),
-        .closed_ms = column_int(q, 17),
-        .by_vendor = column_int(q, 18) != 0,
-        .confirmed = column_int(q, 19) != 0,
-        .evidence = column_text(q, 20),
-        .assignee = column_text(q, 21),
-        .subject = column_text(q, 22),
-        .author = column_text(q, 23),
-        .before_subject = column_text(q, 24),
-        .before_author = column_text(q, 25),
-        .parent = column_text(q, 26),
-        .machine = column_text(q, 27),
-        .is_over_now = column_int(q, 28) != 0,
-    };
-    c->found = true;
-    return c->fn(c->context, &row);
+    struct query q = query_begin(
+        c->store, "INSERT INTO alert_event (alert_id, time_ms, who, from_state, to_state, reason) "
+                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+    bind_int(&q, c->id);
+    bind_int(&q, c->now_ms);
+    bind_text(&q, c->who);
+    bind_text_or_null(&q, c->from < 0 ? NULL : state_names[c->from]);
+    bind_text(&q, state_names[c->to]);
+    bind_text(&q, c->reason);
+    enum gate_status status = store_finish(c->store, &q, err);
+    return !status ? store_touch(c->store, err) : status;
 }
 
-/* The index that leaves the fewest alerts to look at. */
-static const char *alerts_by(const struct alert_filter *f)
+static enum gate_status put_step(const struct step_call *c, struct gate_error *err)
 {
-    if (f->case_id)
-        return alerts_of_case;
-    if (f->kind >= 0)
-        return f->state >= 0 ? alerts_of_kind_state : alerts_of_kind;
-    if (f->state >= 0)
-        return alerts_of_state;
-    return f->device_model ? alerts_of_device : all_alerts;
+    struct query q = query_begin(
+        c->store, "UPDATE alert SET state = ?3, who = ?4, reason = ?5, updated_ms = ?6, "
+                  " closed_ms = ?7, end_run_id = nullif(?8, 0) WHERE id = ?1 AND state = ?2");
+    bind_int(&q, c->id);
+    bind_text(&q, state_names[c->from]);
+    bind_text(&q, state_names[c->to]);
+    bind_text(&q, c->who);
+    bind_text(&q, c->reason);
+    bind_int(&q, c->now_ms);
+    bind_int(&q, c->now_ms);
+    if (is_open(c->to))
+        sqlite3_bind_null(q.stmt, q.next - 1);
+    bind_int(&q, c->end_run_id);
+    enum gate_status status = store_finish(c->store, &q, err);
+    if (status)
+        return status;
+    /* Nobody is told of a step that corrects the record and leaves the state what it was. */
+    return c->from == (int)c->to ? store_touch(c->store, err) : put_event(c, err);
 }
 
-static struct query asked(struct store *s, const char *sql, const struct alert_filter *filter,
-                          int64_t id, int64_t limit)
+static bool is_step(enum alert_state from, enum alert_state to)
 {
-    struct query q = query_begin(s, sql);
-    bind_int(&q, id);
-    bind_text_or_null(&q, filter->state < 0 ? NULL : state_names[filter->state]);
-    bind_text_or_null(&q, filter->device_model);
-    bind_text_or_null(&q, filter->case_id);
-    bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
-    bind_int(&q, limit);
-    return q;
+    return to == ALERT_NEW ? from != ALERT_NEW : is_open(from) && to > from;
 }
 
-enum gate_status store_alerts(struct store *s, const struct alert_filter *filter, bool leaders,
-                              int64_t before, int64_t limit, store_alert_fn fn, void *context,
+/* ---- what people do ---- */
+
+struct action_call {
+    struct store *store;
+    const int64_t *ids;
+    size_t n;
+    const struct alert_action *action;
+    enum alert_step *step;
+    int64_t *refused;
+};
+
+struct present {
+    bool found;
+    enum alert_state state;
+    bool is_assigned; /* to whom the action says */
+    const char *assignee;
+};
+
+static bool present_row(struct query *q, void *call)
+{
+    struct present *p = call;
+    p->found = true;
+    p->state = column_state(q, 0);
+    p->is_assigned = !p->assignee || !strcmp(p->assignee, column_text(q, 1));
+    return false;
+}
+
+static enum gate_status check(const struct action_call *c, int64_t id, struct present *present,
                               struct gate_error *err)
 {
-    struct alert_call call = {fn, context, false};
-    struct query q = asked(s, alerts_by(filter), filter, before, limit);
-    bind_int(&q, leaders);
-    return store_each_row(s, &q, alert_row, &call, err);
-}
-
-enum gate_status store_alert_group(struct store *s, const struct alert_filter *filter,
-                                   int64_t leader, int64_t limit, store_alert_fn fn, void *context,
-                                   struct gate_error *err)
-{
-    struct alert_call call = {fn, context, false};
-    struct query q = asked(s, alert_group, filter, leader, limit);
-    return store_each_row(s, &q, alert_row, &call, err);
-}
-
-enum gate_status store_find_alert(struct store *s, int64_t id, store_alert_fn fn, void *context,
-                                  bool *found, struct gate_error *err)
-{
-    struct alert_call call = {fn, context, false};
-    struct query q = query_begin(s, "SELECT " ALERT_COLUMNS ALERT_TABLES("") "WHERE a.id = ?1");
+    *present = (struct present){.assignee = c->action->assignee};
+    struct query q = query_begin(c->store, "SELECT state, assignee FROM alert WHERE id = ?1");
     bind_int(&q, id);
-    enum gate_status status = store_each_row(s, &q, alert_row, &call, err);
-    *found = call.found;
+    enum gate_status status = store_each_row(c->store, &q, present_row, present, err);
+    bool is_refused = c->action->has_state && !is_step(present->state, c->action->to);
+    *c->step = !present->found ? STEP_NO_ALERT : is_refused ? STEP_REFUSED : STEP_DONE;
+    *c->refused = id;
     return status;
 }
 
-static bool count_row(struct query *q, void *call)
+/* The log says it as a step that leaves the state what it is. */
+static enum gate_status assign(const struct step_call *step, const char *assignee,
+                               struct gate_error *err)
 {
-    int64_t *counts = call;
-    counts[column_state(q, 0)] = column_int(q, 1);
-    return true;
-}
-
-enum gate_status store_alert_counts(struct store *s, const struct alert_filter *filter,
-                                    int64_t counts[ALERT_STATES], struct gate_error *err)
-{
+    char reason[2 * 4 * ALERT_MAX_REASON];
     struct query q =
-        query_begin(s, "SELECT a.state, count(*) FROM alert a WHERE (?1 IS NULL OR a.device = ?1) "
-                       " AND (?2 IS NULL OR a.kind = ?2) AND (?3 IS NULL OR a.track_id IN "
-                       " (SELECT o.id FROM track o WHERE o.case_id = ?3)) GROUP BY a.state");
-    memset(counts, 0, ALERT_STATES * sizeof counts[0]);
-    bind_text_or_null(&q, filter->device_model);
-    bind_text_or_null(&q, filter->kind < 0 ? NULL : kind_names[filter->kind]);
-    bind_text_or_null(&q, filter->case_id);
-    return store_each_row(s, &q, count_row, counts, err);
+        query_begin(step->store, "UPDATE alert SET assignee = ?2, updated_ms = ?3 WHERE id = ?1");
+    bind_int(&q, step->id);
+    bind_text(&q, assignee);
+    bind_int(&q, step->now_ms);
+    enum gate_status status = store_finish(step->store, &q, err);
+    snprintf(reason, sizeof reason, "assigned to %s%s%s", assignee[0] ? assignee : "nobody",
+             step->reason[0] ? ": " : "", step->reason);
+    struct step_call event = *step;
+    event.reason = reason;
+    return !status ? put_event(&event, err) : status;
 }
 
-static bool number_row(struct query *q, void *call)
+static enum gate_status act(const struct action_call *c, int64_t id, struct gate_error *err)
 {
-    *(int64_t *)call = column_int(q, 0);
-    return true;
-}
-
-enum gate_status store_open_causes(struct store *s, const char *device_model, const char *case_id,
-                                   int64_t *n, struct gate_error *err)
-{
-    struct query q =
-        query_begin(s, "SELECT count(*) FROM (SELECT DISTINCT a.kind, r.revision_id, "
-                       "  iif(r.revision_id IS NULL, r.id, b.revision_id) "
-                       " FROM alert a CROSS JOIN run r ON r.id = a.run_id "
-                       "  LEFT JOIN run b ON b.id = a.before_run_id "
-                       " WHERE a.state IN ('new', 'acknowledged') AND a.kind <> 'improvement' "
-                       "  AND (?1 IS NULL OR a.device = ?1) AND (?2 IS NULL OR a.track_id IN "
-                       "   (SELECT o.id FROM track o WHERE o.case_id = ?2)))");
-    *n = 0;
-    bind_text_or_null(&q, device_model);
-    bind_text_or_null(&q, case_id);
-    return store_each_row(s, &q, number_row, n, err);
-}
-
-struct event_call {
-    store_alert_event_fn fn;
-    void *context;
-};
-
-static bool event_row(struct query *q, void *call)
-{
-    const struct event_call *c = call;
-    struct store_alert_event row = {
-        .id = column_int(q, 0),
-        .alert_id = column_int(q, 1),
-        .time_ms = column_int(q, 2),
-        .who = column_text(q, 3),
-        .from = column_text(q, 4),
-        .to = column_text(q, 5),
-        .reason = column_text(q, 6),
+    const struct alert_action *action = c->action;
+    struct present present;
+    enum gate_status status = check(c, id, &present, err);
+    struct step_call step = {
+        .store = c->store,
+        .id = id,
+        .from = (int)present.state,
+        .to = action->has_state ? action->to : present.state,
+        .who = action->who,
+        .reason = action->reason,
+        .now_ms = action->now_ms,
     };
-    return c->fn(c->context, &row);
+    /* An id that is there twice has had its step. */
+    if (!status && action->has_state && *c->step == STEP_DONE)
+        status = put_step(&step, err);
+    step.from = (int)step.to;
+    if (action->has_state)
+        step.reason = "";
+    return status || present.is_assigned ? status : assign(&step, action->assignee, err);
 }
 
-enum gate_status store_alert_log(struct store *s, int64_t id, store_alert_event_fn fn,
-                                 void *context, struct gate_error *err)
+static enum gate_status act_on_all(void *call, struct gate_error *err)
 {
-    struct event_call call = {fn, context};
-    struct query q = query_begin(
-        s, "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
-           "FROM alert_event WHERE alert_id = ?1 ORDER BY id");
-    bind_int(&q, id);
-    return store_each_row(s, &q, event_row, &call, err);
+    const struct action_call *c = call;
+    struct present present;
+    enum gate_status status = GATE_OK;
+    *c->step = STEP_DONE;
+    for (size_t i = 0; i < c->n && !status && *c->step == STEP_DONE; i++)
+        status = check(c, c->ids[i], &present, err);
+    if (status || *c->step != STEP_DONE)
+        return status;
+    for (size_t i = 0; i < c->n && !status; i++)
+        status = act(c, c->ids[i], err);
+    *c->step = STEP_DONE;
+    return status;
 }
 
-enum gate_status store_alert_events(struct store *s, int64_t after, int64_t limit,
-                                    store_alert_event_fn fn, void *context, struct gate_error *err)
+enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t n,
+                                     const struct alert_action *action, enum alert_step *step,
+                                     int64_t *refused, struct gate_error *err)
 {
-    struct event_call call = {fn, context};
-    struct query q = query_begin(
-        s, "SELECT id, alert_id, time_ms, who, coalesce(from_state, ''), to_state, reason "
-           "FROM alert_event WHERE id > ?1 ORDER BY id LIMIT ?2");
-    bind_int(&q, after);
-    bind_int(&q, limit);
-    return store_each_row(s, &q, event_row, &call, err);
+    struct action_call call = {s, ids, n, action, step, refused};
+    return store_atomically(s, act_on_all, &call, err);
 }
 
-struct moved_call {
-    struct store_alert_group *out;
-    size_t n;
-};
+/* ---- what the server does ---- */
 
-static bool moved_row(struct query *q, void *call)
+enum gate_status store_server_step(struct store *s, const struct alert_row *alert,
+                                   enum alert_state to, int64_t end_run_id, const char *reason,
+                                   int64_t now_ms, struct gate_error *err)
 {
-    struct moved_call *c = call;
-    c->out[c->n++] = (struct store_alert_group){
-        .alert_id = column_int(q, 0),
-        .n_opened = column_int(q, 1),
-        .n_closed = column_int(q, 2),
-        .n_open = column_int(q, 3),
+    struct step_call call = {
+        .store = s,
+        .id = alert->id,
+        .from = (int)alert->state,
+        .to = to,
+        .end_run_id = end_run_id,
+        .who = ALERT_SERVER,
+        .reason = reason,
+        .now_ms = now_ms,
     };
-    return true;
+    return put_step(&call, err);
 }
 
-enum gate_status store_alert_groups_moved(struct store *s, int64_t after,
-                                          struct store_alert_group *out, size_t max, size_t *n,
-                                          struct gate_error *err)
+enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
+                                   int64_t *id, struct gate_error *err)
 {
-    struct moved_call call = {out, 0};
+    struct query q = query_begin(
+        s, "INSERT INTO alert (track_id, device, provider, contract, kind, state, time_ms, run_id, "
+           " before_run_id, before_value, after_value, change, reason, who, updated_ms, by_vendor, "
+           "confirmed) "
+           "SELECT id, device, ?2, ?14, ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, "
+           "?11, ?12, ?13 "
+           "FROM track WHERE id = ?1");
+    bind_int(&q, alert->track_id);
+    bind_text(&q, alert->series.provider);
+    bind_text(&q, kind_names[alert->kind]);
+    bind_int(&q, alert->time_ms);
+    bind_int(&q, alert->run_id);
+    bind_int(&q, alert->before_run_id);
+    bind_real(&q, alert->before);
+    bind_real(&q, alert->after);
+    bind_real(&q, alert->change);
+    bind_text(&q, ALERT_SERVER);
+    bind_int(&q, now_ms);
+    bind_int(&q, alert->by_vendor);
+    bind_int(&q, alert->confirmed);
+    bind_text(&q, alert->series.contract);
+    enum gate_status status = store_finish_new(s, &q, id, err);
+    if (status)
+        return status;
+    struct step_call call = {
+        .store = s,
+        .id = *id,
+        .from = -1,
+        .to = ALERT_NEW,
+        .who = ALERT_SERVER,
+        .reason = "",
+        .now_ms = now_ms,
+    };
+    return put_event(&call, err);
+}
+
+enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
+                                  struct gate_error *err)
+{
     struct query q = query_begin(
         s,
-        "WITH moved AS ( "
-        "SELECT max(a.id) AS alert_id, max(r.id) AS run_id, r.revision_id AS at, "
-        " b.revision_id AS before, sum(v.to_state IN ('new', 'acknowledged') "
-        "  AND coalesce(v.from_state, '') NOT IN ('new', 'acknowledged')) AS n_opened, "
-        " sum(coalesce(v.from_state, '') IN ('new', 'acknowledged') "
-        "  AND v.to_state NOT IN ('new', 'acknowledged')) AS n_closed "
-        "FROM alert_event v CROSS JOIN alert a ON a.id = v.alert_id "
-        "CROSS JOIN run r ON r.id = a.run_id LEFT JOIN run b ON b.id = a.before_run_id "
-        "WHERE v.id > ?1 "
-        "GROUP BY r.revision_id, coalesce(b.revision_id, 0), iif(r.revision_id IS NULL, r.id, 0) "
-        "HAVING n_opened + n_closed > 0 ORDER BY min(v.id) LIMIT ?2) "
-        "SELECT m.alert_id, m.n_opened, m.n_closed, "
-        " (SELECT count(*) FROM alert x INDEXED BY alert_by_run "
-        "  LEFT JOIN run y ON y.id = x.before_run_id WHERE x.run_id IN "
-        "  (SELECT g.id FROM run g WHERE g.revision_id = m.at UNION ALL SELECT m.run_id) "
-        "  AND (m.at IS NULL OR y.revision_id IS m.before) "
-        "  AND x.state IN ('new', 'acknowledged')) "
-        "FROM moved m");
-    bind_int(&q, after);
-    bind_int(&q, (int64_t)max);
-    enum gate_status status = store_each_row(s, &q, moved_row, &call, err);
-    *n = call.n;
-    return status;
+        "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = nullif(?4, 0), before_value = "
+        "?5, "
+        " after_value = ?6, change = ?7, confirmed = ?8, end_run_id = nullif(?9, 0) WHERE id = ?1");
+    bind_int(&q, id);
+    bind_int(&q, to->time_ms);
+    bind_int(&q, to->run_id);
+    bind_int(&q, to->before_run_id);
+    bind_real(&q, to->before);
+    bind_real(&q, to->after);
+    bind_real(&q, to->change);
+    bind_int(&q, to->confirmed);
+    bind_int(&q, to->end_run_id);
+    enum gate_status status = store_finish(s, &q, err);
+    return !status ? store_touch(s, err) : status;
 }
-
-/* ---- what the server itself asks ---- */
 
 struct rows_call {
     const char *epoch;
@@ -366,7 +292,7 @@ static bool server_row(struct query *q, void *call)
     struct rows_call *c = call;
     c->out[c->n++] = (struct alert_row){
         .id = column_int(q, 0),
-        .kind = column_kind(q, 1),
+        .kind = (enum alert_kind)place_of(column_text(q, 1), kind_names, ALERT_KINDS),
         .state = column_state(q, 2),
         .time_ms = column_int(q, 3),
         .run_id = column_int(q, 4),

@@ -4,16 +4,27 @@
 
 #include <string.h>
 
+#include "gate/report/report_units.h"
 #include "gate/store/store_private.h"
 
-const struct store_cell *store_cell_of(const struct store_cell *cells, int n, const char *name)
+const struct store_cell *store_cell_of(const struct store_row *row, const char *name)
 {
     static const struct store_cell none = {.name = "", .text = ""};
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(cells[i].name, name))
-            return &cells[i];
+    for (int i = 0; i < row->n; i++) {
+        if (!strcmp(row->cells[i].name, name))
+            return &row->cells[i];
     }
     return &none;
+}
+
+const char *store_text_of(const struct store_row *row, const char *name)
+{
+    return store_cell_of(row, name)->text;
+}
+
+int64_t store_integer_of(const struct store_row *row, const char *name)
+{
+    return store_cell_of(row, name)->integer;
 }
 
 static struct store_cell read_cell(struct query *q, int column)
@@ -54,11 +65,11 @@ static bool cells_row(struct query *q, void *call)
 {
     const struct select_call *c = call;
     struct store_cell cells[STORE_MAX_CELLS];
-    int n = sqlite3_column_count(q->stmt);
-    n = n > STORE_MAX_CELLS ? STORE_MAX_CELLS : n;
-    for (int i = 0; i < n; i++)
+    struct store_row row = {cells, sqlite3_column_count(q->stmt)};
+    row.n = row.n > STORE_MAX_CELLS ? STORE_MAX_CELLS : row.n;
+    for (int i = 0; i < row.n; i++)
         cells[i] = read_cell(q, i);
-    return c->fn(c->context, cells, n);
+    return c->fn(c->context, &row);
 }
 
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
@@ -77,14 +88,24 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
     return store_each_row(s, &q, cells_row, &call, err);
 }
 
-enum gate_status store_select_names(struct store *s, const char *sql, store_cells_fn fn,
-                                    void *context, struct gate_error *err)
+/* ---- functions for statements ---- */
+
+typedef const char *(*units_fn)(double value, char out[UNITS_MAX]);
+
+static void in_units(sqlite3_context *context, int n, sqlite3_value **values)
 {
-    struct select_call call = {fn, context};
-    struct query q = query_begin(s, sql);
-    enum gate_status status = q.rc == SQLITE_OK ? GATE_OK : store_fail(s, q.rc, "read", err);
-    if (!status)
-        cells_row(&q, &call);
-    query_end(&q);
-    return status;
+    char text[UNITS_MAX];
+    const units_fn *units = sqlite3_user_data(context);
+    (void)n;
+    if (sqlite3_value_type(values[0]) != SQLITE_NULL)
+        sqlite3_result_text(context, (*units)(sqlite3_value_double(values[0]), text), -1,
+                            SQLITE_TRANSIENT);
+}
+
+void store_add_functions(struct sqlite3 *db)
+{
+    static units_fn duration = units_duration, percent = units_percent;
+    int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    sqlite3_create_function(db, "duration", 1, flags, &duration, in_units, NULL, NULL);
+    sqlite3_create_function(db, "percent", 1, flags, &percent, in_units, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_rows.h: any statement, row by row: what a list of the API is made of.
+ * store_rows.h: any statement, row by row: what the API and the alerts are made of.
  */
 #ifndef GATE_STORE_STORE_ROWS_H
 #define GATE_STORE_STORE_ROWS_H
@@ -19,19 +19,28 @@ struct store_cell {
     const char *text;
 };
 
+struct store_row {
+    const struct store_cell *cells;
+    int n;
+};
+
 /* The cell of a name; one that is NULL where there is none. */
-const struct store_cell *store_cell_of(const struct store_cell *cells, int n, const char *name);
+const struct store_cell *store_cell_of(const struct store_row *row, const char *name);
+const char *store_text_of(const struct store_row *row, const char *name); /* "" for NULL */
+int64_t store_integer_of(const struct store_row *row, const char *name);  /* 0 for NULL */
 
 /* The value of the parameter `:name`; one that is left alone is NULL. */
 typedef void (*store_value_fn)(void *context, const char *name, struct store_cell *value);
-typedef bool (*store_cells_fn)(void *context, const struct store_cell *cells, int n);
+/* False ends the query. */
+typedef bool (*store_cells_fn)(void *context, const struct store_row *row);
 
 /* `sql` is one statement, or several of which the first is run, and a constant: it is prepared at
  * its first use, and kept by its address. */
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
                               store_cells_fn fn, void *context, struct gate_error *err);
-/* Calls `fn` with a row of NULLs, for the names of its cells. */
-enum gate_status store_select_names(struct store *s, const char *sql, store_cells_fn fn,
-                                    void *context, struct gate_error *err);
+
+/* Functions for statements: duration(ns) and percent(share), as report_units.h has them. */
+struct sqlite3;
+void store_add_functions(struct sqlite3 *db);
 
 #endif

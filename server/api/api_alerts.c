@@ -1,176 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_alerts.c: GET and POST of alerts; see api.h and api_write.h. */
+/* api_alerts.c: one alert, and what is done with alerts; see api_call.h and api_write.h. The list
+ * is alerts.sql. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "server/api/alert_json.h"
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
+#include "server/api/rows.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
+#include "gate/store/store_alert.h"
 
-#define ALERTS_DEFAULT 200
-#define ALERTS_MAX 1000
-
-/* ---- the list ---- */
-
-static void put_alert(struct emit *e, const struct store_alert *row)
+/* Writes the alert with its log; *found is false when there is none, and the body is half of one.
+ */
+static enum gate_status put_whole(struct call *c, int64_t id, bool *found)
 {
-    emit_row_begin(e);
-    emit_alert_members(e, row);
-    emit_row_end(e);
-}
-
-static bool list_row(void *context, const struct store_alert *row)
-{
-    struct page *p = context;
-    if (!page_has_room(p, "%" PRId64, row->id))
-        return false;
-    put_alert(&p->call->emit, row);
-    return true;
-}
-
-static enum gate_status put_counts(struct call *c, const struct alert_filter *filter)
-{
-    int64_t counts[ALERT_STATES] = {0};
-    enum gate_status status = store_alert_counts(c->store, filter, counts, &c->err);
-    emit_key(&c->emit, "counts");
+    char ids[32];
+    int n = 0;
+    const struct rows_value values[] = {{"ids", ids}, {NULL, NULL}};
+    snprintf(ids, sizeof ids, "[%" PRId64 "]", id);
     emit_open(&c->emit, '{');
-    for (int i = 0; i < ALERT_STATES; i++)
-        emit_integer_member(&c->emit, alert_state_name((enum alert_state)i), counts[i]);
-    emit_close(&c->emit, '}');
-    int64_t causes = 0;
+    enum gate_status status = rows_put(c, "alerts.sql", values, true, &n);
+    *found = n > 0;
     if (!status)
-        status =
-            store_open_causes(c->store, filter->device_model, filter->case_id, &causes, &c->err);
-    emit_integer_member(&c->emit, "causes", causes);
-    return status;
-}
-
-static bool read_filter(struct call *c, struct alert_filter *out)
-{
-    const char *states[ALERT_STATES], *kinds[ALERT_KINDS];
-    for (int i = 0; i < ALERT_STATES; i++)
-        states[i] = alert_state_name((enum alert_state)i);
-    for (int i = 0; i < ALERT_KINDS; i++)
-        kinds[i] = alert_kind_name((enum alert_kind)i);
-    return read_word(c, "state", states, ALERT_STATES, -1, &out->state) &&
-           read_word(c, "kind", kinds, ALERT_KINDS, -1, &out->kind) &&
-           read_device(c, false, &out->device_model) && read_case(c, false, &out->case_id);
-}
-
-/* Whole groups: the page is full with the group that reaches its limit. */
-struct grouped {
-    struct page page;
-    struct alert_filter filter;
-    int64_t n;
-    enum gate_status status;
-};
-
-static bool member_row(void *context, const struct store_alert *row)
-{
-    struct grouped *g = context;
-    put_alert(&g->page.call->emit, row);
-    g->n++;
-    return true;
-}
-
-static bool leader_row(void *context, const struct store_alert *leader)
-{
-    struct grouped *g = context;
-    struct call *c = g->page.call;
-    if (g->n >= g->page.limit) {
-        g->page.n = g->page.limit + 1; /* there is another page */
-        return false;
-    }
-    snprintf(g->page.next, sizeof g->page.next, "%" PRId64, leader->id);
-    g->status =
-        store_alert_group(c->store, &g->filter, leader->id, ALERTS_MAX, member_row, g, &c->err);
-    return !g->status;
-}
-
-static enum gate_status put_groups(struct grouped *g, int64_t before)
-{
-    struct call *c = g->page.call;
-    enum gate_status status =
-        store_alerts(c->store, &g->filter, true, before, g->page.limit + 1, leader_row, g, &c->err);
-    return g->status ? g->status : status;
-}
-
-enum gate_status get_alerts(struct call *c)
-{
-    struct grouped grouped = {.page = {.call = c}};
-    struct alert_filter *filter = &grouped.filter;
-    struct page *page = &grouped.page;
-    int64_t before, groups;
-    if (!read_format(c) || !read_filter(c, filter) || !read_number(c, "groups", 0, 0, 1, &groups) ||
-        !read_limit(page, ALERTS_DEFAULT, ALERTS_MAX) ||
-        !read_number(c, "after", INT64_MAX, 1, INT64_MAX, &before))
-        return GATE_OK;
-    list_open(c, "alerts");
-    enum gate_status status = groups ? put_groups(&grouped, before)
-                                     : store_alerts(c->store, filter, false, before,
-                                                    page->limit + 1, list_row, page, &c->err);
-    if (page_end(page) && !status)
-        status = put_counts(c, filter);
-    if (list_lacks_header(c))
-        put_alert(&c->emit, &(struct store_alert){.case_id = "",
-                                                  .device_model = "",
-                                                  .provider = "",
-                                                  .contract = "",
-                                                  .run_uuid = "",
-                                                  .commit = "",
-                                                  .parent = "",
-                                                  .machine = "",
-                                                  .before_commit = "",
-                                                  .subject = "",
-                                                  .author = "",
-                                                  .before_subject = "",
-                                                  .before_author = "",
-                                                  .assignee = "",
-                                                  .evidence = "",
-                                                  .reason = "",
-                                                  .who = ""});
-    list_close(c);
-    return status;
-}
-
-/* ---- one alert ---- */
-
-static bool one_row(void *context, const struct store_alert *row)
-{
-    struct emit *e = context;
-    emit_open(e, '{');
-    emit_alert_members(e, row);
-    return true;
-}
-
-static bool event_row(void *context, const struct store_alert_event *row)
-{
-    struct emit *e = context;
-    emit_open(e, '{');
-    emit_alert_event_members(e, row);
-    emit_close(e, '}');
-    return true;
-}
-
-/* Writes the alert with its log; *found is false, and nothing is written, when there is none. */
-static enum gate_status put_whole(struct store *store, int64_t id, struct emit *e, bool *found,
-                                  struct gate_error *err)
-{
-    enum gate_status status = store_find_alert(store, id, one_row, e, found, err);
-    if (status || !*found)
-        return status;
-    emit_key(e, "log");
-    emit_open(e, '[');
-    status = store_alert_log(store, id, event_row, e, err);
-    emit_close(e, ']');
-    emit_close(e, '}');
-    buf_putc(e->out, '\n');
+        status = rows_select(c, "alert_log.sql", values, rows_put_json, &c->emit);
+    emit_close(&c->emit, '}');
+    buf_putc(c->emit.out, '\n');
     return status;
 }
 
@@ -191,7 +49,7 @@ enum gate_status get_alert(struct call *c)
     int64_t id = id_of(c->rest);
     enum gate_status status = GATE_OK;
     if (id > 0)
-        status = put_whole(c->store, id, &c->emit, &found, &c->err);
+        status = put_whole(c, id, &found);
     if (!status && !found)
         no_alert(c->reply);
     return status;
@@ -304,31 +162,25 @@ static bool read_document(struct api_write *w, const cJSON *document, struct ask
            read_assignee(w, document, asked) && read_ids(w, document, asked);
 }
 
-static bool selected_row(void *context, const struct store_alert *row)
+static enum gate_status put_selection(struct call *c, const struct asked_action *asked)
 {
-    put_alert(context, row);
-    return true;
-}
-
-static enum gate_status put_selection(struct store *store, const struct asked_action *asked,
-                                      struct emit *e, struct gate_error *err)
-{
-    enum gate_status status = GATE_OK;
-    bool found;
-    emit_open(e, '{');
-    emit_key(e, "alerts");
-    emit_open(e, '[');
-    for (size_t i = 0; i < asked->n && !status; i++)
-        status = store_find_alert(store, asked->ids[i], selected_row, e, &found, err);
-    emit_close(e, ']');
-    emit_close(e, '}');
-    buf_putc(e->out, '\n');
+    struct buf ids;
+    buf_init(&ids, 32 * IDS_MAX);
+    for (size_t i = 0; i < asked->n; i++)
+        buf_printf(&ids, "%s%" PRId64, i == 0 ? "[" : ",", asked->ids[i]);
+    buf_putc(&ids, ']');
+    const struct rows_value values[] = {{"ids", ids.data}, {NULL, NULL}};
+    rows_begin(c, "alerts");
+    enum gate_status status = rows_put(c, "alerts.sql", values, false, NULL);
+    rows_end(c);
+    rows_close(c);
+    buf_release(&ids);
     return status;
 }
 
 static enum gate_status act(struct api_write *w, struct asked_action *asked)
 {
-    struct emit e;
+    struct call c = {.store = w->store, .reply = w->reply};
     enum alert_step step;
     int64_t refused = 0;
     bool found;
@@ -349,10 +201,11 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
                       refused, alert_state_name(asked->action.to));
     if (step != STEP_DONE)
         return GATE_OK;
-    emit_init(&e, &w->reply->body, EMIT_JSON);
-    status = asked->is_one ? put_whole(w->store, asked->ids[0], &e, &found, &w->err)
-                           : put_selection(w->store, asked, &e, &w->err);
-    emit_release(&e);
+    emit_init(&c.emit, &w->reply->body, EMIT_JSON);
+    status = asked->is_one ? put_whole(&c, asked->ids[0], &found) : put_selection(&c, asked);
+    if (status)
+        w->err = c.err;
+    emit_release(&c.emit);
     return status;
 }
 

@@ -47,7 +47,6 @@ bool read_device(struct call *c, bool required, const char **out);
 bool read_case(struct call *c, bool required, const char **out);
 bool read_provider(struct call *c, const char **out);
 bool read_contract(struct call *c, const char **out);
-bool read_verdict(struct call *c, const char **out);
 bool read_machine(struct call *c, const char **out);
 bool read_commit(struct call *c, const char **out); /* 7 to 40 digits */
 bool read_branch(struct call *c, const char **out); /* branch=, or main=1: the main branch */
@@ -72,39 +71,11 @@ void refuse_after(struct call *c);
 /* Decimal digits only, from 0 up; -1: anything else. */
 int64_t parse_count(const char *s);
 
-/* ---- lists: api_list.c ---- */
-
-/* format=json|rows|csv, before anything is written. */
-bool read_format(struct call *c);
-/*
- * A list is list_open(), then rows between emit_row_begin() and emit_row_end(), list_rows_end(),
- * and list_close(). Where list_rows_end() says true the form has room for more than rows: members
- * of the object around them. Where list_lacks_header() says true, before list_close(), a row of
- * unknown values is to be written, for the names of its members.
- */
-void list_open(struct call *c, const char *name);
-bool list_rows_end(struct call *c);
-bool list_lacks_header(struct call *c);
-void list_close(struct call *c);
-
-/* A page of a list. One row more than `limit` is asked for, which tells that there is another. */
-struct page {
-    struct call *call;
-    int64_t n, limit;
-    char next[API_MAX_KEY + 1]; /* the key of its last row, for read_key() */
-};
-bool read_limit(struct page *p, int64_t otherwise, int64_t max);
-/* Is there room for the row of this key? */
-bool page_has_room(struct page *p, const char *key, ...) __attribute__((format(printf, 2, 3)));
-/* list_rows_end() with the member `next`. */
-bool page_end(struct page *p);
-
 /* ---- handlers ---- */
 
 enum gate_status get_document(struct call *c);
 enum gate_status get_trends(struct call *c);
 enum gate_status get_compare(struct call *c);
-enum gate_status get_alerts(struct call *c);
 enum gate_status get_alert(struct call *c);
 enum gate_status get_counters(struct call *c);
 enum gate_status get_openapi(struct call *c);

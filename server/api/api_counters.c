@@ -2,6 +2,7 @@
 /* api_counters.c: GET /counters: what each hardware counter of a run document means. */
 #include "gate/counters/counters.h"
 #include "server/api/api_call.h"
+#include "server/api/rows.h"
 
 enum gate_status get_counters(struct call *c)
 {
@@ -9,7 +10,7 @@ enum gate_status get_counters(struct call *c)
                                         [COUNTER_BYTES] = "bytes",
                                         [COUNTER_COUNT] = "count",
                                         [COUNTER_RATIO] = "ratio"};
-    list_open(c, "counters");
+    rows_begin(c, "counters");
     for (size_t i = 0; i < COUNTERS_N; i++) {
         emit_row_begin(&c->emit);
         emit_string_member(&c->emit, "name", counters[i].name);
@@ -18,7 +19,7 @@ enum gate_status get_counters(struct call *c)
         emit_string_member(&c->emit, "unit", units[counters[i].unit]);
         emit_row_end(&c->emit);
     }
-    list_rows_end(c);
-    list_close(c);
+    rows_end(c);
+    rows_close(c);
     return GATE_OK;
 }

@@ -5,7 +5,8 @@
  * Lists are described by their statements (rows.h). The other addresses are in openapi_parts.json,
  * in a short form: `tags` is one; `parameters` are names of components; `codes` are statuses that
  * have a response of their own among the components; a content type has the name of a schema, or ""
- * for text. The token that an address takes is known to the table of routes.
+ * for text; `columns` of a schema is a file of queries. The token that an address takes is known to
+ * the table of routes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 
 #include "gate/base/embed.h"
 #include "gate/base/json.h"
-#include "gate/decide/verdict.h"
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
 #include "server/request/auth.h"
@@ -183,10 +183,6 @@ static void add_own_parameter(cJSON *operation, const struct rows_parameter *p)
         add_lengths(schema, 1, (int)p->max);
     } else if (!strcmp(p->name, "commit")) {
         text_of(schema, "pattern", "^[0-9a-f]{7,40}$");
-    } else if (!strcmp(p->name, "verdict")) {
-        cJSON *list = cJSON_AddArrayToObject(schema, "enum");
-        for (int i = 0; i < VERDICT_COUNT; i++)
-            cJSON_AddItemToArray(list, cJSON_CreateString(verdict_name((enum verdict)i)));
     } else if (!strcmp(p->name, "q")) {
         text_of(schema, "pattern", "^[a-z0-9_./+ -]*$");
         add_lengths(schema, 0, 160);
@@ -202,13 +198,8 @@ static void add_parameters(cJSON *operation, const struct rows_query *q)
 {
     cJSON *schema;
     cJSON_AddArrayToObject(operation, "parameters");
-    for (size_t i = 0; i < q->n_parameters; i++) {
-        const struct rows_parameter *p = rows_parameters;
-        while (p->name && strcmp(p->name, q->parameters[i]) != 0)
-            p++;
-        if (p->name)
-            add_own_parameter(operation, p);
-    }
+    for (size_t i = 0; i < q->n_parameters; i++)
+        add_own_parameter(operation, q->parameters[i]);
     schema = add_parameter(operation, "columns", "members of a row, with commas between", "string");
     text_of(schema, "pattern", "^[a-z0-9_]+(,[a-z0-9_]+)*$");
     size_t i = 0;
@@ -277,6 +268,18 @@ static void add_list(cJSON *document, const struct route *route)
     free(q);
 }
 
+/* A schema whose `columns` name a file has the members of its rows too. */
+static void add_columns_of_schemas(cJSON *schemas, struct rows_query *q)
+{
+    cJSON *schema;
+    cJSON_ArrayForEach (schema, schemas) {
+        const char *file = json_string(schema, "columns", "");
+        if (file[0] && rows_read(file, q))
+            add_columns(schema, q->columns, q->n_columns);
+        cJSON_DeleteItemFromObject(schema, "columns");
+    }
+}
+
 /* The columns of a trend, and their names. */
 static void add_trend(cJSON *document)
 {
@@ -287,13 +290,15 @@ static void add_trend(cJSON *document)
     cJSON *names = cJSON_GetObjectItem(
         cJSON_GetObjectItem(cJSON_GetObjectItem(components, "parameters"), "columns"), "schema");
     names = cJSON_GetObjectItem(cJSON_GetObjectItem(names, "items"), "enum");
-    if (q && rows_read("trend_row.sql", q))
-        add_columns(cJSON_GetObjectItem(schemas, "TrendRow"), q->columns, q->n_columns);
-    for (size_t i = 0; q && i < q->n_columns; i++) {
-        cJSON *array = typed("array");
-        cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
-        cJSON_AddItemToObject(arrays, q->columns[i].name, array);
-        cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
+    if (q)
+        add_columns_of_schemas(schemas, q);
+    if (q && rows_read("trend_row.sql", q)) {
+        for (size_t i = 0; i < q->n_columns; i++) {
+            cJSON *array = typed("array");
+            cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
+            cJSON_AddItemToObject(arrays, q->columns[i].name, array);
+            cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
+        }
     }
     free(q);
 }

@@ -58,15 +58,6 @@ bool read_contract(struct call *c, const char **out)
     return read_name(c, "contract", "_.+-", 64, false, out);
 }
 
-bool read_verdict(struct call *c, const char **out)
-{
-    *out = request_parameter(c->request, "verdict");
-    if (!*out || verdict_find(*out) >= 0)
-        return true;
-    reply_problem(c->reply, 400, "The parameter 'verdict' is not a verdict.");
-    return false;
-}
-
 bool read_machine(struct call *c, const char **out)
 {
     *out = request_parameter(c->request, "machine");

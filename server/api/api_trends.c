@@ -67,12 +67,12 @@ static enum gate_status read_rows(struct trend *t, const struct store_trend_seri
     return status;
 }
 
-static bool put_into_arrays(void *context, const struct store_cell *cells, int n)
+static bool put_into_arrays(void *context, const struct store_row *row)
 {
     struct trend *t = context;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < row->n; i++) {
         if (t->is_shown[i])
-            rows_put_cell(&t->arrays[i], &t->columns.columns[i], &cells[i]);
+            rows_put_cell(&t->arrays[i], &t->columns.columns[i], &row->cells[i]);
     }
     return false;
 }
@@ -131,15 +131,15 @@ static enum gate_status put_series(struct trend *t, const struct store_trend_ser
     return status;
 }
 
-static bool put_row(void *context, const struct store_cell *cells, int n)
+static bool put_row(void *context, const struct store_row *row)
 {
     struct trend *t = context;
     struct emit *e = &t->call->emit;
     emit_row_begin(e);
     put_series_names(e, t->series);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < row->n; i++) {
         emit_key(e, t->columns.columns[i].name);
-        rows_put_cell(e, &t->columns.columns[i], &cells[i]);
+        rows_put_cell(e, &t->columns.columns[i], &row->cells[i]);
     }
     emit_row_end(e);
     return false;
@@ -152,30 +152,20 @@ static enum gate_status put_rows(struct trend *t)
     struct call *c = t->call;
     enum gate_status status = GATE_OK;
     c->emit.members = t->members.data;
-    list_open(c, "points");
+    rows_begin(c, "points");
     for (size_t i = 0; i < t->result.n_series && !status; i++) {
         t->series = &t->result.series[i];
         status = read_rows(t, t->series, put_row);
     }
-    list_rows_end(c);
+    rows_end(c);
     t->series = &no_series;
-    if (list_lacks_header(c))
-        put_row(t, unknown, (int)t->columns.n_columns);
-    list_close(c);
+    if (rows_lack_header(c))
+        put_row(t, &(struct store_row){unknown, (int)t->columns.n_columns});
+    rows_close(c);
     return status;
 }
 
 /* ---- what stands beside the points ---- */
-
-static bool context_row(void *context, const struct store_cell *cells, int n)
-{
-    struct emit *e = context;
-    for (int i = 0; i < n; i++) {
-        emit_key(e, cells[i].name);
-        emit_json(e, cells[i].kind == STORE_NULL ? "null" : cells[i].text);
-    }
-    return false;
-}
 
 static enum gate_status put_context(struct call *c, const struct store_trend_query *q)
 {
@@ -184,7 +174,7 @@ static enum gate_status put_context(struct call *c, const struct store_trend_que
                                         {"branch", request_parameter(c->request, "branch")},
                                         {"main_branch", c->main_branch},
                                         {NULL, NULL}};
-    return rows_select(c, "trend_context.sql", values, context_row, &c->emit);
+    return rows_select(c, "trend_context.sql", values, rows_put_json, &c->emit);
 }
 
 static enum gate_status put_answer(struct trend *t)
@@ -320,7 +310,7 @@ enum gate_status get_trends(struct call *c)
     }
     t->call = c;
     buf_init(&t->members, 2048);
-    if (read_format(c) && read_query(t) && read_commits(c, &t->query, &status)) {
+    if (rows_read_format(c) && read_query(t) && read_commits(c, &t->query, &status)) {
         status = store_trend_read(c->store, &t->query, &t->result, &c->err);
         if (status == GATE_USAGE) {
             refuse_after(c);

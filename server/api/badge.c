@@ -13,7 +13,7 @@
 #include "server/api/api_call.h"
 #include "gate/base/embed.h"
 #include "gate/report/report_units.h"
-#include "gate/store/store_badge.h"
+#include "server/api/rows.h"
 #include "server/text/xml.h"
 
 #define MAX_LABEL 160
@@ -59,36 +59,52 @@ static void show_verdict(struct badge *b, const char *verdict, const char *more)
     read_color(verdict, b->color); /* else as what has no verdict */
 }
 
-static enum gate_status ask_device(struct store *store, const char *main_branch, const char *device,
-                                   struct badge *b, struct gate_error *err)
+struct badge_facts {
+    char verdict[16]; /* of the newest run; "": there is none */
+    double p50_ns;    /* of a case; 0: not timed */
+    int64_t n_causes;
+};
+
+static bool note_newest(void *context, const struct store_row *row)
 {
-    struct badge_facts facts;
-    char more[40] = "";
-    enum gate_status status = store_badge_of_device(store, main_branch, device, &facts, err);
-    snprintf(b->label, sizeof b->label, "kernels on %s", device);
+    struct badge_facts *facts = context;
+    snprintf(facts->verdict, sizeof facts->verdict, "%s", store_text_of(row, "verdict"));
+    facts->p50_ns = store_cell_of(row, "p50_ns")->real;
+    return false;
+}
+
+static bool note_causes(void *context, const struct store_row *row)
+{
+    struct badge_facts *facts = context;
+    facts->n_causes = store_integer_of(row, "causes");
+    return false;
+}
+
+/* Of runs of the main branch: a merge request that is red is not the project's state. */
+static enum gate_status ask(struct call *c, const struct badge_path *path, struct badge *b)
+{
+    struct badge_facts facts = {.p50_ns = 0};
+    char more[UNITS_MAX + 2] = ", ";
+    bool is_case = path->id[0] != '\0';
+    const struct rows_value values[] = {{"main_branch", c->main_branch},
+                                        {"device", path->device},
+                                        {"case", is_case ? path->id : NULL},
+                                        {NULL, NULL}};
+    enum gate_status status = rows_select(c, "badge.sql", values, note_newest, &facts);
+    if (!status && !is_case)
+        status = rows_select(c, "alert_counts.sql", values, note_causes, &facts);
+    snprintf(b->label, sizeof b->label, is_case ? "%.160s" : "kernels on %.64s",
+             is_case ? path->id : path->device);
     if (status || facts.verdict[0] == '\0')
         return status;
     if (facts.n_causes > 0)
         snprintf(more, sizeof more, ", %lld open cause%s", (long long)facts.n_causes,
                  facts.n_causes == 1 ? "" : "s");
-    show_verdict(b, facts.verdict, more);
-    return GATE_OK;
-}
-
-static enum gate_status ask_case(struct store *store, const char *main_branch,
-                                 const struct badge_path *path, struct badge *b,
-                                 struct gate_error *err)
-{
-    struct badge_facts facts;
-    char more[UNITS_MAX + 2] = ", ";
-    enum gate_status status =
-        store_badge_of_case(store, main_branch, path->device, path->id, &facts, err);
-    snprintf(b->label, sizeof b->label, "%s", path->id);
-    if (status || facts.verdict[0] == '\0')
-        return status;
-    if (facts.p50_ns > 0)
+    else if (facts.p50_ns > 0)
         units_duration(facts.p50_ns, more + 2);
-    show_verdict(b, facts.verdict, facts.p50_ns > 0 ? more : "");
+    else
+        more[0] = '\0';
+    show_verdict(b, facts.verdict, more);
     return GATE_OK;
 }
 
@@ -190,9 +206,7 @@ enum gate_status get_badge(struct call *c)
                       "the same with .json.");
         return GATE_OK;
     }
-    enum gate_status status =
-        path.id[0] != '\0' ? ask_case(c->store, c->main_branch, &path, &badge, &c->err)
-                           : ask_device(c->store, c->main_branch, path.device, &badge, &c->err);
+    enum gate_status status = ask(c, &path, &badge);
     if (status)
         return status;
     c->reply->type = path.svg ? "image/svg+xml" : "application/json";

@@ -10,21 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/alert_json.h"
 #include "server/api/rows.h"
 #include "server/api/api_call.h"
 #include "gate/report/report_units.h"
 #include "gate/store/store_alert.h"
-#include "gate/store/store_badge.h"
 #include "server/text/xml.h"
 
-#define ENTRIES 50
+#define ENTRIES "51" /* 50 alerts, and another page */
+#define MAX_IDENTITY 64
 
 /* One feed in the making. */
 struct feed {
     struct buf *out, *entries;
-    const char *identity; /* of the database */
-    const char *base;     /* of links: of this server, or "./" */
+    char identity[MAX_IDENTITY]; /* of the database, the same as long as it lives */
+    const char *base;            /* of links: of this server, or "./" */
     int64_t updated_ms, n_causes;
 };
 
@@ -52,14 +51,6 @@ static void put_updated(struct buf *out, int64_t ms)
     buf_printf(out, "<updated>%s</updated>\n", units_time_iso(ms, iso));
 }
 
-static void put_title(struct buf *out, const struct store_alert *a)
-{
-    char text[ALERT_MAX_SENTENCE];
-    buf_puts(out, "<title>");
-    xml_text(out, alert_sentence(a, text));
-    buf_printf(out, " (%s)</title>\n", alert_state_name(a->state));
-}
-
 /* The beginning of a link; what follows it is quoted and closed by the caller. */
 static void put_link(const struct feed *f, struct buf *out, const char *rel, const char *type)
 {
@@ -69,73 +60,75 @@ static void put_link(const struct feed *f, struct buf *out, const char *rel, con
         buf_putc(out, '/');
 }
 
-static void put_content(struct buf *out, const struct store_alert *a)
+static void put_part(struct buf *out, const char *before, const char *text)
 {
-    char text[ALERT_MAX_SENTENCE];
-    buf_puts(out, "<content type=\"text\">");
-    xml_text(out, alert_sentence(a, text));
-    if (a->machine[0] == '\0' && a->commit[0] != '\0' && a->subject[0] != '\0') {
-        buf_puts(out, " (");
-        xml_text(out, a->subject);
-        if (a->author[0] != '\0') {
-            buf_puts(out, ", by ");
-            xml_text(out, a->author);
-        }
-        buf_putc(out, ')');
-    }
-    if (a->before_commit[0] != '\0')
-        buf_printf(out, ", before it %.12s", a->before_commit);
-    if (a->evidence[0] != '\0') {
-        buf_puts(out, "; ");
-        xml_text(out, a->evidence);
-    }
-    buf_printf(out, "; run %s; %s by ", a->run_uuid, alert_state_name(a->state));
-    xml_text(out, a->who);
-    if (a->reason[0] != '\0') {
-        buf_puts(out, ": ");
-        xml_text(out, a->reason);
-    }
-    buf_puts(out, "</content>\n");
+    if (text[0] != '\0')
+        buf_puts(out, before);
+    xml_text(out, text);
 }
 
-static bool entry(void *context, const struct store_alert *a)
+static bool entry(void *context, const struct store_row *a)
 {
     struct feed *f = context;
-    buf_puts(f->entries, "<entry>\n");
-    put_id(f, f->entries, "alert", a->id);
-    put_title(f->entries, a);
-    put_updated(f->entries, a->updated_ms);
-    put_link(f, f->entries, "alternate", "text/html");
-    buf_printf(f->entries, "#/alerts/%lld\"/>\n<category term=\"%s\"/>\n", (long long)a->id,
-               alert_kind_name(a->kind));
-    put_content(f->entries, a);
-    buf_puts(f->entries, "</entry>\n");
-    if (a->updated_ms > f->updated_ms)
-        f->updated_ms = a->updated_ms;
+    struct buf *out = f->entries;
+    int64_t id = store_integer_of(a, "id");
+    int64_t updated_ms = store_integer_of(a, "updated_ms");
+    const char *text = store_text_of(a, "text"), *state = store_text_of(a, "state");
+    buf_puts(out, "<entry>\n");
+    put_id(f, out, "alert", id);
+    buf_puts(out, "<title>");
+    xml_text(out, text);
+    buf_printf(out, " (%s)</title>\n", state);
+    put_updated(out, updated_ms);
+    put_link(f, out, "alternate", "text/html");
+    buf_printf(out, "#/alerts/%lld\"/>\n<category term=\"%s\"/>\n<content type=\"text\">",
+               (long long)id, store_text_of(a, "kind"));
+    xml_text(out, text);
+    if (!store_text_of(a, "machine")[0] && store_text_of(a, "commit")[0] &&
+        store_text_of(a, "subject")[0]) {
+        put_part(out, " (", store_text_of(a, "subject"));
+        put_part(out, ", by ", store_text_of(a, "author"));
+        buf_putc(out, ')');
+    }
+    if (store_text_of(a, "before_commit")[0])
+        buf_printf(out, ", before it %.12s", store_text_of(a, "before_commit"));
+    put_part(out, "; ", store_text_of(a, "evidence"));
+    buf_printf(out, "; run %s; %s by ", store_text_of(a, "run"), state);
+    xml_text(out, store_text_of(a, "who"));
+    put_part(out, ": ", store_text_of(a, "reason"));
+    buf_puts(out, "</content>\n</entry>\n");
+    if (updated_ms > f->updated_ms)
+        f->updated_ms = updated_ms;
     return true;
 }
 
 /* What nobody is told by an alert, since no run came. */
-static bool silence_entry(void *context, const struct store_cell *cells, int n)
+static bool silence_entry(void *context, const struct store_row *row)
 {
     struct feed *f = context;
-    const char *text = store_cell_of(cells, n, "text")->text;
-    int64_t time_ms = store_cell_of(cells, n, "time_ms")->integer;
-    buf_puts(f->entries, "<entry>\n<id>urn:gate:silence:");
-    xml_text(f->entries, f->identity);
-    buf_printf(f->entries, ":%s:", store_cell_of(cells, n, "run")->text);
-    xml_text(f->entries, store_cell_of(cells, n, "place")->text);
-    buf_puts(f->entries, "</id>\n<title>");
-    xml_text(f->entries, text);
-    buf_puts(f->entries, "</title>\n");
-    put_updated(f->entries, time_ms);
-    put_link(f, f->entries, "alternate", "text/html");
-    buf_printf(f->entries, "#/run/%s\"/>\n<category term=\"silence\"/>\n",
-               store_cell_of(cells, n, "run")->text);
-    buf_puts(f->entries, "<content type=\"text\">");
-    xml_text(f->entries, text);
-    buf_puts(f->entries, "</content>\n</entry>\n");
+    struct buf *out = f->entries;
+    const char *text = store_text_of(row, "text"), *run = store_text_of(row, "run");
+    buf_puts(out, "<entry>\n<id>urn:gate:silence:");
+    xml_text(out, f->identity);
+    buf_printf(out, ":%s:", run);
+    xml_text(out, store_text_of(row, "place"));
+    buf_puts(out, "</id>\n<title>");
+    xml_text(out, text);
+    buf_puts(out, "</title>\n");
+    put_updated(out, store_integer_of(row, "time_ms"));
+    put_link(f, out, "alternate", "text/html");
+    buf_printf(out, "#/run/%s\"/>\n<category term=\"silence\"/>\n<content type=\"text\">", run);
+    xml_text(out, text);
+    buf_puts(out, "</content>\n</entry>\n");
     return true;
+}
+
+static bool note_causes(void *context, const struct store_row *row)
+{
+    struct feed *f = context;
+    f->n_causes = store_integer_of(row, "causes");
+    snprintf(f->identity, sizeof f->identity, "%s", store_text_of(row, "identity"));
+    return false;
 }
 
 static void put_feed(struct feed *f, const struct request *request)
@@ -160,27 +153,23 @@ static void put_feed(struct feed *f, const struct request *request)
 
 enum gate_status get_feed(struct call *c)
 {
-    struct alert_filter filter = {.state = -1, .kind = -1};
+    const char *device, *case_id;
     struct buf entries;
-    char identity[STORE_IDENTITY_MAX];
-    struct feed f = {.out = &c->reply->body,
-                     .entries = &entries,
-                     .identity = identity,
-                     .base = c->public_url ? c->public_url : "./"};
-    if (!read_device(c, false, &filter.device_model) || !read_case(c, false, &filter.case_id))
+    struct feed f = {
+        .out = &c->reply->body, .entries = &entries, .base = c->public_url ? c->public_url : "./"};
+    if (!read_device(c, false, &device) || !read_case(c, false, &case_id))
         return GATE_OK;
-    buf_init(&entries, REPLY_MAX_BODY);
-    enum gate_status status = store_identity(c->store, identity, &c->err);
-    if (!status)
-        status =
-            store_open_causes(c->store, filter.device_model, filter.case_id, &f.n_causes, &c->err);
-    if (!status)
-        status = store_alerts(c->store, &filter, false, INT64_MAX, ENTRIES, entry, &f, &c->err);
     const struct rows_value values[] = {{"main_branch", c->main_branch},
-                                        {"device", filter.device_model},
-                                        {"limit", "50"},
+                                        {"device", device},
+                                        {"case", case_id},
+                                        {"groups", "0"},
+                                        {"limit", ENTRIES},
                                         {NULL, NULL}};
-    if (!status && !filter.case_id)
+    buf_init(&entries, REPLY_MAX_BODY);
+    enum gate_status status = rows_select(c, "alert_counts.sql", values, note_causes, &f);
+    if (!status)
+        status = rows_select(c, "alerts.sql", values, entry, &f);
+    if (!status && !case_id)
         status = rows_select(c, "silences.sql", values, silence_entry, &f);
     put_feed(&f, c->request);
     c->reply->type = "application/atom+xml; charset=utf-8";

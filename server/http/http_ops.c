@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gate/store/store_alert.h"
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
 #include "server/text/emit.h"
@@ -59,34 +58,33 @@ static int64_t size_of(const char *path, const char *ending)
     return stat(name, &st) < 0 ? -1 : (int64_t)st.st_size;
 }
 
-static bool count_row(void *context, const struct store_cell *cells, int n)
+static bool count_row(void *context, const struct store_row *row)
 {
-    (void)cells;
-    (void)n;
-    ++*(int64_t *)context;
+    struct metrics_now *now = context;
+    (void)row;
+    now->silences++;
     return true;
 }
 
-static void count_silences(const struct http *h, struct store *store, struct metrics_now *now)
+static bool alerts_row(void *context, const struct store_row *row)
 {
-    const struct rows_value values[] = {
-        {"main_branch", h->options.main_branch}, {"limit", "1000"}, {NULL, NULL}};
-    struct call call = {.store = store};
-    if (rows_select(&call, "silences.sql", values, count_row, &now->silences) != GATE_OK)
-        now->silences = -1;
+    struct metrics_now *now = context;
+    now->alerts_new = store_integer_of(row, "new");
+    now->alerts_acknowledged = store_integer_of(row, "acknowledged");
+    return false;
 }
 
 /* -1 where it cannot be read. */
 static void count_alerts(struct peer *p, struct metrics_now *now)
 {
-    static const struct alert_filter all = {.state = -1, .kind = -1};
-    int64_t counts[ALERT_STATES];
-    struct store *store = http_take_store(p, false);
-    bool known = !store_alert_counts(store, &all, counts, NULL);
-    count_silences(p->http, store, now);
-    http_give_store(p, store);
-    now->alerts_new = known ? counts[ALERT_NEW] : -1;
-    now->alerts_acknowledged = known ? counts[ALERT_ACKNOWLEDGED] : -1;
+    const struct rows_value values[] = {
+        {"main_branch", p->http->options.main_branch}, {"limit", "1000"}, {NULL, NULL}};
+    struct call call = {.store = http_take_store(p, false)};
+    now->alerts_new = now->alerts_acknowledged = -1;
+    rows_select(&call, "alert_counts.sql", values, alerts_row, now);
+    if (rows_select(&call, "silences.sql", values, count_row, now) != GATE_OK)
+        now->silences = -1;
+    http_give_store(p, call.store);
 }
 
 void http_get_metrics(struct peer *p)

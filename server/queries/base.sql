@@ -6,7 +6,7 @@ WITH RECURSIVE step(commit_id, parent, n) AS (
   UNION ALL
   SELECT v.commit_id, v.parent, s.n + 1 FROM step s CROSS JOIN revision v ON v.commit_id = s.parent
   WHERE s.n < 1000)
-SELECT r.uuid FROM step s CROSS JOIN revision v ON v.commit_id = s.commit_id
+SELECT r.uuid AS uuid FROM step s CROSS JOIN revision v ON v.commit_id = s.commit_id
   CROSS JOIN run r ON r.revision_id = v.id
 WHERE s.n > 0 AND r.device = :device AND (:branch IS NULL OR r.branch = :branch)
 ORDER BY s.n, r.time_ms DESC, r.uuid DESC LIMIT 1

@@ -14,7 +14,7 @@ WITH newest AS MATERIALIZED (
        ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1))
   WHERE (:device IS NULL OR t.device = :device) AND (:op IS NULL OR t.op = :op)
     AND (:dtype IS NULL OR t.dtype = :dtype) AND (:case IS NULL OR t.case_id = :case)
-    AND NOT EXISTS (SELECT 1 FROM json_each(:q) w
+    AND NOT EXISTS (SELECT 1 FROM json_each('["' || replace(:q, ' ', '","') || '"]') w
       WHERE instr(t.case_id, w.value) = 0 AND instr(t.device, w.value) = 0)),
 -- Sorted by class, value and name; class 6 has no value and stays last whichever way.
 sorted AS (
@@ -129,5 +129,5 @@ FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id
        ORDER BY n.place_ms DESC, n.time_ms DESC, n.run_id DESC LIMIT 1))
 WHERE (:device IS NULL OR t.device = :device) AND (:op IS NULL OR t.op = :op)
   AND (:dtype IS NULL OR t.dtype = :dtype) AND (:case IS NULL OR t.case_id = :case)
-  AND NOT EXISTS (SELECT 1 FROM json_each(:q) w
+  AND NOT EXISTS (SELECT 1 FROM json_each('["' || replace(:q, ' ', '","') || '"]') w
     WHERE instr(t.case_id, w.value) = 0 AND instr(t.device, w.value) = 0)

@@ -1,49 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alerts_log.c: what the log says of alerts; see alerts.h. */
-#include "gate/store/store_alert.h"
+#include <stdio.h>
+#include <string.h>
+
 #include "gate/store/store_webhook.h"
-#include "server/api/alert_json.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "server/ops/log.h"
 #include "server/watch/alerts.h"
 
 #define MAX_GROUPS 10 /* that a turn has lines of the log for */
 
-static void begin_line(struct log_line *line, const char *state, const struct store_alert *alert,
-                       int64_t n_alerts)
+/* A group, and how many of its alerts were opened and closed lately. */
+struct moved_group {
+    int64_t alert_id; /* the newest of those */
+    int64_t n_opened, n_closed;
+    int64_t n_open; /* now */
+};
+
+struct moved_groups {
+    struct moved_group group[MAX_GROUPS + 1];
+    size_t n;
+};
+
+static bool group_row(void *context, const struct store_row *row)
 {
-    char group[ALERT_MAX_GROUP];
-    log_begin(line, LOG_LEVEL_INFO, "alerts");
-    log_word(line, "state", state);
-    log_text(line, "group", alert_group(alert, group));
-    log_number(line, "alerts", n_alerts);
-    log_word(line, "kind", alert_kind_name(alert->kind));
-    log_text(line, "case", alert->case_id);
-    log_text(line, "device", alert->device_model);
+    struct moved_groups *m = context;
+    m->group[m->n++] = (struct moved_group){
+        .alert_id = store_integer_of(row, "alert_id"),
+        .n_opened = store_integer_of(row, "n_opened"),
+        .n_closed = store_integer_of(row, "n_closed"),
+        .n_open = store_integer_of(row, "n_open"),
+    };
+    return m->n <= MAX_GROUPS;
 }
 
-static void end_line(struct log_line *line, const struct store_alert *alert)
+static void log_step(const struct store_row *alert, const char *state, int64_t n_alerts)
 {
-    char text[ALERT_MAX_SENTENCE];
-    log_text(line, "text", alert_sentence(alert, text));
-    log_end(line);
-}
-
-static bool log_group(void *context, const struct store_alert *alert)
-{
-    const struct store_alert_group *g = context;
     struct log_line line;
+    log_begin(&line, LOG_LEVEL_INFO, "alerts");
+    log_word(&line, "state", state);
+    log_text(&line, "group", store_text_of(alert, "group"));
+    log_number(&line, "alerts", n_alerts);
+    log_word(&line, "kind", store_text_of(alert, "kind"));
+    log_text(&line, "case", store_text_of(alert, "case"));
+    log_text(&line, "device", store_text_of(alert, "device"));
+    if (!strcmp(state, "closed")) {
+        log_word(&line, "as", store_text_of(alert, "state"));
+        log_text(&line, "who", store_text_of(alert, "who"));
+        log_text(&line, "reason", store_text_of(alert, "reason"));
+    }
+    log_text(&line, "text", store_text_of(alert, "text"));
+    log_end(&line);
+}
+
+static bool log_group(void *context, const struct store_row *alert)
+{
+    const struct moved_group *g = context;
     bool was_open = g->n_open - g->n_opened + g->n_closed > 0;
-    if (!was_open && g->n_opened > 0) {
-        begin_line(&line, "opened", alert, g->n_opened);
-        end_line(&line, alert);
-    }
-    if (g->n_open == 0 && g->n_closed > 0) {
-        begin_line(&line, "closed", alert, g->n_closed);
-        log_word(&line, "as", alert_state_name(alert->state));
-        log_text(&line, "who", alert->who);
-        log_text(&line, "reason", alert->reason);
-        end_line(&line, alert);
-    }
+    if (!was_open && g->n_opened > 0)
+        log_step(alert, "opened", g->n_opened);
+    if (g->n_open == 0 && g->n_closed > 0)
+        log_step(alert, "closed", g->n_closed);
     return true;
 }
 
@@ -51,17 +69,20 @@ static bool log_group(void *context, const struct store_alert *alert)
 static enum gate_status log_groups(const struct alerts_log *l, struct store *s,
                                    struct gate_error *err)
 {
-    struct store_alert_group group[MAX_GROUPS + 1];
-    size_t n;
-    bool found;
-    enum gate_status status =
-        store_alert_groups_moved(s, l->event_id, group, MAX_GROUPS + 1, &n, err);
-    for (size_t i = 0; i < n && i < MAX_GROUPS && !status; i++) {
-        struct gate_error why = {0};
-        if (store_find_alert(s, group[i].alert_id, log_group, &group[i], &found, &why) != GATE_OK)
-            log_message(LOG_LEVEL_ERROR, "%s", why.message);
+    struct moved_groups moved = {.n = 0};
+    struct call call = {.store = s};
+    char after[24], ids[24];
+    const struct rows_value values[] = {{"after", after}, {"ids", ids}, {NULL, NULL}};
+    snprintf(after, sizeof after, "%lld", (long long)l->event_id);
+    enum gate_status status = rows_select(&call, "alert_groups.sql", values, group_row, &moved);
+    if (status)
+        *err = call.err;
+    for (size_t i = 0; i < moved.n && i < MAX_GROUPS && !status; i++) {
+        snprintf(ids, sizeof ids, "[%lld]", (long long)moved.group[i].alert_id);
+        if (rows_select(&call, "alerts.sql", values, log_group, &moved.group[i]) != GATE_OK)
+            log_message(LOG_LEVEL_ERROR, "%s", call.err.message);
     }
-    if (!status && n > MAX_GROUPS)
+    if (!status && moved.n > MAX_GROUPS)
         log_message(LOG_LEVEL_INFO, "alerts of more groups were opened or closed: see the page");
     return status;
 }

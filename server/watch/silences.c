@@ -22,66 +22,55 @@ struct silences {
     int64_t newest_run;       /* when it looked */
 };
 
-struct look {
+struct silence_look {
     struct silences *l;
     struct buf told;   /* the present ones among those that were told */
     struct emit *emit; /* takes the first other one; NULL: all are as if told */
 };
 
-/* "\nRUN PLACE\n" */
-static void name_of(const struct store_cell *cells, int n, char out[NAME_MAX_SIZE])
+static void put_body(struct emit *e, const struct store_row *row)
 {
-    snprintf(out, NAME_MAX_SIZE, "\n%s %s\n", store_cell_of(cells, n, "run")->text,
-             store_cell_of(cells, n, "place")->text);
-}
-
-static void put_body(struct emit *e, const struct store_cell *cells, int n)
-{
-    emit_open(e, '{');
     emit_key(e, "silence");
     emit_open(e, '{');
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(cells[i].name, "place"))
+    for (int i = 0; i < row->n; i++) {
+        const struct store_cell *cell = &row->cells[i];
+        if (!strcmp(cell->name, "place"))
             continue;
-        if (cells[i].kind == STORE_INTEGER)
-            emit_integer_member(e, cells[i].name, cells[i].integer);
+        if (cell->kind == STORE_INTEGER)
+            emit_integer_member(e, cell->name, cell->integer);
         else
-            emit_known_string(e, cells[i].name, cells[i].kind == STORE_NULL ? "" : cells[i].text);
+            emit_known_string(e, cell->name, cell->text);
     }
-    emit_close(e, '}');
     emit_close(e, '}');
 }
 
-static bool silence_row(void *context, const struct store_cell *cells, int n)
+static bool silence_row(void *context, const struct store_row *row)
 {
-    struct look *look = context;
+    struct silence_look *look = context;
     struct silences *l = look->l;
-    char name[NAME_MAX_SIZE];
-    name_of(cells, n, name);
+    char name[NAME_MAX_SIZE]; /* "\nRUN PLACE\n" */
+    snprintf(name, sizeof name, "\n%s %s\n", store_text_of(row, "run"),
+             store_text_of(row, "place"));
     if (!look->emit || strstr(l->told.data, name)) {
         buf_puts(&look->told, name + 1);
     } else if (l->next[0] == '\0') {
         memcpy(l->next, name, sizeof name);
-        put_body(look->emit, cells, n);
+        put_body(look->emit, row);
     }
     return true;
 }
 
 /* Drops those that ended, and finds one that was not told. */
-static enum gate_status look_at(struct silences *l, struct store *s, struct emit *e,
-                                struct gate_error *err)
+static enum gate_status look_at(struct silences *l, struct call *c, bool finds)
 {
-    struct look look = {.l = l, .emit = e};
-    struct call call = {.store = s};
+    struct silence_look look = {.l = l, .emit = finds ? &c->emit : NULL};
     const struct rows_value values[] = {
         {"main_branch", l->main_branch}, {"limit", "1000"}, {NULL, NULL}};
     l->next[0] = '\0';
     buf_init(&look.told, TOLD_MAX);
     buf_puts(&look.told, "\n");
-    enum gate_status status = rows_select(&call, "silences.sql", values, silence_row, &look);
-    if (status) {
-        *err = call.err;
-    } else if (look.told.len != l->told.len) {
+    enum gate_status status = rows_select(c, "silences.sql", values, silence_row, &look);
+    if (!status && look.told.len != l->told.len) {
         buf_clear(&l->told);
         buf_puts(&l->told, look.told.data);
         l->is_saved = false;
@@ -102,7 +91,10 @@ enum gate_status silences_open(struct store *s, const char *target, const char *
     buf_init(&l->told, TOLD_MAX);
     enum gate_status status = store_webhook_silences(s, target, &l->told, &found, err);
     l->is_saved = found;
-    return !status && !found ? look_at(l, s, NULL, err) : status;
+    struct call call = {.store = s};
+    if (!status && !found && (status = look_at(l, &call, false)))
+        *err = call.err;
+    return status;
 }
 
 void silences_close(struct silences *l)
@@ -112,13 +104,12 @@ void silences_close(struct silences *l)
     free(l);
 }
 
-enum gate_status silences_next(struct silences *l, struct store *s, struct emit *e, bool *found,
-                               struct gate_error *err)
+enum gate_status silences_next(struct silences *l, struct call *c, bool *found)
 {
     *found = false;
-    enum gate_status status = store_newest_run(s, &l->newest_run, err);
+    enum gate_status status = store_newest_run(c->store, &l->newest_run, &c->err);
     if (!status && l->newest_run != l->run_id)
-        status = look_at(l, s, e, err);
+        status = look_at(l, c, true);
     *found = !status && l->newest_run != l->run_id && l->next[0] != '\0';
     if (!status && !*found)
         l->run_id = l->newest_run;

@@ -10,7 +10,7 @@
 #define SERVER_WATCH_SILENCES_H
 
 #include "gate/store/store.h"
-#include "server/text/emit.h"
+#include "server/api/api_call.h"
 
 struct silences;
 
@@ -18,9 +18,9 @@ enum gate_status silences_open(struct store *s, const char *target, const char *
                                struct silences **out, struct gate_error *err);
 void silences_close(struct silences *l); /* NULL is fine */
 
-/* The body of the next one; *found: there is one. Without new runs it asks nothing. */
-enum gate_status silences_next(struct silences *l, struct store *s, struct emit *e, bool *found,
-                               struct gate_error *err);
+/* Writes the next one as a member of the object that is open in c->emit; *found: there is one.
+ * Without new runs it asks nothing. */
+enum gate_status silences_next(struct silences *l, struct call *c, bool *found);
 /* The receiver has it. */
 void silences_took(struct silences *l);
 

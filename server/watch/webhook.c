@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/api/alert_json.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "gate/base/backoff.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
@@ -70,48 +71,44 @@ static void save(struct webhook *w)
 /* ---- one delivery ---- */
 
 struct next {
-    struct emit emit;
+    struct call call;
     int64_t id; /* of the event; 0: there is none */
     int64_t alert_id;
     bool is_silence;
 };
 
-static bool event_row(void *context, const struct store_alert_event *row)
+static bool event_row(void *context, const struct store_row *row)
 {
     struct next *n = context;
-    n->id = row->id;
-    n->alert_id = row->alert_id;
-    emit_open(&n->emit, '{');
-    emit_key(&n->emit, "event");
-    emit_open(&n->emit, '{');
-    emit_integer_member(&n->emit, "id", row->id);
-    emit_alert_event_members(&n->emit, row);
-    emit_close(&n->emit, '}');
-    return true;
+    n->id = store_integer_of(row, "id");
+    n->alert_id = store_integer_of(row, "alert_id");
+    emit_key(&n->call.emit, "event");
+    emit_json(&n->call.emit, store_text_of(row, "event"));
+    return false;
 }
 
-static bool alert_row(void *context, const struct store_alert *row)
-{
-    struct next *n = context;
-    emit_key(&n->emit, "alert");
-    emit_open(&n->emit, '{');
-    emit_alert_members(&n->emit, row);
-    emit_close(&n->emit, '}');
-    return true;
-}
-
-/* The body of the next event into n->emit.out, else of the next silence; there may be neither. */
+/* The body of the next event, else of the next silence; there may be neither. */
 static enum gate_status make_body(struct webhook *w, struct next *n, struct gate_error *err)
 {
-    bool found;
-    enum gate_status status = store_alert_events(w->store, w->taken, 1, event_row, n, err);
+    char after[24], ids[24];
+    struct emit *e = &n->call.emit;
+    const struct rows_value values[] = {{"after", after}, {"ids", ids}, {NULL, NULL}};
+    snprintf(after, sizeof after, "%lld", (long long)w->taken);
+    emit_open(e, '{');
+    enum gate_status status = rows_select(&n->call, "alert_event.sql", values, event_row, n);
     if (!status && n->id == 0)
-        status = silences_next(w->silences, w->store, &n->emit, &n->is_silence, err);
-    if (status || n->id == 0)
-        return status;
-    status = store_find_alert(w->store, n->alert_id, alert_row, n, &found, err);
-    emit_close(&n->emit, '}');
-    if (!status && n->emit.out->failed)
+        status = silences_next(w->silences, &n->call, &n->is_silence);
+    if (!status && n->id != 0) {
+        snprintf(ids, sizeof ids, "[%lld]", (long long)n->alert_id);
+        emit_key(e, "alert");
+        emit_open(e, '{');
+        status = rows_put(&n->call, "alerts.sql", values, true, NULL);
+        emit_close(e, '}');
+    }
+    emit_close(e, '}');
+    if (status)
+        *err = n->call.err;
+    else if (e->out->failed)
         status =
             gate_fail(err, GATE_INTERNAL, "the body of event %lld is too long", (long long)n->id);
     return status;
@@ -186,10 +183,10 @@ static bool deliver_next(struct webhook *w)
 {
     struct gate_error err = {0};
     struct buf body;
-    struct next n = {.id = 0};
+    struct next n = {.call = {.store = w->store}};
     long retry_after = 0;
     buf_init(&body, MAX_BODY);
-    emit_init(&n.emit, &body, EMIT_JSON);
+    emit_init(&n.call.emit, &body, EMIT_JSON);
     enum gate_status status = make_body(w, &n, &err);
     bool taken = !status && (n.id != 0 || n.is_silence);
     if (taken)
@@ -203,7 +200,7 @@ static bool deliver_next(struct webhook *w)
             w->taken = n.id;
         w->n_failures = 0;
     }
-    emit_release(&n.emit);
+    emit_release(&n.call.emit);
     buf_release(&body);
     return taken && !status;
 }

@@ -130,7 +130,7 @@ class Found(Case):
         self.assertEqual(of_case["counts"], {"new": 1, "acknowledged": 0, "accepted": 0,
                                              "fixed": 0, "ignored": 0})
         self.assertEqual(self.alerts("?device=no-such")["alerts"], [])
-        for bad in ("state=open", "kind=x", "limit=0", "after=0", "after=x", "device=A", "x=1"):
+        for bad in ("state=open", "kind=x", "limit=0", "after=-1", "after=x", "device=A", "x=1"):
             self.problem(self.server.get(f"/api/v1/alerts?{bad}"), 400)
 
     def test_one_count_of_open_causes(self):

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "gate/store/store_alert.h"
-#include "gate/store/store_badge.h"
 #include "gate/store/store_webhook.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
 #define DEVICE "nvidia-h200"
+#define MAX_LOG 2000
 
 /* A history of a few runs, and alerts that are put there by hand. */
 static struct store *begin(void **state)
@@ -70,28 +72,42 @@ static enum alert_step step(struct store_fixture *f, struct store *s, int64_t id
 struct seen {
     size_t n;
     int64_t ids[40];
-    struct store_alert last;
-    char reason[200], who[64], assignee[64];
+    enum alert_state state; /* of the last one, and what follows */
+    int64_t closed_ms, updated_ms;
+    char reason[200], who[64], assignee[64], next[24];
 };
 
-static bool see(void *context, const struct store_alert *row)
+static bool see(void *context, const struct store_row *row)
 {
     struct seen *seen = context;
     assert_true(seen->n < 40);
-    seen->ids[seen->n++] = row->id;
-    seen->last = *row;
-    snprintf(seen->reason, sizeof(seen->reason), "%s", row->reason);
-    snprintf(seen->who, sizeof(seen->who), "%s", row->who);
-    snprintf(seen->assignee, sizeof(seen->assignee), "%s", row->assignee);
+    seen->ids[seen->n++] = store_integer_of(row, "id");
+    assert_true(alert_state_of(store_text_of(row, "state"), &seen->state));
+    seen->closed_ms = store_integer_of(row, "closed_ms");
+    seen->updated_ms = store_integer_of(row, "updated_ms");
+    snprintf(seen->reason, sizeof(seen->reason), "%s", store_text_of(row, "reason"));
+    snprintf(seen->who, sizeof(seen->who), "%s", store_text_of(row, "who"));
+    snprintf(seen->assignee, sizeof(seen->assignee), "%s", store_text_of(row, "assignee"));
+    snprintf(seen->next, sizeof seen->next, "%lld",
+             store_integer_of(row, "more") ? (long long)store_integer_of(row, "leader") : 0);
     return true;
 }
 
-static struct seen find(struct store_fixture *f, struct store *s, int64_t id)
+static void ask(struct store *s, const char *file, const struct rows_value *values,
+                store_cells_fn fn, void *context)
+{
+    struct call call = {.store = s};
+    if (rows_select(&call, file, values, fn, context) != GATE_OK)
+        fail_msg("%s", call.err.message);
+}
+
+static struct seen find(struct store *s, int64_t id)
 {
     struct seen seen = {.n = 0};
-    bool found;
-    assert_int_equal(store_find_alert(s, id, see, &seen, &found, &f->err), GATE_OK);
-    assert_int_equal(found, seen.n == 1);
+    char ids[24];
+    snprintf(ids, sizeof ids, "[%lld]", (long long)id);
+    ask(s, "alerts.sql", (const struct rows_value[]){{"ids", ids}, {NULL, NULL}}, see, &seen);
+    assert_int_equal(seen.n, 1);
     return seen;
 }
 
@@ -115,10 +131,10 @@ TEST_WITHIN(only_steps_that_there_are_are_taken, store_set_up, store_tear_down)
                 assert_int_equal(step(f, s, id, (enum alert_state)from, "r"), STEP_DONE);
             assert_int_equal(step(f, s, id, (enum alert_state)to, "why"),
                              allowed[from][to] ? STEP_DONE : STEP_REFUSED);
-            struct seen seen = find(f, s, id);
-            assert_int_equal(seen.last.state, allowed[from][to] ? to : from);
-            bool open = seen.last.state == ALERT_NEW || seen.last.state == ALERT_ACKNOWLEDGED;
-            assert_int_equal(seen.last.closed_ms, open ? 0 : 6000);
+            struct seen seen = find(s, id);
+            assert_int_equal(seen.state, allowed[from][to] ? to : from);
+            bool open = seen.state == ALERT_NEW || seen.state == ALERT_ACKNOWLEDGED;
+            assert_int_equal(seen.closed_ms, open ? 0 : 6000);
         }
     }
     assert_int_equal(step(f, s, id + 1, ALERT_FIXED, ""), STEP_NO_ALERT);
@@ -126,44 +142,39 @@ TEST_WITHIN(only_steps_that_there_are_are_taken, store_set_up, store_tear_down)
     assert_sound(f->path);
 }
 
-struct log {
-    size_t n;
-    char text[10][120];
-};
-
-static bool log_row(void *context, const struct store_alert_event *row)
+static bool log_row(void *context, const struct store_row *row)
 {
-    struct log *log = context;
-    assert_true(log->n < 10);
-    snprintf(log->text[log->n++], sizeof(log->text[0]), "%s %s>%s %s %lld", row->who, row->from,
-             row->to, row->reason, (long long)row->time_ms);
-    return true;
+    snprintf(context, MAX_LOG, "%s", store_text_of(row, "log"));
+    return false;
 }
+
+static void assert_log(struct store *s, const char *expected)
+{
+    static const struct rows_value first[] = {{"ids", "[1]"}, {NULL, NULL}};
+    char log[MAX_LOG];
+    ask(s, "alert_log.sql", first, log_row, log);
+    assert_string_equal(log, expected);
+}
+
+#define STEP(ms, who, from, to, reason)                                                            \
+    "{\"time_ms\":" #ms ",\"who\":\"" who "\",\"from\":" from ",\"to\":\"" to                      \
+    "\",\"reason\":\"" reason "\"}"
 
 TEST_WITHIN(each_step_is_logged, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    struct log log = {.n = 0};
     raise_alert(f, s, 1, ALERT_REGRESSION);
     step(f, s, 1, ALERT_ACKNOWLEDGED, "");
     step(f, s, 1, ALERT_ACKNOWLEDGED, "refused, so not logged");
     step(f, s, 1, ALERT_IGNORED, "it's \"noise\"; DROP TABLE alert");
-    assert_int_equal(store_alert_log(s, 1, log_row, &log, &f->err), GATE_OK);
-    assert_int_equal(log.n, 3);
-    assert_string_equal(log.text[0], "gate-server >new  5000");
-    assert_string_equal(log.text[1], "ada new>acknowledged  6000");
-    assert_string_equal(log.text[2],
-                        "ada acknowledged>ignored it's \"noise\"; DROP TABLE alert 6000");
-    struct seen seen = find(f, s, 1);
+    assert_log(s, "[" STEP(5000, "gate-server", "null", "new",
+                           "") "," STEP(6000, "ada", "\"new\"", "acknowledged",
+                                        "") "," STEP(6000, "ada", "\"acknowledged\"", "ignored",
+                                                     "it's \\\"noise\\\"; DROP TABLE alert") "]");
+    struct seen seen = find(s, 1);
     assert_string_equal(seen.reason, "it's \"noise\"; DROP TABLE alert");
     assert_string_equal(seen.who, "ada");
-    /* The events of all alerts are one list, in their order. */
-    raise_alert(f, s, 2, ALERT_REGRESSION);
-    log.n = 0;
-    assert_int_equal(store_alert_events(s, 1, 2, log_row, &log, &f->err), GATE_OK);
-    assert_int_equal(log.n, 2);
-    assert_string_equal(log.text[0], "ada new>acknowledged  6000");
     store_close(s);
 }
 
@@ -171,14 +182,13 @@ TEST_WITHIN(an_assignee_is_set_cleared_and_logged, store_set_up, store_tear_down
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    struct log log = {.n = 0};
     struct alert_action action = {.assignee = "grace", .who = "ada", .reason = "", .now_ms = 7000};
     int64_t id = 1;
     raise_alert(f, s, 1, ALERT_REGRESSION);
     assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
     assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE); /* as it is: no event */
-    assert_string_equal(find(f, s, 1).assignee, "grace");
-    assert_int_equal(find(f, s, 1).last.state, ALERT_NEW);
+    assert_string_equal(find(s, 1).assignee, "grace");
+    assert_int_equal(find(s, 1).state, ALERT_NEW);
     action = (struct alert_action){.has_state = true,
                                    .to = ALERT_IGNORED,
                                    .assignee = "",
@@ -186,13 +196,14 @@ TEST_WITHIN(an_assignee_is_set_cleared_and_logged, store_set_up, store_tear_down
                                    .reason = "why",
                                    .now_ms = 8000};
     assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
-    assert_string_equal(find(f, s, 1).assignee, "");
-    assert_int_equal(find(f, s, 1).last.updated_ms, 8000);
-    assert_int_equal(store_alert_log(s, 1, log_row, &log, &f->err), GATE_OK);
-    assert_int_equal(log.n, 4);
-    assert_string_equal(log.text[1], "ada new>new assigned to grace 7000");
-    assert_string_equal(log.text[2], "ada new>ignored why 8000");
-    assert_string_equal(log.text[3], "ada ignored>ignored assigned to nobody 8000");
+    assert_string_equal(find(s, 1).assignee, "");
+    assert_int_equal(find(s, 1).updated_ms, 8000);
+    assert_log(s, "[" STEP(5000, "gate-server", "null", "new", "") "," STEP(
+                      7000, "ada", "\"new\"", "new",
+                      "assigned to grace") "," STEP(8000, "ada", "\"new\"", "ignored",
+                                                    "why") "," STEP(8000, "ada", "\"ignored\"",
+                                                                    "ignored",
+                                                                    "assigned to nobody") "]");
     store_close(s);
     assert_sound(f->path);
 }
@@ -213,60 +224,68 @@ TEST_WITHIN(a_selection_takes_its_step_whole_or_not, store_set_up, store_tear_do
         raise_alert(f, s, i + 1, ALERT_REGRESSION);
     assert_int_equal(act(f, s, more, 3, action, &refused), STEP_NO_ALERT);
     assert_int_equal(refused, 9);
-    assert_int_equal(find(f, s, 1).last.state, ALERT_NEW);
+    assert_int_equal(find(s, 1).state, ALERT_NEW);
     assert_int_equal(act(f, s, ids, 3, action, NULL), STEP_DONE);
-    assert_int_equal(find(f, s, 3).last.state, ALERT_ACKNOWLEDGED);
-    assert_string_equal(find(f, s, 1).reason, "one cause");
-    assert_string_equal(find(f, s, 1).assignee, "grace");
+    assert_int_equal(find(s, 3).state, ALERT_ACKNOWLEDGED);
+    assert_string_equal(find(s, 1).reason, "one cause");
+    assert_string_equal(find(s, 1).assignee, "grace");
     /* The second one can take it, the first cannot. */
     assert_int_equal(act(f, s, more, 2, action, &refused), STEP_REFUSED);
     assert_int_equal(refused, 1);
-    assert_int_equal(find(f, s, 2).last.state, ALERT_NEW);
+    assert_int_equal(find(s, 2).state, ALERT_NEW);
     store_close(s);
     assert_sound(f->path);
 }
 
-static void assert_ids(const struct seen *seen, size_t n, const int64_t *ids)
+/* Of the new ones, or of another filter, a page of groups or not. */
+static void assert_page(struct store *s, const char *filter, const char *value, const char *groups,
+                        const char *limit, const char *after, const int64_t *ids, size_t n,
+                        const char *next)
 {
-    assert_int_equal(seen->n, n);
-    assert_memory_equal(seen->ids, ids, n * sizeof *ids);
+    struct seen seen = {.n = 0};
+    const struct rows_value values[] = {
+        {filter, value}, {"groups", groups}, {"limit", limit}, {"after1", after}, {NULL, NULL}};
+    ask(s, "alerts.sql", values, see, &seen);
+    assert_int_equal(seen.n, n);
+    assert_memory_equal(seen.ids, ids, n * sizeof *ids);
+    assert_string_equal(seen.next, next);
 }
 
-/* Two ranges of commits that end in one, and one that begins where another ends. */
+#define IDS(...)                                                                                   \
+    (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
+
+/* Two ranges of commits that end in one, and one that begins where another ends. The limit is one
+ * more than the address has. */
 TEST_WITHIN(a_group_is_a_range_of_commits, store_set_up, store_tear_down)
 {
     static const int64_t between[][2] = {{1, 3}, {2, 3}, {1, 3}, {3, 4}, {2, 3}, {1, 3}};
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    struct alert_filter filter = {.state = ALERT_NEW, .kind = -1};
     for (int i = 0; i < 6; i++)
         raise_between(f, s, i % 3 + 1, ALERT_REGRESSION, between[i][0], between[i][1]);
-
-    struct seen seen = {.n = 0};
-    store_alerts(s, &filter, true, INT64_MAX, 100, see, &seen, &f->err);
-    assert_ids(&seen, 3, (const int64_t[]){6, 5, 4});
-    seen.n = 0;
-    store_alerts(s, &filter, true, 5, 100, see, &seen, &f->err);
-    assert_ids(&seen, 1, (const int64_t[]){4}); /* the others' newest are on an earlier page */
-    seen.n = 0;
-    assert_int_equal(store_alert_group(s, &filter, 6, 100, see, &seen, &f->err), GATE_OK);
-    assert_ids(&seen, 3, (const int64_t[]){6, 3, 1});
+    assert_page(s, "state", "new", "1", "101", NULL, IDS(6, 3, 1, 5, 2, 4), "0");
+    assert_page(s, "state", "new", "1", "3", NULL, IDS(6, 3, 1), "6");
+    assert_page(s, "state", "new", "1", "2", "6", IDS(5, 2), "5");
+    /* The others' newest are on an earlier page. */
+    assert_page(s, "state", "new", "1", "101", "5", IDS(4), "0");
 
     /* One that the filter holds back leads no group. */
     step(f, s, 6, ALERT_FIXED, "");
-    seen.n = 0;
-    store_alerts(s, &filter, true, INT64_MAX, 100, see, &seen, &f->err);
-    assert_ids(&seen, 3, (const int64_t[]){5, 4, 3});
-    seen.n = 0;
-    assert_int_equal(store_alert_group(s, &filter, 3, 1, see, &seen, &f->err), GATE_OK);
-    assert_ids(&seen, 1, (const int64_t[]){3});
+    assert_page(s, "state", "new", "1", "101", NULL, IDS(5, 2, 4, 3, 1), "0");
     store_close(s);
 }
 
-static int64_t causes(struct store_fixture *f, struct store *s, const char *device_model)
+static bool causes_row(void *context, const struct store_row *row)
 {
-    int64_t n;
-    assert_int_equal(store_open_causes(s, device_model, NULL, &n, &f->err), GATE_OK);
+    *(int64_t *)context = store_integer_of(row, "causes");
+    return false;
+}
+
+static int64_t causes(struct store *s, const char *device_model)
+{
+    int64_t n = -1;
+    ask(s, "alert_counts.sql", (const struct rows_value[]){{"device", device_model}, {NULL, NULL}},
+        causes_row, &n);
     return n;
 }
 
@@ -285,18 +304,18 @@ TEST_WITHIN(causes_that_are_open, store_set_up, store_tear_down)
     struct store *s = begin(state);
     for (int i = 0; i < 7; i++) {
         raise_between(f, s, i % 3 + 1, raised[i].kind, raised[i].before, raised[i].run);
-        assert_int_equal(causes(f, s, NULL), raised[i].n);
+        assert_int_equal(causes(s, NULL), raised[i].n);
     }
-    assert_int_equal(causes(f, s, "no-such"), 0);
+    assert_int_equal(causes(s, "no-such"), 0);
     step(f, s, 1, ALERT_ACKNOWLEDGED, ""); /* still open, as is the other one of its cause */
     step(f, s, 2, ALERT_FIXED, "");
-    assert_int_equal(causes(f, s, NULL), 5);
+    assert_int_equal(causes(s, NULL), 5);
     step(f, s, 1, ALERT_FIXED, "");
-    assert_int_equal(causes(f, s, NULL), 4);
+    assert_int_equal(causes(s, NULL), 4);
     store_close(s);
 }
 
-TEST_WITHIN(lists_are_filtered_paged_and_counted, store_set_up, store_tear_down)
+TEST_WITHIN(lists_are_filtered_and_paged, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
     struct store *s = begin(state);
@@ -304,33 +323,11 @@ TEST_WITHIN(lists_are_filtered_paged_and_counted, store_set_up, store_tear_down)
         raise_alert(f, s, i % 3 + 1, (enum alert_kind)(i % 2));
     step(f, s, 4, ALERT_FIXED, "");
     step(f, s, 5, ALERT_FIXED, "");
-    struct alert_filter filter = {.state = -1, .kind = -1};
-    struct seen seen = {.n = 0};
-    store_alerts(s, &filter, false, INT64_MAX, 4, see, &seen, &f->err);
-    assert_int_equal(seen.n, 4);
-    assert_int_equal(seen.ids[0], 9);
-    store_alerts(s, &filter, false, seen.ids[3], 100, see, &seen, &f->err);
-    assert_int_equal(seen.n, 9);
-    assert_int_equal(seen.ids[8], 1);
-
-    filter = (struct alert_filter){.state = ALERT_FIXED, .kind = -1};
-    seen.n = 0;
-    store_alerts(s, &filter, false, INT64_MAX, 100, see, &seen, &f->err);
-    assert_int_equal(seen.n, 2);
-    filter = (struct alert_filter){.state = -1, .kind = ALERT_IMPROVEMENT};
-    seen.n = 0;
-    store_alerts(s, &filter, false, INT64_MAX, 100, see, &seen, &f->err);
-    assert_int_equal(seen.n, 4);
-
-    int64_t counts[ALERT_STATES];
-    filter = (struct alert_filter){.state = ALERT_NEW, .kind = -1};
-    assert_int_equal(store_alert_counts(s, &filter, counts, &f->err), GATE_OK);
-    assert_int_equal(counts[ALERT_NEW], 7);
-    assert_int_equal(counts[ALERT_FIXED], 2);
-    assert_int_equal(counts[ALERT_IGNORED], 0);
-    filter = (struct alert_filter){.device_model = "no-such", .state = -1, .kind = -1};
-    assert_int_equal(store_alert_counts(s, &filter, counts, &f->err), GATE_OK);
-    assert_int_equal(counts[ALERT_NEW], 0);
+    assert_page(s, "state", NULL, "0", "5", NULL, IDS(9, 8, 7, 6), "6");
+    assert_page(s, "state", NULL, "0", "101", "6", IDS(5, 4, 3, 2, 1), "0");
+    assert_page(s, "state", "fixed", "0", "101", NULL, IDS(5, 4), "0");
+    assert_page(s, "kind", "improvement", "0", "101", NULL, IDS(8, 6, 4, 2), "0");
+    assert_page(s, "device", "no-such", "0", "101", NULL, NULL, 0, "");
     store_close(s);
 }
 
@@ -373,30 +370,26 @@ TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
     store_close(s);
 }
 
-static struct badge_facts badge(struct store_fixture *f, struct store *s, const char *branch,
-                                const char *case_id)
+struct badge_facts {
+    char verdict[16];
+    double p50_ns;
+};
+
+static bool badge_row(void *context, const struct store_row *row)
 {
-    struct badge_facts facts;
-    assert_int_equal(case_id ? store_badge_of_case(s, branch, DEVICE, case_id, &facts, &f->err)
-                             : store_badge_of_device(s, branch, DEVICE, &facts, &f->err),
-                     GATE_OK);
-    return facts;
+    struct badge_facts *facts = context;
+    snprintf(facts->verdict, sizeof facts->verdict, "%s", store_text_of(row, "verdict"));
+    facts->p50_ns = store_cell_of(row, "p50_ns")->real;
+    return false;
 }
 
-TEST_WITHIN(badges_tell_the_newest_run_and_open_causes, store_set_up, store_tear_down)
+static struct badge_facts badge(struct store *s, const char *branch, const char *case_id)
 {
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    struct badge_facts facts;
-    assert_int_equal(store_badge_of_device(s, "main", "no-such", &facts, &f->err), GATE_OK);
-    assert_string_equal(facts.verdict, "");
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    raise_alert(f, s, 1, ALERT_IMPROVEMENT); /* is no trouble */
-    facts = badge(f, s, "main", NULL);
-    assert_string_equal(facts.verdict, "wrong");
-    assert_int_equal(facts.n_causes, 1);
-    assert_string_equal(badge(f, s, "main", "no-such").verdict, "");
-    store_close(s);
+    struct badge_facts facts = {.p50_ns = 0};
+    const struct rows_value values[] = {
+        {"main_branch", branch}, {"device", DEVICE}, {"case", case_id}, {NULL, NULL}};
+    ask(s, "badge.sql", values, badge_row, &facts);
+    return facts;
 }
 
 /* A newer run of another branch, of which the machine spoiled all; its first case takes a second.
@@ -422,19 +415,19 @@ TEST_WITHIN(badges_are_of_one_branch, store_set_up, store_tear_down)
     char id[200];
     snprintf(id, sizeof(id), "%s", cJSON_GetObjectItem(item_of(run, 0), "id")->valuestring);
     cJSON_Delete(run);
-    struct badge_facts device = badge(f, s, "main", NULL), one = badge(f, s, "main", id);
+    struct badge_facts device = badge(s, "main", NULL), one = badge(s, "main", id);
     assert_string_not_equal(device.verdict, "environment");
     assert_string_not_equal(one.verdict, "environment");
     assert_true(one.p50_ns > 0 && one.p50_ns < 1e8);
 
     put_spoilt(f, s, "mr/1");
-    assert_string_equal(badge(f, s, "main", NULL).verdict, device.verdict);
-    assert_string_equal(badge(f, s, "main", id).verdict, one.verdict);
-    assert_true(badge(f, s, "main", id).p50_ns == one.p50_ns);
-    assert_string_equal(badge(f, s, "mr/1", NULL).verdict, "environment");
-    assert_string_equal(badge(f, s, "mr/1", id).verdict, "environment");
-    assert_true(badge(f, s, "mr/1", id).p50_ns == 1e9);
-    assert_string_equal(badge(f, s, "no-such", NULL).verdict, "");
-    assert_string_equal(badge(f, s, "no-such", id).verdict, "");
+    assert_string_equal(badge(s, "main", NULL).verdict, device.verdict);
+    assert_string_equal(badge(s, "main", id).verdict, one.verdict);
+    assert_true(badge(s, "main", id).p50_ns == one.p50_ns);
+    assert_string_equal(badge(s, "mr/1", NULL).verdict, "environment");
+    assert_string_equal(badge(s, "mr/1", id).verdict, "environment");
+    assert_true(badge(s, "mr/1", id).p50_ns == 1e9);
+    assert_string_equal(badge(s, "no-such", NULL).verdict, "");
+    assert_string_equal(badge(s, "no-such", id).verdict, "");
     store_close(s);
 }

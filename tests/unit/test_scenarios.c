@@ -219,7 +219,7 @@ static void do_by_person(struct play *p)
 
 /* ---- what is to be seen ---- */
 
-static struct store_alert *alert_expected(struct play *p)
+static struct seen_alert *alert_expected(struct play *p)
 {
     return &p->seen.alert[p->seen.n - p->n_expected]; /* newest first */
 }
@@ -238,7 +238,7 @@ static void check_values(struct play *p)
     double before = number_of(p, &text);
     text++;
     double after = number_of(p, &text);
-    const struct store_alert *a = alert_expected(p);
+    const struct seen_alert *a = alert_expected(p);
     if (fabs(a->before / before - 1) > 0.003 || fabs(a->after / after - 1) > 0.003)
         COMPLAIN(p, "the values are %g and %g", a->before, a->after);
 }
@@ -246,11 +246,10 @@ static void check_values(struct play *p)
 static void check_before(struct play *p)
 {
     char commit[41] = "";
-    size_t i = p->seen.n - p->n_expected;
     if (strcmp(p->word, "before=-") != 0)
         commit_of(p->word + strlen("before="), commit);
-    if (strcmp(p->seen.before_commit[i], commit) != 0)
-        COMPLAIN(p, "it is %s", p->seen.before_commit[i]);
+    if (strcmp(alert_expected(p)->before_commit, commit) != 0)
+        COMPLAIN(p, "it is %s", alert_expected(p)->before_commit);
 }
 
 /* "regression@60": the next alert. */
@@ -259,16 +258,15 @@ static bool check_kind(struct play *p)
     size_t n = strcspn(p->word, "@");
     int kind = 0;
     while (kind < ALERT_KINDS &&
-           (strncmp(p->word, alert_kind_name((enum alert_kind)kind), n) != 0 ||
-            alert_kind_name((enum alert_kind)kind)[n] != '\0'))
+           (strncmp(p->word, history_kinds[kind], n) != 0 || history_kinds[kind][n] != '\0'))
         kind++;
     if (kind == ALERT_KINDS)
         return false;
     if (++p->n_expected > p->seen.n)
         COMPLAIN(p, "there are %zu alerts", p->seen.n);
-    const struct store_alert *a = alert_expected(p);
+    const struct seen_alert *a = alert_expected(p);
     if (a->kind != (enum alert_kind)kind)
-        COMPLAIN(p, "it is of kind %s", alert_kind_name(a->kind));
+        COMPLAIN(p, "it is of kind %s", history_kinds[a->kind]);
     if (p->word[n] == '@' && history_index_of(a) != strtol(p->word + n + 1, NULL, 10))
         COMPLAIN(p, "it is of run %d", (int)history_index_of(a));
     if (a->state == ALERT_FIXED ? a->closed_ms <= 0 : a->state == ALERT_NEW && a->closed_ms != 0)
@@ -287,10 +285,10 @@ static void check_state(struct play *p, enum alert_state state)
 
 static bool check_fact(struct play *p)
 {
-    size_t i = p->seen.n - p->n_expected;
+    const struct seen_alert *a = alert_expected(p);
     bool good = true;
     if (p->word[0] == '"')
-        good = strstr(p->seen.reason[i], p->word + 1) != NULL;
+        good = strstr(a->reason, p->word + 1) != NULL;
     else if (strchr("+-", p->word[0]) && strchr(p->word, '%'))
         check_change(p);
     else if (!strncmp(p->word, "value=", 6))
@@ -298,21 +296,21 @@ static bool check_fact(struct play *p)
     else if (!strncmp(p->word, "before=", 7))
         check_before(p);
     else if (!strcmp(p->word, "confirmed"))
-        good = alert_expected(p)->confirmed && p->seen.evidence[i][0] != '\0';
+        good = a->confirmed && a->evidence[0] != '\0';
     else if (!strcmp(p->word, "over-now"))
-        good = strstr(p->seen.text[i], ", now over the threshold") != NULL;
+        good = strstr(a->text, ", now over the threshold") != NULL;
     else if (!strcmp(p->word, "at-once"))
-        good = strstr(p->seen.text[i], "threshold") == NULL;
+        good = strstr(a->text, "threshold") == NULL;
     else if (!strcmp(p->word, "by-vendor"))
-        good = alert_expected(p)->by_vendor;
+        good = a->by_vendor;
     else if (!strncmp(p->word, "machine=", 8))
-        good = !strcmp(p->seen.machine[i], strcmp(p->word + 8, "-") ? p->word + 8 : "");
+        good = !strcmp(a->machine, strcmp(p->word + 8, "-") ? p->word + 8 : "");
     else if (!strcmp(p->word, "no-provider"))
-        good = p->seen.provider[i][0] == '\0';
+        good = a->provider[0] == '\0';
     else
         return false;
     if (!good)
-        COMPLAIN(p, "it is not so; the reason is '%s'", p->seen.reason[i]);
+        COMPLAIN(p, "it is not so; the reason is '%s'", a->reason);
     return true;
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/store/store_badge.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
@@ -170,23 +169,15 @@ static void put_of(struct store_fixture *f, struct store *s, int index, int comm
     must_put(f, s, document);
 }
 
-static void assert_newest(struct store_fixture *f, struct store *s, int commit, const char *verdict)
+static void assert_newest(struct store_fixture *f, int commit, const char *verdict)
 {
     char text[100];
-    struct badge_facts facts;
     text_of(f->path,
             "SELECT CAST(commit_id AS INTEGER) || ' ' || verdict FROM newest"
             " WHERE branch = 'main'",
             NULL, text, sizeof text);
     assert_int_equal(strtol(text, NULL, 10), commit);
     assert_string_equal(strchr(text, ' ') + 1, verdict);
-    cJSON *document = run_at(1, 1);
-    const char *id = cJSON_GetObjectItem(item_of(document, 0), "id")->valuestring;
-    assert_int_equal(store_badge_of_device(s, "main", GPU, &facts, &f->err), GATE_OK);
-    assert_string_equal(facts.verdict, verdict);
-    assert_int_equal(store_badge_of_case(s, "main", GPU, id, &facts, &f->err), GATE_OK);
-    assert_string_equal(facts.verdict, verdict);
-    cJSON_Delete(document);
 }
 
 TEST_WITHIN(an_old_commit_is_not_the_newest, store_set_up, store_tear_down)
@@ -195,14 +186,14 @@ TEST_WITHIN(an_old_commit_is_not_the_newest, store_set_up, store_tear_down)
     struct store *s = open_store(f, STORE_READ_WRITE);
     for (int i = 1; i <= 40; i++)
         put_of(f, s, i, i, 1000 * i, i == 40 ? "improvement" : "pass");
-    assert_newest(f, s, 40, "improvement");
+    assert_newest(f, 40, "improvement");
     for (int i = 41; i <= 44; i++) {
         put_of(f, s, i, 5, 1000 * i, "regression");
-        assert_newest(f, s, 40, "improvement");
+        assert_newest(f, 40, "improvement");
     }
     /* The newest commit once more is. */
     put_of(f, s, 45, 40, 45000, "pass");
-    assert_newest(f, s, 40, "pass");
+    assert_newest(f, 40, "pass");
     store_close(s);
 }
 

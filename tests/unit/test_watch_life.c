@@ -86,7 +86,7 @@ static struct ends ends_of(const struct history *h)
     struct seen seen = history_alerts(h);
     struct ends ends = {.n = 0};
     for (size_t i = 0; i < seen.n; i++) {
-        const struct store_alert *a = &seen.alert[i];
+        const struct seen_alert *a = &seen.alert[i];
         if (strcmp(a->reason, "later runs do not bear it out") == 0) {
             ends.n_withdrawn++;
             continue;
@@ -125,7 +125,7 @@ static void print_ends(const char *name, const struct ends *e)
 {
     for (size_t i = 0; i < e->n; i++)
         print_message("%s: run %d %s %s%s %+.4f\n", name, e->alert[i].index,
-                      alert_kind_name(e->alert[i].kind), alert_state_name(e->alert[i].state),
+                      history_kinds[e->alert[i].kind], alert_state_name(e->alert[i].state),
                       e->alert[i].confirmed ? " confirmed" : "", e->alert[i].change);
 }
 

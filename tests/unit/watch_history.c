@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "gate/store/store_private.h"
-#include "gate/store/store_rows.h"
+#include "server/api/api_call.h"
+#include "server/api/rows.h"
 #include "tests/unit/unit.h"
 
 #define CASE "attention_fwd/fp16/b8-h16-s512-d64/causal"
@@ -123,34 +124,45 @@ void history_add(struct history *h, int n, double p50_ns)
     }
 }
 
-static bool see_alert(void *context, const struct store_alert *row)
+const char *const history_kinds[ALERT_KINDS] = {"regression", "improvement", "error", "wrong"};
+
+static bool see_alert(void *context, const struct store_row *row)
 {
     struct seen *seen = context;
     assert_true(seen->n < MAX_ALERTS);
-    assert_string_equal(row->case_id, CASE);
-    assert_string_equal(row->device_model, DEVICE);
-    snprintf(seen->reason[seen->n], sizeof(seen->reason[0]), "%s", row->reason);
-    snprintf(seen->before_commit[seen->n], sizeof(seen->before_commit[0]), "%s",
-             row->before_commit);
-    snprintf(seen->machine[seen->n], sizeof seen->machine[0], "%s", row->machine);
-    snprintf(seen->provider[seen->n], sizeof seen->provider[0], "%s", row->provider);
-    alert_sentence(row, seen->text[seen->n]);
-    snprintf(seen->evidence[seen->n], sizeof(seen->evidence[0]), "%s", row->evidence);
-    seen->alert[seen->n] = *row;
-    seen->alert[seen->n].reason = seen->reason[seen->n];
-    seen->alert[seen->n].evidence = seen->evidence[seen->n];
-    seen->n++;
+    assert_string_equal(store_text_of(row, "case"), CASE);
+    assert_string_equal(store_text_of(row, "device"), DEVICE);
+    struct seen_alert *a = &seen->alert[seen->n++];
+    *a = (struct seen_alert){
+        .id = store_integer_of(row, "id"),
+        .time_ms = store_integer_of(row, "time_ms"),
+        .closed_ms = store_integer_of(row, "closed_ms"),
+        .confirmed = store_integer_of(row, "confirmed"),
+        .by_vendor = store_integer_of(row, "by_vendor"),
+        .change = store_cell_of(row, "change")->real,
+    };
+    while (strcmp(history_kinds[a->kind], store_text_of(row, "kind")) != 0)
+        a->kind++;
+    assert_true(alert_state_of(store_text_of(row, "state"), &a->state));
+    bool is_error = a->kind == ALERT_ERROR;
+    a->before = store_cell_of(row, is_error ? "before_error" : "before_ns")->real;
+    a->after = store_cell_of(row, is_error ? "after_error" : "after_ns")->real;
+    snprintf(a->reason, sizeof a->reason, "%s", store_text_of(row, "reason"));
+    snprintf(a->evidence, sizeof a->evidence, "%s", store_text_of(row, "evidence"));
+    snprintf(a->text, sizeof a->text, "%s", store_text_of(row, "text"));
+    snprintf(a->before_commit, sizeof a->before_commit, "%s", store_text_of(row, "before_commit"));
+    snprintf(a->provider, sizeof a->provider, "%s", store_text_of(row, "provider"));
+    snprintf(a->machine, sizeof a->machine, "%s", store_text_of(row, "machine"));
     return true;
 }
-
-static const struct alert_filter any = {.state = -1, .kind = -1};
 
 struct seen history_alerts(const struct history *h)
 {
     struct seen seen = {.n = 0};
-    if (store_alerts(h->s, &any, false, INT64_MAX, MAX_ALERTS, see_alert, &seen, &h->f->err) !=
-        GATE_OK)
-        fail_msg("%s", h->f->err.message);
+    static const struct rows_value values[] = {{"groups", "0"}, {"limit", "1000"}, {NULL, NULL}};
+    struct call call = {.store = h->s};
+    if (rows_select(&call, "alerts.sql", values, see_alert, &seen) != GATE_OK)
+        fail_msg("%s", call.err.message);
     return seen;
 }
 
@@ -164,33 +176,21 @@ size_t history_n_changes(const struct history *h)
                           " ('regression', 'improvement') AND end_run_id IS NOT NULL)");
 }
 
-static void silence_value(void *context, const char *name, struct store_cell *value)
+static bool silence_row(void *context, const struct store_row *row)
 {
-    (void)context;
-    if (!strcmp(name, "main_branch"))
-        *value = (struct store_cell){.kind = STORE_TEXT, .text = "main"};
-    if (!strcmp(name, "limit"))
-        *value = (struct store_cell){.kind = STORE_INTEGER, .integer = 100};
-}
-
-static bool silence_row(void *context, const struct store_cell *cells, int n)
-{
-    (void)n;
-    (void)cells;
+    (void)row;
     ++*(size_t *)context;
     return true;
 }
 
 size_t history_n_silences(const struct history *h)
 {
-    static char sql[16384];
+    static const struct rows_value values[] = {
+        {"main_branch", "main"}, {"limit", "100"}, {NULL, NULL}};
+    struct call call = {.store = h->s};
     size_t n = 0;
-    FILE *file = fopen("server/queries/silences.sql", "r");
-    assert_non_null(file);
-    sql[fread(sql, 1, sizeof sql - 1, file)] = '\0';
-    fclose(file);
-    if (store_select(h->s, sql, silence_value, silence_row, &n, &h->f->err) != GATE_OK)
-        fail_msg("%s", h->f->err.message);
+    if (rows_select(&call, "silences.sql", values, silence_row, &n) != GATE_OK)
+        fail_msg("%s", call.err.message);
     return n;
 }
 
@@ -202,7 +202,7 @@ static int64_t first_ms(void)
     return first;
 }
 
-int64_t history_index_of(const struct store_alert *a)
+int64_t history_index_of(const struct seen_alert *a)
 {
     return (a->time_ms - first_ms()) / RUN_MS;
 }

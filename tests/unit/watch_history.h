@@ -7,7 +7,6 @@
 #define TESTS_UNIT_WATCH_HISTORY_H
 
 #include "gate/store/store_alert.h"
-#include "server/api/alert_json.h"
 #include "server/watch/alerts.h"
 #include "tests/unit/noise.h"
 #include "tests/unit/store_fixture.h"
@@ -49,13 +48,22 @@ void history_watch(struct store_fixture *f, struct store *s);
 /* Nothing is left to do, and the file is sound. */
 void history_end(struct history *h);
 
+extern const char *const history_kinds[ALERT_KINDS]; /* as alerts.sql names them */
+
+/* An alert as alerts.sql has it. */
+struct seen_alert {
+    int64_t id, time_ms, closed_ms;
+    enum alert_kind kind;
+    enum alert_state state;
+    bool confirmed, by_vendor;
+    double change, before, after;
+    char reason[200], evidence[200], text[500], before_commit[41], provider[65], machine[65];
+};
+
 /* What is on record. */
 struct seen {
-    struct store_alert alert[MAX_ALERTS];
+    struct seen_alert alert[MAX_ALERTS];
     size_t n;
-    char reason[MAX_ALERTS][200], evidence[MAX_ALERTS][200];
-    char text[MAX_ALERTS][ALERT_MAX_SENTENCE];
-    char before_commit[MAX_ALERTS][41], provider[MAX_ALERTS][65], machine[MAX_ALERTS][65];
 };
 
 /* Newest first. */
@@ -64,7 +72,7 @@ size_t history_n_changes(const struct history *h);
 /* How many rows server/queries/silences.sql has. */
 size_t history_n_silences(const struct history *h);
 /* The place of an alert among the runs. */
-int64_t history_index_of(const struct store_alert *a);
+int64_t history_index_of(const struct seen_alert *a);
 /* So many alerts, the newest of which is of this kind and in this state. */
 void assert_alerts(const struct history *h, size_t n, enum alert_kind kind, enum alert_state state);
 /* What somebody does to an alert. */
