@@ -3,38 +3,37 @@
  * ours.c: the table of our own CUDA kernels.
  *
  * The order is the dispatch: of the kernels of an op, the first that supports a problem is taken.
+ * Those for Hopper come first; supports() of each says no to what a later one is better at.
  */
-#include "kernels/attention_bwd/attention_bwd.h"
-#include "kernels/attention_fwd/attention_fwd.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemv/gemv.h"
 #include "kernels/kernel.h"
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/rmsnorm/rmsnorm.h"
 
-static const struct kg_kernel *const kernels[] = {
-    &kg_attention_fwd_decode_sm90,
-    &kg_attention_fwd_latency_sm90,
-    &kg_attention_fwd_resident_sm90,
-    &kg_attention_fwd_short_sm90,
-    &kg_attention_fwd_long_sm90,
-    &kg_attention_fwd_split_sm90,
-    &kg_attention_fwd_splitkv,
-    &kg_attention_fwd_mma,
-    &kg_gemm_sm90,
-    &kg_gemm_mma,
-    &kg_gemm_simt,
-    &kg_gemv,
-    &kg_linear_relu_sm90,
-    &kg_linear_relu_mma,
-    &kg_linear_relu_3xtf32_sm90,
-    &kg_linear_relu_simt,
-    &kg_linear_relu_bwd_sm90,
-    &kg_linear_relu_bwd_3xtf32_sm90,
-    &kg_linear_relu_bwd,
-    &kg_attention_bwd_sm90,
-    &kg_rmsnorm,
-};
+#define KERNELS(KERNEL)                                                                            \
+    KERNEL(attention_fwd_decode_sm90)                                                              \
+    KERNEL(attention_fwd_latency_sm90)                                                             \
+    KERNEL(attention_fwd_resident_sm90)                                                            \
+    KERNEL(attention_fwd_short_sm90)                                                               \
+    KERNEL(attention_fwd_long_sm90)                                                                \
+    KERNEL(attention_fwd_split_sm90)                                                               \
+    KERNEL(attention_fwd_splitkv)                                                                  \
+    KERNEL(attention_fwd_mma)                                                                      \
+    KERNEL(gemm_sm90)                                                                              \
+    KERNEL(gemm_mma)                                                                               \
+    KERNEL(gemm_simt)                                                                              \
+    KERNEL(gemv)                                                                                   \
+    KERNEL(linear_relu_sm90)                                                                       \
+    KERNEL(linear_relu_mma)                                                                        \
+    KERNEL(linear_relu_3xtf32_sm90)                                                                \
+    KERNEL(linear_relu_simt)                                                                       \
+    KERNEL(linear_relu_bwd_sm90)                                                                   \
+    KERNEL(linear_relu_bwd_3xtf32_sm90)                                                            \
+    KERNEL(linear_relu_bwd)                                                                        \
+    KERNEL(attention_bwd_sm90)                                                                     \
+    KERNEL(rmsnorm)
+
+#define DECLARE(name) extern const struct kg_kernel kg_##name;
+#define ADDRESS(name) &kg_##name,
+KERNELS(DECLARE)
+static const struct kg_kernel *const kernels[] = {KERNELS(ADDRESS)};
 
 static const struct kg_library library = {
     .struct_bytes = sizeof(struct kg_library),

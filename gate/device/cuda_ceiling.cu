@@ -18,7 +18,7 @@
 
 #include "gate/device/cuda_ceiling.cuh"
 #include "gate/device/cuda_device.cuh"
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/ops/half.h"
 
 enum {

@@ -7,14 +7,11 @@
  * Measured on an H200: 99.9 % of the cycles of the tensor cores.
  */
 #include "gate/device/cuda_ceiling.cuh"
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/ptx_sm80.cuh"
-#include "kernels/cuda/ptx_sm90.cuh"
 #include "kernels/cuda/wgmma_sm90.cuh"
 
 enum { STEPS = CEILING_ROW_BYTES / 32 };
 
-/* The operands with the 128-byte swizzle of descriptor.cuh. */
+/* The operands with the 128-byte swizzle of wgmma_sm90.cuh. */
 static __device__ void load_panels(uint4 *to, const uint4 *from)
 {
     constexpr int CHUNKS = CEILING_ROW_BYTES / 16;

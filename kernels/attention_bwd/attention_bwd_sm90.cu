@@ -17,12 +17,9 @@
  * Measured   H200, bf16, (2, 16, 8192, 128): 635 TFLOP/s full, 593 causal; 0.94 and 0.91 of cuDNN's
  *            time (docs/results.md)
  */
-#include "kernels/attention_bwd/attention_bwd.h"
-
 #include "kernels/attention_bwd/rows_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
-#include "kernels/cuda/ring_sm90.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 
 namespace attention_bwd_sm90
 {
@@ -666,14 +663,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_bwd_sm90;
 
-const struct kg_kernel kg_attention_bwd_sm90 = {
-    sizeof(struct kg_kernel),
-    KG_KERNEL_NONDETERMINISTIC,
-    "attention_bwd",
-    "attention_bwd_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    workspace_as<attention_sizes, workspace_bytes>,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_bwd_sm90 =
+    kernel_of<attention_sizes, supports, prepare, workspace_bytes, launch>(
+        "attention_bwd", "attention_bwd_sm90", KG_KERNEL_NONDETERMINISTIC);

@@ -14,8 +14,8 @@
 #define KG_ATTENTION_BWD_ROWS_SM90_CUH
 
 #include "kernels/attention_fwd/problem.cuh"
-#include "kernels/cuda/dependent.cuh"
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 #include <math.h>
 

@@ -16,10 +16,8 @@
  * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 56 % at batch 1
  *             (8192 keys, 8 KV heads), 88 % at 8, 92 % at 32 and 94 % at 128 (4096 keys)
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx_sm90.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/attention_fwd/combine.h"
 #include "kernels/attention_fwd/decode_policy_sm90.h"
 #include "kernels/attention_fwd/key_walk.cuh"
@@ -306,14 +304,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_decode;
 
-const struct kg_kernel kg_attention_fwd_decode_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_decode_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_decode_sm90 =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_decode_sm90");

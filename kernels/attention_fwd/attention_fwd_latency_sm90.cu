@@ -13,10 +13,8 @@
  *             the tensor cores' peak. A launch that loads,
  *             multiplies and stores 8 KB takes 2.3 us, the loads of a block alone 2.6
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/problem_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
 #include "kernels/attention_fwd/tile_policy_sm90.h"
@@ -282,14 +280,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_latency_sm90;
 
-const struct kg_kernel kg_attention_fwd_latency_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_latency_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_latency_sm90 =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_latency_sm90");

@@ -16,10 +16,8 @@
  * Measured   H200, fp16, (2, 16, 8192, 128) full: 706 TFLOP/s, 71 % of the peak at full clock;
  *            causal 645; (2, 32, 8192, 64) full: 578, causal 601 (docs/results.md)
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
 #include "kernels/attention_fwd/problem_sm90.cuh"
 #include "kernels/attention_fwd/tile_policy_sm90.h"
@@ -335,14 +333,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_long_sm90;
 
-const struct kg_kernel kg_attention_fwd_long_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_long_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_long_sm90 =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_long_sm90");

@@ -15,8 +15,6 @@
  * Tiles that no row of the block sees are not visited, tiles that no row of a warp sees are not
  * computed, and only tiles that some row sees in part are masked.
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
 #include "kernels/attention_fwd/key_walk.cuh"
 #include "kernels/attention_fwd/problem.cuh"
@@ -195,14 +193,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_mma;
 
-const struct kg_kernel kg_attention_fwd_mma = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_mma",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_mma =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_mma");

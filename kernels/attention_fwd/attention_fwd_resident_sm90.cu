@@ -18,10 +18,8 @@
  *             HBM at once. Then four warpgroups take 1750 clocks for 64 keys, of 1024 for either
  *             unit: they fall in step, and neither turns nor later starts keep them out of it
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/problem_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
 #include "kernels/attention_fwd/tile_policy_sm90.h"
@@ -311,14 +309,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_resident_sm90;
 
-const struct kg_kernel kg_attention_fwd_resident_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_resident_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_resident_sm90 =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_resident_sm90");

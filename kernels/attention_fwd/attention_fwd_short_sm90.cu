@@ -10,10 +10,8 @@
  * Resources  up to 128 registers, no spills; 25 to 73 KB of shared memory, by the keys
  * Measured   H200, fp16: (64, 12, 128, 64) full 16.8 us, 0.93 of cuDNN
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
 #include "kernels/attention_fwd/tile_policy_sm90.h"
 
@@ -151,14 +149,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_short_sm90;
 
-const struct kg_kernel kg_attention_fwd_short_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_short_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    NULL,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_short_sm90 =
+    kernel_of<attention_sizes, supports, prepare, nullptr, launch>("attention_fwd",
+                                                                   "attention_fwd_short_sm90");

@@ -15,10 +15,8 @@
  * Measured   H200, bf16: 32 heads on 8, 256 queries on 16384 keys, D = 128, causal 109 us, 0.53 of
  *            cuDNN; 16 times 48 heads on 1, one query on 4096 keys 19.2 us, 0.94
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
-#include "kernels/cuda/dependent.cuh"
-#include "kernels/cuda/stage_out.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/combine.h"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
 #include "kernels/attention_fwd/tile_policy_sm90.h"
@@ -548,14 +546,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_split_sm90;
 
-const struct kg_kernel kg_attention_fwd_split_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_split_sm90",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    workspace_as<attention_sizes, workspace_bytes>,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_split_sm90 =
+    kernel_of<attention_sizes, supports, prepare, workspace_bytes, launch>(
+        "attention_fwd", "attention_fwd_split_sm90");

@@ -15,9 +15,7 @@
  *             registers with 64 rows: 128 at D = 64, 225 (232) at D = 128; no spills
  *             shared memory 96 KB; with 16 rows two blocks a multiprocessor, one on sm_80, sm_89
  */
-#include "kernels/attention_fwd/attention_fwd.h"
-
-#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/attention_fwd/combine.h"
 #include "kernels/attention_fwd/key_walk.cuh"
 #include "kernels/attention_fwd/splitkv_plan.h"
@@ -312,14 +310,6 @@ enum kg_status launch(const struct attention_sizes *p, const struct kg_args *arg
 
 using namespace attention_fwd_splitkv;
 
-const struct kg_kernel kg_attention_fwd_splitkv = {
-    sizeof(struct kg_kernel),
-    0,
-    "attention_fwd",
-    "attention_fwd_splitkv",
-    supports_as<attention_sizes, supports>,
-    prepare_as<attention_sizes, prepare>,
-    workspace_as<attention_sizes, workspace_bytes>,
-    launch_as<attention_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_attention_fwd_splitkv =
+    kernel_of<attention_sizes, supports, prepare, workspace_bytes, launch>("attention_fwd",
+                                                                           "attention_fwd_splitkv");

@@ -4,13 +4,13 @@
  *
  * Regime      2 to 128 splits
  * Block       one output row; 128 threads in slices of D / 4, each adding up every n-th split; it
- *             is in place before the last split has ended (dependent.cuh)
+ *             is in place before the last split has ended (launch.cuh)
  * Resources   registers 56 to 61, no spills; shared memory 2.5 KB
  */
 #include "kernels/attention_fwd/combine.h"
 
-#include "kernels/cuda/dependent.cuh"
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 #include <math.h>
 

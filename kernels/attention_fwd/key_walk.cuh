@@ -9,14 +9,14 @@
  *
  * Layouts. A tile in shared memory is rows of ROW_BYTES bytes; the 16-byte chunk c of row r lies at
  * chunk c ^ (r % 8), so that ldmatrix (8 rows, one chunk) and cp.async (one row, 8 chunks) both
- * touch all 32 banks. Fragments are those of ptx_sm80.cuh: of a 16x8 block of S or O a thread holds
+ * touch all 32 banks. Fragments are those of ptx.cuh: of a 16x8 block of S or O a thread holds
  * the rows lane / 4 and lane / 4 + 8 and the columns 2 (lane % 4) and the next; [half] names the
  * row. The accumulator layout of S is the A-operand layout of P, so P never leaves the registers.
  */
 #ifndef KG_ATTENTION_FWD_KEY_WALK_CUH
 #define KG_ATTENTION_FWD_KEY_WALK_CUH
 
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/attention_fwd/tile_policy.h"
 
 #include <math.h>

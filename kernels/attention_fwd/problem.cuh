@@ -5,12 +5,19 @@
 #ifndef KG_ATTENTION_FWD_PROBLEM_CUH
 #define KG_ATTENTION_FWD_PROBLEM_CUH
 
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/ops/attention_sizes.h"
 
 #include <float.h>
 #include <stdint.h>
 
 #define LOG2_E 1.4426950408889634
+
+static inline bool read_sizes(const struct kg_problem *p, struct attention_sizes *s)
+{
+    *s = attention_sizes_of(p);
+    return kg_is_op(p, "attention_fwd") || kg_is_op(p, "attention_bwd");
+}
 
 /* A [batch, head, row, D] tensor of 16-bit elements. Strides are in bytes, multiples of 16. */
 struct tensor_view {

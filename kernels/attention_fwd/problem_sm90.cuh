@@ -6,7 +6,7 @@
 #ifndef KG_ATTENTION_FWD_PROBLEM_SM90_CUH
 #define KG_ATTENTION_FWD_PROBLEM_SM90_CUH
 
-#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/attention_fwd/problem.cuh"
 
 #include <math.h>

@@ -17,9 +17,8 @@
 #ifndef KG_ATTENTION_FWD_SOFTMAX_SM90_CUH
 #define KG_ATTENTION_FWD_SOFTMAX_SM90_CUH
 
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/ptx_sm90.cuh"
 #include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/attention_fwd/problem_sm90.cuh"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor_map.cu: see tensor_map.h. */
-#include "kernels/cuda/tensor_map.h"
-
+/* tensor_map.cu: the tensor maps of launch.cuh. */
 #include "kernels/cuda/launch.cuh"
 
 #include <cudaTypedefs.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wgmma_sm90.cuh: the warpgroup's asynchronous matrix products, m64nNk16 (fp16, bf16) and m64nNk8
- * (tf32), fp32 accumulators.
+ * (tf32), fp32 accumulators; where they find operands in shared memory, how those get there, and
+ * how accumulators leave (sm_90a).
  *
  * D[64, N] += A[64, K] B[K, N], or D = A B where `accumulate` is 0. A comes from shared memory
- * (wgmma_ss) or from registers (wgmma_rs), B from shared memory; see descriptor.cuh. TA, TB: 0 is
- * K-major, 1 is MN-major; tf32 has K-major only. The tag argument gives the type of A and B; float
- * is tf32, which drops the low 13 bits of its inputs. The size of D gives N.
+ * (wgmma_ss) or from registers (wgmma_rs), B from shared memory, where a descriptor says. TA, TB: 0
+ * is K-major, 1 is MN-major; tf32 has K-major only. The tag argument gives the type of A and B;
+ * float is tf32, which drops the low 13 bits of its inputs. The size of D gives N.
  *
  * Layouts. Warp w of the warpgroup has rows 16 w to 16 w + 15. With group = lane / 4 and pair =
  * lane % 4, d[4 j + i] of a thread is row group + 8 (i / 2), column 8 j + 2 pair + i % 2. A in
- * registers is the A operand of mma.sync, see ptx_sm80.cuh. So the columns 16 t to 16 t + 15 of one
+ * registers is the A operand of mma.sync, see ptx.cuh. So the columns 16 t to 16 t + 15 of one
  * product, packed in pairs from d[8 t] on, are the A of another.
  *
  * Order: keep(d), wgmma_fence(), products, wgmma_commit(), wgmma_wait<n>(), keep(d). keep() ties
@@ -19,9 +20,131 @@
 #ifndef KG_WGMMA_SM90_CUH
 #define KG_WGMMA_SM90_CUH
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <stdint.h>
+#include "kernels/cuda/ptx.cuh"
+
+/*
+ * Descriptors of operands.
+ *
+ * Operands lie in panels with the 128-byte swizzle, as a TMA box of 128 bytes in its innermost
+ * dimension leaves them: rows of 128 bytes, in which the 16-byte chunk c of row r lies at chunk
+ * c ^ (r % 8). A panel is aligned to 1024 bytes.
+ *
+ *   K-major    a row is an m or n, its 128 bytes are 64 halves or 32 floats of k. The rows follow
+ *              one another whatever M or N is. More k is another panel.
+ *   MN-major   (16-bit types) a row is a k, its 128 bytes are 64 of m or n. More m or n is another
+ *              panel, panel_bytes on; one instruction reads over panels.
+ *
+ * A descriptor is two words. The high one never changes. The low one is made once and then moved by
+ * constants, which costs one instruction an operand instead of three: make it uniform (from
+ * __shfl_sync), or it takes vector registers and moves.
+ */
+constexpr int PANEL_ROW_BYTES = 128;
+constexpr int PANEL_ALIGNMENT = 1024;
+
+/* Steps of the low word: 16 bytes each. A wgmma takes 32 bytes of k of a K-major operand (16 halves
+ * or 8 floats), or 16 rows of an MN-major one. */
+constexpr uint32_t DESCRIPTOR_K_STEP = 32 / 16;
+constexpr uint32_t DESCRIPTOR_MN_STEP = 16 * PANEL_ROW_BYTES / 16;
+
+/* The low word of the panel at shared address `panel`, for K-major operands and for MN-major ones
+ * of one panel. In a cluster the address has the block's rank in its high byte, where the
+ * descriptor has other fields. */
+__device__ __forceinline__ uint32_t descriptor_low(uint32_t panel)
+{
+    return (panel & 0x3ffff) >> 4;
+}
+
+/* The same for an MN-major operand over several panels. */
+__device__ __forceinline__ uint32_t descriptor_low(uint32_t panel, uint32_t panel_bytes)
+{
+    return descriptor_low(panel) | panel_bytes >> 4 << 16;
+}
+
+/* The whole descriptor: 8 rows are 1024 bytes, 128-byte swizzle. */
+__device__ __forceinline__ uint64_t descriptor(uint32_t low)
+{
+    uint64_t whole;
+    asm("mov.b64 %0, {%1, %2};\n" : "=l"(whole) : "r"(low), "n"(0x40000040));
+    return whole;
+}
+
+/* `x` of lane 0, which the compiler then knows to be the same in all lanes. */
+template <typename T> __device__ __forceinline__ T uniform(T x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
+}
+
+/*
+ * A ring of stages in shared memory between one producer thread and consumers.
+ *
+ * A stage has two barriers. `full` ends its phase when the bytes of the stage have come, `empty`
+ * when every consumer has let it go. The place in the ring is kept by each side for itself.
+ *
+ *     producer                                  consumer
+ *     ring.wait_empty(at);                      ring.wait_full(at);
+ *     ring.expect(at, bytes);                   use stage at.stage
+ *     tma_load(.., ring.full(at), ..);          ring.release(at);     one thread a consumer
+ *     at.next();                                at.next();
+ */
+
+/* A place in a ring: the stage, and the parity of its phase. Starts as {0, 0} on both sides. */
+template <int STAGES> struct ring_place {
+    int stage, parity;
+
+    __device__ __forceinline__ void next()
+    {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+template <int STAGES> struct ring {
+    static constexpr int BYTES = 2 * STAGES * 8;
+    uint32_t barriers; /* shared address of BYTES bytes, aligned to 8 */
+
+    using place = ring_place<STAGES>;
+
+    __device__ __forceinline__ uint32_t full(place at) const
+    {
+        return barriers + at.stage * 8;
+    }
+    __device__ __forceinline__ uint32_t empty(place at) const
+    {
+        return barriers + (STAGES + at.stage) * 8;
+    }
+    /* By one thread; then fence_mbarrier_init() and a barrier of the block or the cluster. */
+    __device__ __forceinline__ void init(int consumers) const
+    {
+        for (int i = 0; i < STAGES; i++) {
+            ptx::mbarrier_init(barriers + i * 8, 1);
+            ptx::mbarrier_init(barriers + (STAGES + i) * 8, consumers);
+        }
+    }
+    /* The first round finds all stages empty: parity 1 on a fresh barrier. */
+    __device__ __forceinline__ void wait_empty(place at) const
+    {
+        ptx::mbarrier_wait(empty(at), at.parity ^ 1);
+    }
+    __device__ __forceinline__ void expect(place at, int bytes) const
+    {
+        ptx::mbarrier_arrive_expect(full(at), bytes);
+    }
+    __device__ __forceinline__ void wait_full(place at) const
+    {
+        ptx::mbarrier_wait(full(at), at.parity);
+    }
+    __device__ __forceinline__ void release(place at) const
+    {
+        ptx::mbarrier_arrive(empty(at));
+    }
+    /* The same in block `rank` of the cluster, whose stages are filled by multicast. */
+    __device__ __forceinline__ void release_at(place at, uint32_t rank) const
+    {
+        ptx::mbarrier_arrive_at(empty(at), rank);
+    }
+};
 
 namespace ptx
 {
@@ -175,5 +298,42 @@ KG_WGMMA(256, 128, 128, 129, 130, 131, 132, 133, 134)
 #undef KG_WGMMA_8
 
 } // namespace ptx
+
+/* x rounded to TF32 as the copy engine rounds it: to nearest, ties to even. */
+__device__ __forceinline__ float tf32_kept(float x)
+{
+    const uint32_t bits = __float_as_uint(x);
+    return __uint_as_float((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
+}
+
+/* The rest, which is exact. */
+__device__ __forceinline__ float tf32_dropped(float x)
+{
+    return x - tf32_kept(x);
+}
+
+/*
+ * Rounds a warpgroup's 64 x N accumulators to 16-bit elements (the type of the tag) and writes them
+ * as panels of 64 columns in the 128-byte swizzle, panel_bytes apart, the first at `panel`. Each
+ * warp writes its own 16 rows. Ends with the fence: after a barrier of the warpgroup one thread may
+ * store the panels by TMA.
+ */
+template <typename T, int R>
+__device__ __forceinline__ void stage_out(uint32_t panel, uint32_t panel_bytes, const float (&d)[R],
+                                          T tag)
+{
+    static_assert(R % 8 == 0, "blocks of 16 columns");
+    const int lane = threadIdx.x % 32;
+    const int row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    const uint32_t at = panel + row * PANEL_ROW_BYTES;
+
+#pragma unroll
+    for (int t = 0; t < R / 8; t++)
+        ptx::stmatrix_x4(
+            at + t / 4 * panel_bytes + ((t % 4 * 2 + lane / 16) ^ (row & 7)) * 16,
+            ptx::pack(d[8 * t], d[8 * t + 1], tag), ptx::pack(d[8 * t + 2], d[8 * t + 3], tag),
+            ptx::pack(d[8 * t + 4], d[8 * t + 5], tag), ptx::pack(d[8 * t + 6], d[8 * t + 7], tag));
+    ptx::fence_async_shared();
+}
 
 #endif

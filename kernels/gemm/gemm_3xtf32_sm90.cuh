@@ -18,7 +18,7 @@
 #ifndef KG_GEMM_3XTF32_SM90_CUH
 #define KG_GEMM_3XTF32_SM90_CUH
 
-#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_column_sums.cuh"
 #include "kernels/gemm/gemm_list_sm90.cuh"
 #include "kernels/gemm/gemm_sm90.cuh"
@@ -243,7 +243,7 @@ template <bool BIAS_RELU>
 static enum kg_status launch(const struct call *calls, int count, const arguments &p, void *stream)
 {
     int sms;
-    const enum kg_status status = gemm::count_sms(&sms);
+    const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     const int64_t clusters = sms / 2;

@@ -11,6 +11,8 @@
 #include "kernels/gemm/gemm_call.h"
 #include "kernels/ops/product_sizes.h"
 
+#include <stdbool.h>
+
 /* Larger extents would overflow the kernels' 32-bit tile coordinates; offsets are 64-bit. */
 #define GEMM_MAX_EXTENT (INT32_MAX - 65535)
 #define GEMM_MIN_TILE 64
@@ -55,6 +57,12 @@ static inline int gemm_mma_dtype(const struct product_sizes *problem)
 static inline int gemm_simt_dtype(const struct product_sizes *problem)
 {
     return problem->dtype == KG_F32;
+}
+
+static inline bool read_sizes(const struct kg_problem *p, struct product_sizes *s)
+{
+    *s = product_sizes_of(p);
+    return p->struct_bytes >= sizeof(*p);
 }
 
 /* An op of this family whose flags are all known. */

@@ -40,8 +40,8 @@ __device__ __forceinline__ listed_tile tile_of(const tile_lists &lists, int roun
         return {false, 0, 0, 0};
     const bool in_first = t < tiles_first;
     t -= in_first ? 0 : tiles_first;
-    const gemm::tile_place at = gemm::grouped<GROUP>(t, in_first ? first.tiles_m : second.tiles_m,
-                                                     in_first ? first.tiles_n : second.tiles_n);
+    const tile_place at = grouped<GROUP>(t, in_first ? first.tiles_m : second.tiles_m,
+                                         in_first ? first.tiles_n : second.tiles_n);
     return {true, in_first ? lists.first : 1 - lists.first, at.m, at.n};
 }
 

@@ -20,7 +20,7 @@
 #ifndef KG_GEMM_MAINLOOP_CUH
 #define KG_GEMM_MAINLOOP_CUH
 
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 namespace gemm
 {

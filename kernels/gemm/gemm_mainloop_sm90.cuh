@@ -16,8 +16,6 @@
 #ifndef KG_GEMM_MAINLOOP_SM90_CUH
 #define KG_GEMM_MAINLOOP_SM90_CUH
 
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/ring_sm90.cuh"
 #include "kernels/cuda/wgmma_sm90.cuh"
 
 namespace gemm_sm90

@@ -11,8 +11,7 @@
  *   unaligned  64 x 64    32 x 32  4      128 / 124                     32 KB
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
  */
-#include "kernels/gemm/gemm.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_mma.cuh"
 #include "kernels/gemm/gemm_op.h"
 
@@ -46,14 +45,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return gemm_mma_dtype(problem) ? gemm_mma_nn(&call) : KG_UNSUPPORTED;
 }
 
-const struct kg_kernel kg_gemm_mma = {
-    sizeof(struct kg_kernel),
-    0,
-    "gemm",
-    "gemm_mma",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, prepare>,
-    NULL,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_gemm_mma =
+    kernel_of<product_sizes, supports, prepare, nullptr, launch>("gemm", "gemm_mma");

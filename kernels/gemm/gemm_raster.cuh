@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_raster.cuh: which tile a block computes, and which tile size a product gets.
+ * gemm_raster.cuh: which tile size a product gets.
  */
 #ifndef KG_GEMM_RASTER_CUH
 #define KG_GEMM_RASTER_CUH
@@ -10,21 +10,6 @@
 
 namespace gemm
 {
-
-struct tile_place {
-    int m, n;
-};
-
-/* Blocks run in about the order of their index, so those of one wave should share rows of A and
- * columns of B in L2: bands of GROUP tiles along m, each walked along n. */
-template <int GROUP>
-__device__ __forceinline__ tile_place grouped(int block, int tiles_m, int tiles_n)
-{
-    const int first = block / (GROUP * tiles_n) * GROUP;
-    const int height = min(tiles_m - first, GROUP);
-    const int in_band = block % (GROUP * tiles_n);
-    return {first + in_band % height, in_band / height};
-}
 
 template <typename Tile> static int64_t tiles_of(const struct gemm_call &call)
 {
@@ -40,14 +25,6 @@ template <typename Tile> static int64_t tiles_of(const struct gemm_call &call)
 template <typename Tile> static int64_t cost(const struct gemm_call &call, int sms, int per_cent)
 {
     return gemm_blocks(tiles_of<Tile>(call), sms) * (Tile::BM * Tile::BN) * 100 / per_cent;
-}
-
-static inline enum kg_status count_sms(int *sms)
-{
-    int device;
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, device));
-    return KG_OK;
 }
 
 } // namespace gemm

@@ -16,8 +16,7 @@
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a, gemm_simt_tn and
  * linear_relu_simt included.
  */
-#include "kernels/gemm/gemm.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_op.h"
 #include "kernels/gemm/gemm_simt.cuh"
 
@@ -41,14 +40,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return gemm_simt_dtype(problem) ? gemm_simt_nn(&call) : KG_UNSUPPORTED;
 }
 
-const struct kg_kernel kg_gemm_simt = {
-    sizeof(struct kg_kernel),
-    0,
-    "gemm",
-    "gemm_simt",
-    supports_as<product_sizes, supports>,
-    NULL,
-    NULL,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_gemm_simt =
+    kernel_of<product_sizes, supports, nullptr, nullptr, launch>("gemm", "gemm_simt");

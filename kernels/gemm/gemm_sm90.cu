@@ -16,8 +16,7 @@
  *             1368); the tensor cores alone reach 900 for a millisecond. 16 x 4096 x 4096 11.5 us
  *             (13.3), 1000 x 5120 x 5120 77 us (69.6)
  */
-#include "kernels/gemm/gemm.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_op.h"
 #include "kernels/gemm/gemm_tiles_sm90.cuh"
 
@@ -52,14 +51,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return run(problem, &call);
 }
 
-const struct kg_kernel kg_gemm_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "gemm",
-    "gemm_sm90",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, prepare>,
-    NULL,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_gemm_sm90 =
+    kernel_of<product_sizes, supports, prepare, nullptr, launch>("gemm", "gemm_sm90");

@@ -8,8 +8,7 @@
 #ifndef KG_GEMM_SM90_CUH
 #define KG_GEMM_SM90_CUH
 
-#include "kernels/cuda/dependent.cuh"
-#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_check.h"
 #include "kernels/gemm/gemm_epilogue_sm90.cuh"
 #include "kernels/gemm/gemm_raster.cuh"
@@ -213,7 +212,7 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         if (threadIdx.x < 32 && ptx::elect_lane()) {
             ring_place<P::STAGES> at = {0, 0};
             for (int t = begin; t < p.end; t += step) {
-                const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
+                const tile_place tile = grouped<GROUP>(t, p.tiles_m, p.tiles_n);
                 const int m0 = (tile.m * P::CLUSTER + pair) * P::BM, n0 = tile.n * P::BN;
                 load_tile<P>(stages, at, base, &map_a, &map_b, m0, n0, end_k - first_k, pair,
                              first_k);
@@ -243,7 +242,7 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
     bias.shared = (T *)(shared + plan::BIAS + index * plan::BIAS_BYTES);
     held.map = NULL;
     for (int t = begin; t < p.end; t += step) {
-        const gemm::tile_place tile = gemm::grouped<GROUP>(t, p.tiles_m, p.tiles_n);
+        const tile_place tile = grouped<GROUP>(t, p.tiles_m, p.tiles_n);
         const int m0 = (tile.m * P::CLUSTER + pair) * P::BM + index * 64, n0 = tile.n * P::BN;
         if constexpr (BIAS_RELU && !P::TURNED)
             bias.ask(p.bias, n0, p.columns);
@@ -339,7 +338,7 @@ static enum kg_status launch(const struct gemm_call &call, int splits = 1, bool 
     if (status == KG_OK)
         status = encode_c<P>(&c, call.dtype, call.c, call.m, call.n);
     if (status == KG_OK)
-        status = gemm::count_sms(&sms);
+        status = count_sms(&sms);
     if (status != KG_OK)
         return status;
 

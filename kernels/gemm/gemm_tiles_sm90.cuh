@@ -60,7 +60,7 @@ template <typename T, bool B_K, bool BIAS_RELU>
 static enum kg_status run(int64_t m, int64_t n, int64_t k, const struct gemm_call *call)
 {
     int sms;
-    const enum kg_status status = gemm::count_sms(&sms);
+    const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(m, n, k, sms), call);

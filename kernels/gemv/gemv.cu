@@ -13,10 +13,8 @@
  * static shared memory, no spills. Measured on an H200, of its memory bandwidth by data sheet:
  * 2048^2 fp16 4.2 us, 42 %, fp32 5.8 us, 60 %; 8192^2 fp16 32.8 us, 85 %, fp32 61.3 us, 91 %
  */
-#include "kernels/gemv/gemv.h"
-#include "kernels/cuda/entry.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx_sm80.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/gemm/gemm_check.h"
 
 static const int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
@@ -285,14 +283,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     }
 }
 
-const struct kg_kernel kg_gemv = {
-    sizeof(struct kg_kernel),
-    0,
-    "gemv",
-    "gemv",
-    supports_as<product_sizes, supports>,
-    NULL,
-    workspace_as<product_sizes, workspace_bytes>,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_gemv =
+    kernel_of<product_sizes, supports, nullptr, workspace_bytes, launch>("gemv", "gemv");

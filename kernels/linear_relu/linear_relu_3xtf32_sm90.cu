@@ -12,8 +12,7 @@
  *             1024 x 2048 x 784 (76.4), 2.1e-7 (5.0e-7); 6.4 us at 256 x 512 x 256 (9.7), 2.1e-7
  *             (1.5e-7)
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
 #include "kernels/linear_relu/split_tf32.cuh"
@@ -66,7 +65,7 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     if (!gemm_sm90_reaches_all(&call))
         return linear_relu_simt_launch(problem, args);
     int sms;
-    status = gemm::count_sms(&sms);
+    status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     if (linear_relu_small::fits<float, SMALL_BN, true>(call.m, call.n, call.k, sms))
@@ -95,14 +94,6 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return gemm_3xtf32::launch<true>(&product, 1, p, call.stream);
 }
 
-const struct kg_kernel kg_linear_relu_3xtf32_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu",
-    "linear_relu_3xtf32_sm90",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, prepare>,
-    workspace_as<product_sizes, workspace_bytes>,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_3xtf32_sm90 =
+    kernel_of<product_sizes, supports, prepare, workspace_bytes, launch>("linear_relu",
+                                                                         "linear_relu_3xtf32_sm90");

@@ -11,11 +11,9 @@
  * The mask kernel takes 94 registers and at most 8 KB of static shared memory, the column sums 24
  * and 1 KB; the GEMMs are those of gemm/. No spills.
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
 #include "kernels/linear_relu/relu_mask.cuh"
-#include "kernels/cuda/launch.cuh"
 
 int linear_relu_bwd_supports(const struct product_sizes *problem, const struct kg_device *device)
 {
@@ -127,14 +125,6 @@ enum kg_status linear_relu_bwd_launch(const struct product_sizes *problem,
     return mma ? gemm_mma_tn(&dw) : gemm_simt_tn(&dw);
 }
 
-const struct kg_kernel kg_linear_relu_bwd = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu_bwd",
-    "linear_relu_bwd",
-    supports_as<product_sizes, linear_relu_bwd_supports>,
-    prepare_as<product_sizes, linear_relu_bwd_prepare>,
-    workspace_as<product_sizes, workspace_bytes>,
-    launch_as<product_sizes, linear_relu_bwd_launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_bwd =
+    kernel_of<product_sizes, linear_relu_bwd_supports, linear_relu_bwd_prepare, workspace_bytes,
+              linear_relu_bwd_launch>("linear_relu_bwd", "linear_relu_bwd");

@@ -10,8 +10,7 @@
  *             2048 x 784 (200), 13.3 us at 256 x 512 x 256 (26.7)
  * Workspace   G, X^T, W^T, G^T, all of them twice, and sums
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/relu_transpose.cuh"
 #include "kernels/gemm/gemm_3xtf32_sm90.cuh"
 #include "kernels/gemm/gemm_policy_sm90.h"
@@ -65,14 +64,6 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return gemm_3xtf32::launch<false>(products, 2, p, args->stream);
 }
 
-const struct kg_kernel kg_linear_relu_bwd_3xtf32_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu_bwd",
-    "linear_relu_bwd_3xtf32_sm90",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, prepare>,
-    workspace_as<product_sizes, workspace_bytes>,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_bwd_3xtf32_sm90 =
+    kernel_of<product_sizes, supports, prepare, workspace_bytes, launch>(
+        "linear_relu_bwd", "linear_relu_bwd_3xtf32_sm90");

@@ -24,12 +24,10 @@
  * alone); the second takes 17 us alone, 28 tiles of 18600 clocks beside 56 of half of that, on 66
  * clusters. Tensor pipe 46 % busy, L2 to SMs 48 %, issue 18 %.
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
 #include "kernels/linear_relu/linear_relu_bwd_small_sm90.cuh"
 #include "kernels/linear_relu/relu_transpose.cuh"
-#include "kernels/cuda/dependent.cuh"
 #include "kernels/gemm/gemm_column_sums.cuh"
 #include "kernels/gemm/gemm_list_sm90.cuh"
 #include "kernels/gemm/gemm_policy_sm90.h"
@@ -200,7 +198,7 @@ launch_dtype(const struct product_sizes *problem, const struct linear_relu_gradi
              const struct linear_relu_bwd_plan &plan, const struct operands &from, void *stream)
 {
     int sms;
-    const enum kg_status status = gemm::count_sms(&sms);
+    const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     const int64_t clusters = sms / 2;
@@ -237,7 +235,7 @@ launch_half(const struct product_sizes *problem, const struct linear_relu_gradie
             const struct linear_relu_bwd_plan &plan, void *workspace, void *stream)
 {
     int sms;
-    enum kg_status status = gemm::count_sms(&sms);
+    enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     if (linear_relu_bwd_small::serves(problem, t, sms))
@@ -322,14 +320,7 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
 
 } // namespace linear_relu_bwd_sm90
 
-const struct kg_kernel kg_linear_relu_bwd_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu_bwd",
-    "linear_relu_bwd_sm90",
-    supports_as<product_sizes, linear_relu_bwd_sm90::supports>,
-    prepare_as<product_sizes, linear_relu_bwd_sm90::prepare>,
-    workspace_as<product_sizes, linear_relu_bwd_sm90::workspace_bytes>,
-    launch_as<product_sizes, linear_relu_bwd_sm90::launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_bwd_sm90 =
+    kernel_of<product_sizes, linear_relu_bwd_sm90::supports, linear_relu_bwd_sm90::prepare,
+              linear_relu_bwd_sm90::workspace_bytes, linear_relu_bwd_sm90::launch>(
+        "linear_relu_bwd", "linear_relu_bwd_sm90");

@@ -13,11 +13,9 @@
 #define KG_LINEAR_RELU_BWD_SMALL_SM90_CUH
 
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx_sm90.cuh"
-#include "kernels/cuda/tensor_map.h"
 #include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/gemm/gemm_policy_sm90.h"
 
 namespace linear_relu_bwd_small

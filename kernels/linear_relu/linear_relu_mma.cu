@@ -7,8 +7,7 @@
  * fp16, bf16 / TF32: large 248 / 248, medium 164 / 162, small 96 / 96, unaligned 128 / 96. No
  * spills.
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/gemm/gemm_mma.cuh"
 
@@ -33,14 +32,6 @@ enum kg_status linear_relu_mma_launch(const struct product_sizes *problem,
     return gemm_mma_dtype(problem) ? gemm::mma_launch<true, true, true>(call) : KG_UNSUPPORTED;
 }
 
-const struct kg_kernel kg_linear_relu_mma = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu",
-    "linear_relu_mma",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, linear_relu_mma_prepare>,
-    NULL,
-    launch_as<product_sizes, linear_relu_mma_launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_mma =
+    kernel_of<product_sizes, supports, linear_relu_mma_prepare, nullptr, linear_relu_mma_launch>(
+        "linear_relu", "linear_relu_mma");

@@ -6,8 +6,7 @@
  * cuBLAS variant: 1.06 at 8192 x 4096 x 4096, 1.04 at 1024 x 2048 x 784, where Hopper takes
  * linear_relu_3xtf32_sm90.
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/gemm/gemm_simt.cuh"
 
@@ -27,14 +26,6 @@ enum kg_status linear_relu_simt_launch(const struct product_sizes *problem,
     return gemm_simt_dtype(problem) ? gemm::simt_launch<true, true, true>(call) : KG_UNSUPPORTED;
 }
 
-const struct kg_kernel kg_linear_relu_simt = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu",
-    "linear_relu_simt",
-    supports_as<product_sizes, supports>,
-    NULL,
-    NULL,
-    launch_as<product_sizes, linear_relu_simt_launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_simt =
+    kernel_of<product_sizes, supports, nullptr, nullptr, linear_relu_simt_launch>(
+        "linear_relu", "linear_relu_simt");

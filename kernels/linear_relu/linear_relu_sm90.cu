@@ -17,8 +17,7 @@
  * products at the full rate of the tensor cores, 131072 clocks a tile, and 4800 to leave it. Tensor
  * pipe 91 %, L2 to SMs 60 %, issue 10 %
  */
-#include "kernels/linear_relu/linear_relu.h"
-#include "kernels/cuda/entry.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
 #include "kernels/gemm/gemm_tiles_sm90.cuh"
@@ -39,7 +38,7 @@ static enum kg_status run(const struct product_sizes *problem, const struct gemm
 {
     const int64_t m = problem->m, n = problem->n, k = problem->k;
     int sms;
-    const enum kg_status status = gemm::count_sms(&sms);
+    const enum kg_status status = count_sms(&sms);
     if (status != KG_OK)
         return status;
     if (linear_relu_small::fits<T, SMALL_BN>(m, n, k, sms))
@@ -82,14 +81,5 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     return run_dtype(problem, &call);
 }
 
-const struct kg_kernel kg_linear_relu_sm90 = {
-    sizeof(struct kg_kernel),
-    0,
-    "linear_relu",
-    "linear_relu_sm90",
-    supports_as<product_sizes, supports>,
-    prepare_as<product_sizes, prepare>,
-    NULL,
-    launch_as<product_sizes, launch>,
-    NULL,
-};
+extern "C" const struct kg_kernel kg_linear_relu_sm90 =
+    kernel_of<product_sizes, supports, prepare, nullptr, launch>("linear_relu", "linear_relu_sm90");

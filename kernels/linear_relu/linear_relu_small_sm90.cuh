@@ -14,11 +14,9 @@
 #define KG_LINEAR_RELU_SMALL_SM90_CUH
 
 #include "kernels/linear_relu/split_tf32.cuh"
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx_sm90.cuh"
-#include "kernels/cuda/tensor_map.h"
 #include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/gemm/gemm_check.h"
 
 namespace linear_relu_small

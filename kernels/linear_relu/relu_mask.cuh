@@ -14,7 +14,7 @@
 #define KG_RELU_MASK_CUH
 
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
-#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/launch.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

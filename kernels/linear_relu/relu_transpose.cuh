@@ -13,7 +13,7 @@
 
 #include "kernels/linear_relu/linear_relu_bwd_op.h"
 #include "kernels/linear_relu/split_tf32.cuh"
-#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/launch.cuh"
 
 namespace relu_transpose
 {

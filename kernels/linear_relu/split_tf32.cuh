@@ -5,7 +5,7 @@
 #ifndef KG_SPLIT_TF32_CUH
 #define KG_SPLIT_TF32_CUH
 
-#include "kernels/cuda/dependent.cuh"
+#include "kernels/cuda/launch.cuh"
 
 #include <stdint.h>
 

@@ -6,8 +6,6 @@
  *            registers and are read once; others are read twice, element by element
  * Row        a warp (up to 256 vectors) or a block of 8 warps; blocks stay and take row after row
  */
-#include "kernels/rmsnorm/rmsnorm.h"
-
 #include "kernels/cuda/launch.cuh"
 #include "kernels/problem.h"
 
@@ -211,7 +209,7 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
 
 } // namespace rmsnorm
 
-const struct kg_kernel kg_rmsnorm = {
+extern "C" const struct kg_kernel kg_rmsnorm = {
     sizeof(struct kg_kernel), 0,    "rmsnorm", "rmsnorm", rmsnorm::supports, NULL, NULL,
     rmsnorm::launch,          NULL,
 };

@@ -2,12 +2,8 @@
 /* probe_sm90.cu: see probe_sm90.h. */
 #include "tests/gpu/probe_sm90.h"
 
-#include "kernels/cuda/descriptor.cuh"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ring_sm90.cuh"
-#include "kernels/cuda/stage_out.cuh"
-#include "kernels/cuda/tensor_map.h"
 #include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/cuda/launch.cuh"
 
 namespace probe_sm90
 {

@@ -7,7 +7,7 @@
  */
 #include <cuda_fp16.h>
 
-#include "kernels/cuda/ptx_sm90.cuh"
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/problem.h"
 
 #ifndef PLAIN
