@@ -19,7 +19,6 @@
  */
 #include "kernels/attention_bwd/rows_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
 
 namespace attention_bwd_sm90
 {

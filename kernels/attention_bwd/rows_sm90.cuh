@@ -14,7 +14,6 @@
 #define KG_ATTENTION_BWD_ROWS_SM90_CUH
 
 #include "kernels/attention_fwd/problem.cuh"
-#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 
 #include <math.h>

@@ -16,15 +16,84 @@
  * Bound       memory: of an H200's 4.8 TB/s by data sheet, in the gate's contract, 56 % at batch 1
  *             (8192 keys, 8 KV heads), 88 % at 8, 92 % at 32 and 94 % at 128 (4096 keys)
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx.cuh"
-#include "kernels/attention_fwd/combine.h"
-#include "kernels/attention_fwd/decode_policy_sm90.h"
 #include "kernels/attention_fwd/key_walk.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_decode
 {
+
+/*
+ * Into how many blocks the keys of a KV head are cut, and why. Pure: supports() and launch() ask at
+ * different times and must come to the same.
+ */
+#define DECODE_TILE_ELEMENTS 4096    /* of K, as many of V */
+#define DECODE_RING_BYTES (24 << 10) /* of a warp: three tiles of 16-bit elements */
+
+/* Packed rows of a KV head, see problem.cuh. */
+static inline int64_t decode_rows(const struct attention_sizes *p)
+{
+    return p->seqlen_q * (p->heads / p->kv_heads);
+}
+
+/*
+ * Whether K and V are the first to leave the L2, since nobody reads them again.
+ *
+ * Where they fit into it, as they do at batch 1, they need not push out what others left there,
+ * which would have to be written back: after a sweep of the L2 17.1 us, and 19.2 without the hint.
+ * Where they do not, they only push out each other, and what others left is written back all along:
+ * at batch 128 504 us, and 488 without the hint. Where nobody else uses the L2 it saves
+ * 0.4 %, since a part of K and V is still there at the next launch.
+ */
+static inline int decode_leaves_first(const struct attention_sizes *p)
+{
+    const int64_t l2_bytes = (int64_t)50 << 20; /* of an H100; an H200 has 60 */
+    const int64_t row_bytes = 2 * p->head_dim;  /* 16-bit types */
+    return 2 * p->batch * p->kv_heads * p->seqlen_kv * row_bytes <= l2_bytes;
+}
+
+/* Tiles of keys that a KV head has. */
+static inline int64_t decode_tiles(const struct attention_sizes *p)
+{
+    const int64_t tile_keys = DECODE_TILE_ELEMENTS / p->head_dim;
+    return (p->seqlen_kv + tile_keys - 1) / tile_keys;
+}
+
+/*
+ * The warps of a block. With 4, two blocks share a multiprocessor; with 8 there is one. 8 heads in
+ * clusters of 8 leave that room: with 8 warps they take 3.1 % less, if each has a tile. With more
+ * heads clusters would soon have to wait for each other; 64 heads in clusters of 2 took 0.4 % less
+ * and 256 single blocks 0.7 % more. What lies between was not measured.
+ */
+static inline int decode_warps(const struct attention_sizes *p)
+{
+    return p->batch * p->kv_heads <= 8 && decode_tiles(p) >= 8 * 8 ? 8 : 4;
+}
+
+static inline int64_t decode_shared_bytes(const struct attention_sizes *p)
+{
+    return (int64_t)decode_warps(p) * DECODE_RING_BYTES;
+}
+
+/*
+ * The blocks of a cluster, which share a KV head: a power of two; 0: not served.
+ *
+ * While all run at once, as many as fit: 30, 62 and 132 clusters of 8, 4 and 2 blocks do on the 132
+ * multiprocessors of an H200, and 264 single blocks; 64 clusters of 4 took 8 % longer than as many
+ * of 2. 14 of 16 fit, but share too few multiprocessors: 5 % longer than of 8. Past that, 2: with
+ * shorter blocks the last wave ends more evenly, 1 % of 1024 heads. Each warp gets a tile of keys.
+ */
+static inline int decode_cluster(const struct attention_sizes *p, int64_t sm_count)
+{
+    const int64_t heads = p->batch * p->kv_heads;
+    const int64_t tiles = decode_tiles(p);
+    int cluster = heads <= 30 ? 8 : heads <= 62 ? 4 : heads <= 132 ? 2 : heads <= 264 ? 1 : 2;
+
+    if (decode_rows(p) > 16 || sm_count < 132)
+        return 0;
+    while (cluster > 1 && cluster * decode_warps(p) > tiles)
+        cluster /= 2;
+    return cluster;
+}
 
 /* `WARPS` warps that each walk keys of their own: the groups of a tile. */
 template <typename T, int D, int WARPS, bool LEAVES_FIRST>
@@ -34,7 +103,7 @@ struct decode_tile_sm90 : tile<T, D, 1, 1, WARPS, DECODE_TILE_ELEMENTS / D, 3> {
 
 struct decode_params {
     struct attention a;
-    int rows;    /* packed rows of a KV head, see combine.h */
+    int rows;    /* packed rows of a KV head, see problem.cuh */
     int cluster; /* blocks that share a KV head */
 };
 
@@ -75,28 +144,6 @@ __device__ __forceinline__ struct part merge(int count, float scale_log2, PartAt
         add_scaled(all.out, x.out, weight);
     }
     return all;
-}
-
-/* Q of the rows straight from global memory: it is too small to be worth a detour, and the ring is
- * being filled meanwhile. Rows that do not exist are zero. */
-template <typename Tile>
-__device__ __forceinline__ void load_query(const struct decode_params &p, int batch, int kv_head,
-                                           struct query_registers<Tile> *query)
-{
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int row = half * 8 + lane / 4;
-        const bool exists = row < p.rows;
-        const char *const from =
-            packed_row(p.a.q, p.a.group, batch, kv_head, exists ? row : 0) + lane % 4 * 4;
-#pragma unroll
-        for (int step = 0; step < Tile::D / 16; step++)
-#pragma unroll
-            for (int columns = 0; columns < 2; columns++)
-                query->fragment[step][0][columns * 2 + half] =
-                    exists ? *(const uint32_t *)(from + step * 32 + columns * 16) : 0u;
-    }
 }
 
 /* Leaves the warp's rows in its own ring, which it alone has read. */
@@ -204,12 +251,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::GROUPS == 4 ? 2 : 1)
     const int n_tiles = (limits.warp_most + Tile::KEYS - 1) / Tile::KEYS;
     const int first = (int)((int64_t)n_tiles * rank / p.cluster);
     const int tiles = (int)((int64_t)n_tiles * (rank + 1) / p.cluster) - first;
-    struct key_range range;
-    range.k = a.k.data + batch * a.k.batch_stride + kv_head * a.k.head_stride;
-    range.v = a.v.data + batch * a.v.batch_stride + kv_head * a.v.head_stride;
-    range.k_stride = a.k.row_stride;
-    range.v_stride = a.v.row_stride;
-    range.n_keys = a.seqlen_kv;
+    struct key_range range = keys_of(a, batch, kv_head);
     range.first = first + warp;
     range.step = Tile::GROUPS;
     range.n_tiles = (tiles - warp + Tile::GROUPS - 1) / Tile::GROUPS;
@@ -219,7 +261,7 @@ __global__ void __launch_bounds__(Tile::THREADS, Tile::GROUPS == 4 ? 2 : 1)
 
     struct query_registers<Tile> query;
     struct softmax_state<Tile> state;
-    load_query(p, batch, kv_head, &query);
+    load_packed_query(a, batch, kv_head, 0, p.rows, &query);
     clear_state(state);
     walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
     finish_sums(state);
@@ -274,12 +316,12 @@ enum kg_status prepare(const struct attention_sizes *p, const struct kg_device *
 enum kg_status launch(const struct attention_sizes *p, const struct kg_args *args)
 {
     struct decode_params params;
-    int device, sm_count;
-    const enum kg_status status = read_attention(p, args, &params.a);
+    int sm_count;
+    enum kg_status status = read_attention(p, args, &params.a);
+    if (status == KG_OK)
+        status = count_sms(&sm_count);
     if (status != KG_OK)
         return status;
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
     params.rows = (int)decode_rows(p);
     params.cluster = decode_cluster(p, sm_count);
     if (params.cluster == 0)

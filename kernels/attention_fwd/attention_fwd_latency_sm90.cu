@@ -13,11 +13,8 @@
  *             the tensor cores' peak. A launch that loads,
  *             multiplies and stores 8 KB takes 2.3 us, the loads of a block alone 2.6
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
-#include "kernels/attention_fwd/problem_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
-#include "kernels/attention_fwd/tile_policy_sm90.h"
+#include "kernels/attention_fwd/policy_sm90.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_latency_sm90

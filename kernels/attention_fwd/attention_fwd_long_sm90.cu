@@ -2,7 +2,7 @@
 /*
  * attention_fwd_long_sm90: attention forward on Hopper for more keys than shared memory holds.
  *
- * Regime     what costs least here by the model of split_policy_sm90.h; D up to 256
+ * Regime     what costs least here by the model of policy_sm90.cuh; D up to 256
  * Block      one a multiprocessor, stays: a producer warp and 4 (D = 64) or 2 warpgroups of 64 rows
  *            that share K and V tiles of 64 to 128 keys, which come by TMA through two rings; a
  *            third brings the next Q while one is worked on
@@ -16,11 +16,8 @@
  * Measured   H200, fp16, (2, 16, 8192, 128) full: 706 TFLOP/s, 71 % of the peak at full clock;
  *            causal 645; (2, 32, 8192, 64) full: 578, causal 601 (docs/results.md)
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
-#include "kernels/attention_fwd/problem_sm90.cuh"
-#include "kernels/attention_fwd/tile_policy_sm90.h"
+#include "kernels/attention_fwd/policy_sm90.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_long_sm90
@@ -298,16 +295,16 @@ struct launch_tile {
         struct long_params params;
         struct attention_maps maps;
         CUtensorMap map_o;
-        int device, sm_count;
+        int sm_count;
         enum kg_status status =
             read_attention_sm90(p, args, Tile::ROWS, Tile::KEYS, &maps, &params.a);
         if (status == KG_OK)
             status = map_rows(&map_o, &args->out[0], 64);
+        if (status == KG_OK)
+            status = count_sms(&sm_count);
         if (status != KG_OK)
             return status;
 
-        CUDA_TRY(cudaGetDevice(&device));
-        CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
         const int row_tiles = (int)((p->seqlen_q + Tile::ROWS - 1) / Tile::ROWS);
         const int items = row_tiles * (int)(p->heads * p->batch);
         const int blocks = items < sm_count ? items : sm_count;

@@ -15,9 +15,7 @@
  * Tiles that no row of the block sees are not visited, tiles that no row of a warp sees are not
  * computed, and only tiles that some row sees in part are masked.
  */
-#include "kernels/cuda/launch.cuh"
 #include "kernels/attention_fwd/key_walk.cuh"
-#include "kernels/attention_fwd/problem.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_mma
@@ -85,12 +83,7 @@ __global__ void __launch_bounds__(Tile::THREADS, 2)
     limits.warp_least = visible_keys(a, warp_row);
     limits.warp_most = warp_row < a.seqlen_q ? visible_keys(a, warp_row + Tile::WARP_ROWS - 1) : 0;
 
-    struct key_range range;
-    range.k = a.k.data + batch * a.k.batch_stride + kv_head * a.k.head_stride;
-    range.v = a.v.data + batch * a.v.batch_stride + kv_head * a.v.head_stride;
-    range.k_stride = a.k.row_stride;
-    range.v_stride = a.v.row_stride;
-    range.n_keys = a.seqlen_kv;
+    struct key_range range = keys_of(a, batch, kv_head);
     range.first = 0;
     range.step = 1;
     range.n_tiles = (visible_keys(a, block_row + block_rows - 1) + Tile::KEYS - 1) / Tile::KEYS;

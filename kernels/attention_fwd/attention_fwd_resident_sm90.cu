@@ -18,11 +18,8 @@
  *             HBM at once. Then four warpgroups take 1750 clocks for 64 keys, of 1024 for either
  *             unit: they fall in step, and neither turns nor later starts keep them out of it
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
-#include "kernels/attention_fwd/problem_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
-#include "kernels/attention_fwd/tile_policy_sm90.h"
+#include "kernels/attention_fwd/policy_sm90.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_resident_sm90
@@ -291,9 +288,10 @@ enum kg_status launch_tile(const struct attention_sizes *p, const struct kg_args
 template <typename T>
 enum kg_status launch_type(const struct attention_sizes *p, const struct kg_args *args)
 {
-    int device, sm_count;
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
+    int sm_count;
+    const enum kg_status status = count_sms(&sm_count);
+    if (status != KG_OK)
+        return status;
     if (resident_takes_two(p, sm_count))
         return launch_tile<resident_tile<T, 2, false>>(p, args);
     return p->flags & KG_FLAG_CAUSAL ? launch_tile<resident_tile<T, 1, false>>(p, args)

@@ -10,10 +10,8 @@
  * Resources  up to 128 registers, no spills; 25 to 73 KB of shared memory, by the keys
  * Measured   H200, fp16: (64, 12, 128, 64) full 16.8 us, 0.93 of cuDNN
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
-#include "kernels/attention_fwd/tile_policy_sm90.h"
+#include "kernels/attention_fwd/policy_sm90.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_short_sm90

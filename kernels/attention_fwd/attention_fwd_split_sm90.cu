@@ -3,7 +3,7 @@
  * attention_fwd_split_sm90: attention forward on Hopper for a few rows on many keys: chunked
  * prefill, decode with several queries or many heads a KV head, and grids of uneven waves.
  *
- * Regime     what costs least here by the model of split_policy_sm90.h; D up to 256
+ * Regime     what costs least here by the model of policy_sm90.cuh; D up to 256
  * Rows       the query heads of a KV head are packed into tiles of rows, so that K and V are read
  *            once for all of them: row r is query r / group of head r % group
  * Blocks     one a multiprocessor. All key tiles of all row tiles are one list, of which each block
@@ -15,11 +15,8 @@
  * Measured   H200, bf16: 32 heads on 8, 256 queries on 16384 keys, D = 128, causal 109 us, 0.53 of
  *            cuDNN; 16 times 48 heads on 1, one query on 4096 keys 19.2 us, 0.94
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
-#include "kernels/attention_fwd/combine.h"
 #include "kernels/attention_fwd/key_stream_sm90.cuh"
-#include "kernels/attention_fwd/tile_policy_sm90.h"
+#include "kernels/attention_fwd/policy_sm90.cuh"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_split_sm90
@@ -498,14 +495,14 @@ struct launch_tile {
         struct split_params params;
         struct attention_maps maps;
         struct attention checked;
-        int device, sm_count;
+        int sm_count;
         enum kg_status status = read_attention_sm90(p, args, 64, Tile::KEYS, &maps, &params.a);
         if (status == KG_OK)
             status = read_attention(p, args, &checked);
+        if (status == KG_OK)
+            status = count_sms(&sm_count);
         if (status != KG_OK)
             return status;
-        CUDA_TRY(cudaGetDevice(&device));
-        CUDA_TRY(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
         params.plan = plan_split(p, sm_count);
         if (args->workspace_bytes < plan_bytes(params.plan, Tile::D))
             return KG_BAD_ARGUMENT;

@@ -15,14 +15,91 @@
  *             registers with 64 rows: 128 at D = 64, 225 (232) at D = 128; no spills
  *             shared memory 96 KB; with 16 rows two blocks a multiprocessor, one on sm_80, sm_89
  */
-#include "kernels/cuda/launch.cuh"
 #include "kernels/attention_fwd/combine.h"
 #include "kernels/attention_fwd/key_walk.cuh"
-#include "kernels/attention_fwd/splitkv_plan.h"
 
 /* Named, since a nameless one would put the folder of the build into the machine code. */
 namespace attention_fwd_splitkv
 {
+
+/* How a problem is cut up. Pure: workspace_bytes() and launch() ask at different times and must
+ * come to the same. */
+struct splitkv_plan {
+    bool wide;         /* wide_tile, else decode_tile */
+    int64_t rows;      /* packed rows of a KV head, see problem.cuh */
+    int64_t row_tiles; /* tiles that these take */
+    int64_t splits;    /* blocks that share the keys of a row tile; 1: no combine kernel */
+};
+
+/* A tile's sizes at run time. */
+struct tile_sizes {
+    int64_t rows, keys, groups;
+};
+
+template <typename Tile>
+constexpr struct tile_sizes sizes_of = {Tile::ROWS, Tile::KEYS, Tile::GROUPS};
+
+constexpr int SPLITKV_DECODE_ROWS = decode_tile<__half, 64>::ROWS;
+constexpr int SPLITKV_WIDE_ROWS = wide_tile<__half, 64>::ROWS;
+constexpr int SPLITKV_SHARED_BYTES = decode_tile<__half, 64>::RINGS_BYTES;
+static_assert(SPLITKV_SHARED_BYTES == decode_tile<__half, 128>::RINGS_BYTES &&
+                  SPLITKV_SHARED_BYTES == wide_tile<__half, 64>::RINGS_BYTES &&
+                  SPLITKV_SHARED_BYTES == wide_tile<__half, 128>::RINGS_BYTES,
+              "one figure for the occupancy of all tiles");
+
+static inline struct tile_sizes tile_of(bool wide, int64_t head_dim)
+{
+    if (wide)
+        return head_dim == 64 ? sizes_of<wide_tile<__half, 64>> : sizes_of<wide_tile<__half, 128>>;
+    return head_dim == 64 ? sizes_of<decode_tile<__half, 64>> : sizes_of<decode_tile<__half, 128>>;
+}
+
+/*
+ * The number of splits that finishes first, in a model where blocks run in waves of `slots` and a
+ * block takes the longest walk of its groups, in keys, and an overhead for filling the ring and
+ * merging; combining costs twice that overhead. The overhead, as many keys as the tile has rows, is
+ * a guess at the scale on which a walk is short. Ties go to fewer splits.
+ */
+static inline int64_t choose_splits(const struct tile_sizes &tile, int64_t keys, int64_t blocks,
+                                    int64_t slots)
+{
+    const int64_t overhead = tile.rows;
+    const int64_t key_tiles = (keys + tile.keys - 1) / tile.keys;
+    int64_t best = 1, best_cost = INT64_MAX;
+
+    for (int64_t splits = 1; splits <= COMBINE_MAX_SPLITS; splits++) {
+        /* A split with less than a tile a group, or the fifth wave, gains nothing. */
+        if (splits > 1 && (splits * tile.groups > key_tiles || splits * blocks > 4 * slots))
+            break;
+        const int64_t waves = (blocks * splits + slots - 1) / slots;
+        const int64_t walk = (key_tiles + splits * tile.groups - 1) / (splits * tile.groups);
+        const int64_t cost =
+            waves * (walk * tile.keys + overhead) + (splits > 1 ? 2 * overhead : 0);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = splits;
+        }
+    }
+    return best;
+}
+
+static inline struct splitkv_plan plan_splitkv(const struct attention_sizes *p, int64_t sm_count,
+                                               int64_t shared_optin)
+{
+    const int64_t reserved = 1024; /* shared memory a block that the system keeps */
+    struct splitkv_plan plan;
+
+    plan.rows = p->seqlen_q * (p->heads / p->kv_heads);
+    plan.wide = plan.rows > SPLITKV_DECODE_ROWS;
+    const struct tile_sizes tile = tile_of(plan.wide, p->head_dim);
+    plan.row_tiles = (plan.rows + tile.rows - 1) / tile.rows;
+
+    const int64_t fit = (shared_optin + reserved) / (SPLITKV_SHARED_BYTES + reserved);
+    const int64_t per_sm = plan.wide || fit < 2 ? 1 : 2;
+    plan.splits = choose_splits(tile, p->seqlen_kv, p->batch * p->kv_heads * plan.row_tiles,
+                                sm_count * per_sm);
+    return plan;
+}
 
 struct splitkv_params {
     struct attention a;
@@ -32,28 +109,6 @@ struct splitkv_params {
 
 /* What merge_groups() parks of a group: O by blocks of 8 columns, and one more for max and sum. */
 template <typename Tile> constexpr int parked_bytes = (Tile::D / 8 + 1) * Tile::GROUP_THREADS * 16;
-
-/* Q of the warp's rows straight from global memory: it is too small to be worth a detour, and the
- * ring is being filled meanwhile. Rows that do not exist are zero. */
-template <typename Tile>
-__device__ __forceinline__ void load_query(const struct splitkv_params &p, int batch, int kv_head,
-                                           int warp_row, struct query_registers<Tile> *query)
-{
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int row = warp_row + half * 8 + lane / 4;
-        const bool exists = row < p.parts.rows;
-        const char *const from =
-            packed_row(p.a.q, p.a.group, batch, kv_head, exists ? row : 0) + lane % 4 * 4;
-#pragma unroll
-        for (int step = 0; step < Tile::D / 16; step++)
-#pragma unroll
-            for (int columns = 0; columns < 2; columns++)
-                query->fragment[step][0][columns * 2 + half] =
-                    exists ? *(const uint32_t *)(from + step * 32 + columns * 16) : 0u;
-    }
-}
 
 /* Folds the results of all groups into group 0, in order of their index. Each group parks its own
  * in its own ring, which it alone has read. The others may leave. */
@@ -166,12 +221,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
     const int n_tiles = (visible_keys(a, last_row / a.group) + Tile::KEYS - 1) / Tile::KEYS;
     const int split_first = (int)((int64_t)n_tiles * split / p.parts.splits);
     const int split_tiles = (int)((int64_t)n_tiles * (split + 1) / p.parts.splits) - split_first;
-    struct key_range range;
-    range.k = a.k.data + batch * a.k.batch_stride + kv_head * a.k.head_stride;
-    range.v = a.v.data + batch * a.v.batch_stride + kv_head * a.v.head_stride;
-    range.k_stride = a.k.row_stride;
-    range.v_stride = a.v.row_stride;
-    range.n_keys = a.seqlen_kv;
+    struct key_range range = keys_of(a, batch, kv_head);
     range.first = split_first + group;
     range.step = Tile::GROUPS;
     range.n_tiles = (split_tiles - group + Tile::GROUPS - 1) / Tile::GROUPS;
@@ -182,7 +232,7 @@ __global__ void __launch_bounds__(Tile::THREADS, BLOCKS_PER_SM)
 
     struct query_registers<Tile> query;
     struct softmax_state<Tile> state;
-    load_query(p, batch, kv_head, warp_row, &query);
+    load_packed_query(a, batch, kv_head, warp_row, rows, &query);
     clear_state(state);
     walk_keys<Tile>(ring, range, query, limits, scale_log2, state);
     merge_groups(shared, ring, group, scale_log2, state);

@@ -9,7 +9,6 @@
  */
 #include "kernels/attention_fwd/combine.h"
 
-#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 
 #include <math.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * combine.h: the second half of attention_fwd_splitkv, which adds up what the splits left behind.
- *
- * Query rows are packed: the `group` query heads of a KV head lie side by side, so row r of the
- * rows = group * seqlen_q of a KV head is query r / group of head r % group.
  */
 #ifndef KG_ATTENTION_FWD_COMBINE_H
 #define KG_ATTENTION_FWD_COMBINE_H
@@ -17,19 +14,11 @@
 /* Results of the splits. total_rows = batch * kv_heads * rows. */
 struct partials {
     int splits;         /* 2 to COMBINE_MAX_SPLITS */
-    int rows;           /* packed rows of a KV head */
+    int rows;           /* packed rows of a KV head, see problem.cuh */
     int64_t total_rows; /* at most INT32_MAX */
     float *out;    /* [splits][total_rows][D], relative to the split's maximum, not normalised */
     float2 *stats; /* [splits][total_rows]: maximum (-inf: no key), sum */
 };
-
-/* Where a packed row of a KV head lies in Q or O. */
-static __host__ __device__ inline char *packed_row(const struct tensor_view &view, int group,
-                                                   int batch, int kv_head, int row)
-{
-    return view.data + batch * view.batch_stride +
-           (kv_head * group + row % group) * view.head_stride + row / group * view.row_stride;
-}
 
 /* Enqueues O = sum of w(split) * out(split) / sum of w(split) * sum(split). dtype: enum kg_dtype.
  */

@@ -9,7 +9,6 @@
 #ifndef KG_ATTENTION_FWD_KEY_STREAM_SM90_CUH
 #define KG_ATTENTION_FWD_KEY_STREAM_SM90_CUH
 
-#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/attention_fwd/softmax_sm90.cuh"
 
 /* The rings of a block, and how far this thread is in them. */

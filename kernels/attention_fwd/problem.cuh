@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problem.cuh: an attention problem as the kernels see it, and the checks that lead there.
+ * problem.cuh: an attention problem as the kernels see it, and the checks that lead there. The
+ * kernels for Hopper see tensor maps, and what is left when these know the tensors.
  */
 #ifndef KG_ATTENTION_FWD_PROBLEM_CUH
 #define KG_ATTENTION_FWD_PROBLEM_CUH
@@ -9,6 +10,7 @@
 #include "kernels/ops/attention_sizes.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdint.h>
 
 #define LOG2_E 1.4426950408889634
@@ -45,6 +47,15 @@ __device__ __forceinline__ int visible_keys(const Attention &a, int row)
 {
     const int keys = row + 1 + (a.seqlen_kv - a.seqlen_q);
     return a.causal ? max(0, min(keys, a.seqlen_kv)) : a.seqlen_kv;
+}
+
+/* Query rows are packed where the `group` query heads of a KV head lie side by side: row r of its
+ * group * seqlen_q rows is query r / group of head r % group. This is where it lies in Q or O. */
+static __host__ __device__ inline char *packed_row(const struct tensor_view &view, int group,
+                                                   int batch, int kv_head, int row)
+{
+    return view.data + batch * view.batch_stride +
+           (kv_head * group + row % group) * view.head_stride + row / group * view.row_stride;
 }
 
 /* Whether the kernels of this folder compute such a problem at all. */
@@ -128,6 +139,74 @@ static inline enum kg_status read_attention(const struct attention_sizes *p,
     a->seqlen_q = (int)p->seqlen_q;
     a->seqlen_kv = (int)p->seqlen_kv;
     a->causal = (p->flags & KG_FLAG_CAUSAL) != 0;
+    return KG_OK;
+}
+
+/* ---- Hopper ---- */
+
+struct attention_sm90 {
+    int group; /* query heads that share a KV head */
+    int seqlen_q, seqlen_kv;
+    int causal;
+    int negative; /* the scale is: the sign of Q is turned, so that factors are positive */
+};
+
+struct attention_maps {
+    CUtensorMap q, k, v;
+};
+
+/* What all Hopper kernels of this folder ask. Heads and batch are dimensions of the grid or of a
+ * tensor map; fp16 scores are finite with the largest scale. */
+static inline int attention_sm90_supports(const struct attention_sizes *p,
+                                          const struct kg_device *device)
+{
+    return device->kind == KG_DEVICE_CUDA && device->cc_major == 9 && device->cc_minor == 0 &&
+           attention_computes(p) && fabs(p->scale) <= 0x1p64 && p->heads <= UINT16_MAX &&
+           p->batch <= UINT16_MAX;
+}
+
+/* scale * log2(e) without its sign. Zero is taken for the smallest number, whose product with any
+ * score is next to zero, and with what is hidden (-inf) is not a NaN. */
+static inline float factor_of(const struct attention_sizes *p)
+{
+    const float factor = (float)(fabs(p->scale) * LOG2_E);
+    return factor > 0 ? factor : FLT_TRUE_MIN;
+}
+
+/* Boxes of `rows` rows and 64 of D. */
+static inline enum kg_status map_rows(CUtensorMap *map, const struct kg_tensor *t, int rows)
+{
+    const struct tensor_map_shape shape = {
+        4,
+        {t->shape[3], t->shape[2], t->shape[1], t->shape[0]},
+        {1, t->stride[2], t->stride[1], t->stride[0]},
+        {64, rows, 1, 1},
+    };
+    return tensor_map_encode(map, t->dtype, t->data, &shape);
+}
+
+/* The maps of a launch's inputs, with boxes of so many rows, and the rest of the problem. */
+static inline enum kg_status read_attention_sm90(const struct attention_sizes *p,
+                                                 const struct kg_args *args, int q_rows,
+                                                 int kv_rows, struct attention_maps *maps,
+                                                 struct attention_sm90 *a)
+{
+    struct attention checked;
+    enum kg_status status = read_attention(p, args, &checked);
+
+    if (status == KG_OK)
+        status = map_rows(&maps->q, &args->in[0], q_rows);
+    if (status == KG_OK)
+        status = map_rows(&maps->k, &args->in[1], kv_rows);
+    if (status == KG_OK)
+        status = map_rows(&maps->v, &args->in[2], kv_rows);
+    if (status != KG_OK)
+        return status;
+    a->group = checked.group;
+    a->seqlen_q = checked.seqlen_q;
+    a->seqlen_kv = checked.seqlen_kv;
+    a->causal = checked.causal;
+    a->negative = p->scale < 0;
     return KG_OK;
 }
 

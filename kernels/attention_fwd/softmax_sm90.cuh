@@ -18,8 +18,7 @@
 #define KG_ATTENTION_FWD_SOFTMAX_SM90_CUH
 
 #include "kernels/cuda/wgmma_sm90.cuh"
-#include "kernels/cuda/ptx.cuh"
-#include "kernels/attention_fwd/problem_sm90.cuh"
+#include "kernels/attention_fwd/problem.cuh"
 
 #include <math.h>
 

@@ -53,15 +53,16 @@ WORSE = [
        "gemm_sm90::run_choice<__half, false, false>({GEMM_SM90_TURNED_96, 1, false}, call)")]),
     (1, "disabled overlap", attention(2048, 128, 2, 16),
      r"shared bytes \d+ -> \d+|^counter waiting for memory ",
-     [(ATTENTION + "tile_policy_sm90.h", "K_STAGES = D == 64 ? 8 : 2, V_STAGES",
-       "K_STAGES = D == 64 ? 8 : 1, V_STAGES")]),
+     [(ATTENTION + "policy_sm90.cuh", "K_STAGES = D_ == 64 ? 8 : 2, V_STAGES",
+       "K_STAGES = D_ == 64 ? 8 : 1, V_STAGES")]),
     (1, "a barrier too many", attention(2048, 64, 2, 32),
      r"^counter waiting at barriers ",
-     [(ATTENTION + "attention_fwd_long_sm90.cu",
-       "            issue_s();\n            issue_o(j > 1);",
-       "            if (D == 64 && !p.a.causal)\n"
-       "                ptx::barrier_sync(1, 128 * Tile::CONSUMERS);\n"
-       "            issue_s();\n            issue_o(j > 1);")]),
+     # Eight stages has the long kernel at D = 64; its four consumers see all keys here.
+     [(ATTENTION + "key_stream_sm90.cuh",
+       "        issue_s();\n        issue_o(j > 1);",
+       "        if constexpr (Tile::K_STAGES == 8)\n"
+       "            ptx::barrier_sync(1, 512);\n"
+       "        issue_s();\n        issue_o(j > 1);")]),
     (2, "uncoalesced stores", linear("linear_relu_bwd", "fp32", 256, 256, 512),
      r"^counter sectors a store ",
      [(BWD + "relu_transpose.cuh", "            it.to[line + half + lane] = x;\n", ""),
