@@ -18,10 +18,7 @@
 #ifndef KG_GEMM_3XTF32_SM90_CUH
 #define KG_GEMM_3XTF32_SM90_CUH
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/gemm/gemm_column_sums.cuh"
-#include "kernels/gemm/gemm_list_sm90.cuh"
-#include "kernels/gemm/gemm_sm90.cuh"
+#include "kernels/gemm/gemm_tile_sm90.cuh"
 
 namespace gemm_3xtf32
 {
@@ -111,9 +108,8 @@ __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(P::CLUSTER, 1, 1)
         wait_for_predecessor();
         if (threadIdx.x >= 32) {
             if (p.db != NULL)
-                gemm::sum_columns(p.db, p.sums, p.sum_rows, p.sum_n,
-                                  (int)blockIdx.x * 3 + (int)threadIdx.x / 32 - 1,
-                                  (int)gridDim.x * 3);
+                sum_columns(p.db, p.sums, p.sum_rows, p.sum_n,
+                            (int)blockIdx.x * 3 + (int)threadIdx.x / 32 - 1, (int)gridDim.x * 3);
             return;
         }
         if (!ptx::elect_lane())

@@ -11,9 +11,7 @@
  *   unaligned  64 x 64    32 x 32  4      128 / 124                     32 KB
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a.
  */
-#include "kernels/cuda/launch.cuh"
 #include "kernels/gemm/gemm_mma.cuh"
-#include "kernels/gemm/gemm_op.h"
 
 enum kg_status gemm_mma_nn_prepare(void)
 {
@@ -39,7 +37,7 @@ static enum kg_status prepare(const struct product_sizes *, const struct kg_devi
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = gemm_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, false, &call);
     if (status != KG_OK)
         return status;
     return gemm_mma_dtype(problem) ? gemm_mma_nn(&call) : KG_UNSUPPORTED;

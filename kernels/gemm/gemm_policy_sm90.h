@@ -5,9 +5,7 @@
 #ifndef KG_GEMM_POLICY_SM90_H
 #define KG_GEMM_POLICY_SM90_H
 
-#include "kernels/gemm/gemm_check.h"
-
-#include <stdbool.h>
+#include "kernels/gemm/gemm_problem.h"
 
 /*
  * Tiles of gemm_sm90.cuh. 128 rows a block, two blocks a cluster, which share the columns. A turned

@@ -16,8 +16,6 @@
  * No spills. Registers are the largest over sm_80, sm_89 and sm_90a, gemm_simt_tn and
  * linear_relu_simt included.
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/gemm/gemm_op.h"
 #include "kernels/gemm/gemm_simt.cuh"
 
 enum kg_status gemm_simt_nn(const struct gemm_call *call)
@@ -34,7 +32,7 @@ static int supports(const struct product_sizes *problem, const struct kg_device 
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = gemm_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, false, &call);
     if (status != KG_OK)
         return status;
     return gemm_simt_dtype(problem) ? gemm_simt_nn(&call) : KG_UNSUPPORTED;

@@ -13,10 +13,7 @@
 #ifndef KG_GEMM_SIMT_CUH
 #define KG_GEMM_SIMT_CUH
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/gemm/gemm_check.h"
-#include "kernels/gemm/gemm_epilogue.cuh"
-#include "kernels/gemm/gemm_raster.cuh"
+#include "kernels/gemm/gemm_common.cuh"
 
 namespace gemm
 {

@@ -16,9 +16,7 @@
  *             1368); the tensor cores alone reach 900 for a millisecond. 16 x 4096 x 4096 11.5 us
  *             (13.3), 1000 x 5120 x 5120 77 us (69.6)
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/gemm/gemm_op.h"
-#include "kernels/gemm/gemm_tiles_sm90.cuh"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 static int supports(const struct product_sizes *problem, const struct kg_device *device)
 {
@@ -43,7 +41,7 @@ static enum kg_status prepare(const struct product_sizes *problem, const struct 
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = gemm_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, false, &call);
     if (status != KG_OK)
         return status;
     if (!gemm_sm90_reaches_all(&call))

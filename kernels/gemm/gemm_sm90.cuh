@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_sm90.cuh: the persistent wgmma GEMM kernel and its launch (sm_90a).
+ * gemm_sm90.cuh: the persistent wgmma GEMM kernel, its launch, and every tile of it that a product
+ * of 16-bit elements may get; gemm_policy_sm90.h chooses (sm_90a).
  *
- * A file that includes this instantiates the kernel for a product (types, tile, layouts) and one
- * epilogue: prepare<...>() and launch<...>() are all it needs.
+ * A file that includes this instantiates the kernel for types, layouts and one epilogue: run<...>()
+ * and run_tile<...>() are all it needs.
  */
 #ifndef KG_GEMM_SM90_CUH
 #define KG_GEMM_SM90_CUH
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/gemm/gemm_check.h"
-#include "kernels/gemm/gemm_epilogue_sm90.cuh"
-#include "kernels/gemm/gemm_raster.cuh"
+#include "kernels/gemm/gemm_tile_sm90.cuh"
 
 namespace gemm_sm90
 {
@@ -26,82 +24,6 @@ struct arguments {
     int64_t leading;
     int64_t splits; /* of k, each by other blocks of a cluster */
 };
-
-/* Shared memory: stages, staging of each consumer, its bias, barriers. */
-template <typename P, bool BIAS_RELU> struct shared_plan {
-    static constexpr int STAGING = P::STAGES * P::STAGE_BYTES;
-    static constexpr int EACH = 2 * P::STAGING_PANEL;
-    static constexpr int BIAS = STAGING + CONSUMERS * EACH;
-    static constexpr int BIAS_BYTES =
-        BIAS_RELU && !P::TURNED ? P::BN * (int)sizeof(typename P::T) : 0;
-    static constexpr int BARRIERS = BIAS + CONSUMERS * BIAS_BYTES;
-    static constexpr int BYTES = BARRIERS + ring<P::STAGES>::BYTES;
-    static_assert(BYTES <= (P::RESIDENT == 2 ? 113 : 227) * 1024, "what a multiprocessor has");
-    static_assert(!P::TURNED || P::BM * P::BN * 4 <= STAGING, "the sums of a share of k");
-};
-
-/* By all threads: initialises the ring; afterwards it may be used in the whole cluster. */
-template <typename P> __device__ __forceinline__ void open_ring(const ring<P::STAGES> &stages)
-{
-    if (threadIdx.x == 0) {
-        stages.init(CONSUMERS * P::CLUSTER);
-        ptx::fence_mbarrier_init();
-    }
-    if constexpr (P::CLUSTER == 1) {
-        __syncthreads();
-    } else {
-        ptx::cluster_arrive_relaxed();
-        ptx::cluster_wait();
-    }
-}
-
-/* By the producer, at its end: a block must not end while the other of its cluster still arrives
- * at its barriers. */
-template <typename P>
-__device__ __forceinline__ void close_ring(const ring<P::STAGES> &stages, ring_place<P::STAGES> at)
-{
-    for (int i = 0; i < P::STAGES; i++) {
-        stages.wait_empty(at);
-        at.next();
-    }
-}
-
-/* By the producer: all blocks of the tile at (m0, n0). */
-template <typename P>
-__device__ __forceinline__ void load_tile(const ring<P::STAGES> &stages, ring_place<P::STAGES> &at,
-                                          uint32_t shared, const CUtensorMap *map_a,
-                                          const CUtensorMap *map_b, int m0, int n0, int blocks_k,
-                                          int rank, int first_k = 0)
-{
-    for (int k = first_k; k < first_k + blocks_k; k++) {
-        stages.wait_empty(at);
-        load_a<P>(stages, at, shared, map_a, m0, k);
-        load_b<P>(stages, at, shared, map_b, n0, k, rank);
-        at.next();
-    }
-}
-
-/* By a consumer: acc = its rows of a tile, while the tile before leaves. Of the last block only so
- * many steps are multiplied. */
-template <typename Q, typename P, typename Held>
-__device__ __forceinline__ void multiply_tile(consumer<P> &me, float (&acc)[P::BN / 2],
-                                              const Held &held, uint32_t staging, int blocks_k,
-                                              int last_steps = STEPS)
-{
-#pragma unroll
-    for (int q = 0; q < P::PIECES; q++) {
-        if (q < blocks_k)
-            me.template multiply<Q>(acc, q == 0);
-        if constexpr (sizeof(typename P::T) == 2)
-            held.store(q, staging);
-    }
-#pragma unroll 1
-    for (int k = P::PIECES; k < blocks_k - 1; k++)
-        me.template multiply<Q>(acc, false);
-    if (P::PIECES < blocks_k)
-        me.template multiply_last<Q>(acc, last_steps);
-    me.finish(acc);
-}
 
 /* Eight columns a thread's quad: rounds them, turns them and writes them to C. */
 template <typename P, bool BIAS_RELU>
@@ -290,41 +212,6 @@ __global__ void __launch_bounds__(THREADS, P::RESIDENT)
         ptx::tma_store_wait_read<0>();
 }
 
-/* The map of a row-major matrix in boxes of rows x columns. */
-static inline enum kg_status encode(CUtensorMap *map, uint32_t dtype,
-                                    const struct gemm_matrix &matrix, int64_t rows, int64_t columns,
-                                    int box_rows, int box_columns, int tf32)
-{
-    const struct tensor_map_shape shape = {
-        2, {columns, rows}, {1, matrix.leading}, {box_columns, box_rows}, tf32};
-    return tensor_map_encode(map, dtype, matrix.data, &shape);
-}
-
-template <typename P>
-static enum kg_status encode_a(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &a,
-                               int64_t m, int64_t k)
-{
-    return P::A_K ? encode(map, dtype, a, m, k, P::BM, P::BK, dtype == KG_F32)
-                  : encode(map, dtype, a, k, m, P::BK, 64, 0);
-}
-
-template <typename P>
-static enum kg_status encode_b(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &b,
-                               int64_t n, int64_t k)
-{
-    return P::B_K ? encode(map, dtype, b, n, k, P::B_SHARE, P::BK, dtype == KG_F32)
-                  : encode(map, dtype, b, k, n, P::BK, 64, 0);
-}
-
-template <typename P>
-static enum kg_status encode_c(CUtensorMap *map, uint32_t dtype, const struct gemm_matrix &c,
-                               int64_t m, int64_t n)
-{
-    constexpr int LINE = PANEL_ROW_BYTES / (int)sizeof(typename P::T);
-    return P::TURNED ? encode(map, dtype, c, n, m, P::PIECE, LINE, 0)
-                     : encode(map, dtype, c, m, n, 64, LINE, 0);
-}
-
 /* One product. Turned ones may have k in `splits` shares: of all tiles, or with `rest` of those
  * that are left over by whole waves, which another kernel computes, as soon as there is room. */
 template <typename P, bool BIAS_RELU>
@@ -393,6 +280,60 @@ template <typename P, bool BIAS_RELU> static enum kg_status prepare()
     const enum kg_status status = tensor_map_open();
     return status == KG_OK ? allow_shared(kernel<P, BIAS_RELU>, shared_plan<P, BIAS_RELU>::BYTES)
                            : status;
+}
+
+/* Launches the call, or without one prepares for it. */
+template <typename P, bool BIAS_RELU>
+static enum kg_status run_tile(const struct gemm_sm90_choice &choice, const struct gemm_call *call)
+{
+    if (call == NULL)
+        return prepare<P, BIAS_RELU>();
+    if constexpr (P::TURNED)
+        return launch<P, BIAS_RELU>(turned(*call), choice.splits, choice.rest);
+    else
+        return launch<P, BIAS_RELU>(*call);
+}
+
+/* B_K: whether B is K-major, as the weights of a linear layer are. */
+template <typename T, bool B_K, bool BIAS_RELU>
+static enum kg_status run_choice(const struct gemm_sm90_choice &choice,
+                                 const struct gemm_call *call)
+{
+    switch (choice.tile) {
+    case GEMM_SM90_128:
+        return run_tile<product<T, 128, 6, 2, true, B_K>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_16:
+        return run_tile<product<T, 16, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_32:
+        return run_tile<product<T, 32, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_64:
+        return run_tile<product<T, 64, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_96:
+        return run_tile<product<T, 96, 7, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_128:
+        return run_tile<product<T, 128, 6, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_160:
+        return run_tile<product<T, 160, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_192:
+        return run_tile<product<T, 192, 5, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_224:
+        return run_tile<product<T, 224, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    case GEMM_SM90_TURNED_256:
+        return run_tile<product<T, 256, 4, 1, B_K, true, true>, BIAS_RELU>(choice, call);
+    default:
+        return KG_UNSUPPORTED;
+    }
+}
+
+/* The same for the tile of a product on this device. */
+template <typename T, bool B_K, bool BIAS_RELU>
+static enum kg_status run(int64_t m, int64_t n, int64_t k, const struct gemm_call *call)
+{
+    int sms;
+    const enum kg_status status = count_sms(&sms);
+    if (status != KG_OK)
+        return status;
+    return run_choice<T, B_K, BIAS_RELU>(gemm_sm90_choose(m, n, k, sms), call);
 }
 
 } // namespace gemm_sm90

@@ -15,7 +15,7 @@
  */
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
-#include "kernels/gemm/gemm_check.h"
+#include "kernels/gemm/gemm_problem.h"
 
 static const int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
 static const int IN_FLIGHT = 8;
@@ -251,9 +251,10 @@ static enum kg_status launch(const struct product_sizes *problem, const struct k
     if (status != KG_OK)
         return status;
 
-    int device, sms;
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    int sms;
+    status = count_sms(&sms);
+    if (status != KG_OK)
+        return status;
     const struct gemv_plan plan = plan_of(problem, sms);
     const uint64_t bytes = partial_bytes(problem, plan);
     if (bytes > 0 && (args->workspace == NULL || args->workspace_bytes < bytes))

@@ -12,12 +12,52 @@
  *             1024 x 2048 x 784 (76.4), 2.1e-7 (5.0e-7); 6.4 us at 256 x 512 x 256 (9.7), 2.1e-7
  *             (1.5e-7)
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
-#include "kernels/linear_relu/split_tf32.cuh"
 #include "kernels/gemm/gemm_3xtf32_sm90.cuh"
-#include "kernels/gemm/gemm_policy_sm90.h"
+
+/* What TF32 drops of X and W. */
+namespace split_tf32
+{
+
+constexpr int WARPS = 8, LANES = 32, THREADS = WARPS * LANES;
+constexpr int EACH = 4, COLUMNS = EACH * LANES; /* of a lane; of a warp, in one row */
+
+struct matrix {
+    const float *from;
+    float *to;
+    int64_t from_leading, to_leading;
+    int32_t rows, columns;
+    int32_t blocks, blocks_across; /* of WARPS x COLUMNS; in a row of them */
+};
+
+struct arguments {
+    struct matrix matrices[2];
+};
+
+static __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ arguments p)
+{
+    const bool second = (int)blockIdx.x >= p.matrices[0].blocks;
+    const matrix &it = p.matrices[second];
+    const int block = (int)blockIdx.x - (second ? p.matrices[0].blocks : 0);
+    const int row = block / it.blocks_across * WARPS + (int)threadIdx.x / LANES;
+    const int column = block % it.blocks_across * COLUMNS + (int)threadIdx.x % LANES;
+    float x[EACH];
+
+    let_dependents_start();
+    if (row >= it.rows)
+        return;
+    const float *const from = it.from + row * it.from_leading;
+    float *const to = it.to + row * it.to_leading;
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        x[i] = column + i * LANES < it.columns ? from[column + i * LANES] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        if (column + i * LANES < it.columns)
+            to[column + i * LANES] = tf32_dropped(x[i]);
+}
+
+} // namespace split_tf32
 
 constexpr int SMALL_BN = 32;
 
@@ -57,7 +97,7 @@ static struct split_tf32::matrix split_of(const struct gemm_matrix &from, void *
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
-    enum kg_status status = linear_relu_call_of(problem, args, &call);
+    enum kg_status status = gemm_call_of(problem, args, true, &call);
     if (status != KG_OK)
         return status;
     if (call.dtype != KG_F32)

@@ -10,10 +10,8 @@
  *             2048 x 784 (200), 13.3 us at 256 x 512 x 256 (26.7)
  * Workspace   G, X^T, W^T, G^T, all of them twice, and sums
  */
-#include "kernels/cuda/launch.cuh"
 #include "kernels/linear_relu/relu_transpose.cuh"
 #include "kernels/gemm/gemm_3xtf32_sm90.cuh"
-#include "kernels/gemm/gemm_policy_sm90.h"
 
 static uint64_t workspace_bytes(const struct product_sizes *problem, const struct kg_device *)
 {

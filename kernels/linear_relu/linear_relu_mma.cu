@@ -7,8 +7,6 @@
  * fp16, bf16 / TF32: large 248 / 248, medium 164 / 162, small 96 / 96, unaligned 128 / 96. No
  * spills.
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/gemm/gemm_mma.cuh"
 
 static int supports(const struct product_sizes *problem, const struct kg_device *device)
@@ -26,7 +24,7 @@ enum kg_status linear_relu_mma_launch(const struct product_sizes *problem,
                                       const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = linear_relu_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, true, &call);
     if (status != KG_OK)
         return status;
     return gemm_mma_dtype(problem) ? gemm::mma_launch<true, true, true>(call) : KG_UNSUPPORTED;

@@ -6,8 +6,6 @@
  * cuBLAS variant: 1.06 at 8192 x 4096 x 4096, 1.04 at 1024 x 2048 x 784, where Hopper takes
  * linear_relu_3xtf32_sm90.
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/gemm/gemm_simt.cuh"
 
 static int supports(const struct product_sizes *problem, const struct kg_device *device)
@@ -20,7 +18,7 @@ enum kg_status linear_relu_simt_launch(const struct product_sizes *problem,
                                        const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = linear_relu_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, true, &call);
     if (status != KG_OK)
         return status;
     return gemm_simt_dtype(problem) ? gemm::simt_launch<true, true, true>(call) : KG_UNSUPPORTED;

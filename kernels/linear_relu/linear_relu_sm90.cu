@@ -17,10 +17,8 @@
  * products at the full rate of the tensor cores, 131072 clocks a tile, and 4800 to leave it. Tensor
  * pipe 91 %, L2 to SMs 60 %, issue 10 %
  */
-#include "kernels/cuda/launch.cuh"
-#include "kernels/linear_relu/linear_relu_op.h"
 #include "kernels/linear_relu/linear_relu_small_sm90.cuh"
-#include "kernels/gemm/gemm_tiles_sm90.cuh"
+#include "kernels/gemm/gemm_sm90.cuh"
 
 constexpr int SMALL_BN = 32;
 using tile_256 = gemm_sm90::product<float, 256, 4, 2, true, true>;
@@ -73,7 +71,7 @@ static enum kg_status prepare(const struct product_sizes *problem, const struct 
 static enum kg_status launch(const struct product_sizes *problem, const struct kg_args *args)
 {
     struct gemm_call call;
-    const enum kg_status status = linear_relu_call_of(problem, args, &call);
+    const enum kg_status status = gemm_call_of(problem, args, true, &call);
     if (status != KG_OK)
         return status;
     if (!gemm_sm90_reaches_all(&call))

@@ -13,11 +13,9 @@
 #ifndef KG_LINEAR_RELU_SMALL_SM90_CUH
 #define KG_LINEAR_RELU_SMALL_SM90_CUH
 
-#include "kernels/linear_relu/split_tf32.cuh"
-#include "kernels/cuda/wgmma_sm90.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/ptx.cuh"
-#include "kernels/gemm/gemm_check.h"
+#include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/gemm/gemm_problem.h"
 
 namespace linear_relu_small
 {

@@ -6,14 +6,14 @@
  * For products whose operands must have k contiguous (TF32 by wgmma): dX = G W takes W^T, dW = G^T
  * X takes G^T and X^T. One kernel does all of it in tiles of 64 rows and 32 columns: every tensor
  * is read once, a warp reads and writes whole lines of 128 and 256 bytes. Bound by memory. With LO
- * it also writes what TF32 drops of G and of all transposes (split_tf32.cuh).
+ * it also writes what TF32 drops of G and of all transposes.
  */
 #ifndef KG_RELU_TRANSPOSE_CUH
 #define KG_RELU_TRANSPOSE_CUH
 
-#include "kernels/linear_relu/linear_relu_bwd_op.h"
-#include "kernels/linear_relu/split_tf32.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/wgmma_sm90.cuh"
+#include "kernels/gemm/gemm_problem.h"
 
 namespace relu_transpose
 {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ argume
             continue;
         p.g[row * p.g_leading + column] = x[i];
         if (LO)
-            p.g_lo[row * p.g_leading + column] = split_tf32::dropped(x[i]);
+            p.g_lo[row * p.g_leading + column] = tf32_dropped(x[i]);
     }
     __syncthreads();
 #pragma unroll
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ argume
                 continue;
             it.to[line + half + lane] = x;
             if (LO)
-                it.lo[line + half + lane] = split_tf32::dropped(x);
+                it.lo[line + half + lane] = tf32_dropped(x);
         }
         if (which > 0)
             continue;

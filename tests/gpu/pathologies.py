@@ -16,7 +16,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIBRARY = "build/lib/kernel-gate/libours.so"
 BWD, ATTENTION = "kernels/linear_relu/", "kernels/attention_fwd/"
-GEMM, TILES = "kernels/gemm/gemm_sm90.cu", "kernels/gemm/gemm_tiles_sm90.cuh"
+GEMM, TILES = "kernels/gemm/gemm_sm90.cu", "kernels/gemm/gemm_sm90.cuh"
 
 
 def linear(op, dtype, m, k, n):
@@ -38,7 +38,7 @@ WORSE = [
      [(TILES, "product<T, 128, 6, 2,", "product<T, 128, 6, 1,")]),
     (1, "spills", linear("linear_relu_bwd", "fp16", 1024, 784, 2048),
      r"^counter local memory |bytes of local stores 0 -> \d+",
-     [(BWD + "relu_mask.cuh", "__launch_bounds__(THREADS) mask_kernel",
+     [(BWD + "linear_relu_bwd.cu", "__launch_bounds__(THREADS) mask_kernel",
        "__launch_bounds__(THREADS, 8) mask_kernel")]),
     (1, "low occupancy", {"op": "gemv", "dtype": "fp16", "m": 8192, "k": 8192},
      r"^counter occupancy |shared bytes 32 -> \d{6}",
