@@ -7,8 +7,7 @@
  * cores, so TF32 makes no difference to it: the op is bound by memory.
  */
 #include "kernels/cublas/cublas_api.h"
-#include "kernels/cublas/kernels.h"
-#include "kernels/cublas/matmul.h"
+#include "kernels/cublas/provider.h"
 
 /* What cuBLAS recommends for Hopper; smaller chips need less. */
 #define WORKSPACE_BYTES ((uint64_t)32 << 20)

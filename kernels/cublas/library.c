@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "kernels/cublas/cublas_api.h"
-#include "kernels/cublas/kernels.h"
-#include "kernels/cublas/matmul.h"
+#include "kernels/cublas/provider.h"
 
 bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op)
 {

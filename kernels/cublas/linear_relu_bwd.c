@@ -2,7 +2,7 @@
 /*
  * linear_relu_bwd.c: the backward pass of linear_relu, in three steps on one stream:
  *
- *   1. G = dY where Y > 0, else 0, and db = column sums of G: one kernel of ours (relu_gradient.cu)
+ *   1. G = dY where Y > 0, else 0, and db = column sums of G: one kernel of ours (relu.cu)
  *   2. dX = G W      cuBLASLt
  *   3. dW = G^T X    cuBLASLt
  *
@@ -13,9 +13,7 @@
  *
  * Workspace: G, then the scratch of step 1, then that of the products, each from a multiple of 256.
  */
-#include "kernels/cublas/kernels.h"
-#include "kernels/cublas/matmul.h"
-#include "kernels/cublas/relu_gradient.h"
+#include "kernels/cublas/provider.h"
 
 struct regions {
     uint64_t scratch, products, end; /* offsets; G is at 0 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * matmul.c: see matmul.h.
+ * matmul.c: see provider.h.
  *
  * cuBLASLt's own order is column-major. A row-major matrix is its transpose in column-major order,
  * so D' = B' A' is computed with the operands swapped and nothing is moved.
@@ -8,13 +8,12 @@
  * kernel.h asks for sums in fp32 that are rounded once. cuBLASLt may by default reduce partial sums
  * of a split K in the output's type; for 16-bit outputs such algorithms are left out.
  */
-#include "kernels/cublas/matmul.h"
+#include "kernels/cublas/provider.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "kernels/cublas/cublas_api.h"
-#include "kernels/cublas/matmul_tune.h"
 
 /* What a launch needs, filled in by prepare. The descriptors are plain memory. */
 struct matmul_plan {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul_tune.c: see matmul_tune.h. */
-#include "kernels/cublas/matmul_tune.h"
+/* matmul_tune.c: see provider.h. */
+#include "kernels/cublas/provider.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "kernels/cublas/cublas_api.h"
-#include "kernels/cublas/kernels.h"
 
 #define ROTATED_BYTES ((size_t)192 << 20) /* over three times the L2 of an H200 */
 #define FILL_BYTES ((size_t)4 << 20)      /* of values, repeated */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider_cublas.c: what cuBLAS does when it is asked once: its heuristics' first answer. */
-#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/provider.h"
 
 static const struct kg_kernel *const kernels[] = {
     &cublas_gemm,

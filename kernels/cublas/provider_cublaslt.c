@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* provider_cublaslt.c: the fastest of what cuBLASLt's heuristics name, tried in prepare(). */
-#include "kernels/cublas/kernels.h"
+#include "kernels/cublas/provider.h"
 
 static const struct kg_kernel *const kernels[] = {
     &cublas_gemm,

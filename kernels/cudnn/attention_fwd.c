@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_fwd.c: O = softmax(scale * Q K^T) V as one execution of a cuDNN plan. cuDNN reads and
- * writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes.
+ * writes the tensors where they lie, in any layout whose rows begin at multiples of 16 bytes. Last
+ * the table of the provider "cudnn", opening and closing.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "kernels/cudnn/attention_plan.h"
+#include "kernels/cudnn/attention.h"
 
 enum {
     STEP = 8,          /* elements of 16 bytes */
@@ -125,7 +127,7 @@ static enum kg_status launch(const struct kg_problem *problem, const struct kg_a
                                                                 .stream = args->stream});
 }
 
-const struct kg_kernel cudnn_attention_fwd = {
+static const struct kg_kernel cudnn_attention_fwd = {
     .struct_bytes = sizeof(struct kg_kernel),
     .op = "attention_fwd",
     .flags = KG_KERNEL_NONDETERMINISTIC, /* seen in decode at batch 8 and 128 */
@@ -136,3 +138,41 @@ const struct kg_kernel cudnn_attention_fwd = {
     .launch = launch,
     .release = attention_release,
 };
+
+/* ---- the library ---- */
+
+static enum kg_status open_handle(const struct kg_device *d, const struct kg_file *files)
+{
+    (void)files;
+    if (d->kind != KG_DEVICE_CUDA || !cudnn_api())
+        return KG_UNSUPPORTED;
+    return attention_open();
+}
+
+/* The version that was found, since that is what is measured. */
+static const char *version(void)
+{
+    static char text[64];
+    if (!cudnn_api())
+        return "cuDNN not found";
+    const size_t v = cudnn_api()->cudnnGetVersion();
+    snprintf(text, sizeof(text), "cuDNN %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return text;
+}
+
+KG_EXPORT const struct kg_library *kg_library(void)
+{
+    static const struct kg_kernel *const kernels[] = {&cudnn_attention_fwd};
+    static struct kg_library library = {
+        .struct_bytes = sizeof(struct kg_library),
+        .abi_version = KG_ABI_VERSION,
+        .provider = "cudnn",
+        .device_kind = KG_DEVICE_CUDA,
+        .n_kernels = sizeof(kernels) / sizeof(kernels[0]),
+        .kernels = kernels,
+        .open = open_handle,
+        .close = attention_close,
+    };
+    library.version = version();
+    return &library;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_graph.c: see attention_graph.h. */
-#include "kernels/cudnn/attention_graph.h"
+/* attention_graph.c: see attention.h. */
+#include "kernels/cudnn/attention.h"
 
 enum { OPERATIONS_MAX = 16, ALIGNMENT = 16, ROWS = 2, COLUMNS = 3, NO_AXIS = -1 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_plan.c: see attention_plan.h. */
-#include "kernels/cudnn/attention_plan.h"
+/* attention_plan.c: see attention.h. */
+#include "kernels/cudnn/attention.h"
 
 #include <math.h>
 #include <stdlib.h>
