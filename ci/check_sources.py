@@ -59,6 +59,9 @@ GENERATED = ("version.h",)
 # Headers that are meant to be included more than once.
 REPEATED = ("kernels/host/simd_body.h",)
 
+# Of this tree, to read a kernel of ours: its file and all that it includes.
+MOST_FILES_OF_KERNEL = 12
+
 findings = 0
 
 
@@ -201,6 +204,19 @@ def check_folders(paths):
         visit(folder, [])
 
 
+def check_kernels(paths):
+    """A kernel of ours can be read in few files."""
+    includes = {}
+    for path, _, included in project_includes(p for p in paths if p.startswith("kernels/")):
+        includes.setdefault(path, []).append(included)
+    for path in sorted(p for p in includes if p.endswith(".cu")):
+        files = [path]
+        for file in files:
+            files += {f for f in includes.get(file, ()) if f not in files}
+        if len(files) > MOST_FILES_OF_KERNEL:
+            found(path, 1, f"reads {len(files)} files of this tree, at most {MOST_FILES_OF_KERNEL}")
+
+
 def op_names(paths):
     """The names of all ops, by their files."""
     for path in (p for p in paths if p.startswith("kernels/ops/") and p.endswith(".c")):
@@ -248,6 +264,7 @@ def main():
         paths = sorted(p for p in listing.split("\0") if p and os.path.isfile(p))
         check_includes(paths)
         check_folders(paths)
+        check_kernels(paths)
         check_ops(paths)
     for path in paths:
         if path.endswith(TEXT) or os.path.basename(path) in ("Makefile", "run"):

@@ -523,8 +523,10 @@ class SourceRules(unittest.TestCase):
                 self.assertEqual(self.findings(name, text), "")
 
     def test_folders(self):
-        """Includes are written from the root and go in one direction."""
+        """Includes are written from the root and go in one direction; a kernel takes few files."""
         tree = tempfile.mkdtemp(dir=SCRATCH)
+        headers = [f"kernels/x/h{i}.h" for i in range(12)]
+        guards = [re.sub(r"\W", "_", h).upper() for h in headers]
         for name, text in (
                 ("gate/base/x.c", '#include "gate/run/y.h"\n'),
                 ("gate/base/z.c", '#include "server/s.h"\n'),
@@ -532,6 +534,11 @@ class SourceRules(unittest.TestCase):
                 ("gate/run/z.c", '#include "gate/base/x.h"\n#include "y.h"\n'),
                 ("gate/run/o.c", "int o = KG_OP_CONV;\nconst char *n = \"conv\"; /* \"conv\" */\n"),
                 ("kernels/ops/conv.c", 'struct op op_conv = {.name = "conv"};\n'),
+                ("kernels/x/few.cu", "".join(f'#include "{h}"\n' for h in headers[:11])),
+                ("kernels/x/many.cu", f'#include "{headers[11]}"\n'),
+                *((h, f"#ifndef {g}\n#define {g}\n" +
+                   (f'#include "{headers[i - 1]}"\n' if i else "") + "#endif\n")
+                  for i, (h, g) in enumerate(zip(headers, guards))),
                 ("server/s.h", "#ifndef SERVER_S_H\n#define SERVER_S_H\n#endif\n")):
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
             with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
@@ -544,6 +551,7 @@ class SourceRules(unittest.TestCase):
             "gate/run/z.c:2: no file gate/base/x.h: write includes from the root of the tree",
             "gate/run/z.c:3: no file y.h: write includes from the root of the tree",
             "gate/base/x.c:1: folders include in a ring: gate/base -> gate/run -> gate/base",
+            "kernels/x/many.cu:1: reads 13 files of this tree, at most 12",
             "gate/run/o.c:2: KG_OP_CONV: ask the tables of kernels/ops",
             'gate/run/o.c:3: "conv": ask the tables of kernels/ops'])
 
