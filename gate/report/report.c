@@ -10,19 +10,17 @@
 
 #define EARLY_SCHEMA "gate-error/1"
 
-static void write_json(const struct report_run *run, const struct report_style *style,
-                       struct buf *out)
+static void write_json(const struct document *d, const struct report_style *style, struct buf *out)
 {
     (void)style;
-    fields_write_indented(&document_shape, run->document, out);
+    fields_write_indented(&document_shape, d, out);
 }
 
-static void write_csv(const struct report_run *run, const struct report_style *style,
-                      struct buf *out)
+static void write_csv(const struct document *d, const struct report_style *style, struct buf *out)
 {
     (void)style;
     report_csv_header(out);
-    report_csv_rows(run->document, out);
+    report_csv_rows(d, out);
 }
 
 static void text_early(int exit_code, const char *message, struct buf *out)
@@ -43,7 +41,7 @@ static void json_early(int exit_code, const char *message, struct buf *out)
 static const struct {
     const char *name;
     report_writer *write;
-    void (*write_early)(int exit_code, const char *message, struct buf *out);
+    report_early_writer *write_early;
 } formats[] = {
     [REPORT_TEXT] = {"text", report_text, text_early},
     [REPORT_MARKDOWN] = {"markdown", report_markdown, report_markdown_early},
@@ -109,8 +107,5 @@ bool report_format_parse(const char *name, enum report_format *out)
 void report_write(const struct document *document, enum report_format format,
                   const struct report_style *style, struct buf *out)
 {
-    struct report_run run;
-    report_run_read(document, &run);
-    run.link = style->link && style->link[0] ? style->link : NULL;
-    formats[format].write(&run, style, out);
+    formats[format].write(document, style, out);
 }

@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* report_calibration.c: the results of `gate calibrate` on a page. */
 #include "gate/report/report_run.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-struct ranked {
-    const struct document_calibrated *one_case;
-    bool resolved;
-    double false_fails; /* red decisions on unchanged code */
-    double mde;         /* infinite when too few processes tell */
-    size_t position;
-};
+#define SHARES_MAX 16
+#define INCOMPLETE_MAX 20
 
-static int compare_ranked(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->resolved != y->resolved)
-        return x->resolved ? 1 : -1;
-    if (x->false_fails != y->false_fails)
-        return x->false_fails < y->false_fails ? 1 : -1;
-    if (x->mde != y->mde)
-        return x->mde < y->mde ? 1 : -1;
-    return (x->position > y->position) - (x->position < y->position);
-}
-
-/* Of all entries with that share. */
+/* The decisions of a case at a share of time that was added, and how many of them were red. */
 static void add_up(const struct document_calibrated *c, double share, double *red,
                    double *decisions)
 {
@@ -38,78 +21,52 @@ static void add_up(const struct document_calibrated *c, double share, double *re
     }
 }
 
-static bool rank_cases(const struct document_calibration *k, struct calibration *c)
+int page_compare_calibrated(const void *a, const void *b)
 {
-    size_t n = k->n_cases;
-    struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
-    c->cases = calloc(n + 1, sizeof(*c->cases));
-    if (!ranked || !c->cases) {
-        free(ranked);
-        return false;
-    }
-    for (; c->n_cases < n; c->n_cases++) {
-        const struct document_calibrated *one_case = &k->cases[c->n_cases];
-        struct ranked *r = &ranked[c->n_cases];
-        double decisions;
-        *r = (struct ranked){.one_case = one_case,
-                             .resolved = one_case->resolved,
-                             .mde = isnan(one_case->mde) ? INFINITY : one_case->mde,
-                             .position = c->n_cases};
-        add_up(one_case, 0, &r->false_fails, &decisions);
-        c->n_resolved += r->resolved;
-    }
-    qsort(ranked, n, sizeof(*ranked), compare_ranked);
-    for (size_t i = 0; i < n; i++)
-        c->cases[i] = ranked[i].one_case;
-    free(ranked);
-    return true;
+    const struct document_calibrated *x = *(const struct document_calibrated *const *)a;
+    const struct document_calibrated *y = *(const struct document_calibrated *const *)b;
+    double x_mde = isnan(x->mde) ? INFINITY : x->mde, y_mde = isnan(y->mde) ? INFINITY : y->mde;
+    double x_fails, y_fails, decisions;
+    add_up(x, 0, &x_fails, &decisions);
+    add_up(y, 0, &y_fails, &decisions);
+    if (x->resolved != y->resolved)
+        return x->resolved ? 1 : -1;
+    if (x_fails != y_fails)
+        return x_fails < y_fails ? 1 : -1;
+    if (x_mde != y_mde)
+        return x_mde < y_mde ? 1 : -1;
+    return (x > y) - (x < y);
 }
 
-/* The place of a share among the sorted ones, made when it is new; n_shares when there is no room
- * for more. */
-static size_t place_of_share(struct calibration *c, double share)
+/* Of all cases. */
+struct shares {
+    double share[SHARES_MAX], red[SHARES_MAX], decisions[SHARES_MAX]; /* ascending */
+    size_t n;
+};
+
+/* Those for which there is no room are left out. */
+static void add_share(struct shares *s, const struct document_injected *injected)
 {
     size_t at = 0;
-    while (at < c->n_shares && c->shares[at] < share)
+    while (at < s->n && s->share[at] < injected->share)
         at++;
-    if (at < c->n_shares && c->shares[at] == share)
-        return at;
-    if (c->n_shares == CALIBRATION_MAX_SHARES)
-        return c->n_shares;
-    for (size_t i = c->n_shares++; i > at; i--) {
-        c->shares[i] = c->shares[i - 1];
-        c->red[i] = c->red[i - 1];
-        c->decisions[i] = c->decisions[i - 1];
-    }
-    c->shares[at] = share;
-    c->red[at] = c->decisions[at] = 0;
-    return at;
-}
-
-bool calibration_read(const struct document_calibration *calibration, struct calibration *out)
-{
-    *out = (struct calibration){0};
-    if (!rank_cases(calibration, out))
-        return false;
-    for (size_t i = 0; i < calibration->n_cases; i++) {
-        const struct document_calibrated *c = &calibration->cases[i];
-        for (size_t k = 0; k < c->n_injected; k++) {
-            size_t at = place_of_share(out, c->injected[k].share);
-            if (at == out->n_shares)
-                continue;
-            out->red[at] += (double)c->injected[k].red;
-            out->decisions[at] += (double)c->injected[k].decisions;
+    if (at == s->n || s->share[at] != injected->share) {
+        if (s->n == SHARES_MAX)
+            return;
+        for (size_t i = s->n++; i > at; i--) {
+            s->share[i] = s->share[i - 1];
+            s->red[i] = s->red[i - 1];
+            s->decisions[i] = s->decisions[i - 1];
         }
+        s->share[at] = injected->share;
+        s->red[at] = s->decisions[at] = 0;
     }
-    return true;
+    s->red[at] += (double)injected->red;
+    s->decisions[at] += (double)injected->decisions;
 }
 
-void calibration_release(struct calibration *c)
-{
-    free(c->cases);
-}
-
-const char *calibration_share_name(double share, char out[UNITS_MAX])
+/* "unchanged" for 0, else "+2.5 %". */
+static const char *share_name(double share, char out[UNITS_MAX])
 {
     if (share == 0)
         snprintf(out, UNITS_MAX, "unchanged");
@@ -118,7 +75,9 @@ const char *calibration_share_name(double share, char out[UNITS_MAX])
     return out;
 }
 
-const char *calibration_rate(double red, double decisions, char out[UNITS_MAX])
+/* "99.64 %" of decisions were red; never rounded to 0 or 100 when it is not. "-": none were made.
+ */
+static const char *rate(double red, double decisions, char out[UNITS_MAX])
 {
     double percent = 100 * red / decisions;
     if (!(decisions > 0))
@@ -132,40 +91,78 @@ const char *calibration_rate(double red, double decisions, char out[UNITS_MAX])
     return out;
 }
 
-const char *calibration_case_rate(const struct document_calibrated *c, double share,
-                                  char out[UNITS_MAX])
+static struct table *table_of(const struct page *p, const struct shares *s)
 {
+    struct table_column columns[3 + SHARES_MAX] = {
+        {"case", false, 0}, {"MDE", true, 0}, {"resolved", false, 0}};
+    char names[SHARES_MAX][UNITS_MAX], text[UNITS_MAX];
     double red, decisions;
-    add_up(c, share, &red, &decisions);
-    return calibration_rate(red, decisions, out);
-}
-
-void calibration_summary(const struct calibration *c, double threshold, struct buf *out)
-{
-    char name[UNITS_MAX], rate[UNITS_MAX];
-    buf_printf(out, "%zu of %zu case%s resolve%s %.3g %%", c->n_resolved, c->n_cases,
-               c->n_cases == 1 ? "" : "s", c->n_cases == 1 ? "s" : "", 100 * threshold);
-    for (size_t i = 0; i < c->n_shares; i++) {
-        buf_printf(out, "%s %s %s", i ? "," : "; red:", calibration_share_name(c->shares[i], name),
-                   calibration_rate(c->red[i], c->decisions[i], rate));
-        if (c->shares[i] == 0)
-            buf_printf(out, " (%.0f of %.0f decisions)", c->red[i], c->decisions[i]);
+    struct buf id;
+    buf_init(&id, 4096);
+    for (size_t i = 0; i < s->n; i++)
+        columns[3 + i] = (struct table_column){share_name(s->share[i], names[i]), true, 0};
+    struct table *t = table_new(columns, 3 + s->n);
+    if (t)
+        table_markdown(t, 0, "case", true);
+    for (size_t i = 0; i < p->n_calibrated; i++) {
+        const struct document_calibrated *one = p->calibrated[i];
+        buf_clear(&id);
+        p->code(one->id, &id);
+        table_cell(t, TERM_PLAIN, p->markdown ? id.data : one->id);
+        table_cell(t, TERM_PLAIN, one->mde >= 0 ? units_percent(one->mde, text) : "");
+        table_cell(t, one->resolved ? TERM_GREEN : TERM_YELLOW, one->resolved ? "yes" : "no");
+        for (size_t k = 0; k < s->n; k++) {
+            add_up(one, s->share[k], &red, &decisions);
+            table_cell(t, TERM_PLAIN, rate(red, decisions, text));
+        }
     }
+    buf_release(&id);
+    return t;
 }
 
-void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
-                            void (*put)(const char *text, struct buf *out), struct buf *out)
+void page_calibration(const struct page *p)
 {
-    size_t n = calibration->n_incomplete;
-    for (size_t i = 0; i < n && i < CALIBRATION_MAX_INCOMPLETE; i++) {
-        const struct document_incomplete *one = &calibration->incomplete[i];
-        buf_puts(out, bullet);
-        put(one->id, out);
-        buf_printf(out, ": %s, %lld of %lld processes: ", verdict_name((enum verdict)one->verdict),
+    const struct document_calibration *made = &p->d->calibration;
+    const char *bullet = p->markdown ? "- " : "incomplete: ";
+    char name[UNITS_MAX], text[UNITS_MAX];
+    struct shares s = {.n = 0};
+    size_t n = made->n_cases, n_resolved = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_resolved += made->cases[i].resolved;
+        for (size_t k = 0; k < made->cases[i].n_injected; k++)
+            add_share(&s, &made->cases[i].injected[k]);
+    }
+    buf_printf(p->out,
+               "%scalibration, %lld processes a case: decisions that were red, by the share of "
+               "time that was added\n%s",
+               p->markdown     ? "\n### Calibration\n\n"
+               : p->d->n_cases ? "\n"
+                               : "",
+               (long long)made->processes, p->markdown ? "\n" : "");
+    page_put_table(p, table_of(p, &s));
+    if (p->n_calibrated < n)
+        buf_printf(p->out, "\n%zu of %zu calibrated cases are left out; the worst come first.\n",
+                   n - p->n_calibrated, n);
+    buf_printf(p->out, "%s%zu of %zu case%s resolve%s %.3g %%",
+               p->markdown ? "\n" : "calibration: ", n_resolved, n, n == 1 ? "" : "s",
+               n == 1 ? "s" : "", 100 * p->d->policy.threshold);
+    for (size_t i = 0; i < s.n; i++) {
+        buf_printf(p->out, "%s %s %s", i ? "," : "; red:", share_name(s.share[i], name),
+                   rate(s.red[i], s.decisions[i], text));
+        if (s.share[i] == 0)
+            buf_printf(p->out, " (%.0f of %.0f decisions)", s.red[i], s.decisions[i]);
+    }
+    buf_puts(p->out, p->markdown && made->n_incomplete ? "\n\nIncomplete:\n\n" : "\n");
+    for (size_t i = 0; i < made->n_incomplete && i < INCOMPLETE_MAX; i++) {
+        const struct document_incomplete *one = &made->incomplete[i];
+        buf_puts(p->out, bullet);
+        p->text(one->id, p->out);
+        buf_printf(p->out,
+                   ": %s, %lld of %lld processes: ", verdict_name((enum verdict)one->verdict),
                    (long long)one->processes, (long long)one->wanted);
-        put(one->reason, out);
-        buf_putc(out, '\n');
+        p->text(one->reason, p->out);
+        buf_putc(p->out, '\n');
     }
-    if (n > CALIBRATION_MAX_INCOMPLETE)
-        buf_printf(out, "%sand %zu more\n", bullet, n - CALIBRATION_MAX_INCOMPLETE);
+    if (made->n_incomplete > INCOMPLETE_MAX)
+        buf_printf(p->out, "%sand %zu more\n", bullet, made->n_incomplete - INCOMPLETE_MAX);
 }

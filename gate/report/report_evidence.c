@@ -90,50 +90,49 @@ static bool same_evidence(const struct document_case *c, struct buf *out)
 
 /* ---- kernels ---- */
 
-struct kernel_line {
-    struct buf *out;
-    bool any; /* figures */
+#define AT(member) offsetof(struct document_kernel, member)
+static const struct {
+    const char *name;
+    size_t at;
+    bool is_text; /* else int64_t, -1: not known */
+} figures[] = {
+    {"launches", AT(launches), false},
+    {"grid", AT(grid), true},
+    {"block", AT(block), true},
+    {"registers", AT(registers), false},
+    {"stack bytes", AT(stack), false},
+    {"bytes of local stores", AT(local_stores), false},
+    {"bytes of local loads", AT(local_loads), false},
+    {"shared bytes", AT(shared_bytes), false},
+    {"barriers", AT(barriers), false},
+    {"code bytes", AT(code), false},
 };
 
-static void begin_figure(struct kernel_line *l, const char *name)
+/* Those that differ. */
+static void put_figures(const struct document_kernel *old, const struct document_kernel *new,
+                        struct buf *out)
 {
-    buf_printf(l->out, "%s%s ", l->any ? ", " : "", name);
-    l->any = true;
-}
-
-static void put_figure(struct kernel_line *l, const char *name, int64_t old, int64_t new)
-{
-    if (old == new || old < 0 || new < 0)
-        return;
-    begin_figure(l, name);
-    buf_printf(l->out, "%" PRId64 " -> %" PRId64, old, new);
-}
-
-static void put_sizes(struct kernel_line *l, const char *name, const char *old, const char *new)
-{
-    if (!strcmp(old, new))
-        return;
-    begin_figure(l, name);
-    report_safe_name(old, l->out);
-    buf_puts(l->out, " -> ");
-    report_safe_name(new, l->out);
-}
-
-static void put_figures(struct kernel_line *l, const struct document_kernel *old,
-                        const struct document_kernel *new)
-{
-    put_figure(l, "launches", old->launches, new->launches);
-    put_sizes(l, "grid", old->grid, new->grid);
-    put_sizes(l, "block", old->block, new->block);
-    put_figure(l, "registers", old->registers, new->registers);
-    put_figure(l, "stack bytes", old->stack, new->stack);
-    put_figure(l, "bytes of local stores", old->local_stores, new->local_stores);
-    put_figure(l, "bytes of local loads", old->local_loads, new->local_loads);
-    put_figure(l, "shared bytes", old->shared_bytes, new->shared_bytes);
-    put_figure(l, "barriers", old->barriers, new->barriers);
-    put_figure(l, "code bytes", old->code, new->code);
-    if (!l->any)
-        buf_puts(l->out, "other machine code, the same figures");
+    const char *separator = "";
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const void *was = (const char *)old + figures[i].at,
+                   *is = (const char *)new + figures[i].at;
+        const char *const *was_text = was, *const *is_text = is;
+        const int64_t *was_count = was, *is_count = is;
+        if (figures[i].is_text ? !strcmp(*was_text, *is_text)
+                               : *was_count == *is_count || *was_count < 0 || *is_count < 0)
+            continue;
+        buf_printf(out, "%s%s ", separator, figures[i].name);
+        separator = ", ";
+        if (figures[i].is_text) {
+            report_safe_name(*was_text, out);
+            buf_puts(out, " -> ");
+            report_safe_name(*is_text, out);
+        } else {
+            buf_printf(out, "%" PRId64 " -> %" PRId64, *was_count, *is_count);
+        }
+    }
+    if (!*separator)
+        buf_puts(out, "other machine code, the same figures");
 }
 
 static void put_kernel_alone(const struct document_kernel *k, const char *what, struct buf *out)
@@ -158,7 +157,6 @@ static bool kernels_evidence(const struct document_case *c, struct buf *out)
         return false;
     for (size_t i = 0; i < new->n_kernels; i++) {
         const struct document_kernel *k = &new->kernels[i], *was = document_kernel_of(old, new, i);
-        struct kernel_line line = {.out = out};
         if (!was) {
             put_kernel_alone(k, "the baseline does not launch it", out);
             continue;
@@ -170,7 +168,7 @@ static bool kernels_evidence(const struct document_case *c, struct buf *out)
             continue;
         report_safe_name(k->name, out);
         buf_puts(out, ": ");
-        put_figures(&line, was, k);
+        put_figures(was, k, out);
         buf_putc(out, '\n');
     }
     for (size_t i = 0; i < old->n_kernels; i++)
@@ -216,55 +214,6 @@ static size_t blamed_of(const struct document_blame *b)
     return e->lo > 1 && share_of(e) >= MOST_OF_IT * share_of(&b->slowdown) ? most : b->n_nodes;
 }
 
-static void put_names(const struct document_blame *b, struct buf *out)
-{
-    if (!b->n_baseline)
-        return;
-    buf_puts(out, "; the candidate's are");
-    for (size_t i = 0; i < b->n_nodes; i++) {
-        buf_puts(out, i ? ", " : " ");
-        report_safe_name(b->nodes[i].name, out);
-    }
-    buf_puts(out, "; the baseline's are");
-    for (size_t i = 0; i < b->n_baseline; i++) {
-        buf_puts(out, i ? ", " : " ");
-        report_safe_name(b->baseline[i], out);
-    }
-}
-
-static void put_blamed(const struct document_blame *b, size_t blamed, struct buf *out)
-{
-    if (blamed < b->n_nodes) {
-        put_node(b, blamed, out);
-        buf_puts(out, " carries ");
-        put_share(&b->nodes[blamed].carries, out);
-        buf_printf(out, " of %.2f %%", 100 * share_of(&b->slowdown));
-    } else {
-        buf_puts(out, b->has_slowdown && b->slowdown.lo > 1
-                          ? "no node is known to carry most of it"
-                          : "none: it was not slower in the process that looked for the node");
-        if (b->has_slowdown) {
-            buf_puts(out, ": ");
-            put_share(&b->slowdown, out);
-        }
-    }
-    buf_putc(out, '\n');
-}
-
-static void put_other_node(const struct document_blame *b, size_t i, struct buf *out)
-{
-    const struct document_node *n = &b->nodes[i];
-    put_node(b, i, out);
-    buf_puts(out, ": ");
-    if (n->has_carries) {
-        put_share(&n->carries, out);
-    } else {
-        buf_puts(out, "not known: ");
-        term_puts(n->message ? n->message : "", out);
-    }
-    buf_putc(out, '\n');
-}
-
 static bool blame_evidence(const struct document_case *c, struct buf *out)
 {
     const struct document_blame *b = &c->blame;
@@ -274,16 +223,45 @@ static bool blame_evidence(const struct document_case *c, struct buf *out)
     if (b->message) {
         buf_puts(out, "none: ");
         term_puts(b->message, out);
-        put_names(b, out);
+        for (size_t i = 0; i < b->n_nodes && b->n_baseline; i++) {
+            buf_puts(out, i ? ", " : "; the candidate's are ");
+            report_safe_name(b->nodes[i].name, out);
+        }
+        for (size_t i = 0; i < b->n_baseline; i++) {
+            buf_puts(out, i ? ", " : "; the baseline's are ");
+            report_safe_name(b->baseline[i], out);
+        }
         buf_putc(out, '\n');
         return true;
     }
-    put_blamed(b, blamed, out);
-    for (size_t i = 0; i < b->n_nodes && lines < BLAME_LINES_MAX; i++)
-        if (i != blamed) {
-            put_other_node(b, i, out);
-            lines++;
+    if (blamed < b->n_nodes) {
+        put_node(b, blamed, out);
+        buf_puts(out, " carries ");
+        put_share(&b->nodes[blamed].carries, out);
+        buf_printf(out, " of %.2f %%", 100 * share_of(&b->slowdown));
+    } else {
+        buf_puts(out, b->has_slowdown && b->slowdown.lo > 1
+                          ? "no node is known to carry most of it"
+                          : "none: it was not slower in the process that looked for the node");
+        buf_puts(out, b->has_slowdown ? ": " : "");
+        if (b->has_slowdown)
+            put_share(&b->slowdown, out);
+    }
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < b->n_nodes && lines < BLAME_LINES_MAX; i++) {
+        if (i == blamed)
+            continue;
+        lines++;
+        put_node(b, i, out);
+        buf_puts(out, ": ");
+        if (b->nodes[i].has_carries) {
+            put_share(&b->nodes[i].carries, out);
+        } else {
+            buf_puts(out, "not known: ");
+            term_puts(b->nodes[i].message ? b->nodes[i].message : "", out);
         }
+        buf_putc(out, '\n');
+    }
     return true;
 }
 
@@ -292,47 +270,15 @@ static bool blame_evidence(const struct document_case *c, struct buf *out)
 #define COUNTERS_LINES_MAX 5
 #define MOVED_MIN 0.05 /* less is what two readings of one kernel differ by */
 
-static void put_scaled(double value, const char *const *units, double step, struct buf *out)
-{
-    while (value >= 999.5 && units[1]) {
-        value /= step;
-        units++;
-    }
-    buf_printf(out, "%.3g%s", value, *units);
-}
-
 static void put_counter_value(enum counter_unit unit, double value, struct buf *out)
 {
     static const char *const bytes[] = {" B", " kB", " MB", " GB", " TB", NULL};
     static const char *const counts[] = {"", " thousand", " million", " billion", NULL};
-    switch (unit) {
-    case COUNTER_PERCENT:
-        buf_printf(out, "%.3g %%", value);
-        break;
-    case COUNTER_BYTES:
-        put_scaled(value, bytes, 1e3, out);
-        break;
-    case COUNTER_COUNT:
-        put_scaled(value, counts, 1e3, out);
-        break;
-    default:
-        buf_printf(out, "%.3g", value);
-    }
-}
-
-static void put_counter(const struct document_counters *all, const struct document_counter *moved,
-                        struct buf *out)
-{
-    const struct counter *c = &counters[moved->counter];
-    buf_printf(out, "%s ", c->label);
-    put_counter_value(c->unit, moved->baseline, out);
-    buf_puts(out, " -> ");
-    put_counter_value(c->unit, moved->candidate, out);
-    if (all->n_kernels > 1) {
-        buf_puts(out, " in ");
-        report_safe_name(all->kernels[moved->kernel], out);
-    }
-    buf_printf(out, ": %s\n", c->meaning);
+    const char *const *name = unit == COUNTER_BYTES ? bytes : counts;
+    bool scales = unit == COUNTER_BYTES || unit == COUNTER_COUNT;
+    for (; scales && value >= 999.5 && name[1]; name++)
+        value /= 1e3;
+    buf_printf(out, "%.3g%s", value, unit == COUNTER_PERCENT ? " %" : *name);
 }
 
 static bool counters_evidence(const struct document_case *c, struct buf *out)
@@ -347,11 +293,22 @@ static bool counters_evidence(const struct document_case *c, struct buf *out)
         buf_putc(out, '\n');
         return true;
     }
-    for (size_t i = 0; i < all->n_moved && lines < COUNTERS_LINES_MAX; i++)
-        if (all->moved[i].moved >= MOVED_MIN) {
-            put_counter(all, &all->moved[i], out);
-            lines++;
+    for (size_t i = 0; i < all->n_moved && lines < COUNTERS_LINES_MAX; i++) {
+        const struct document_counter *moved = &all->moved[i];
+        const struct counter *counter = &counters[moved->counter];
+        if (moved->moved < MOVED_MIN)
+            continue;
+        lines++;
+        buf_printf(out, "%s ", counter->label);
+        put_counter_value(counter->unit, moved->baseline, out);
+        buf_puts(out, " -> ");
+        put_counter_value(counter->unit, moved->candidate, out);
+        if (all->n_kernels > 1) {
+            buf_puts(out, " in ");
+            report_safe_name(all->kernels[moved->kernel], out);
         }
+        buf_printf(out, ": %s\n", counter->meaning);
+    }
     if (!lines)
         buf_puts(out, all->n_moved ? "none moved by more than 5 %\n"
                                    : "none: no kernel is launched on both sides\n");

@@ -63,37 +63,38 @@ static void totals(const struct report_run *run, struct buf *out)
                run->counts[VERDICT_ENVIRONMENT] + run->counts[VERDICT_NO_VERDICT]);
 }
 
-static void property(const char *name, const char *value, struct buf *out)
-{
-    buf_puts(out, "      <property");
-    attribute("name", name, out);
-    attribute("value", value, out);
-    buf_puts(out, "/>\n");
-}
-
 static void properties(const struct report_run *run, struct buf *out)
 {
-    struct buf line;
-    buf_init(&line, 16 * 1024);
+    const struct document *d = run->document;
+    struct buf left_out;
+    buf_init(&left_out, 16 * 1024);
+    left_out_write(&run->left_out, &left_out);
+    const struct {
+        const char *name, *value; /* NULL: there is none */
+    } all[] = {{"run", d->uuid},
+               {"commit", d->git.commit},
+               {"branch", d->git.branch},
+               {"dirty", d->git.dirty ? "true" : "false"},
+               {"device", d->device.name},
+               {"device_model", d->device.model},
+               {"driver", d->device.driver},
+               {"contract", d->contract},
+               {"epoch", d->epoch ? d->epoch : ""},
+               {"against", d->policy.against ? d->policy.against : ""},
+               {"warn_against", d->policy.warn_against},
+               {"verdict", verdict_name((enum verdict)d->verdict)},
+               {"left_out", left_out.len ? left_out.data : NULL}};
     buf_puts(out, "    <properties>\n");
-    property("run", run->document->uuid, out);
-    property("commit", run->document->git.commit, out);
-    property("branch", run->document->git.branch, out);
-    property("dirty", run->document->git.dirty ? "true" : "false", out);
-    property("device", run->document->device.name, out);
-    property("device_model", run->document->device.model, out);
-    property("driver", run->document->device.driver, out);
-    property("contract", run->document->contract, out);
-    property("epoch", run->document->epoch ? run->document->epoch : "", out);
-    property("against", run->document->policy.against ? run->document->policy.against : "", out);
-    if (run->document->policy.warn_against)
-        property("warn_against", run->document->policy.warn_against, out);
-    property("verdict", verdict_name((enum verdict)run->document->verdict), out);
-    left_out_write(&run->left_out, &line);
-    if (line.len > 0)
-        property("left_out", line.data, out);
-    buf_release(&line);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!all[i].value)
+            continue;
+        buf_puts(out, "      <property");
+        attribute("name", all[i].name, out);
+        attribute("value", all[i].value, out);
+        buf_puts(out, "/>\n");
+    }
     buf_puts(out, "    </properties>\n");
+    buf_release(&left_out);
 }
 
 static void put_evidence(void *context, const char *name, bool figures, const char *words)
@@ -143,22 +144,11 @@ static void put_against(const char *against, struct buf *out)
     buf_puts(out, ": ");
 }
 
-static void warning(const struct document_policy *policy, const struct document_case *c,
-                    struct buf *out)
-{
-    buf_puts(out, "as a warning, ");
-    put_against(policy->warn_against, out);
-    report_warning(c, out);
-    buf_puts(out, ": ");
-    put_xml(c->warning.reason, out);
-    buf_putc(out, '\n');
-}
-
 static void measured(const struct document_policy *policy, const struct document_case *c,
                      struct buf *out)
 {
     char p50[UNITS_MAX], p90[UNITS_MAX], change[UNITS_MAX];
-    double ratio = report_change(c);
+    double ratio = c->has_ratio ? c->ratio.value : 0;
 
     buf_puts(out, "      <system-out>");
     for (size_t i = 0; i < c->n_arms; i++) {
@@ -178,8 +168,14 @@ static void measured(const struct document_policy *policy, const struct document
         put_against(policy->against, out);
         buf_printf(out, "%s\n", ratio > 0 ? units_change(ratio, change) : "same code");
     }
-    if (c->has_warning)
-        warning(policy, c, out);
+    if (c->has_warning) {
+        buf_puts(out, "as a warning, ");
+        put_against(policy->warn_against, out);
+        report_warning(c, out);
+        buf_puts(out, ": ");
+        put_xml(c->warning.reason, out);
+        buf_putc(out, '\n');
+    }
     const struct document_verify *verify = report_verify(document_candidate(c));
     if (verify && verify->own_shape_only == YES)
         buf_puts(out, "looked at on its own shape alone: the kernel takes no other\n");
@@ -201,28 +197,26 @@ static void test_case(const struct report_run *run, const struct document_case *
     buf_release(&class);
 }
 
-void report_junit(const struct report_run *run, const struct report_style *style, struct buf *out)
+void report_junit(const struct document *d, const struct report_style *style, struct buf *out)
 {
+    struct report_run run;
     char time[UNITS_MAX];
-
-    (void)style;
+    report_run_read(d, style, &run);
     buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
-    totals(run, out);
+    totals(&run, out);
     buf_puts(out, ">\n  <testsuite");
-    attribute("name", run->document->suite, out);
-    totals(run, out);
-    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", run->document->n_not_served,
-               (double)run->document->duration_ms / 1000);
-    attribute("timestamp", units_time_iso(run->document->time_ms, time), out);
+    attribute("name", d->suite, out);
+    totals(&run, out);
+    buf_printf(out, " skipped=\"%zu\" time=\"%.3f\"", d->n_not_served,
+               (double)d->duration_ms / 1000);
+    attribute("timestamp", units_time_iso(d->time_ms, time), out);
     buf_puts(out, ">\n");
-    properties(run, out);
-    for (size_t i = 0; i < run->document->n_cases; i++) {
-        const struct document_case *c = &run->document->cases[i];
-        test_case(run, c, out);
-    }
-    for (size_t i = 0; i < run->document->n_not_served; i++) {
+    properties(&run, out);
+    for (size_t i = 0; i < d->n_cases; i++)
+        test_case(&run, &d->cases[i], out);
+    for (size_t i = 0; i < d->n_not_served; i++) {
         buf_puts(out, "    <testcase classname=\"not-served\"");
-        attribute("name", run->document->not_served[i].id, out);
+        attribute("name", d->not_served[i].id, out);
         buf_puts(out, "><skipped message=\"not served\"/></testcase>\n");
     }
     buf_puts(out, "  </testsuite>\n</testsuites>\n");

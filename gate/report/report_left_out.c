@@ -6,20 +6,15 @@
 
 #include "gate/base/term.h"
 
-/* -1: not known. */
-static int64_t known(int64_t count)
-{
-    return count > 0 ? count : 0;
-}
-
 void left_out_add(struct left_out_sums *sums, const char *id, const struct document_verify *verify)
 {
     if (!verify)
         return;
-    sums->not_served += known(verify->not_served);
-    sums->refused += known(verify->refused);
-    sums->not_guarded += known(verify->not_guarded);
-    sums->too_large += known(verify->too_large);
+    /* -1: not known */
+    sums->not_served += verify->not_served > 0 ? verify->not_served : 0;
+    sums->refused += verify->refused > 0 ? verify->refused : 0;
+    sums->not_guarded += verify->not_guarded > 0 ? verify->not_guarded : 0;
+    sums->too_large += verify->too_large > 0 ? verify->too_large : 0;
     if (!sums->why_not_guarded && verify->why_not_guarded && verify->why_not_guarded[0])
         sums->why_not_guarded = verify->why_not_guarded;
     if (!sums->not_declared)
@@ -57,8 +52,7 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out)
         buf_printf(out, "%s%s", first ? "" : ", ", sums->not_declared);
 }
 
-void left_out_write_own_shape(const struct left_out_sums *sums,
-                              void (*put)(const char *text, struct buf *out), struct buf *out)
+void left_out_write_own_shape(const struct left_out_sums *sums, report_put_fn put, struct buf *out)
 {
     int64_t named = 0;
     if (sums->own_shape_only == 0)

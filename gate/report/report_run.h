@@ -16,8 +16,10 @@
 #include "gate/report/report_units.h"
 
 #define REPORT_NAME_MAX 48
-#define REPORT_MAX_PROVIDERS 6   /* that get columns of their own */
-#define REPORT_MAX_UNRESOLVED 10 /* cases that are named as unresolved; the others are counted */
+#define REPORT_MAX_PROVIDERS 6 /* that get columns of their own */
+
+/* Writes a text from outside as a format has it. */
+typedef void (*report_put_fn)(const char *text, struct buf *out);
 
 /* ---- what verification left out and covered; older documents lack this information ---- */
 
@@ -42,15 +44,14 @@ void left_out_write(const struct left_out_sums *sums, struct buf *out);
 
 /* "2 cases were looked at on their own shape alone, since the kernel takes no other: A, B", each
  * written by `put`; nothing when there is none. */
-void left_out_write_own_shape(const struct left_out_sums *sums,
-                              void (*put)(const char *text, struct buf *out), struct buf *out);
+void left_out_write_own_shape(const struct left_out_sums *sums, report_put_fn put, struct buf *out);
+
+/* Both for a terminal, each as a line. */
+void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
 
 /* What was covered, by class and op, and pairs of classes of shapes; NULL: documents do not say.
  * The caller's (table_free). */
 struct table *covered_table(const struct covered_sums *sums);
-
-/* Both for a terminal, each as a line. */
-void left_out_write_lines(const struct left_out_sums *sums, struct buf *out);
 
 /* ---- the run ---- */
 
@@ -66,63 +67,21 @@ struct report_run {
     bool vendors_remembered;
     size_t n_same_code; /* by report_is_same_code() */
     bool warm;          /* a candidate's inputs did not exceed the cache */
+    bool any_stored;    /* a baseline's time is its record */
     struct left_out_sums left_out;
     struct covered_sums covered;
     const char *link; /* the dashboard's address; NULL: not known */
 };
 
-/* "read 4530, copy 4250 GB/s; fp16 835, bf16 850, ... TFLOP/s", or why this is not known. False:
- * nothing was appended. */
-bool report_ceilings(const struct document *d, struct buf *out);
-bool report_has_ceilings(const struct document *d); /* rates, and not why there are none */
-
-void report_run_read(const struct document *document, struct report_run *out);
-
-/* A case whose reason is shown: it did not pass, or its baseline's record is off. */
-bool report_is_told(const struct document_case *c);
-
-/* What cases were compared with as a name for tables: "baseline", a file without its folder, or 12
- * digits of a commit. Not escaped. */
-const char *report_against(const char *against, char out[REPORT_NAME_MAX]);
-
-/* "+9.31 % regression": the outcome of the second comparison for a case. */
-void report_warning(const struct document_case *c, struct buf *out);
-bool report_warns(const struct document_case *c);
-
-/* A reason that many cases without a verdict share, such as a missing baseline, is printed once. */
-#define REPORT_REASONS_MAX 16
-
-struct report_reasons {
-    size_t n;
-    struct report_reason {
-        enum verdict verdict;
-        const char *reason;
-        size_t n_cases; /* 0: it was said */
-    } of[REPORT_REASONS_MAX];
-};
-
-void report_reasons_count(const struct report_run *run, struct report_reasons *out);
-
-/* The number of cases that share the reason of this one; 0: it was printed before. */
-size_t report_reasons_take(struct report_reasons *r, const struct document_case *c);
-
-#define REPORT_NOT_SERVED_MAX 6
-
-/* Order for "worst first": wrong, regression, environment, no-verdict, improvement, pass. */
-int report_severity(enum verdict v);
-
-/* The arm of a provider; NULL: none. */
-const struct document_arm *report_provider(const struct document_case *c, const char *provider);
+void report_run_read(const struct document *document, const struct report_style *style,
+                     struct report_run *out);
 
 /* Parts of an arm; NULL when it has none or is NULL. */
 const struct document_timing *report_timing(const struct document_arm *arm);
 const struct document_verify *report_verify(const struct document_arm *arm);
 
-/* Candidate over baseline as the verdict rests on it, or 0 when there is nothing to compare. */
-double report_change(const struct document_case *c);
-
-/* Half of that ratio's interval; negative: there is none. */
-double report_half_width(const struct document_case *c);
+/* Printed instead of a number: why an arm has no timing. "-": it does not support the problem. */
+const char *report_no_timing(const struct document_arm *arm);
 
 /* p50 of the baseline: measured in this run, else (*stored) the recorded one. 0: no baseline. */
 double report_baseline_ns(const struct document_case *c, bool *stored);
@@ -134,32 +93,12 @@ bool report_is_unresolved(const struct report_run *run, const struct document_ca
 /* Did it pass without an interval, as both sides are one file, or run one machine code? */
 bool report_is_same_code(const struct document_case *c);
 
-/* How many times faster than the provider the candidate is, or 0 when one was not timed. */
-double report_speed_up(const struct document_case *c, const struct document_arm *provider_arm);
+/* What cases were compared with as a name for tables: "baseline", a file without its folder, or 12
+ * digits of a commit. Not escaped. */
+const char *report_against(const char *against, char out[REPORT_NAME_MAX]);
 
-/* Printed instead of a number: why an arm has no timing. "-": it does not support the problem. */
-const char *report_no_timing(const struct document_arm *arm);
-
-/* "12 pass, 1 regression", most severe last. */
-void report_put_counts(const size_t counts[VERDICT_COUNT], struct buf *out);
-
-/* The same of the run; "no cases". */
-void report_counts(const struct report_run *run, struct buf *out);
-
-#define REPORT_ACCEPT_MAX 80
-/* The command that makes a slowdown the baseline, "gate baseline accept CASE --run ..."; false: the
- * run has no regression against a stored baseline, or is a part. */
-bool report_accept(const struct report_run *run, char out[REPORT_ACCEPT_MAX]);
-
-/* Did something disturb a run on a CPU, where it is mostly other programs? `chrt -f 1` helps. */
-bool report_was_disturbed(const struct report_run *run);
-
-/* "5c3f01a2b9d4, changed (main) subject, by author", "not known"; not escaped. */
-void report_commit(const struct report_run *run, struct buf *out);
-
-/* "contract paired-graph-v3, epoch ..., 10 processes, control drift 0.12 %, against baseline", as
- * far as the document has it; not escaped. */
-void report_conditions(const struct report_run *run, struct buf *out);
+/* "+9.31 % regression": the outcome of the second comparison for a case; nothing without one. */
+void report_warning(const struct document_case *c, struct buf *out);
 
 /*
  * The evidence below a case's reason, in order, one line each: the result of each fresh process of
@@ -175,61 +114,60 @@ void report_each_evidence(const struct document_case *c, report_evidence_fn put,
  * interprets. */
 void report_safe_name(const char *text, struct buf *out);
 
-/* Writes a text from outside as a format has it. */
-typedef void (*report_put_fn)(const char *text, struct buf *out);
-
 /* Addresses of the dashboard's pages; `link` is its own. */
 void report_link_run(const char *link, const char *uuid, struct buf *out);
 void report_link_change(const char *link, const char *change, struct buf *out);
 void report_link_case(const char *link, const char *id, const char *device_model, struct buf *out);
 
-/* ---- the results of `gate calibrate` as the rows of a table ---- */
+/* ---- a page for people ---- */
 
-#define CALIBRATION_MAX_SHARES 16
-
-struct calibration {
-    const struct document_calibrated *
-        *cases; /* worst first: unresolved, then by false fails, then by MDE */
-    size_t n_cases, n_resolved;
-    double shares[CALIBRATION_MAX_SHARES]; /* of time that was added, ascending */
-    double red[CALIBRATION_MAX_SHARES], decisions[CALIBRATION_MAX_SHARES]; /* of all cases */
-    size_t n_shares;
+struct page {
+    const struct report_run *run;
+    const struct document *d; /* the run's */
+    const struct report_style *style;
+    bool markdown;
+    report_put_fn text, code;                      /* write words of others; an id or a command */
+    const struct document_case **cases;            /* in the order of the page */
+    size_t n_cases;                                /* that are shown, */
+    const struct document_calibrated **calibrated; /* and calibrated ones, worst first */
+    size_t n_calibrated;
+    struct buf *out;
 };
 
-/* False: out of memory. */
-bool calibration_read(const struct document_calibration *calibration, struct calibration *out);
-void calibration_release(struct calibration *c);
+#define PAGE_WARNING_SIGN "\xe2\x9a\xa0\xef\xb8\x8f "
 
-/* "unchanged" for 0, else "+2.5 %". */
-const char *calibration_share_name(double share, char out[UNITS_MAX]);
+enum term_colour page_colour(enum verdict v);
+const char *page_mark(enum verdict v); /* in Markdown */
 
-/*
- * "99.64 %" of decisions were red; never rounded to 0 or 100 when it is not. "-": none were made
- * at that share.
- */
-const char *calibration_rate(double red, double decisions, char out[UNITS_MAX]);
-const char *calibration_case_rate(const struct document_calibrated *c, double share,
-                                  char out[UNITS_MAX]);
+/* The id of a case; in Markdown it leads to its page where there is a dashboard. */
+void page_put_case(const struct page *p, const struct document_case *c, struct buf *out);
 
-/* One line for each case that lacks processes, with the reason, for at most
- * CALIBRATION_MAX_INCOMPLETE of them; `put` writes the text. Nothing if all are complete. */
-#define CALIBRATION_MAX_INCOMPLETE 20
-void calibration_incomplete(const struct document_calibration *calibration, const char *bullet,
-                            void (*put)(const char *text, struct buf *out), struct buf *out);
+/* Writes a table, and frees it. */
+void page_put_table(const struct page *p, struct table *t);
 
-/* "38 of 40 cases resolve 2 %; red: unchanged 0 % (0 of 40000 decisions), +2.5 % 99.98 %". */
-void calibration_summary(const struct calibration *c, double threshold, struct buf *out);
+/* Does the second comparison warn of it? */
+bool page_warns(const struct document_case *c);
+
+/* The table of the cases, and that of a calibration with its summary. */
+void page_cases(const struct page *p);
+void page_calibration(const struct page *p);
+
+/* What is said of all cases, and what marks in the table mean. */
+void page_sentences(const struct page *p);
+void page_legend(const struct page *p);
+
+/* For qsort(): unresolved, then by false fails, then by MDE. */
+int page_compare_calibrated(const void *a, const void *b);
 
 /* ---- formats ---- */
 
 /* What a format writes. */
-typedef void report_writer(const struct report_run *run, const struct report_style *style,
+typedef void report_writer(const struct document *document, const struct report_style *style,
                            struct buf *out);
-/* report_write_early() in a format. */
-void report_markdown_early(int exit_code, const char *message, struct buf *out);
-void report_junit_early(int exit_code, const char *message, struct buf *out);
-void report_csv_early(int exit_code, const char *message, struct buf *out);
-
 report_writer report_text, report_markdown, report_junit;
+
+/* report_write_early() in a format. */
+typedef void report_early_writer(int exit_code, const char *message, struct buf *out);
+report_early_writer report_markdown_early, report_junit_early, report_csv_early;
 
 #endif
