@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/process.h"
 #include "gate/base/toolkit.h"
 #include "gate/base/utf8.h"
@@ -72,9 +73,7 @@ static enum gate_status read_sides(const struct machine_code *code, unsigned arc
     if (n > KERNELS_MAX)
         return gate_fail(err, GATE_USAGE, "a library has %zu kernels; up to %d can be compared", n,
                          KERNELS_MAX);
-    out->list = calloc(n + 1, sizeof *out->list);
-    if (!out->list)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    out->list = xcalloc(n + 1, sizeof *out->list);
     for (size_t i = 0; i < n; i++) {
         struct diff_side side = {.kernel = &kernels[i], .resources = resources_of(&kernels[i])};
         if (architecture && side.resources.architecture != architecture)
@@ -127,10 +126,10 @@ enum gate_status diff_libraries(const struct machine_code *new, const struct mac
         status = read_sides(old, architecture, &b, err);
     if (!status && !a.n && !b.n)
         status = gate_fail(err, GATE_USAGE, "neither library has a kernel for sm_%u", architecture);
-    if (!status && !(out->rows = calloc(a.n + b.n, sizeof *out->rows)))
-        status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    if (!status)
+    if (!status) {
+        out->rows = xcalloc(a.n + b.n, sizeof *out->rows);
         match(&a, &b, out);
+    }
     free(a.list);
     free(b.list);
     return status;
@@ -167,39 +166,25 @@ static size_t list_wanted(struct diff *d, bool all, struct wanted *out)
     return n;
 }
 
-/* Those that share the first one's cubin. */
-static size_t count_alike(const struct wanted *wanted, size_t n)
-{
-    size_t alike = 1;
-    while (alike < n && !compare_cubins(&wanted[0], &wanted[alike]))
-        alike++;
-    return alike;
-}
-
-static enum gate_status read_alike(const struct wanted *wanted, size_t n,
-                                   struct listing_wanted *room, struct gate_error *err)
-{
-    struct gate_error why = {0};
-    for (size_t i = 0; i < n; i++)
-        room[i] = (struct listing_wanted){wanted[i].side->kernel, &wanted[i].side->listing};
-    enum gate_status status = listing_read(room, n, &why);
-    if (status != GATE_USAGE)
-        return status ? gate_fail(err, status, "%s", why.message) : GATE_OK;
-    for (size_t i = 0; i < n; i++)
-        utf8_print(wanted[i].row->why, sizeof wanted[i].row->why, "%.199s", why.message);
-    return GATE_OK;
-}
-
 enum gate_status diff_read_listings(struct diff *d, bool all, struct gate_error *err)
 {
-    struct wanted *wanted = calloc(2 * d->n + 1, sizeof *wanted);
-    struct listing_wanted *room = calloc(2 * d->n + 1, sizeof *room);
-    enum gate_status status =
-        wanted && room ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
-    size_t n = status ? 0 : list_wanted(d, all, wanted);
+    struct wanted *wanted = xcalloc(2 * d->n + 1, sizeof *wanted);
+    struct listing_wanted *room = xcalloc(2 * d->n + 1, sizeof *room);
+    enum gate_status status = GATE_OK;
+    size_t n = list_wanted(d, all, wanted);
     for (size_t i = 0, alike; i < n && !status; i += alike) {
-        alike = count_alike(&wanted[i], n - i);
-        status = read_alike(&wanted[i], alike, room, err);
+        struct gate_error why = {0};
+        for (alike = 0; i + alike < n && !compare_cubins(&wanted[i], &wanted[i + alike]); alike++)
+            room[alike] = (struct listing_wanted){wanted[i + alike].side->kernel,
+                                                  &wanted[i + alike].side->listing};
+        status = listing_read(room, alike, &why);
+        for (size_t k = 0; k < alike && status == GATE_USAGE; k++)
+            utf8_print(wanted[i + k].row->why, sizeof wanted[i + k].row->why, "%.199s",
+                       why.message);
+        if (status == GATE_USAGE)
+            status = GATE_OK;
+        if (status)
+            gate_fail(err, status, "%s", why.message);
     }
     free(wanted);
     free(room);

@@ -9,8 +9,9 @@
 
 #include "gate/base/json.h"
 #include "gate/base/term.h"
-#include "gate/diff/mix.h"
-#include "gate/report/report_table.h"
+#include "gate/base/utf8.h"
+#include "gate/library/opcode.h"
+#include "gate/report/report_run.h"
 
 #define NAME_MAX_BYTES ((size_t)1 << 20)
 #define COLUMNS (RESOURCE_COUNT + 3)
@@ -50,35 +51,6 @@ static unsigned architecture_of(const struct diff_row *row)
     return (row->new.kernel ? &row->new : &row->old)->resources.architecture;
 }
 
-static void title(size_t column, char *out, size_t size)
-{
-    static const char *const others[] = {"sm", "code is", "kernel"};
-    const char *name = column == 0            ? others[0]
-                       : column == 1          ? others[1]
-                       : column < COLUMNS - 1 ? resource_names[column - 2]
-                                              : others[2];
-    snprintf(out, size, "%s", name);
-    for (char *at = out; *at; at++)
-        *at = *at == '_' ? ' ' : *at;
-}
-
-static void put_count(const struct diff *d, struct buf *out)
-{
-    buf_printf(out, "%zu kernels: %zu with the same code, %zu changed, %zu added, %zu removed\n",
-               d->n, d->count[DIFF_SAME], d->count[DIFF_CHANGED], d->count[DIFF_ADDED],
-               d->count[DIFF_REMOVED]);
-}
-
-static bool is_listed(const struct diff_row *row, bool all)
-{
-    return all || row->change != DIFF_SAME;
-}
-
-static bool lists_any(const struct diff *d, bool all)
-{
-    return d->n > (all ? 0 : d->count[DIFF_SAME]);
-}
-
 static void put_row(const struct diff_row *row, bool markdown, struct table *t)
 {
     char text[16];
@@ -106,14 +78,20 @@ void diff_write(const struct diff *d, bool all, bool markdown, const struct repo
     struct table_column columns[COLUMNS] = {{0}};
     char titles[COLUMNS][32];
     for (size_t i = 0; i < COLUMNS; i++) {
-        title(i, titles[i], sizeof titles[i]);
+        snprintf(titles[i], sizeof titles[i], "%s",
+                 i == 0            ? "sm"
+                 : i == 1          ? "code is"
+                 : i < COLUMNS - 1 ? resource_names[i - 2]
+                                   : "kernel");
+        for (char *at = titles[i]; *at; at++)
+            *at = *at == '_' ? ' ' : *at;
         columns[i] = (struct table_column){titles[i], i != 1 && i != COLUMNS - 1, 0};
     }
     struct table *t = table_new(columns, COLUMNS);
     for (size_t i = 0; i < d->n; i++)
-        if (is_listed(&d->rows[i], all))
+        if (all || d->rows[i].change != DIFF_SAME)
             put_row(&d->rows[i], markdown, t);
-    if (lists_any(d, all)) {
+    if (d->n > (all ? 0 : d->count[DIFF_SAME])) {
         if (t)
             table_markdown(t, COLUMNS - 1, titles[COLUMNS - 1], true);
         if (markdown)
@@ -122,9 +100,114 @@ void diff_write(const struct diff *d, bool all, bool markdown, const struct repo
             table_write(t, style, out);
         buf_putc(out, '\n');
     }
-    put_count(d, out);
+    buf_printf(out, "%zu kernels: %zu with the same code, %zu changed, %zu added, %zu removed\n",
+               d->n, d->count[DIFF_SAME], d->count[DIFF_CHANGED], d->count[DIFF_ADDED],
+               d->count[DIFF_REMOVED]);
     table_free(t);
 }
+
+/* ---- the instructions of a kernel ---- */
+
+/* All that changed, then what makes up the kernel's time. */
+static void put_mix_table(const struct diff_row *row, bool markdown,
+                          const struct report_style *style, struct buf *out)
+{
+    struct mix m;
+    char text[64], source[LISTING_SOURCE_SIZE], what[300];
+    struct table_column columns[] = {
+        {"instruction", false, 0}, {"count", true, 0}, {"what it does", false, 0}};
+    struct table *t = table_new(columns, 3);
+    mix_count(row->new.listing.n ? &row->new.listing : NULL,
+              row->old.listing.n ? &row->old.listing : NULL, &m);
+    for (size_t i = 0; i < m.n; i++) {
+        const struct mix_row *r = &m.rows[i];
+        bool changed = i < m.n_changed;
+        const char *meaning = opcode_meaning(r->opcode);
+        if (!changed && !opcode_is_work(r->opcode))
+            continue;
+        source[0] = '\0';
+        if (row->change == DIFF_CHANGED && r->new != r->old) {
+            snprintf(text, sizeof text, "%zu -> %zu", r->old, r->new);
+            /* Where the first instruction lies that is new or gone. */
+            listing_source(&row->old.listing, &row->new.listing, r->opcode, r->old > r->new,
+                           source);
+        } else {
+            snprintf(text, sizeof text, "%zu", row->new.kernel ? r->new : r->old);
+        }
+        snprintf(what, sizeof what, "%s%s%s", meaning ? meaning : "",
+                 !source[0] ? ""
+                 : meaning  ? ", at "
+                            : "at ",
+                 source);
+        table_cell(t, TERM_PLAIN, r->opcode);
+        table_cell(t, changed ? TERM_YELLOW : TERM_PLAIN, text);
+        table_cell(t, TERM_PLAIN, what);
+    }
+    if (markdown)
+        table_write_markdown(t, out);
+    else
+        table_write(t, style, out);
+    table_free(t);
+}
+
+/* Safe for a terminal, and without what ends a block of code. */
+static void put_safe(const struct buf *text, struct buf *out)
+{
+    const char *from = text->data ? text->data : "";
+    for (size_t n; *from; from += n + (from[n] == '\n')) {
+        char line[256];
+        n = strcspn(from, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)n, from);
+        for (char *at = utf8_trim(line); *at; at++)
+            *at = *at == '`' ? '\'' : *at;
+        term_puts(line, out);
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_kernel(const struct diff_row *row, bool sides, bool markdown,
+                       const struct report_style *style, struct buf *out)
+{
+    struct buf text;
+    buf_putc(out, '\n');
+    buf_puts(out, markdown ? "`" : "");
+    report_safe_name(diff_kernel_name(row), out);
+    buf_puts(out, markdown ? "`\n\n" : "\n");
+    if (row->why[0]) {
+        buf_puts(out, "absent: ");
+        term_puts(row->why, out);
+        buf_putc(out, '\n');
+        return;
+    }
+    put_mix_table(row, markdown, style, out);
+    if (!sides || row->change != DIFF_CHANGED)
+        return;
+    buf_init(&text, out->max);
+    if (!listing_compare(&row->old.listing, &row->new.listing, &text))
+        buf_puts(&text, "too many instructions differ to be shown\n");
+    else if (!text.len)
+        buf_puts(&text, "the same instructions\n");
+    buf_puts(out, markdown ? "\n```\n" : "\n");
+    put_safe(&text, out);
+    buf_puts(out, markdown ? "```\n" : "");
+    buf_release(&text);
+}
+
+void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
+                             const struct report_style *style, struct buf *out)
+{
+    if (d->why[0]) {
+        buf_puts(out, "\nInstructions: absent, ");
+        term_puts(d->why, out);
+        buf_putc(out, '\n');
+        return;
+    }
+    for (size_t i = 0; i < d->n; i++)
+        if (d->rows[i].new.listing.n || d->rows[i].old.listing.n || d->rows[i].why[0])
+            put_kernel(&d->rows[i], sides, markdown, style, out);
+}
+
+/* ---- JSON ---- */
 
 /* How often each instruction occurs; nothing where it is not known. */
 static void put_mix(cJSON *o, const struct listing *l)

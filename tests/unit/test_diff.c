@@ -6,7 +6,6 @@
 
 #include "gate/base/seed.h"
 #include "gate/diff/diff.h"
-#include "gate/diff/mix.h"
 #include "tests/unit/cubin_file.h"
 #include "tests/unit/unit.h"
 
