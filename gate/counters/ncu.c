@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/counters/ncu.h"
+#include "gate/counters/counters.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -14,14 +14,6 @@
 enum gate_status ncu_find(char path[PATHS_MAX], struct gate_error *err)
 {
     return toolkit_find("ncu", "/opt/nvidia/nsight-compute/*/ncu", path, err);
-}
-
-static size_t put_metric(char metrics[NCU_METRICS_SIZE], size_t used, const char *name)
-{
-    if (!name || used >= NCU_METRICS_SIZE)
-        return used;
-    return used +
-           (size_t)snprintf(metrics + used, NCU_METRICS_SIZE - used, "%s%s", used ? "," : "", name);
 }
 
 unsigned ncu_words(const char *path, const char *log, bool hopper, char metrics[NCU_METRICS_SIZE],
@@ -42,11 +34,13 @@ unsigned ncu_words(const char *path, const char *log, bool hopper, char metrics[
                                metrics};
     const unsigned n = sizeof all / sizeof all[0];
     size_t used = 0;
-    for (size_t i = 0; i < COUNTERS_N; i++)
-        if (hopper || !counters[i].hopper) {
-            used = put_metric(metrics, used, counters[i].metric);
-            used = put_metric(metrics, used, counters[i].other);
-        }
+    for (size_t i = 0; i < 2 * COUNTERS_N; i++) {
+        const struct counter *c = &counters[i / 2];
+        const char *name = i % 2 ? c->other : c->metric;
+        if (name && (hopper || !c->hopper) && used < NCU_METRICS_SIZE)
+            used += (size_t)snprintf(metrics + used, NCU_METRICS_SIZE - used, "%s%s",
+                                     used ? "," : "", name);
+    }
     memcpy(words, all, sizeof all);
     return n;
 }
@@ -118,18 +112,6 @@ static size_t find_column(const struct row *header, const char *name)
             found = i;
         }
     return found;
-}
-
-static bool read_header(const struct row *header, struct columns *out)
-{
-    out->n = header->n;
-    out->id = find_column(header, "ID");
-    out->name = find_column(header, "Kernel Name");
-    for (size_t i = 0; i < COUNTERS_N; i++) {
-        out->metric[i] = find_column(header, counters[i].metric);
-        out->other[i] = find_column(header, counters[i].other);
-    }
-    return out->id != NONE && out->name != NONE;
 }
 
 /* "1,234.5" as well; NAN: a text such as "n/a" stands there. False: it is a number that cannot be.
@@ -245,10 +227,19 @@ static bool take_row(const struct row *row, const struct row *units, const struc
 static enum gate_status read_table(char *at, struct places *to, struct gate_error *err)
 {
     struct row header, units, row;
-    struct columns columns;
+    struct columns columns = {.id = NONE, .name = NONE};
     size_t n = 0;
     at = read_row(at, &header);
-    if (!at || !read_header(&header, &columns))
+    if (at) {
+        columns.n = header.n;
+        columns.id = find_column(&header, "ID");
+        columns.name = find_column(&header, "Kernel Name");
+        for (size_t i = 0; i < COUNTERS_N; i++) {
+            columns.metric[i] = find_column(&header, counters[i].metric);
+            columns.other[i] = find_column(&header, counters[i].other);
+        }
+    }
+    if (columns.id == NONE || columns.name == NONE)
         return gate_fail(err, GATE_IO, "ncu wrote a table without the columns that were asked for");
     at = read_row(at, &units);
     if (!at || units.n != columns.n || units.field[columns.id][0])
@@ -277,15 +268,6 @@ static enum gate_status fail_as_said(const char *text, struct gate_error *err)
     return gate_fail(err, GATE_ENVIRONMENT, "ncu failed: %.*s", (int)strcspn(said, "\n"), said);
 }
 
-static char *find_table(char *text)
-{
-    while (*text && strncmp(text, "\"ID\",", 5) != 0) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
-    }
-    return *text ? text : NULL;
-}
-
 enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *cases, size_t n_cases,
                           struct gate_error *err)
 {
@@ -297,8 +279,12 @@ enum gate_status ncu_read(const char *text, size_t len, struct ncu_table *cases,
     char *copy = strndup(text, len);
     if (!copy)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    char *table = find_table(copy);
-    enum gate_status status = table ? read_table(table, &to, err) : fail_as_said(copy, err);
+    char *table = copy;
+    while (*table && strncmp(table, "\"ID\",", 5) != 0) {
+        table += strcspn(table, "\n");
+        table += *table == '\n';
+    }
+    enum gate_status status = *table ? read_table(table, &to, err) : fail_as_said(copy, err);
     free(copy);
     return status;
 }

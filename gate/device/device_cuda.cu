@@ -168,7 +168,7 @@ static enum gate_status cuda_throttle_read(struct device *device, struct device_
     return GATE_OK;
 }
 
-/* In a profiler's table what follows it is of the next case (gate/counters/ncu.h). */
+/* In a profiler's table what follows it is of the next case (gate/counters/counters.h). */
 static __global__ void kernel_gate_case_begins(void)
 {
 }

@@ -8,7 +8,7 @@
 #ifndef GATE_RUN_PROFILE_H
 #define GATE_RUN_PROFILE_H
 
-#include "gate/counters/ncu.h"
+#include "gate/counters/counters.h"
 #include "gate/run/run.h"
 
 #define PROFILE_CASES_MAX 16 /* of a run */

@@ -6,7 +6,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/file.h"
-#include "gate/counters/ncu.h"
+#include "gate/counters/counters.h"
 #include "tests/unit/unit.h"
 
 #define OCCUPANCY "sm__warps_active.avg.pct_of_peak_sustained_active"
