@@ -218,29 +218,12 @@ enum gate_status artifact_note_commit(const char *commit, const char *file_name,
     return file_write_atomic(path, note, NOTE_BYTES, err);
 }
 
-static enum gate_status read_note(const char *path, char sha256[65], struct gate_error *err)
-{
-    struct buf note;
-    buf_init(&note, 4096);
-    enum gate_status status = file_read(path, &note, err);
-    bool good = !status && note.len == NOTE_BYTES && note.data[64] == '\n';
-    if (good) {
-        note.data[64] = '\0';
-        good = hex_is(note.data, 64);
-    }
-    if (good)
-        memcpy(sha256, note.data, 65);
-    else if (!status)
-        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
-    buf_release(&note);
-    return status;
-}
-
 enum gate_status artifact_find_commit(const char *commit, const char *file_name, char sha256[65],
                                       struct gate_error *err)
 {
     char cache[PATHS_MAX], path[PATHS_MAX];
     struct stat st = {0};
+    struct buf note;
     TRY(check_library_of_commit(commit, file_name, err));
     TRY(artifact_cache_dir(cache, err));
     TRY(paths_set(&cache_folder, path, err, "%s/commits/%s/%s", cache, commit, file_name));
@@ -249,7 +232,17 @@ enum gate_status artifact_find_commit(const char *commit, const char *file_name,
                          file_name, commit);
     if (!S_ISREG(st.st_mode)) /* a pipe would never end */
         return gate_fail(err, GATE_ENVIRONMENT, "'%s' is not a regular file: remove it", path);
-    return read_note(path, sha256, err);
+    buf_init(&note, 4096);
+    enum gate_status status = file_read(path, &note, err);
+    bool whole = !status && note.len == NOTE_BYTES && note.data[64] == '\n';
+    if (whole)
+        note.data[64] = '\0';
+    if (whole && hex_is(note.data, 64))
+        memcpy(sha256, note.data, 65);
+    else if (!status)
+        status = gate_fail(err, GATE_ENVIRONMENT, "'%s' is damaged (no SHA-256): remove it", path);
+    buf_release(&note);
+    return status;
 }
 
 enum gate_status artifact_get_commit(const char *commit, const char *file_name, char sha256[65],

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * baseline.c: see baseline.h.
- */
+/* baseline.c: see baseline.h. */
 #include "gate/baseline/baseline.h"
 
 #include <errno.h>
@@ -18,8 +16,6 @@
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/json.h"
-#include "gate/decide/decide.h"
-#include "gate/decide/stats.h"
 #include "gate/document/fields_table.h"
 
 #define MAX_FILE (64u * 1024 * 1024)
@@ -201,34 +197,6 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum gate_status read_file(struct baseline *b, const char *path, const char *device_model,
-                                  struct gate_error *err)
-{
-    struct buf text;
-    unsigned line, column;
-    struct baseline_file *f = &b->file;
-    buf_init(&text, MAX_FILE);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
-                              &b->tree, err);
-    if (status)
-        goto out;
-    /* A file that was edited by hand may have them in any order. */
-    qsort(f->cases, f->n_cases, sizeof *f->cases, compare_ids);
-    if (f->n_trends)
-        qsort(f->trends, f->n_trends, sizeof *f->trends, compare_ids);
-    if (device_model && strcmp(f->device_model, device_model) != 0) {
-        json_locate(b->tree, text.data, text.len, "/device_model", false, &line, &column);
-        status =
-            gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
-                      path, line, column, f->device_model, device_model);
-    }
-out:
-    buf_release(&text);
-    return status;
-}
-
 /* A copy of a text, which is the set's. */
 static const char *keep_text(struct baseline *b, const char *text)
 {
@@ -240,19 +208,39 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
                                struct gate_error *err)
 {
     struct baseline *b = xcalloc(1, sizeof *b);
-    enum gate_status status = GATE_OK;
+    struct baseline_file *f = &b->file;
     struct stat st;
-    b->file = (struct baseline_file){.schema = schemas[0], .contract = ""};
+    struct buf text;
+    unsigned line, column;
+    *f = (struct baseline_file){.schema = schemas[0], .contract = ""};
     /* A link that leads nowhere is there, and cannot be read. */
-    if (!lstat(path, &st) || errno != ENOENT)
-        status = read_file(b, path, device_model, err);
-    else
-        b->file.device_model = keep_text(b, device_model ? device_model : "");
-    if (status)
-        baseline_free(b);
-    else
+    if (lstat(path, &st) && errno == ENOENT) {
+        f->device_model = keep_text(b, device_model ? device_model : "");
         *out = b;
-    return status;
+        return GATE_OK;
+    }
+    buf_init(&text, MAX_FILE);
+    enum gate_status status = file_read(path, &text, err);
+    if (!status)
+        status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
+                              &b->tree, err);
+    if (!status && device_model && strcmp(f->device_model, device_model) != 0) {
+        json_locate(b->tree, text.data, text.len, "/device_model", false, &line, &column);
+        status =
+            gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
+                      path, line, column, f->device_model, device_model);
+    }
+    buf_release(&text);
+    if (status) {
+        baseline_free(b);
+        return status;
+    }
+    /* A file that was edited by hand may have them in any order. */
+    qsort(f->cases, f->n_cases, sizeof *f->cases, compare_ids);
+    if (f->n_trends)
+        qsort(f->trends, f->n_trends, sizeof *f->trends, compare_ids);
+    *out = b;
+    return GATE_OK;
 }
 
 void baseline_free(struct baseline *b)
@@ -310,57 +298,6 @@ void baseline_clear(struct baseline_entry *entry)
     fields_clear(&baseline_listed_entry_shape, entry);
 }
 
-static void take_error(const struct document_arm *arm, struct baseline_entry *entry)
-{
-    const struct document_verify *v = &arm->verify;
-    if (!arm->has_verify || isnan(v->rel_fro))
-        return;
-    entry->rel_fro = v->rel_fro;
-    entry->has_outputs = v->has_outputs;
-    entry->outputs = v->outputs;
-    if (v->vendor && v->vendor_ratio > 0) {
-        entry->vendor = v->vendor;
-        entry->vendor_ratio = v->vendor_ratio;
-    }
-}
-
-bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
-                     size_t n, enum document_stage stage, const struct document_arm *arm)
-{
-    double p50[DOCUMENT_PROCESSES_MAX], control[DOCUMENT_PROCESSES_MAX];
-    double log_ratio[DOCUMENT_PROCESSES_MAX], half_width[DOCUMENT_PROCESSES_MAX];
-    bool is_baseline = arm && arm->role == ROLE_BASELINE;
-    size_t used = 0;
-    for (size_t i = 0; i < n && used < DOCUMENT_PROCESSES_MAX; i++) {
-        const struct document_process *p = &processes[i];
-        if (p->stage != (int)stage)
-            continue;
-        p50[used] = is_baseline ? p->baseline_p50_ns : p->p50_ns;
-        control[used] = p->control_ns;
-        if (!(p50[used] > 0 && control[used] > 0))
-            return false;
-        log_ratio[used] = log(p50[used] / control[used]);
-        half_width[used++] = isnan(p->half_width) ? 0 : p->half_width;
-    }
-    if (!used || !arm || !arm->has_timing)
-        return false;
-    struct estimate e = decide_bounds(p50, used);
-    entry->p50_ns = e.value;
-    entry->p50_lo_ns = e.lo;
-    entry->p50_hi_ns = e.hi;
-    /* The arm's processes may be more than those of the stage. */
-    entry->p90_ns = e.value * (arm->timing.p90_ns / arm->timing.p50_ns);
-    entry->spread = stats_deviation(log_ratio, used);
-    if (!is_baseline)
-        entry->spread = fmax(entry->spread, decide_bounds(half_width, used).value);
-    entry->control_ns = stats_middle(control, used);
-    entry->kernel = arm->kernel;
-    entry->launches = arm->has_timing ? arm->timing.launches : NULL;
-    entry->input_sets = arm->has_timing ? arm->timing.input_sets : -1;
-    take_error(arm, entry);
-    return true;
-}
-
 /* ---- storing ---- */
 
 /* A file with only this change is checked before anything is touched. `c` NULL: no case is left. */
@@ -404,23 +341,21 @@ static enum gate_status check_action(const char *case_id, const struct baseline_
                                      const struct baseline_entry *entry,
                                      enum baseline_action action, struct gate_error *err)
 {
-    double from_ns = old ? old->p50_ns : NAN;
-    if (action == BASELINE_ACCEPT_NEW && old && baseline_is_of_op(old, entry->op_sha256))
-        return gate_fail(err, GATE_INTERNAL, "'%s' has a baseline of %.6g ns, so none is new",
-                         case_id, from_ns);
     bool lowers = action == BASELINE_RATCHET || action == BASELINE_TREND;
-    if ((lowers || action == BASELINE_EPOCH) && !old)
-        return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could be %s", case_id,
-                         lowers ? "lowered" : "measured anew");
-    if (action == BASELINE_EPOCH && strcmp(old->library_sha256, entry->library_sha256) != 0)
-        return gate_fail(err, GATE_INTERNAL,
-                         "the baseline of '%s' is another library's in a new epoch", case_id);
-    if (lowers && !(entry->p50_ns < from_ns))
-        return gate_fail(
-            err, GATE_INTERNAL,
-            "the baseline of '%s' is %.6g ns and is only ever lowered, not set to %.6g ns", case_id,
-            from_ns, entry->p50_ns);
-    return GATE_OK;
+    const char *why = NULL;
+    if (action == BASELINE_ACCEPT_NEW && old && baseline_is_of_op(old, entry->op_sha256))
+        why = "it is there already";
+    else if ((lowers || action == BASELINE_EPOCH) && !old)
+        why = "it is not there";
+    else if (action == BASELINE_EPOCH && strcmp(old->library_sha256, entry->library_sha256) != 0)
+        why = "its library is another";
+    else if (lowers && !(entry->p50_ns < old->p50_ns))
+        why = "it is only ever lowered";
+    return why ? gate_fail(err, GATE_INTERNAL,
+                           "the baseline of '%s', %.6g ns, cannot become %.6g ns by %s: %s",
+                           case_id, old ? old->p50_ns : NAN, entry->p50_ns, field_actions[action],
+                           why)
+               : GATE_OK;
 }
 
 /* Makes each of the texts, those that are there, the set's. */
@@ -447,29 +382,13 @@ static void *insert(void *list, size_t *n, const void *item, size_t size)
 }
 
 /* A file that people review has no digits that no clock knows. */
-static double round_ns(double ns)
+static void round_digits(struct baseline_entry *e)
 {
-    return ns < 1 ? ns : round(ns * 100) / 100;
-}
-
-static struct baseline_entry rounded(const struct baseline_entry *entry)
-{
-    struct baseline_entry e = *entry;
-    e.p50_ns = round_ns(e.p50_ns);
-    e.p50_lo_ns = round_ns(e.p50_lo_ns);
-    e.p50_hi_ns = round_ns(e.p50_hi_ns);
-    e.p90_ns = round_ns(e.p90_ns);
-    e.control_ns = round_ns(e.control_ns);
-    e.spread = round(e.spread * 1e6) / 1e6;
-    return e;
-}
-
-static bool is_among(const char *name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
+    double *const times[] = {&e->p50_ns, &e->p50_lo_ns, &e->p50_hi_ns, &e->p90_ns, &e->control_ns};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (*times[i] >= 1)
+            *times[i] = round(*times[i] * 100) / 100;
+    e->spread = round(e->spread * 1e6) / 1e6;
 }
 
 /* Puts the suites that the baseline was taken in before in front of the new ones. */
@@ -480,9 +399,13 @@ static void keep_suites(struct baseline *b, const struct baseline_entry *old,
     size_t n = 0;
     for (; old && n < old->n_suites; n++)
         suites[n] = old->suites[n];
-    for (size_t i = 0; i < e->n_suites && n < BASELINE_SUITES_MAX; i++)
-        if (!is_among(e->suites[i], suites, n))
+    for (size_t i = 0; i < e->n_suites && n < BASELINE_SUITES_MAX; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(suites[k], e->suites[i]) != 0)
+            k++;
+        if (k == n)
             suites[n++] = keep_text(b, e->suites[i]);
+    }
     e->suites = n ? suites : NULL;
     e->n_suites = n;
     if (!n)
@@ -509,8 +432,9 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
                          "the stored baselines are of contract '%s', the measurement is of '%s'; "
                          "to start with the new contract, move the file of the old baselines away",
                          f->contract, contract);
-    struct baseline_case c = {.id = case_id, .entry = rounded(entry)};
+    struct baseline_case c = {.id = case_id, .entry = *entry};
     struct baseline_entry *e = &c.entry;
+    round_digits(e);
     struct baseline_change change = {.time_ms = note->time_ms,
                                      .case_id = case_id,
                                      .action = (int)note->action,
@@ -566,17 +490,12 @@ enum gate_status baseline_retire(struct baseline *b, const char *case_id,
 
 /* ---- trends ---- */
 
-static struct baseline_trend *find_trend(const struct baseline *b, const char *case_id)
+struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id)
 {
     for (size_t i = 0; i < b->file.n_trends; i++)
         if (!strcmp(b->file.trends[i].id, case_id))
             return &b->file.trends[i];
     return NULL;
-}
-
-const struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id)
-{
-    return find_trend(b, case_id);
 }
 
 enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
@@ -587,11 +506,12 @@ enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
     struct baseline_evidence run = *e;
     KEEP(b, &run.run_uuid, &run.commit);
-    if (!find_trend(b, case_id)) {
+    struct baseline_trend *trend = baseline_trend(b, case_id);
+    if (!trend) {
         const struct baseline_trend begun = {.id = keep_text(b, case_id)};
         f->trends = insert(f->trends, &f->n_trends, &begun, sizeof begun);
+        trend = baseline_trend(b, case_id);
     }
-    struct baseline_trend *trend = find_trend(b, case_id);
     trend->runs = xrealloc(trend->runs, trend->n_runs + 1, sizeof run);
     trend->runs[trend->n_runs++] = run;
     if (trend->n_runs > BASELINE_TREND_MAX)
@@ -602,7 +522,7 @@ enum gate_status baseline_trend_add(struct baseline *b, const char *case_id,
 bool baseline_trend_end(struct baseline *b, const char *case_id)
 {
     struct baseline_file *f = &b->file;
-    struct baseline_trend *trend = find_trend(b, case_id);
+    struct baseline_trend *trend = baseline_trend(b, case_id);
     if (!trend)
         return false;
     free(trend->runs);
@@ -644,21 +564,6 @@ enum gate_status baseline_save(const struct baseline *b, const char *path, struc
     return status;
 }
 
-/* ---- all files of a folder ---- */
-
-static enum gate_status load_model(const char *folder, const char *device_model,
-                                   baseline_file_fn fn, void *context, struct gate_error *err)
-{
-    struct baseline *baseline = NULL;
-    char *path = baseline_path(folder, device_model);
-    enum gate_status status = baseline_load(path, device_model, &baseline, err);
-    if (!status)
-        status = fn(context, device_model, baseline, err);
-    baseline_free(baseline);
-    free(path);
-    return status;
-}
-
 static int is_baseline_file(const struct dirent *entry)
 {
     size_t n = strlen(entry->d_name);
@@ -668,19 +573,25 @@ static int is_baseline_file(const struct dirent *entry)
 enum gate_status baseline_files_each(const char *folder, const char *device_model,
                                      baseline_file_fn fn, void *context, struct gate_error *err)
 {
-    struct dirent **entries;
+    struct dirent **entries = NULL;
     enum gate_status status = GATE_OK;
-    if (device_model)
-        return load_model(folder, device_model, fn, context, err);
-    int n = scandir(folder, &entries, is_baseline_file, alphasort);
+    int n = device_model ? 1 : scandir(folder, &entries, is_baseline_file, alphasort);
     if (n < 0)
         return gate_fail(err, GATE_IO, "cannot read the folder '%s': %s%s", folder, strerror(errno),
                          errno == ENOENT ? "; gate run --accept-new makes it" : "");
     for (int i = 0; i < n; i++) {
-        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
+        struct baseline *baseline = NULL;
+        if (entries)
+            entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
+        const char *model = entries ? entries[i]->d_name : device_model;
+        char *path = baseline_path(folder, model);
         if (!status)
-            status = load_model(folder, entries[i]->d_name, fn, context, err);
-        free(entries[i]);
+            status = baseline_load(path, model, &baseline, err);
+        if (!status)
+            status = fn(context, model, baseline, err);
+        baseline_free(baseline);
+        free(path);
+        free(entries ? entries[i] : NULL);
     }
     free(entries);
     return status;

@@ -112,14 +112,6 @@ extern const struct shape baseline_file_shape, baseline_listed_entry_shape,
 
 void baseline_clear(struct baseline_entry *entry);
 
-/*
- * What a run measured of an arm in the processes of one stage, as a baseline: the medians of p50
- * and control, the spread, and the arm's kernel and error. False: a process lacks the arm or its
- * control, or there is none.
- */
-bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
-                     size_t n, enum document_stage stage, const struct document_arm *arm);
-
 struct baseline_note {
     enum baseline_action action;
     const char *reason; /* not empty */
@@ -166,7 +158,7 @@ enum gate_status baseline_retire(struct baseline *b, const char *case_id,
                                  const struct baseline_note *note, struct gate_error *err);
 
 /* The newest runs of a case's trend; NULL: it has none. */
-const struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id);
+struct baseline_trend *baseline_trend(const struct baseline *b, const char *case_id);
 
 /* Forgets the oldest run beyond BASELINE_TREND_MAX. GATE_INTERNAL: the case has no baseline. Copies
  * the strings. */

@@ -20,52 +20,49 @@ static void set_author(const char *name, struct origin *o)
         memcpy(o->author, name, len + 1);
 }
 
+struct commit_lines {
+    char text[4][512]; /* hash, parents, subject, author */
+    size_t n;
+};
+
+static bool take_line(void *context, const char *line)
+{
+    struct commit_lines *l = context;
+    snprintf(l->text[l->n], sizeof l->text[0], "%s", line);
+    return ++l->n < 4;
+}
+
 /* A commit's parent, subject and author; false when git does not know it here. */
 static bool read_commit(const char *revision, struct origin *o)
 {
-    static const char form[] = "--format=%H%n%P%n%s%n%aN";
-    char commit[64] = "", parents[512] = "", author[512] = "";
+    struct commit_lines l = {.n = 0};
     o->commit[0] = o->parent[0] = o->subject[0] = o->author[0] = '\0';
-    if (!git_line(0, commit, sizeof commit, "log", "-1", form, revision, NULL) ||
-        !hex_is(commit, 40))
+    git_lines(take_line, &l, "log", "-1", "--format=%H%n%P%n%s%n%aN", revision, NULL);
+    if (!hex_is(l.text[0], 40))
         return false;
-    memcpy(o->commit, commit, sizeof o->commit);
-    git_line(1, parents, sizeof parents, "log", "-1", form, revision, NULL);
-    parents[strcspn(parents, " ")] = '\0';
-    if (hex_is(parents, 40))
-        memcpy(o->parent, parents, sizeof o->parent);
-    git_line(2, o->subject, sizeof o->subject, "log", "-1", form, revision, NULL);
-    git_line(3, author, sizeof author, "log", "-1", form, revision, NULL);
-    set_author(author, o);
+    memcpy(o->commit, l.text[0], sizeof o->commit);
+    l.text[1][strcspn(l.text[1], " ")] = '\0';
+    if (hex_is(l.text[1], 40))
+        memcpy(o->parent, l.text[1], sizeof o->parent);
+    snprintf(o->subject, sizeof o->subject, "%.*s", (int)sizeof o->subject - 1, l.text[2]);
+    set_author(l.text[3], o);
     return true;
 }
 
-/* Is the folder in the tree that is checked out here, and not the top of it? */
-static bool is_below_top(const char *folder)
-{
-    char here[4096], there[4096], prefix[4096];
-    return git_line(0, here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
-           git_line(0, there, sizeof there, "-C", folder, "rev-parse", "--show-toplevel", NULL) &&
-           git_line(0, prefix, sizeof prefix, "-C", folder, "rev-parse", "--show-prefix", NULL) &&
-           !strcmp(here, there) && prefix[0];
-}
-
-/* The stored baselines are no part of what is measured, and a run may itself have changed them. */
+/* The stored baselines are no part of what is measured, and a run may itself have changed them:
+ * they are left out if their folder lies in the tree that is checked out here, and is not its top.
+ */
 static bool is_dirty(const char *baselines)
 {
-    bool below = baselines && is_below_top(baselines);
-    char change[16];
+    char here[4096], there[4096], prefix[4096], change[16];
+    bool below =
+        baselines && git_line(0, here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
+        git_line(0, there, sizeof there, "-C", baselines, "rev-parse", "--show-toplevel", NULL) &&
+        git_line(0, prefix, sizeof prefix, "-C", baselines, "rev-parse", "--show-prefix", NULL) &&
+        !strcmp(here, there) && prefix[0];
     return git_line(0, change, sizeof change, "-C", below ? baselines : ".", "status",
                     "--porcelain", "--untracked-files=no", "--", ":/",
                     below ? ":(exclude,glob)*.json" : NULL, NULL);
-}
-
-static void read_git(const struct origin_choice *choice, struct origin *o)
-{
-    if (!read_commit("HEAD", o))
-        return;
-    git_line(0, o->branch, sizeof o->branch, "symbolic-ref", "--short", "-q", "HEAD", NULL);
-    o->dirty = is_dirty(choice->baselines);
 }
 
 /* Of a shallow clone, git may not know the commit: then its hash is all there is. */
@@ -95,20 +92,6 @@ static void set_job(const struct ci_job *job, struct origin *o)
     memcpy(o->change, job->change, sizeof o->change);
 }
 
-static void set_choice(const struct origin_choice *choice, struct origin *o)
-{
-    if (choice->commit)
-        set_commit(choice->commit, o);
-    if (choice->branch)
-        snprintf(o->branch, sizeof o->branch, "%s", choice->branch);
-    if (choice->base)
-        snprintf(o->base, sizeof o->base, "%s", choice->base);
-    if (choice->change)
-        snprintf(o->change, sizeof o->change, "%s", choice->change);
-    if (choice->job)
-        snprintf(o->job, sizeof o->job, "%s", choice->job);
-}
-
 /* A line is "HASH SECONDS". */
 static bool add_first_parent(void *context, const char *line)
 {
@@ -122,28 +105,23 @@ static bool add_first_parent(void *context, const char *line)
     return ++o->n_first_parents < ORIGIN_FIRST_PARENTS_MAX;
 }
 
-/* As the branch is fetched, else as it is here. */
-static void read_merge_base(struct origin *o)
+/* The first parents, and where the branch left its base: as that is fetched, else as it is here. */
+static void read_history(struct origin *o)
 {
+    static const char most[] = "--max-count=256";
     static const char *const places[] = {"refs/remotes/origin/", "refs/heads/"};
     char name[240], commit[64];
+    _Static_assert(ORIGIN_FIRST_PARENTS_MAX == 256, "as git is asked for");
+    if (!o->commit[0])
+        return;
+    git_lines(add_first_parent, o, "log", "--first-parent", most, "--format=%H %ct", o->commit,
+              NULL);
     for (size_t i = 0; i < 2 && o->base[0] && !o->merge_base[0]; i++) {
         snprintf(name, sizeof name, "%s%s", places[i], o->base);
         if (git_line(0, commit, sizeof commit, "merge-base", o->commit, name, NULL) &&
             hex_is(commit, 40))
             memcpy(o->merge_base, commit, sizeof o->merge_base);
     }
-}
-
-static void read_history(struct origin *o)
-{
-    static const char most[] = "--max-count=256";
-    _Static_assert(ORIGIN_FIRST_PARENTS_MAX == 256, "as git is asked for");
-    if (!o->commit[0])
-        return;
-    git_lines(add_first_parent, o, "log", "--first-parent", most, "--format=%H %ct", o->commit,
-              NULL);
-    read_merge_base(o);
 }
 
 static void read_who(struct origin *o)
@@ -200,10 +178,26 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
         memcpy(out->base, job.base, sizeof out->base);
         memcpy(out->job, job.job, sizeof out->job);
     } else {
-        read_git(choice, out);
+        if (read_commit("HEAD", out)) {
+            git_line(0, out->branch, sizeof out->branch, "symbolic-ref", "--short", "-q", "HEAD",
+                     NULL);
+            out->dirty = is_dirty(choice->baselines);
+        }
         set_job(&job, out);
     }
-    set_choice(choice, out);
+    if (choice->commit)
+        set_commit(choice->commit, out);
+    const struct {
+        const char *chosen;
+        char *to;
+        size_t size;
+    } texts[] = {{choice->branch, out->branch, sizeof out->branch},
+                 {choice->base, out->base, sizeof out->base},
+                 {choice->change, out->change, sizeof out->change},
+                 {choice->job, out->job, sizeof out->job}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].chosen)
+            snprintf(texts[i].to, texts[i].size, "%s", texts[i].chosen);
     read_history(out);
     read_who(out);
     make_uuid(out->uuid);

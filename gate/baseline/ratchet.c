@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/decide/stats.h"
+
 __attribute__((format(printf, 2, 3))) static void set_reason(struct ratchet_end *out,
                                                              const char *format, ...)
 {
@@ -18,6 +20,54 @@ __attribute__((format(printf, 2, 3))) static void set_reason(struct ratchet_end 
     va_start(args, format);
     vsnprintf(out->text + used, sizeof out->text - used, format, args);
     va_end(args);
+}
+
+/* ---- what of a run becomes a baseline ---- */
+
+bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
+                     size_t n, enum document_stage stage, const struct document_arm *arm)
+{
+    double p50[DOCUMENT_PROCESSES_MAX], control[DOCUMENT_PROCESSES_MAX];
+    double log_ratio[DOCUMENT_PROCESSES_MAX], half_width[DOCUMENT_PROCESSES_MAX];
+    bool is_baseline = arm && arm->role == ROLE_BASELINE;
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < DOCUMENT_PROCESSES_MAX; i++) {
+        const struct document_process *p = &processes[i];
+        if (p->stage != (int)stage)
+            continue;
+        p50[used] = is_baseline ? p->baseline_p50_ns : p->p50_ns;
+        control[used] = p->control_ns;
+        if (!(p50[used] > 0 && control[used] > 0))
+            return false;
+        log_ratio[used] = log(p50[used] / control[used]);
+        half_width[used++] = isnan(p->half_width) ? 0 : p->half_width;
+    }
+    if (!used || !arm || !arm->has_timing)
+        return false;
+    struct estimate e = decide_bounds(p50, used);
+    entry->p50_ns = e.value;
+    entry->p50_lo_ns = e.lo;
+    entry->p50_hi_ns = e.hi;
+    /* The arm's processes may be more than those of the stage. */
+    entry->p90_ns = e.value * (arm->timing.p90_ns / arm->timing.p50_ns);
+    entry->spread = stats_deviation(log_ratio, used);
+    if (!is_baseline)
+        entry->spread = fmax(entry->spread, decide_bounds(half_width, used).value);
+    entry->control_ns = stats_middle(control, used);
+    entry->kernel = arm->kernel;
+    entry->launches = arm->timing.launches;
+    entry->input_sets = arm->timing.input_sets;
+    const struct document_verify *v = &arm->verify;
+    if (!arm->has_verify || isnan(v->rel_fro))
+        return true;
+    entry->rel_fro = v->rel_fro;
+    entry->has_outputs = v->has_outputs;
+    entry->outputs = v->outputs;
+    if (v->vendor && v->vendor_ratio > 0) {
+        entry->vendor = v->vendor;
+        entry->vendor_ratio = v->vendor_ratio;
+    }
+    return true;
 }
 
 /* ---- epochs ---- */
@@ -70,17 +120,6 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     out->changed = out->epoch = true;
     set_reason(out, "a new epoch: %s", reason);
     return GATE_OK;
-}
-
-/* Another driver, runtime or power limit; false: the same, or not measured. */
-static bool changed_epoch(const struct baseline_entry *record, const struct baseline_entry *again,
-                          char *why, size_t why_size)
-{
-    if (!(again->p50_ns > 0 && again->control_ns > 0) || !strcmp(record->epoch, again->epoch))
-        return false;
-    snprintf(why, why_size, "is measured anew: the epoch was %.80s and is %.80s",
-             record->epoch[0] ? record->epoch : "not known", again->epoch);
-    return true;
 }
 
 /* ---- lowering ---- */
@@ -147,22 +186,6 @@ static size_t runs_off(const struct baseline_trend *t, double again)
     return runs;
 }
 
-static enum gate_status remember(struct baseline *b, const char *case_id,
-                                 const struct ratchet_run *run, double again,
-                                 struct ratchet_end *out, struct gate_error *err)
-{
-    const struct baseline_evidence evidence = {.time_ms = run->again.time_ms,
-                                               .run_uuid = run->again.run_uuid,
-                                               .commit = run->candidate.commit,
-                                               .ratio = run->ratio,
-                                               .again = again};
-    out->changed = true;
-    if (out->faster)
-        set_reason(out, "run %zu of %d in a row that makes it the baseline", out->faster,
-                   RATCHET_TREND_RUNS);
-    return baseline_trend_add(b, case_id, &evidence, err);
-}
-
 /* What several runs say together. */
 static enum gate_status follow_trend(struct baseline *b, const char *case_id, const char *contract,
                                      const struct ratchet_run *run, struct baseline_entry *record,
@@ -186,10 +209,20 @@ static enum gate_status follow_trend(struct baseline *b, const char *case_id, co
         status = lower(b, case_id, contract, run, record, BASELINE_TREND, out, err);
     if (status || out->epoch || out->lowered)
         return status;
-    if (faster || off)
-        return remember(b, case_id, run, again, out, err);
-    out->changed |= baseline_trend_end(b, case_id);
-    return GATE_OK;
+    if (!faster && !off) {
+        out->changed |= baseline_trend_end(b, case_id);
+        return GATE_OK;
+    }
+    const struct baseline_evidence evidence = {.time_ms = run->again.time_ms,
+                                               .run_uuid = run->again.run_uuid,
+                                               .commit = run->candidate.commit,
+                                               .ratio = run->ratio,
+                                               .again = again};
+    out->changed = true;
+    if (out->faster)
+        set_reason(out, "run %zu of %d in a row that makes it the baseline", out->faster,
+                   RATCHET_TREND_RUNS);
+    return baseline_trend_add(b, case_id, &evidence, err);
 }
 
 enum gate_status ratchet_move(struct baseline *b, const char *case_id, const char *contract,
@@ -202,8 +235,13 @@ enum gate_status ratchet_move(struct baseline *b, const char *case_id, const cha
     *out = (struct ratchet_end){.changed = false};
     if (!baseline_find(b, case_id, contract, &record))
         return gate_fail(err, GATE_INTERNAL, "'%s' has no baseline that could move", case_id);
-    if (changed_epoch(&record, &run->again, why, sizeof why))
+    /* Another driver, runtime or power limit. */
+    const char *epoch = run->again.epoch;
+    if (run->again.p50_ns > 0 && run->again.control_ns > 0 && strcmp(record.epoch, epoch) != 0) {
+        snprintf(why, sizeof why, "is measured anew: the epoch was %.80s and is %.80s",
+                 record.epoch[0] ? record.epoch : "not known", epoch);
         status = begin_epoch(b, case_id, contract, run, &record, why, out, err);
+    }
     if (!status && run->confirmed)
         return lower(b, case_id, contract, run, &record, BASELINE_RATCHET, out, err);
     if (!status && run->judged && !out->epoch)

@@ -35,6 +35,14 @@
 #define RATCHET_EPOCH_CHANGE 0.01
 #define RATCHET_EPOCH_SPREADS 5
 
+/*
+ * What a run measured of an arm in the processes of one stage, as a baseline: the medians of p50
+ * and control, the spread, and the arm's kernel and error. False: a process lacks the arm or its
+ * control, or there is none.
+ */
+bool baseline_of_arm(struct baseline_entry *entry, const struct document_process *processes,
+                     size_t n, enum document_stage stage, const struct document_arm *arm);
+
 /* What a run found of a case that has a baseline. */
 struct ratchet_run {
     struct baseline_entry candidate; /* medians over its processes, and what it is */

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/baseline/rebuild.h"
+/*
+ * rebuild.c: a commit's kernel library, built from its sources once more.
+ *
+ * The commit is checked out in a worktree of its own below the artifact cache, built there by
+ * its own Makefile, stored as an artifact, noted as that commit's library, and the worktree is
+ * removed, also after a failure. What a killed process left behind goes with the next rebuild of
+ * the same commit; two at a time of one commit wait for each other.
+ *
+ *     <cache>/worktrees/<commit>.XXXXXX   the checkout, <commit>.lock the lock
+ *     <cache>/logs/<commit>-<file>.log    what git and make wrote, kept
+ */
+#include "gate/baseline/revision.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -49,27 +60,21 @@ struct rebuild {
 
 /* Through env(1): what a make or a git hook above this process tells its children must not reach
  * ours. */
-static char *const clean[] = {
-    (char *)"env",
-    (char *)"-uMAKEFLAGS",
-    (char *)"-uMAKELEVEL",
-    (char *)"-uMAKEFILES",
-    (char *)"-uMFLAGS",
-    (char *)"-uGNUMAKEFLAGS",
-    (char *)"-uMAKEOVERRIDES",
-    (char *)"-uSANITIZE", /* would build in another folder */
-    (char *)"-uGIT_INDEX_FILE",
-    (char *)"-uGIT_PREFIX",
-    (char *)"GIT_TERMINAL_PROMPT=0",
-};
+static const char *const clean[] = {"env",
+                                    "-uMAKEFLAGS",
+                                    "-uMAKELEVEL",
+                                    "-uMAKEFILES",
+                                    "-uMFLAGS",
+                                    "-uGNUMAKEFLAGS",
+                                    "-uMAKEOVERRIDES",
+                                    "-uSANITIZE", /* would build in another folder */
+                                    "-uGIT_INDEX_FILE",
+                                    "-uGIT_PREFIX",
+                                    "GIT_TERMINAL_PROMPT=0"};
 /* The repository itself too: in the worktree, it is the one that the worktree belongs to. */
-static char *const clean_of_repository[] = {
-    (char *)"-uGIT_DIR",
-    (char *)"-uGIT_WORK_TREE",
-    (char *)"-uGIT_COMMON_DIR",
-    (char *)"-uGIT_NAMESPACE",
-    (char *)"-uGIT_OBJECT_DIRECTORY",
-    (char *)"-uGIT_ALTERNATE_OBJECT_DIRECTORIES",
+static const char *const clean_of_repository[] = {
+    "-uGIT_DIR",       "-uGIT_WORK_TREE",        "-uGIT_COMMON_DIR",
+    "-uGIT_NAMESPACE", "-uGIT_OBJECT_DIRECTORY", "-uGIT_ALTERNATE_OBJECT_DIRECTORIES",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -77,10 +82,10 @@ static char *const clean_of_repository[] = {
 
 /* Runs a command with its output in the log; true when it ended with 0. Else `how` says what became
  * of it. Nothing that it started in its process group outlives the call. */
-static bool run_logged(struct rebuild *r, char *const *argv, bool in_worktree, double timeout_s,
-                       char *how, size_t how_size)
+static bool run_logged(struct rebuild *r, const char *const *argv, bool in_worktree,
+                       double timeout_s, char *how, size_t how_size)
 {
-    char *words[COUNT(clean) + COUNT(clean_of_repository) + COMMAND_MAX] = {NULL};
+    const char *words[COUNT(clean) + COUNT(clean_of_repository) + COMMAND_MAX] = {NULL};
     struct process p;
     struct gate_error err;
     size_t n = 1;
@@ -91,7 +96,7 @@ static bool run_logged(struct rebuild *r, char *const *argv, bool in_worktree, d
         words[n++] = clean[i];
     for (size_t i = 0; argv[i] && i + 1 < COMMAND_MAX; i++)
         words[n++] = argv[i];
-    if (process_start_logged(&p, words, r->log, &err)) {
+    if (process_start_logged(&p, (char *const *)words, r->log, &err)) {
         utf8_print(how, how_size, "cannot be started: %.70s", err.message);
         return false;
     }
@@ -193,8 +198,8 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 static void remove_worktree(struct rebuild *r, const char *path)
 {
     char how[96];
-    char *remove_it[] = {(char *)"git",     (char *)"worktree", (char *)"remove", (char *)"--force",
-                         (char *)"--force", (char *)"--",       (char *)path,     NULL};
+    const char *const remove_it[] = {"git",     "worktree", "remove", "--force",
+                                     "--force", "--",       path,     NULL};
     run_logged(r, remove_it, false, REMOVE_S, how, sizeof how);
     if (access(path, F_OK) && errno == ENOENT)
         return;
@@ -231,16 +236,9 @@ static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
                          strerror(errno));
     memcpy(r->worktree, path, sizeof r->worktree);
     /* Hooks are the user's, and not for a checkout that nobody works in. */
-    char *add[] = {(char *)"git",
-                   (char *)"-c",
-                   (char *)"core.hooksPath=/dev/null",
-                   (char *)"worktree",
-                   (char *)"add",
-                   (char *)"--detach",
-                   (char *)"--",
-                   path,
-                   (char *)r->commit,
-                   NULL};
+    const char *const add[] = {
+        "git",     "-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", "--", path,
+        r->commit, NULL};
     if (run_logged(r, add, false, r->deadline - clock_s(), how, sizeof how))
         return GATE_OK;
     return rebuild_failed(r, "git worktree add", how, err);
@@ -248,29 +246,20 @@ static enum gate_status add_worktree(struct rebuild *r, struct gate_error *err)
 
 /* ---- the build ---- */
 
-static int jobs(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return n < JOBS_MAX ? n : JOBS_MAX;
-}
-
 /* Runs the recipe; `library` becomes the path of what it has made. */
 static enum gate_status run_recipe(struct rebuild *r, char library[PATHS_MAX],
                                    struct gate_error *err)
 {
     char target[300], parallel[16], how[96], folder[2 * PATHS_MAX];
     const struct rebuild_recipe *recipe = r->recipe;
+    cpu_set_t set;
+    int jobs = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
     snprintf(target, sizeof target, "build/lib/kernel-gate/%.200s", recipe->library);
-    snprintf(parallel, sizeof parallel, "-j%d", jobs());
+    snprintf(parallel, sizeof parallel, "-j%d", jobs < JOBS_MAX ? jobs : JOBS_MAX);
     snprintf(folder, sizeof folder, "%s/%s", r->worktree, r->prefix);
-    char *make[] = {(char *)"make", (char *)"-C", r->worktree, parallel, target, NULL};
-    char *shell[] = {(char *)"sh",
-                     (char *)"-c",
-                     (char *)"cd -- \"$0\" && eval \"$1\"",
-                     folder,
-                     (char *)recipe->command,
-                     NULL};
+    const char *const make[] = {"make", "-C", r->worktree, parallel, target, NULL};
+    const char *const shell[] = {"sh", "-c", "cd -- \"$0\" && eval \"$1\"", folder, recipe->command,
+                                 NULL};
     const char *what = recipe->command ? recipe->command : "make";
     if (!run_logged(r, recipe->command ? shell : make, true, r->deadline - clock_s(), how,
                     sizeof how))
@@ -286,14 +275,6 @@ static enum gate_status run_recipe(struct rebuild *r, char library[PATHS_MAX],
         return rebuild_failed(r, what, how, err);
     }
     return GATE_OK;
-}
-
-static enum gate_status build(struct rebuild *r, struct gate_error *err)
-{
-    char library[PATHS_MAX], sha256[65];
-    TRY(run_recipe(r, library, err));
-    TRY(artifact_put(library, sha256, err));
-    return artifact_note_commit(r->commit, r->file_name, sha256, err);
 }
 
 /* ---- one at a time ---- */
@@ -326,20 +307,6 @@ static enum gate_status take_lock(struct rebuild *r, struct gate_error *err)
     return GATE_OK;
 }
 
-static enum gate_status open_log(struct rebuild *r, struct gate_error *err)
-{
-    char folder[PATHS_MAX];
-    TRY(artifact_cache_folder("logs", folder, err));
-    int n =
-        snprintf(r->log_path, sizeof r->log_path, "%s/%s-%s.log", folder, r->commit, r->file_name);
-    if (n < 0 || (size_t)n >= sizeof r->log_path)
-        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
-    r->log = open(r->log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-    if (r->log < 0)
-        return gate_fail(err, GATE_IO, "cannot write '%s': %s", r->log_path, strerror(errno));
-    return GATE_OK;
-}
-
 static enum gate_status read_timeout(long *out, struct gate_error *err)
 {
     const char *text = environment_get("GATE_BUILD_TIMEOUT");
@@ -358,19 +325,28 @@ static enum gate_status read_timeout(long *out, struct gate_error *err)
 
 static enum gate_status build_in_worktree(struct rebuild *r, struct gate_error *err)
 {
-    char text[128];
-    enum gate_status status = open_log(r, err);
-    if (status)
-        return status;
+    char text[128], folder[PATHS_MAX], library[PATHS_MAX], sha256[65];
+    TRY(artifact_cache_folder("logs", folder, err));
+    int n =
+        snprintf(r->log_path, sizeof r->log_path, "%s/%s-%s.log", folder, r->commit, r->file_name);
+    if (n < 0 || (size_t)n >= sizeof r->log_path)
+        return gate_fail(err, GATE_ENVIRONMENT, "the path of the artifact cache is too long");
+    r->log = open(r->log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (r->log < 0)
+        return gate_fail(err, GATE_IO, "cannot write '%s': %s", r->log_path, strerror(errno));
     snprintf(text, sizeof text, "building commit %.12s", r->commit);
     progress_show(text);
     fprintf(stderr, "gate: building %s of commit %.12s (log: %s)\n", r->recipe->library, r->commit,
             r->log_path);
     r->deadline = clock_s() + (double)r->timeout_s;
     remove_stale_worktrees(r);
-    status = add_worktree(r, err);
+    enum gate_status status = add_worktree(r, err);
     if (!status)
-        status = build(r, err);
+        status = run_recipe(r, library, err);
+    if (!status)
+        status = artifact_put(library, sha256, err);
+    if (!status)
+        status = artifact_note_commit(r->commit, r->file_name, sha256, err);
     if (r->worktree[0])
         remove_worktree(r, r->worktree);
     progress_show("");
@@ -406,17 +382,6 @@ static enum gate_status check_recipe(const struct rebuild_recipe *recipe, struct
     return GATE_OK;
 }
 
-/* Where the recipe's folder lies in the repository, as git has it: with a '/' at its end. */
-static enum gate_status find_prefix(struct rebuild *r, struct gate_error *err)
-{
-    const char *folder = r->recipe->folder && r->recipe->folder[0] ? r->recipe->folder : ".";
-    if (git_line(0, r->prefix, sizeof r->prefix, "-C", folder, "rev-parse", "--show-prefix", NULL))
-        return GATE_OK;
-    return gate_fail(err, GATE_ENVIRONMENT,
-                     "git finds no repository that it may use at '%s': 'git -C %s status' says why",
-                     folder, folder);
-}
-
 /* The commands of a shell may make different libraries of a commit; each is known by its recipe. */
 static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
 {
@@ -430,7 +395,13 @@ static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
                    : gate_fail(err, GATE_USAGE, "'%.80s' is not the file name of a library",
                                recipe->library);
     }
-    TRY(find_prefix(r, err));
+    /* Where its folder lies in the repository, as git has it: with a '/' at its end. */
+    const char *folder = recipe->folder && recipe->folder[0] ? recipe->folder : ".";
+    if (!git_line(0, r->prefix, sizeof r->prefix, "-C", folder, "rev-parse", "--show-prefix", NULL))
+        return gate_fail(
+            err, GATE_ENVIRONMENT,
+            "git finds no repository that it may use at '%s': 'git -C %s status' says why", folder,
+            folder);
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)recipe->command, strlen(recipe->command) + 1);
     SHA256Update(&context, (const uint8_t *)r->prefix, strlen(r->prefix) + 1);

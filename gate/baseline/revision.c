@@ -11,7 +11,6 @@
 #include "gate/base/file.h"
 #include "gate/base/hex.h"
 #include "gate/base/process.h"
-#include "gate/baseline/rebuild.h"
 #include "gate/library/machine_code.h"
 #include "gate/library/piece.h"
 
@@ -202,4 +201,50 @@ enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
     }
     *out = r;
     return GATE_OK;
+}
+
+/* ---- what two builds of a commit run ---- */
+
+/* "NAME VALUE NAME VALUE; NAME VALUE": how long the first word is. */
+static size_t word_of(const char *text)
+{
+    return strcspn(text, " ;");
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return word_of(a) == word_of(b) && !strncmp(a, b, word_of(a));
+}
+
+bool launches_are_equal(const char *stored, const char *now, char *why, size_t size)
+{
+    size_t n = 0, n_stored = 0, part = 1;
+    if (!strcmp(stored, now))
+        return true;
+    for (const char *at = now; (at = strchr(at, ';')); at++)
+        n++;
+    for (const char *at = stored; (at = strchr(at, ';')); at++)
+        n_stored++;
+    if (n_stored != n) {
+        snprintf(why, size, "a launch runs %zu different kernels, and the stored one %zu", n,
+                 n_stored);
+        return false;
+    }
+    /* Word by word: the names are the same, so a name stands before the value that differs. */
+    const char *name = now;
+    while (*stored && *now && is_same(stored, now)) {
+        name = now;
+        part += now[word_of(now)] == ';';
+        stored += word_of(stored) + strspn(stored + word_of(stored), " ;");
+        now += word_of(now) + strspn(now + word_of(now), " ;");
+    }
+    if (is_same(name, "order"))
+        snprintf(why, size,
+                 "the order of its launches, their clusters, attributes or dependencies differ");
+    else if (is_same(name, "code"))
+        snprintf(why, size, "kernel %zu of %zu has other device code", part, n);
+    else
+        snprintf(why, size, "kernel %zu of %zu has %.*s %.*s, and the stored one %.*s", part, n,
+                 (int)word_of(name), name, (int)word_of(now), now, (int)word_of(stored), stored);
+    return false;
 }

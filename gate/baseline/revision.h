@@ -9,7 +9,13 @@
 #include "gate/base/error.h"
 #include "gate/base/paths.h"
 #include "gate/baseline/baseline.h"
-#include "gate/baseline/rebuild.h"
+
+/* How a library is built. */
+struct rebuild_recipe {
+    const char *command; /* for a shell; NULL: make build/lib/kernel-gate/<library> at the top */
+    const char *folder;  /* of this repository, in which the command is run: "" or "../" */
+    const char *library; /* relative to it, what the command makes; NULL: nothing is known */
+};
 
 struct revision {
     char path[PATHS_MAX]; /* of a library, with a slash in it */
@@ -49,5 +55,35 @@ enum gate_status revision_merge_base(const char *base, char commit[41], struct g
 enum gate_status revision_resolve_baseline(const struct baseline_entry *entry,
                                            const struct rebuild_recipe *recipe,
                                            struct revision *out, struct gate_error *err);
+
+/* ---- rebuild.c ---- */
+
+#define REBUILD_TIMEOUT_S 900 /* unless $GATE_BUILD_TIMEOUT, in whole seconds, says otherwise */
+
+/*
+ * The library of `commit` (40 hex digits): its artifact where there is one, else what the recipe
+ * makes of that commit of the repository that the current folder is in; a line on standard error
+ * says so first, since it takes minutes.
+ *
+ * GATE_USAGE: a recipe without a library or with one outside of the checkout, a bad
+ * $GATE_BUILD_TIMEOUT. GATE_ENVIRONMENT: the commit cannot
+ * be checked out or built, or not in time (the message has the log's path and last lines), or its
+ * artifact is damaged. GATE_IO: the cache.
+ */
+enum gate_status rebuild_commit(const char *commit, const struct rebuild_recipe *recipe,
+                                char path[PATHS_MAX], char sha256[65], struct gate_error *err);
+
+/*
+ * Do two builds of a commit run the same on the GPU? Else `why` says what differs first: "kernel 2
+ * of 3 has grid 66x1x1, the stored one 132x1x1".
+ *
+ * A text has a part for each kernel of a call of launch(), in the order of their first launch, and
+ * one for the launches as a whole, with "; " between them; each is names and values by turns:
+ *
+ *     launches 1 code <sha256> grid 132x1x1 block 384x1x1 shared 232448; order <16 hex digits>
+ *
+ * `order` is a hash of the order of the launches, their clusters, attributes and dependencies.
+ */
+bool launches_are_equal(const char *stored, const char *now, char *why, size_t size);
 
 #endif

@@ -10,8 +10,8 @@
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/baseline/artifact.h"
-#include "gate/baseline/baseline.h"
 #include "gate/baseline/origin.h"
+#include "gate/baseline/ratchet.h"
 #include "gate/cli/list.h"
 #include "gate/library/machine_code.h"
 

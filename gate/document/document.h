@@ -200,7 +200,7 @@ struct document_timing {
     double ratio_fresh;
     struct document_kernel *kernels;
     size_t n_kernels;
-    const char *launches;    /* what a call of launch() runs (launches.h); NULL: not known */
+    const char *launches;    /* what a call of launch() runs (revision.h); NULL: not known */
     const char *samples_ns;  /* base64 of little-endian float32 */
     const char *measured_in; /* of a provider: the run that did; NULL: this one */
 };

@@ -13,7 +13,6 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/baseline/launches.h"
 #include "gate/run/blame.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it

@@ -18,7 +18,7 @@
 #include "gate/decide/decide.h"
 #include "gate/run/effort.h"
 #include "gate/baseline/origin.h"
-#include "gate/baseline/rebuild.h"
+#include "gate/baseline/revision.h"
 #include "gate/run/reproduce.h"
 #include "gate/run/shard.h"
 #include "gate/cases/suite.h"

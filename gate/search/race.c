@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
+
 #include "gate/decide/decide.h"
 
 /* ---- luck ---- */
@@ -135,8 +137,8 @@ static void halve(struct race *r, struct race_place *places, size_t *n_in)
 
 enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err)
 {
-    struct race_place *places = calloc(r->n + 1, sizeof *places);
-    enum gate_status status = places ? GATE_OK : gate_fail(err, GATE_INTERNAL, "out of memory");
+    struct race_place *places = xcalloc(r->n + 1, sizeof *places);
+    enum gate_status status = GATE_OK;
     size_t n_in = r->n, n_before;
     do {
         n_before = n_in;

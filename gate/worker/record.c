@@ -223,7 +223,7 @@ static struct record_kernels *record_kernels(const struct code *code, struct doc
 }
 
 /* What one call of launch() runs, so that it can be compared with what another build of the same
- * commit runs (launches.h); NULL: not all of it is known. */
+ * commit runs (revision.h); NULL: not all of it is known. */
 static char *record_launches(const struct code *code)
 {
     struct buf out;

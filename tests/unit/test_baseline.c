@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gate/base/file.h"
-#include "gate/baseline/baseline.h"
+#include "gate/baseline/ratchet.h"
 #include "gate/document/fields_table.h"
 #include "tests/unit/unit.h"
 
@@ -231,10 +231,10 @@ TEST(actions_keep_their_word)
 {
     const struct baseline_entry same = entry(1100), slower = entry(1100.5), faster = entry(1000);
     assert_set_refused("gemm/a", CONTRACT, &faster, &first, GATE_INTERNAL,
-                       "has a baseline of 1100 ns");
+                       "1100 ns, cannot become 1000 ns by accept-new: it is there already");
     assert_set_refused("gemm/a", CONTRACT, &slower, &lowered, GATE_INTERNAL, "only ever lowered");
     assert_set_refused("gemm/a", CONTRACT, &same, &lowered, GATE_INTERNAL, "only ever lowered");
-    assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "has no baseline");
+    assert_set_refused("gemm/none", CONTRACT, &faster, &lowered, GATE_INTERNAL, "it is not there");
 }
 
 TEST(ratchet)

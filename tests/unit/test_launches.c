@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_launches.c: what differs between two builds of a commit is said. */
-#include "gate/baseline/launches.h"
+#include "gate/baseline/revision.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/build_scene.h"
-#include "gate/baseline/rebuild.h"
+#include "gate/baseline/revision.h"
 #include "tests/unit/unit.h"
 
 static const char forgets[] = "true\n";
