@@ -10,7 +10,7 @@
 #include "gate/cli/list.h"
 #include "gate/base/alloc.h"
 #include "gate/baseline/artifact.h"
-#include "gate/tracker/fetch.h"
+#include "gate/tracker/tracker.h"
 
 #define LOG_INDENT "    "
 

@@ -11,7 +11,7 @@
 #include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
-#include "gate/tracker/push.h"
+#include "gate/tracker/tracker.h"
 #include "gate/report/report_run.h"
 
 struct push_arguments {

@@ -17,7 +17,6 @@
 #include "gate/base/error.h"
 #include "gate/document/document.h"
 #include "gate/tracker/http_client.h"
-#include "gate/tracker/remote.h"
 
 enum comment_service { COMMENT_GITHUB, COMMENT_GITLAB };
 

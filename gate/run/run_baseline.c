@@ -13,7 +13,7 @@
 #include "gate/base/utf8.h"
 #include "gate/cases/op_file.h"
 #include "gate/library/machine_code.h"
-#include "gate/tracker/fetch.h"
+#include "gate/tracker/tracker.h"
 #include "gate/baseline/revision.h"
 #include "gate/run/run.h"
 

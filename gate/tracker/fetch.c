@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch.c: see fetch.h. */
-#include "gate/tracker/fetch.h"
+/* fetch.c: see tracker.h. */
+#include "gate/tracker/tracker.h"
 
 #include <stdio.h>
 
@@ -9,19 +9,6 @@
 
 #define PATIENCE_S 10.0 /* for trying again; a run waits for this */
 #define TIMEOUT_S 600
-
-static enum gate_status open_client(struct fetch *f, struct gate_error *err)
-{
-    if (f->client)
-        return GATE_OK;
-    enum gate_status status = remote_resolve(&f->choice, &f->remote, err);
-    return status ? status : http_client_open(&f->remote, &f->client, err);
-}
-
-static bool may_pass(enum gate_status status, int answer)
-{
-    return status == GATE_IO || (!status && (answer == 429 || answer >= 500));
-}
 
 /* GATE_OK: there is an answer, of whatever status. */
 static enum gate_status ask(struct fetch *f, const char *sha256, struct http_answer *answer,
@@ -33,10 +20,9 @@ static enum gate_status ask(struct fetch *f, const char *sha256, struct http_ans
     const struct http_request get = {.method = "GET", .path = path, .timeout_s = TIMEOUT_S};
     for (unsigned n = 1;; n++) {
         enum gate_status status = http_client_ask(f->client, &get, answer, err);
-        double delay = may_pass(status, status ? 0 : answer->status)
-                           ? backoff_delay(&backoff, n, status ? 0 : (double)answer->retry_after)
-                           : -1;
-        if (delay < 0)
+        bool may_pass = status ? status == GATE_IO : answer->status == 429 || answer->status >= 500;
+        double delay = backoff_delay(&backoff, n, status ? 0 : (double)answer->retry_after);
+        if (!may_pass || delay < 0)
             return status;
         backoff_sleep(delay);
     }
@@ -63,7 +49,11 @@ enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PA
     struct gate_error why;
     if (f->failure.status)
         return gate_fail(err, f->failure.status, "%s", f->failure.message);
-    enum gate_status status = open_client(f, &f->failure);
+    enum gate_status status = GATE_OK;
+    if (!f->client)
+        status = remote_resolve(&f->choice, &f->remote, &f->failure);
+    if (!status && !f->client)
+        status = http_client_open(&f->remote, &f->client, &f->failure);
     if (status)
         return gate_fail(err, status, "%s", f->failure.message);
     http_answer_init(&answer, ARTIFACT_MAX_BYTES);

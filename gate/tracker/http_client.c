@@ -31,19 +31,12 @@ struct http_client {
 
 /* ---- the program ---- */
 
-/* %header{} in --write-out came with 7.84. */
-static bool is_new_enough(const char *version)
-{
-    int major = 0, minor = 0;
-    return sscanf(version, "%d.%d", &major, &minor) == 2 &&
-           (major > 7 || (major == 7 && minor >= 84));
-}
-
 const char *http_client_version(char version[32], struct gate_error *err)
 {
     char *argv[] = {(char *)"curl", (char *)"--version", NULL};
     struct process p = {0};
     struct buf line;
+    int major = 0, minor = 0;
     version[0] = '\0';
     if (!process_start(&p, argv, NULL)) {
         buf_init(&line, PROCESS_LINE_MAX + 1);
@@ -57,7 +50,8 @@ const char *http_client_version(char version[32], struct gate_error *err)
                   "the program 'curl' is missing on this machine, and is needed to reach a server: "
                   "install it (apt-get install curl), or carry the JSON report of the run to a "
                   "machine that has it, 'gate import' it there and push");
-    else if (!is_new_enough(version))
+    else if (sscanf(version, "%d.%d", &major, &minor) != 2 || major < 7 ||
+             (major == 7 && minor < 84)) /* which brought %header{} in --write-out */
         gate_fail(err, GATE_IO, "the curl of this machine is version %s: 7.84 or later is needed",
                   version);
     else

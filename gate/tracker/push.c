@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.c: see push.h. */
-#include "gate/tracker/push.h"
+/* push.c: see tracker.h. */
+#include "gate/tracker/tracker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,18 +143,6 @@ static bool is_stored(int status)
 
 /* ---- runs ---- */
 
-static bool names(const struct http_answer *a, const char *uuid, bool *created)
-{
-    cJSON *receipt = NULL;
-    if (json_parse("the answer", a->body.len ? a->body.data : "", a->body.len, GATE_IO, &receipt,
-                   NULL))
-        return false;
-    bool good = !strcmp(json_string(receipt, "uuid", ""), uuid);
-    *created = json_bool(receipt, "created", false);
-    cJSON_Delete(receipt);
-    return good;
-}
-
 static enum outcome send_run(struct pushing *p, const struct store_outbox_entry *e,
                              const struct buf *body)
 {
@@ -166,12 +154,17 @@ static enum outcome send_run(struct pushing *p, const struct store_outbox_entry 
                                       .len = body->len,
                                       .timeout_s = RUN_TIMEOUT_S};
     enum outcome outcome = AWAY;
-    bool created = false;
+    cJSON *receipt = NULL;
     if (!ask(p, &post, &outcome))
         return outcome;
     if (!is_stored(p->answer.status))
         return judge(p, e);
-    if (!names(&p->answer, e->id, &created))
+    json_parse("the answer", p->answer.body.len ? p->answer.body.data : "", p->answer.body.len,
+               GATE_IO, &receipt, NULL);
+    bool is_named = !strcmp(json_string(receipt, "uuid", ""), e->id);
+    bool created = json_bool(receipt, "created", false);
+    cJSON_Delete(receipt);
+    if (!is_named)
         return fail(p, AWAY, GATE_IO,
                     "the answer %d does not name the run, so it comes from no gate-server",
                     p->answer.status);
@@ -249,21 +242,9 @@ static enum outcome read_entry(struct pushing *p, const struct store_outbox_entr
                 gone ? "; 'gate push --library FILE' sends a copy of it" : "");
 }
 
-/* False: there is no time left to try once more. */
-static bool wait_for_next(struct pushing *p, unsigned n)
-{
-    char line[1000];
-    double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
-    if (delay < 0)
-        return false;
-    snprintf(line, sizeof line, "%s; trying again in %.1f s", p->reason, delay);
-    p->say(line);
-    backoff_sleep(delay);
-    return true;
-}
-
 static enum outcome send_entry(struct pushing *p, const struct store_outbox_entry *e)
 {
+    char line[1000];
     struct buf body;
     buf_init(&body, ARTIFACT_MAX_BYTES);
     enum outcome outcome = read_entry(p, e, &body);
@@ -271,54 +252,48 @@ static enum outcome send_entry(struct pushing *p, const struct store_outbox_entr
         outcome = e->kind == OUTBOX_RUN ? send_run(p, e, &body) : send_library(p, e, &body);
         if (outcome == RETRY && p->answer.status == 500 && n == TRIES_OF_A_500)
             outcome = LEFT;
-        else if (outcome == RETRY && !wait_for_next(p, n))
+        if (outcome != RETRY)
+            break;
+        double delay = backoff_delay(&p->backoff, n, (double)p->answer.retry_after);
+        if (delay < 0) {
             outcome = AWAY;
+            break;
+        }
+        snprintf(line, sizeof line, "%s; trying again in %.1f s", p->reason, delay);
+        p->say(line);
+        backoff_sleep(delay);
     }
     buf_release(&body);
     return outcome;
 }
 
-static void note_failure(struct pushing *p)
-{
-    snprintf(p->why, sizeof p->why, "%s", p->reason);
-    p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
-}
-
-/* Marks what became of an entry. */
-static enum gate_status settle(struct pushing *p, const struct store_outbox_entry *e,
-                               enum outcome outcome, struct gate_error *err)
-{
-    char line[1100];
-    if (outcome == SENT)
-        return store_outbox_settle(p->store, p->server, e, NULL, err);
-    note_failure(p);
-    if (outcome == REFUSED) {
-        p->counts->n_refused++;
-        snprintf(line, sizeof line, "%s: %s; it waits no longer", e->id, p->reason);
-        p->say(line);
-        return store_outbox_settle(p->store, p->server, e, p->reason, err);
-    }
-    p->counts->left[e->kind]++;
-    return GATE_OK;
-}
-
+/* Marks what became of each entry. */
 static enum gate_status push_list(struct pushing *p, const struct store_outbox_entry *list,
                                   size_t n, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < n && !status; i++) {
-        enum outcome outcome = p->denied[list[i].kind] ? LEFT : send_entry(p, &list[i]);
-        if (outcome == AWAY) {
-            note_failure(p);
-            for (size_t k = i; k < n; k++)
-                p->counts->left[list[k].kind]++;
-            break;
-        }
-        status = settle(p, &list[i], outcome, err);
-        if (outcome == SENT)
+    char line[1100];
+    bool away = false; /* nothing can be sent any more */
+    for (size_t i = 0; i < n; i++) {
+        const struct store_outbox_entry *e = &list[i];
+        enum outcome outcome = away ? AWAY : p->denied[e->kind] ? LEFT : send_entry(p, e);
+        if (outcome == SENT) {
+            TRY(store_outbox_settle(p->store, p->server, e, NULL, err));
             p->backoff = backoff_start(p->patience_s);
+            continue;
+        }
+        away = outcome == AWAY;
+        snprintf(p->why, sizeof p->why, "%s", p->reason);
+        p->worst = p->status == GATE_ENVIRONMENT ? GATE_ENVIRONMENT : GATE_IO;
+        if (outcome == REFUSED) {
+            p->counts->n_refused++;
+            snprintf(line, sizeof line, "%s: %s; it waits no longer", e->id, p->reason);
+            p->say(line);
+            TRY(store_outbox_settle(p->store, p->server, e, p->reason, err));
+        } else {
+            p->counts->left[e->kind]++;
+        }
     }
-    return status;
+    return GATE_OK;
 }
 
 enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c: see remote.h. */
-#include "gate/tracker/remote.h"
+/* remote.c: the address of a server and its token; see http_client.h. */
+#include "gate/tracker/http_client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +28,6 @@ bool remote_is_named(const struct remote_choice *choice)
 
 /* ---- the address ---- */
 
-static bool is_decimal(const char *s, size_t n)
-{
-    return n > 0 && strspn(s, "0123456789") >= n;
-}
-
 /* "127.0.0.1", any 127.x.y.z, "[::1]" and "localhost", which curl never asks a resolver for. */
 static bool is_loopback(const char *host, size_t n)
 {
@@ -59,17 +54,13 @@ static size_t host_length(const char *s)
     return n > 1 && s[n] == ']' ? n + 1 : 0;
 }
 
-static bool is_port(const char *s, size_t n)
-{
-    return n <= 5 && is_decimal(s, n) && strtol(s, NULL, 10) >= 1 && strtol(s, NULL, 10) <= 65535;
-}
-
 /* Checks what is left of the address behind the host, "[:PORT][/PATH]". */
 static bool is_rest(const char *s)
 {
     if (*s == ':') {
         size_t n = strcspn(++s, "/");
-        if (!is_port(s, n))
+        long port = strtol(s, NULL, 10);
+        if (!n || n > 5 || strspn(s, "0123456789") < n || port < 1 || port > 65535)
             return false;
         s += n;
     }

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push.h: sends what waits in a store for a server, oldest first (store_outbox.h).
+ * tracker.h: what is sent to the tracking server, and what comes from it.
+ */
+#ifndef GATE_TRACKER_TRACKER_H
+#define GATE_TRACKER_TRACKER_H
+
+#include "gate/base/paths.h"
+#include "gate/store/store_outbox.h"
+#include "gate/tracker/http_client.h"
+
+/*
+ * Push: sends what waits in a store for a server, oldest first (store_outbox.h).
  *
  * What may pass (no connection, half an answer, 408, 425, 429, 500, 502, 503, 504) is tried again
  * (backoff.h), and never before the Retry-After that the server named. What the server will never
@@ -11,15 +21,6 @@
  * An entry waits until the answer names it: a 200 of another server that listens there, a login
  * page perhaps, is no receipt.
  */
-#ifndef GATE_TRACKER_PUSH_H
-#define GATE_TRACKER_PUSH_H
-
-#include <stddef.h>
-
-#include "gate/base/error.h"
-#include "gate/store/store_outbox.h"
-#include "gate/tracker/http_client.h"
-
 struct push_counts {
     size_t n_created, n_existed; /* runs that are there now, and that were there already */
     size_t n_libraries;          /* that are there now, or were */
@@ -41,5 +42,32 @@ typedef void (*push_say_fn)(const char *line);
 enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,
                               double patience_s, push_say_fn say, struct push_counts *counts,
                               struct gate_error *err);
+
+/*
+ * Fetch: libraries from the server into the artifact cache.
+ *
+ * What is loaded and run later is known by its SHA-256, which the stored baselines name: bytes with
+ * another hash are refused, from any server. So no token is needed, unless the server wants one.
+ */
+
+/* {0} to begin with. The server is looked for when something is asked of it. */
+struct fetch {
+    struct remote_choice choice;
+    struct remote remote;
+    struct http_client *client;
+    struct gate_error failure; /* status 0, or why the server is not asked any more */
+};
+
+/*
+ * The path of a library in the cache, where it is now. GATE_USAGE: no server is named, or not
+ * rightly. GATE_NO_VERDICT: the server does not have it. GATE_ENVIRONMENT: the
+ * bytes have another hash, or the server is not the one that was meant. GATE_IO: there is no curl,
+ * the server cannot be reached or does not answer well (it is not asked again), or the cache cannot
+ * be written.
+ */
+enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
+                               struct gate_error *err);
+
+void fetch_release(struct fetch *f);
 
 #endif
