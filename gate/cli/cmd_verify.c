@@ -289,8 +289,9 @@ static void write_text(const struct verify_run *v, struct buf *out)
             continue;
         const char *id = v->setup.suite.cases[i].id;
         reproduce(v, id, command, sizeof command);
-        buf_printf(out, "\n%s: %s: %s\n", id, outcome_names[v->results[i].outcome],
-                   v->results[i].message);
+        buf_printf(out, "\n%s: %s: ", id, outcome_names[v->results[i].outcome]);
+        term_puts(v->results[i].message, out);
+        buf_putc(out, '\n');
         if (v->results[i].outcome == CASE_WRONG)
             buf_printf(out, "  again: %s\n", command);
     }

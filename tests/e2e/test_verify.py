@@ -9,7 +9,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import GATE, HOST, SANITIZED, Gate, mutant, write_file
+from harness import FIRST, GATE, HOST, SANITIZED, WORKER, FakeRuns, Gate, mutant, write_file
 
 CASE = "gemm/fp32/m96-n80-k72"
 
@@ -304,6 +304,17 @@ class Wrapped(Verify):
     def test_a_wrong_result_under_it(self):
         said = self.verify("--library", mutant("host_unwritten"), status=2)
         self.assertEqual({c["outcome"] for c in said["cases"]}, {"wrong"})
+
+
+class Hostile(FakeRuns):
+    def test_a_message_cannot_speak_to_the_terminal(self):
+        fake = {"only": FIRST,
+                "record": {"outcome": "wrong", "message": "bad \x1b[31m", "arms": []}}
+        done = self.gate("verify", "--suite", self.suite, "--device", "cuda:0", "--worker", WORKER,
+                         "--library", write_file(self.path("new.so"), "new"),
+                         FAKE=json.dumps(fake))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"{FIRST}: wrong: bad \ufffd[31m\n", done.stdout)
 
 
 if __name__ == "__main__":
