@@ -54,14 +54,6 @@ __attribute__((format(printf, 2, 3))) static void note(struct run_rules *r, cons
 
 /* ---- the suite ---- */
 
-static const struct suite_case *find_case(const struct suite *s, const char *id)
-{
-    for (size_t i = 0; i < s->n_cases; i++)
-        if (!strcmp(s->cases[i].id, id))
-            return &s->cases[i];
-    return NULL;
-}
-
 /* A suite that this gate cannot read any more has no thresholds that could be compared. */
 static bool load_old(const char *commit, const char *path, struct suite *out)
 {
@@ -87,7 +79,10 @@ static void compare_suites(const struct suite *old, const struct suite *now, dou
                            struct run_rules *r)
 {
     for (size_t i = 0; i < now->n_cases; i++) {
-        const struct suite_case *c = &now->cases[i], *before = find_case(old, c->id);
+        const struct suite_case *c = &now->cases[i], *before = NULL;
+        for (size_t k = 0; k < old->n_cases && !before; k++)
+            if (!strcmp(old->cases[k].id, c->id))
+                before = &old->cases[k];
         if (!before || before->threshold == c->threshold)
             continue;
         double from = before->threshold > 0 ? before->threshold : threshold;
@@ -99,23 +94,23 @@ static void compare_suites(const struct suite *old, const struct suite *now, dou
 
 /* ---- gate.json ---- */
 
-static const char *text_of(const cJSON *tree, const char *key)
-{
-    const cJSON *item = tree ? json_member(tree, key) : NULL;
-    return item && cJSON_IsString(item) ? item->valuestring : "none";
-}
-
+/* Another suite or folder of baselines brings thresholds and times that nothing here can be
+ * compared with. */
 static void compare_configs(const char *commit, const cJSON *now, struct run_rules *r)
 {
-    static const char key[] = "host_threshold";
+    static const char *const keys[] = {"host_threshold", "suite", "baselines"};
     struct gate_error err;
     struct buf text;
     cJSON *old = NULL;
     buf_init(&text, CONFIG_MAX_BYTES);
-    if (read_old(commit, config_path(CONFIG_FILE), &text) &&
-        !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &old, &err) &&
-        strcmp(text_of(old, key), text_of(now, key)) != 0)
-        note(r, "%s: %s %s -> %s", CONFIG_FILE, key, text_of(old, key), text_of(now, key));
+    bool known = read_old(commit, config_path(CONFIG_FILE), &text) &&
+                 !json_parse(CONFIG_FILE, text.data, text.len, GATE_USAGE, &old, &err);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && known; i++) {
+        const char *from = json_string(old, keys[i], "none"),
+                   *to = json_string(now, keys[i], "none");
+        if (strcmp(from, to) != 0)
+            note(r, "%s: %s %s -> %s", CONFIG_FILE, keys[i], from, to);
+    }
     cJSON_Delete(old);
     buf_release(&text);
 }

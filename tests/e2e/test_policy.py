@@ -149,6 +149,23 @@ class Thresholds(FakeRuns):
             self.assertIn("warning: changed against the base: " + change, errors)
             self.assertIn(change, read_file(report))
 
+    def test_another_suite_or_other_baselines_are_warned_of(self):
+        """They bring thresholds that nothing here can be compared with."""
+        self.accept()
+        config = {"schema": "gate-config/1", "suite": "old.json"}
+        write_file(self.path("gate.json"), json.dumps(config))
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "suite.json", "gate.json")
+        self.git("commit", "-q", "-m", "one")
+        self.git("checkout", "-q", "-b", "change")
+        self.assertNotIn("changed", self.run_gate()[1]["policy"])
+        write_file(self.path("gate.json"),
+                   json.dumps({**config, "suite": "suite.json", "baselines": "others"}))
+        document = self.run_gate()[1]
+        self.assertEqual(document["policy"]["changed"],
+                         ["gate.json: suite old.json -> suite.json",
+                          "gate.json: baselines none -> others"])
+
 
 class NotServed(FakeRuns):
     """A case for which the library has no kernel."""
