@@ -38,7 +38,7 @@ struct baseline_entry {
     const char *library_sha256; /* 64 hex digits */
     const char *code_sha256;    /* machine_code_of_file() of it */
     const char *op_sha256;      /* of the definition of a user's op; NULL: it is built in */
-    const char *launches;       /* what its launch() runs: launches.h; NULL: not known */
+    const char *launches;       /* what its launch() runs: revision.h; NULL: not known */
     enum yes_no dirty;          /* built with changes that were not committed */
     double rel_fro;             /* its error in that run: the worst of all outputs, */
     bool has_outputs;

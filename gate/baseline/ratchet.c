@@ -167,38 +167,27 @@ static enum gate_status lower(struct baseline *b, const char *case_id, const cha
 
 /* ---- trends ---- */
 
-/* The newest runs in a row that found the candidate faster. */
-static size_t runs_faster(const struct baseline_trend *t, double threshold)
-{
-    size_t runs = 0;
-    while (t && runs < t->n_runs && ratchet_counts(t->runs[t->n_runs - 1 - runs].ratio, threshold))
-        runs++;
-    return runs;
-}
-
-/* The newest runs in a row that found the baseline off to the same side as `again`. */
-static size_t runs_off(const struct baseline_trend *t, double again)
-{
-    size_t runs = 0;
-    for (size_t i = t ? t->n_runs : 0; i-- > 0; runs++)
-        if (!(t->runs[i].again > 0) || (t->runs[i].again > 1) != (again > 1))
-            break;
-    return runs;
-}
-
 /* What several runs say together. */
 static enum gate_status follow_trend(struct baseline *b, const char *case_id, const char *contract,
                                      const struct ratchet_run *run, struct baseline_entry *record,
                                      struct ratchet_end *out, struct gate_error *err)
 {
     const struct baseline_trend *before = baseline_trend(b, case_id);
+    const struct baseline_evidence *runs = before ? before->runs : NULL;
+    size_t n = before ? before->n_runs : 0;
     char why[240];
     enum gate_status status = GATE_OK;
     bool faster = ratchet_counts(run->ratio, run->threshold);
     bool off = ratchet_is_off(record, &run->again, why, sizeof why);
     double again = off ? run->again.p50_ns / record->p50_ns : NAN;
-    out->faster = faster ? runs_faster(before, run->threshold) + 1 : 0;
-    out->off = off ? runs_off(before, again) + 1 : 0;
+    out->faster = faster;
+    out->off = off;
+    /* The newest runs in a row that found the candidate faster, and the baseline off to the same
+     * side. */
+    for (size_t i = n; faster && i-- > 0 && ratchet_counts(runs[i].ratio, run->threshold);)
+        out->faster++;
+    for (size_t i = n; off && i-- > 0 && runs[i].again > 0 && (runs[i].again > 1) == (again > 1);)
+        out->off++;
     if (off)
         set_reason(out,
                    "the baseline's own library %s, run %zu of %d in a row that begins an epoch",

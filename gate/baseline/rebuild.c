@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "gate/baseline/artifact.h"
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/environment.h"
 #include "gate/base/git.h"
@@ -130,40 +131,28 @@ static size_t copy_text(char *to, const char *from, size_t n)
     return len;
 }
 
-/* Where in the log the message begins: at the first line with an error of a compiler, else at the
- * first whole line of the last TAIL_BYTES. */
-static const char *told_from(const char *log, const char *end)
-{
-    const char *error = memmem(log, (size_t)(end - log), "error:", 6);
-    if (error) {
-        const char *before = memrchr(log, '\n', (size_t)(error - log));
-        return before ? before + 1 : log;
-    }
-    if (end - log <= TAIL_BYTES)
-        return log;
-    const char *newline = memchr(end - TAIL_BYTES, '\n', TAIL_BYTES);
-    return newline ? newline + 1 : end - TAIL_BYTES;
-}
-
-/* The lines of the log that say why, as one; "" for an empty log. */
+/* The lines of the log that say why, as one; "" for an empty log. They begin at the first line with
+ * an error of a compiler, else at the first whole line of the last TAIL_BYTES. */
 static void read_tail(const struct rebuild *r, char tail[TAIL_BYTES + 1])
 {
-    char *log = malloc(LOOK_BYTES);
-    struct stat st;
-    tail[0] = '\0';
-    if (!log || fstat(r->log, &st)) {
-        free(log);
-        return;
-    }
-    off_t from = st.st_size > LOOK_BYTES ? st.st_size - LOOK_BYTES : 0;
-    ssize_t n = pread(r->log, log, LOOK_BYTES, from);
+    char *log = xcalloc(1, LOOK_BYTES + 1), *start = log;
+    struct stat st = {0};
+    fstat(r->log, &st);
+    ssize_t read =
+        pread(r->log, log, LOOK_BYTES, st.st_size > LOOK_BYTES ? st.st_size - LOOK_BYTES : 0);
+    size_t n = read > 0 ? (size_t)read : 0;
     while (n > 0 && log[n - 1] == '\n')
         n--;
-    if (n > 0) {
-        const char *start = told_from(log, log + n);
-        size_t length = (size_t)(log + n - start);
-        tail[copy_text(tail, start, length < TAIL_BYTES ? length : TAIL_BYTES)] = '\0';
+    char *error = memmem(log, n, "error:", 6), *line = NULL;
+    if (error) {
+        line = memrchr(log, '\n', (size_t)(error - log));
+    } else if (n > TAIL_BYTES) {
+        start = log + n - TAIL_BYTES;
+        line = memchr(start, '\n', TAIL_BYTES);
     }
+    start = line ? line + 1 : start;
+    size_t length = (size_t)(log + n - start);
+    tail[copy_text(tail, start, length < TAIL_BYTES ? length : TAIL_BYTES)] = '\0';
     free(log);
     for (char *c = tail; (c = strchr(c, '\n'));)
         *c = '|';

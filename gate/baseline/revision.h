@@ -27,7 +27,7 @@ struct revision {
 /*
  * Resolves a regular file, else a git revision (commit, branch, tag, HEAD~3) of the repository that
  * the current folder is in: then it is the library of that commit, from the artifact cache or, with
- * a line on standard error, rebuilt by the recipe (rebuild.h). A file wins over a branch of the
+ * a line on standard error, rebuilt by the recipe. A file wins over a branch of the
  * same name; "refs/heads/NAME" is the branch. *out is untouched on failure.
  *
  * GATE_USAGE: neither a file nor a revision, or no recipe. GATE_ENVIRONMENT: the commit does not

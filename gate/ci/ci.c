@@ -15,59 +15,6 @@
 #define EVENT_MAX ((size_t)32 << 20) /* GitHub cuts what would be larger than 25 MB */
 #define NAMES_MAX 2
 
-/* Names of variables; of several, the first that is set counts. */
-struct variables {
-    const char *marker; /* is set in each job of the system, and nowhere else */
-    const char *checkout, *head, *author, *tag, *base, *fork;
-    const char *branch[NAMES_MAX], *change[NAMES_MAX];
-    const char *job;
-};
-
-static const struct variables systems[] = {
-    /* The head, the base and the number of a pull request are in the event. */
-    [CI_GITHUB] = {.marker = "GITHUB_ACTIONS", .checkout = "GITHUB_SHA"},
-    [CI_GITLAB] = {.marker = "GITLAB_CI",
-                   .checkout = "CI_COMMIT_SHA",
-                   .head = "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA",
-                   .author = "CI_COMMIT_AUTHOR",
-                   .base = "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-                   .branch = {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"},
-                   .change = {"CI_MERGE_REQUEST_IID"},
-                   .job = "CI_JOB_URL"},
-    [CI_JENKINS] = {.marker = "JENKINS_URL",
-                    .checkout = "GIT_COMMIT",
-                    .tag = "TAG_NAME",
-                    .base = "CHANGE_TARGET",
-                    .fork = "CHANGE_FORK",
-                    .branch = {"CHANGE_BRANCH", "BRANCH_NAME"},
-                    .change = {"CHANGE_ID"},
-                    .job = "BUILD_URL"},
-    [CI_BUILDKITE] = {.marker = "BUILDKITE",
-                      .checkout = "BUILDKITE_COMMIT",
-                      .author = "BUILDKITE_BUILD_AUTHOR",
-                      .tag = "BUILDKITE_TAG",
-                      .base = "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
-                      .branch = {"BUILDKITE_BRANCH"},
-                      .change = {"BUILDKITE_PULL_REQUEST"},
-                      .job = "BUILDKITE_BUILD_URL"},
-    [CI_AZURE] = {.marker = "TF_BUILD",
-                  .checkout = "BUILD_SOURCEVERSION",
-                  .head = "SYSTEM_PULLREQUEST_SOURCECOMMITID",
-                  .base = "SYSTEM_PULLREQUEST_TARGETBRANCH",
-                  .branch = {"SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"},
-                  .change = {"SYSTEM_PULLREQUEST_PULLREQUESTNUMBER",
-                             "SYSTEM_PULLREQUEST_PULLREQUESTID"}},
-    [CI_CIRCLE] = {.marker = "CIRCLECI",
-                   .checkout = "CIRCLE_SHA1",
-                   .tag = "CIRCLE_TAG",
-                   .branch = {"CIRCLE_BRANCH"},
-                   .change = {"CIRCLE_PR_NUMBER", "CIRCLE_PULL_REQUEST"},
-                   .job = "CIRCLE_BUILD_URL"},
-    [CI_SLURM] = {.marker = "SLURM_JOB_ID"},
-};
-
-#define N_SYSTEMS (sizeof systems / sizeof systems[0])
-
 static const char *variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
@@ -232,37 +179,85 @@ static void read_slurm(struct ci_job *j)
              variable("SLURM_JOB_ID"));
 }
 
-static void (*const further[])(struct ci_job *) = {
-    [CI_GITHUB] = read_github, [CI_GITLAB] = read_gitlab, [CI_BUILDKITE] = read_buildkite,
-    [CI_AZURE] = read_azure,   [CI_SLURM] = read_slurm,
+/* ---- all of them ---- */
+
+/* Names of variables; of several, the first that is set counts. */
+struct variables {
+    const char *marker; /* is set in each job of the system, and nowhere else */
+    const char *checkout, *head, *author, *tag, *base, *fork;
+    const char *branch[NAMES_MAX], *change[NAMES_MAX];
+    const char *job;
+    void (*further)(struct ci_job *j); /* what it has of its own; NULL: nothing */
 };
 
-static void read_variables(const struct variables *v, struct ci_job *j)
-{
-    const char *job = variable(v->job);
-    take_commit(variable(v->checkout), j->checkout);
-    take_commit(variable(v->head), j->head);
-    take_author(variable(v->author), j->author, sizeof j->author);
-    if (!variable(v->tag)) /* several systems call a tag a branch */
-        take_branch(first_of(v->branch), j->branch, sizeof j->branch);
-    take_branch(variable(v->base), j->base, sizeof j->base);
-    take_change(first_of(v->change), j->change, sizeof j->change);
-    if (job)
-        snprintf(j->job, sizeof j->job, "%s", job);
-    name_owner(variable(v->fork), j);
-}
+static const struct variables systems[] = {
+    /* The head, the base and the number of a pull request are in the event. */
+    [CI_GITHUB] = {.marker = "GITHUB_ACTIONS", .checkout = "GITHUB_SHA", .further = read_github},
+    [CI_GITLAB] = {.marker = "GITLAB_CI",
+                   .checkout = "CI_COMMIT_SHA",
+                   .head = "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA",
+                   .author = "CI_COMMIT_AUTHOR",
+                   .base = "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+                   .branch = {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"},
+                   .change = {"CI_MERGE_REQUEST_IID"},
+                   .job = "CI_JOB_URL",
+                   .further = read_gitlab},
+    [CI_JENKINS] = {.marker = "JENKINS_URL",
+                    .checkout = "GIT_COMMIT",
+                    .tag = "TAG_NAME",
+                    .base = "CHANGE_TARGET",
+                    .fork = "CHANGE_FORK",
+                    .branch = {"CHANGE_BRANCH", "BRANCH_NAME"},
+                    .change = {"CHANGE_ID"},
+                    .job = "BUILD_URL"},
+    [CI_BUILDKITE] = {.marker = "BUILDKITE",
+                      .checkout = "BUILDKITE_COMMIT",
+                      .author = "BUILDKITE_BUILD_AUTHOR",
+                      .tag = "BUILDKITE_TAG",
+                      .base = "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+                      .branch = {"BUILDKITE_BRANCH"},
+                      .change = {"BUILDKITE_PULL_REQUEST"},
+                      .job = "BUILDKITE_BUILD_URL",
+                      .further = read_buildkite},
+    [CI_AZURE] = {.marker = "TF_BUILD",
+                  .checkout = "BUILD_SOURCEVERSION",
+                  .head = "SYSTEM_PULLREQUEST_SOURCECOMMITID",
+                  .base = "SYSTEM_PULLREQUEST_TARGETBRANCH",
+                  .branch = {"SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"},
+                  .change = {"SYSTEM_PULLREQUEST_PULLREQUESTNUMBER",
+                             "SYSTEM_PULLREQUEST_PULLREQUESTID"},
+                  .further = read_azure},
+    [CI_CIRCLE] = {.marker = "CIRCLECI",
+                   .checkout = "CIRCLE_SHA1",
+                   .tag = "CIRCLE_TAG",
+                   .branch = {"CIRCLE_BRANCH"},
+                   .change = {"CIRCLE_PR_NUMBER", "CIRCLE_PULL_REQUEST"},
+                   .job = "CIRCLE_BUILD_URL"},
+    [CI_SLURM] = {.marker = "SLURM_JOB_ID", .further = read_slurm},
+};
 
 void ci_read(struct ci_job *out)
 {
     *out = (struct ci_job){0};
-    for (size_t i = CI_NONE + 1; i < N_SYSTEMS && !out->system; i++)
+    for (size_t i = CI_NONE + 1; i < sizeof systems / sizeof systems[0] && !out->system; i++)
         if (variable(systems[i].marker))
             out->system = (enum ci_system)i;
     if (!out->system)
         return;
-    read_variables(&systems[out->system], out);
-    if (further[out->system])
-        further[out->system](out);
+    const struct variables *v = &systems[out->system];
+    const char *job = variable(v->job);
+    take_commit(variable(v->checkout), out->checkout);
+    take_commit(variable(v->head), out->head);
+    take_author(variable(v->author), out->author, sizeof out->author);
+    if (!variable(v->tag)) /* several systems call a tag a branch */
+        take_branch(first_of(v->branch), out->branch, sizeof out->branch);
+    take_branch(variable(v->base), out->base, sizeof out->base);
+    take_change(first_of(v->change), out->change, sizeof out->change);
+    if (job)
+        snprintf(out->job, sizeof out->job, "%s", job);
+    name_owner(variable(v->fork), out);
+    if (v->further)
+        v->further(out);
     if (!out->head[0])
         memcpy(out->head, out->checkout, sizeof out->head);
 }

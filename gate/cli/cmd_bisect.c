@@ -76,32 +76,28 @@ static int run_program(const char *const *argv)
 
 /* `gate compare NEW OLD` in this case, with the options of this call that compare has as well. */
 struct comparison_call {
-    char program[PATHS_MAX], threshold[32], names[OPTIONS_MAX][40];
+    char program[PATHS_MAX], threshold[32], names[OPTIONS_MAX][OPTION_WORD_MAX];
     const char *argv[WORDS_MAX];
     size_t n;
 };
+
+static bool is_own(const struct option_def *o)
+{
+    return (o >= options && o < options + sizeof options / sizeof *options) ||
+           !strcmp(o->name, "threshold");
+}
 
 static void call_init(struct comparison_call *c, const struct bisect_request *r,
                       const struct options_seen *seen)
 {
     ssize_t length = readlink("/proc/self/exe", c->program, sizeof c->program - 1);
-    c->program[length > 0 ? length : 0] = '\0';
-    c->n = 0;
     const char *const head[] = {c->program,     "compare",      "@",           "@",
                                 "--filter",     r->case_id,     "--threshold", c->threshold,
                                 "--no-vendors", "--no-ceilings"};
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-        c->argv[c->n++] = head[i];
-    for (size_t i = 0; i < seen->n; i++) {
-        const struct option_def *o = seen->seen[i].option;
-        bool own = o >= options && o < options + sizeof options / sizeof *options;
-        if (own || !strcmp(o->name, "threshold") || seen->seen[i].source != OPTION_COMMAND_LINE)
-            continue;
-        snprintf(c->names[i], sizeof c->names[i], "--%s", o->name);
-        c->argv[c->n++] = c->names[i];
-        if (o->value)
-            c->argv[c->n++] = seen->seen[i].text;
-    }
+    c->program[length > 0 ? length : 0] = '\0';
+    memcpy(c->argv, head, sizeof head);
+    c->n = sizeof head / sizeof *head;
+    c->n += options_repeat(seen, is_own, c->names, c->argv + c->n, WORDS_MAX - c->n - 3);
 }
 
 static int compare(struct comparison_call *c, const char *new, const char *old, double threshold)

@@ -112,58 +112,34 @@ int cmd_merge(int argc, char **argv)
 
 struct part {
     struct process process;
-    char device[32], shard[48], report[PATHS_MAX + 8];
-    const char *argv[WORDS_MAX];
-    size_t n;
+    char device[32], report[PATHS_MAX + 8];
 };
 
-/* Words of a command line that live as long as the part; `value` NULL: a flag. */
-static void add(struct part *p, const char *name, const char *value)
-{
-    if (p->n + 3 > WORDS_MAX)
-        return;
-    p->argv[p->n++] = name;
-    if (value)
-        p->argv[p->n++] = value;
-}
-
 /* What this process does itself, or says anew to each part. */
-static bool is_own(const char *name)
+static bool is_own(const struct option_def *o)
 {
     static const char *const own[] = {"device", "shard", "seed", "report", "json", "db", "link"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (!strcmp(own[i], name))
+        if (!strcmp(own[i], o->name))
             return true;
     return false;
 }
 
-/* The names of the options have to be put together, so they are kept in `names`. */
 static enum gate_status start_part(struct part *p, size_t index, size_t n, const char *folder,
                                    const char *seed, const struct options_seen *seen,
-                                   char names[][48], struct gate_error *err)
+                                   struct gate_error *err)
 {
+    const char *argv[WORDS_MAX] = {"/proc/self/exe", "run"};
+    char names[OPTIONS_MAX][OPTION_WORD_MAX], shard[48];
+    const char *const last[] = {"--device", p->device, "--shard",  shard,
+                                "--seed",   seed,      "--report", p->report};
     snprintf(p->device, sizeof p->device, "cuda:%zu", index);
-    snprintf(p->shard, sizeof p->shard, "%zu/%zu", index + 1, n);
+    snprintf(shard, sizeof shard, "%zu/%zu", index + 1, n);
     snprintf(p->report, sizeof p->report, "json=%s/%zu.json", folder, index);
-    add(p, "/proc/self/exe", NULL);
-    add(p, "run", NULL);
-    for (size_t i = 0; i < seen->n; i++) {
-        const struct option_seen *s = &seen->seen[i];
-        const struct option_list *list = s->field;
-        if (s->source != OPTION_COMMAND_LINE || is_own(s->option->name))
-            continue;
-        snprintf(names[i], sizeof names[i], "--%s", s->option->name);
-        if (s->option->type == OPTION_LIST)
-            for (size_t k = 0; k < list->n; k++)
-                add(p, names[i], list->text[k]);
-        else
-            add(p, names[i], s->option->type == OPTION_FLAG ? NULL : s->text);
-    }
-    add(p, "--device", p->device);
-    add(p, "--shard", p->shard);
-    add(p, "--seed", seed);
-    add(p, "--report", p->report);
-    return process_start(&p->process, (char *const *)p->argv, err);
+    size_t n_words = 2 + options_repeat(seen, is_own, names, argv + 2,
+                                        WORDS_MAX - sizeof last / sizeof *last - 3);
+    memcpy(argv + n_words, last, sizeof last);
+    return process_start(&p->process, (char *const *)argv, err);
 }
 
 /* Its table is thrown away, and what it said on standard error is said unless another part has. One
@@ -196,14 +172,14 @@ static enum gate_status run_parts(struct part *parts, size_t n, const char *fold
                                   const struct run_request *r, const struct options_seen *seen,
                                   struct gate_error *err)
 {
-    char seed[20], names[OPTIONS_MAX][48];
+    char seed[20];
     size_t started = 0;
     struct buf said;
     enum gate_status status = GATE_OK;
     buf_init(&said, COMMAND_MAX_OUTPUT);
     snprintf(seed, sizeof seed, "%" PRIx64, r->seed);
     for (; started < n && !status; started += !status)
-        status = start_part(&parts[started], started, n, folder, seed, seen, names, err);
+        status = start_part(&parts[started], started, n, folder, seed, seen, err);
     for (size_t i = 0; i < started; i++) {
         if (status)
             process_kill(&parts[i].process, (char[96]){0}, 96);

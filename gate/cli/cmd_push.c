@@ -156,26 +156,22 @@ static enum gate_status put_run(struct enqueue *q, const char *run)
     return status;
 }
 
-static enum gate_status put_all(struct enqueue *q)
-{
-    struct store_outbox_entry *list;
-    size_t n;
-    enum gate_status status =
-        store_outbox_read(q->store, q->arguments->remote.url, OUTBOX_UNKNOWN, &list, &n, q->err);
-    for (size_t i = 0; i < n && !status; i++)
-        status = put_run(q, list[i].id);
-    free(list);
-    return status;
-}
-
 static enum gate_status put_wanted(struct enqueue *q)
 {
     static char latest[] = "latest", *newest_run[] = {latest};
     const struct push_arguments *a = q->arguments;
     char **runs = a->n_runs ? a->runs : newest_run, newest[64], sha256[65];
     int n = a->n_runs ? a->n_runs : !a->all;
-    if (a->all)
-        TRY(put_all(q));
+    if (a->all) {
+        struct store_outbox_entry *list;
+        size_t n_unknown;
+        TRY(store_outbox_read(q->store, a->remote.url, OUTBOX_UNKNOWN, &list, &n_unknown, q->err));
+        enum gate_status status = GATE_OK;
+        for (size_t i = 0; i < n_unknown && !status; i++)
+            status = put_run(q, list[i].id);
+        free(list);
+        TRY(status);
+    }
     for (int i = 0; i < n; i++) {
         bool is_latest = !strcmp(runs[i], latest);
         if (is_latest)

@@ -104,6 +104,14 @@ bool options_read(const struct command *c, void *arguments, int operands_max, in
 /* Was it given on the command line? Its name must be one of the command's. */
 bool options_given(const struct options_seen *seen, const char *name);
 
+/*
+ * The options of the command line as words for a program that takes them too, but for those that
+ * are this one's own. Returns how many; words beyond `max` are left out. Each name lies in `names`.
+ */
+#define OPTION_WORD_MAX 48
+size_t options_repeat(const struct options_seen *seen, bool (*is_own)(const struct option_def *o),
+                      char names[OPTIONS_MAX][OPTION_WORD_MAX], const char **words, size_t max);
+
 /* Each option with its value and where that came from, on standard output; the exit code. */
 int options_print(const struct options_seen *seen);
 

@@ -53,29 +53,27 @@ static bool is_same_file(const char *a, const char *b)
     return a && b && full_path(a, x) && full_path(b, y) && !strcmp(x, y);
 }
 
-/* Not there, empty, or a report of an earlier run? A library, a suite or a source is none. */
-static bool may_be_replaced(const char *path)
-{
-    char beginning[65] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT;
-    ssize_t n = read(fd, beginning, sizeof beginning - 1);
-    close(fd);
-    return n == 0 || (n > 0 && report_is_one(beginning));
-}
-
 enum gate_status run_reports_check(const char *path, const char *db, struct gate_error *err)
 {
+    char beginning[65] = "";
     if (is_same_file(path, db))
         return gate_fail(err, GATE_USAGE, "a report would overwrite '%s', which is the history",
                          path);
-    if (is_regular(path) && !may_be_replaced(path))
-        return gate_fail(err, GATE_USAGE,
-                         "a report would overwrite '%s', which is no report: name another file, "
-                         "or remove that one",
-                         path);
-    return GATE_OK;
+    if (!is_regular(path))
+        return GATE_OK;
+    /* Not there, empty, or a report of an earlier run? A library, a suite or a source is none. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return GATE_OK;
+    ssize_t n = fd < 0 ? -1 : read(fd, beginning, sizeof beginning - 1);
+    if (fd >= 0)
+        close(fd);
+    return n == 0 || (n > 0 && report_is_one(beginning))
+               ? GATE_OK
+               : gate_fail(err, GATE_USAGE,
+                           "a report would overwrite '%s', which is no report: name another file, "
+                           "or remove that one",
+                           path);
 }
 
 static enum gate_status check_paths(const struct run_request *r, size_t i, struct gate_error *err)
@@ -129,33 +127,27 @@ int run_reports_refuse(struct run_request *r, int argc, char **argv, int exit_co
     return exit_code;
 }
 
-static enum gate_status write_all(const struct run_request *r, const struct document *document,
-                                  struct gate_error *err)
-{
-    struct report_style style = command_style();
-    struct buf text;
-    style.link = r->link.url;
-    buf_init(&text, COMMAND_MAX_OUTPUT);
-    report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
-    enum gate_status status = command_write(NULL, &text, err);
-    buf_release(&text);
-    /* One that cannot be written does not cost the others. */
-    for (size_t i = 0; i < r->n_reports; i++) {
-        enum gate_status written =
-            write_report(&r->reports[i], document, r->link.url, 0, NULL, status ? NULL : err);
-        status = status ? status : written;
-    }
-    return status;
-}
-
 enum gate_status run_reports_finish(const struct run_request *r, struct document *document,
                                     enum gate_status stored, struct gate_error *err)
 {
+    struct report_style style = command_style();
+    struct buf text;
+    enum gate_status first = stored;
     if (!document->schema)
         return stored;
-    enum gate_status status = write_all(r, document, stored ? NULL : err);
+    style.link = r->link.url;
+    buf_init(&text, COMMAND_MAX_OUTPUT);
+    report_write(document, r->json ? REPORT_JSON : REPORT_TEXT, &style, &text);
+    /* One that cannot be written does not cost the others. */
+    enum gate_status status = command_write(NULL, &text, first ? NULL : err);
+    first = first ? first : status;
+    for (size_t i = 0; i < r->n_reports; i++) {
+        status = write_report(&r->reports[i], document, r->link.url, 0, NULL, first ? NULL : err);
+        first = first ? first : status;
+    }
+    buf_release(&text);
     document_release(document);
-    return stored ? stored : status;
+    return first;
 }
 
 enum gate_status run_reports_store(struct store *store, const struct buf *text,

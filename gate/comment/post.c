@@ -183,17 +183,6 @@ static enum gate_status check_head(struct posting *p, struct gate_error *err)
     return status;
 }
 
-/* From the beginning each time: a comment whose receipt was lost is found, and not written twice.
- */
-static enum gate_status post_once(struct posting *p, struct gate_error *err)
-{
-    TRY(comment_target_find(p->t, p->client, &p->answer, err));
-    TRY(read_user(p, err));
-    TRY(find_comment(p, err));
-    TRY(check_head(p, err));
-    return write_comment(p, err);
-}
-
 enum gate_status comment_post(struct comment_target *t, const char *marker, const char *body,
                               double patience_s, bool *created, char url[300],
                               struct gate_error *err)
@@ -205,7 +194,17 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
         return status;
     http_answer_init(&p.answer, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
-        status = post_once(&p, err);
+        /* From the beginning each time: a comment whose receipt was lost is found, and not written
+         * twice. */
+        status = comment_target_find(p.t, p.client, &p.answer, err);
+        if (!status)
+            status = read_user(&p, err);
+        if (!status)
+            status = find_comment(&p, err);
+        if (!status)
+            status = check_head(&p, err);
+        if (!status)
+            status = write_comment(&p, err);
         const struct http_answer *said = &p.answer;
         bool may_pass = said->status == 0 || said->status == 429 || said->status >= 500 ||
                         (said->status == 403 && said->retry_after > 0);

@@ -80,17 +80,6 @@ static enum gate_status read_github(const struct ci_job *job, struct comment_tar
     return status;
 }
 
-static enum gate_status read_gitlab(const struct ci_job *job, struct comment_target *out,
-                                    struct gate_error *err)
-{
-    if (job->system != CI_GITLAB || !job->change[0])
-        return gate_fail(err, GATE_USAGE,
-                         "this job is about no merge request: give --change NUMBER");
-    snprintf(out->change, sizeof out->change, "%s", job->change);
-    snprintf(out->head, sizeof out->head, "%s", job->head);
-    return GATE_OK;
-}
-
 enum gate_status comment_target_read(const struct target_options *o, struct comment_target *out,
                                      struct gate_error *err)
 {
@@ -113,8 +102,15 @@ enum gate_status comment_target_read(const struct target_options *o, struct comm
                          o->change);
     if (o->change)
         snprintf(out->change, sizeof out->change, "%s", o->change);
-    else
-        TRY(hub ? read_github(&job, out, err) : read_gitlab(&job, out, err));
+    else if (hub)
+        TRY(read_github(&job, out, err));
+    else if (job.system != CI_GITLAB || !job.change[0])
+        return gate_fail(err, GATE_USAGE,
+                         "this job is about no merge request: give --change NUMBER");
+    if (!hub && !o->change) {
+        snprintf(out->change, sizeof out->change, "%s", job.change);
+        snprintf(out->head, sizeof out->head, "%s", job.head);
+    }
     TRY(remote_take(api, &o->remote, hub ? github : gitlab, &out->remote, err));
     if (!out->remote.token[0])
         return gate_fail(err, GATE_USAGE, "no token: give --token-file FILE or set %s",
@@ -124,14 +120,6 @@ enum gate_status comment_target_read(const struct target_options *o, struct comm
 }
 
 /* ---- a fork's pull request ---- */
-
-static bool is_meant(const struct comment_target *t, const cJSON *pull)
-{
-    const cJSON *head = json_member(pull, "head");
-    return !strcmp(json_string(head, "sha", ""), t->head) &&
-           !strcmp(json_string(head, "ref", ""), t->branch) &&
-           !strcmp(json_string(json_member(head, "repo"), "full_name", ""), t->fork);
-}
 
 enum gate_status comment_target_find(struct comment_target *t, struct http_client *client,
                                      struct http_answer *answer, struct gate_error *err)
@@ -153,10 +141,14 @@ enum gate_status comment_target_find(struct comment_target *t, struct http_clien
     snprintf(path, sizeof path, "/repos/%s/pulls?state=open&per_page=100&head=%.*s:%s", t->project,
              (int)strcspn(t->fork, "/"), t->fork, branch);
     enum gate_status status = comment_ask(client, "GET", path, NULL, answer, &pulls, err);
-    cJSON_ArrayForEach (pull, pulls)
-        if (is_meant(t, pull) && !t->change[0])
+    cJSON_ArrayForEach (pull, pulls) {
+        const cJSON *head = json_member(pull, "head");
+        if (!t->change[0] && !strcmp(json_string(head, "sha", ""), t->head) &&
+            !strcmp(json_string(head, "ref", ""), t->branch) &&
+            !strcmp(json_string(json_member(head, "repo"), "full_name", ""), t->fork))
             snprintf(t->change, sizeof t->change, "%lld",
                      (long long)json_integer(pull, "number", 0));
+    }
     cJSON_Delete(pulls);
     if (!status && !is_number(t->change))
         status = gate_fail(err, GATE_NO_VERDICT,

@@ -116,19 +116,15 @@ const char *const counter_names[COUNTERS_N + 1] = {COUNTERS NULL};
 #undef X
 /* clang-format on */
 
-/* Where instructions are not known there is nothing to set a count against but itself. */
-static double floor_of(size_t counter, const struct counter_values *new,
-                       const struct counter_values *old)
-{
-    const struct counter *c = &counters[counter];
-    double executed = fmax(new->of[COUNTER_INSTRUCTIONS], old->of[COUNTER_INSTRUCTIONS]);
-    return c->unit == COUNTER_COUNT && !isnan(executed) ? fmax(c->floor * executed, 1) : c->floor;
-}
-
 double counter_moved(size_t counter, const struct counter_values *new,
                      const struct counter_values *old)
 {
-    double least = floor_of(counter, new, old);
+    const struct counter *c = &counters[counter];
+    double least = c->floor;
+    double executed = fmax(new->of[COUNTER_INSTRUCTIONS], old->of[COUNTER_INSTRUCTIONS]);
+    /* Where instructions are not known there is nothing to set a count against but itself. */
+    if (c->unit == COUNTER_COUNT && !isnan(executed))
+        least = fmax(c->floor * executed, 1);
     return fabs(log((new->of[counter] + least) / (old->of[counter] + least)));
 }
 

@@ -57,7 +57,7 @@ const char *diff_kernel_name(const struct diff_row *row);
 void diff_write(const struct diff *d, bool all, bool markdown, const struct report_style *style,
                 struct buf *out);
 /* Of each kernel whose listing was read, the instructions that occur more or less often and those
- * that make up its time (mix.h), and with `sides` the changed lines, the old beside the new. Where
+ * that make up its time, and with `sides` the changed lines, the old beside the new. Where
  * they are not known, why. */
 void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
                              const struct report_style *style, struct buf *out);

@@ -109,8 +109,8 @@ void diff_write(const struct diff *d, bool all, bool markdown, const struct repo
 /* ---- the instructions of a kernel ---- */
 
 /* All that changed, then what makes up the kernel's time. */
-static void put_mix_table(const struct diff_row *row, bool markdown,
-                          const struct report_style *style, struct buf *out)
+static void put_mix(const struct diff_row *row, bool markdown, const struct report_style *style,
+                    struct buf *out)
 {
     struct mix m;
     char text[64], source[LISTING_SOURCE_SIZE], what[300];
@@ -179,7 +179,7 @@ static void put_kernel(const struct diff_row *row, bool sides, bool markdown,
         buf_putc(out, '\n');
         return;
     }
-    put_mix_table(row, markdown, style, out);
+    put_mix(row, markdown, style, out);
     if (!sides || row->change != DIFF_CHANGED)
         return;
     buf_init(&text, out->max);
@@ -209,18 +209,6 @@ void diff_write_instructions(const struct diff *d, bool sides, bool markdown,
 
 /* ---- JSON ---- */
 
-/* How often each instruction occurs; nothing where it is not known. */
-static void put_mix(cJSON *o, const struct listing *l)
-{
-    struct mix m;
-    if (!l->n)
-        return;
-    mix_count(l, NULL, &m);
-    cJSON *all = cJSON_AddObjectToObject(o, "instructions");
-    for (size_t i = 0; i < m.n; i++)
-        cJSON_AddNumberToObject(all, m.rows[i].opcode, (double)m.rows[i].new);
-}
-
 static void put_side(cJSON *row, const char *name, const struct diff_side *s)
 {
     if (!s->kernel) {
@@ -234,7 +222,13 @@ static void put_side(cJSON *row, const char *name, const struct diff_side *s)
     cJSON_AddStringToObject(o, "name", safe.data ? safe.data : "");
     buf_release(&safe);
     cJSON_AddStringToObject(o, "code_sha256", s->sha256);
-    put_mix(o, &s->listing);
+    if (s->listing.n) {
+        struct mix m;
+        mix_count(&s->listing, NULL, &m);
+        cJSON *all = cJSON_AddObjectToObject(o, "instructions");
+        for (size_t i = 0; i < m.n; i++)
+            cJSON_AddNumberToObject(all, m.rows[i].opcode, (double)m.rows[i].new);
+    }
     for (int r = 0; r < RESOURCE_COUNT; r++)
         if (s->resources.of[r] < 0)
             cJSON_AddNullToObject(o, resource_names[r]);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/toolkit.h"
@@ -74,15 +75,6 @@ static void note_source(struct listing *l, const char *line)
             file = at + 1;
     snprintf(l->at, sizeof l->at, "%.*s:%d", (int)(end - file < 100 ? end - file : 100), file,
              (int)strtol(number + strlen("line "), NULL, 10));
-}
-
-static void split(struct listing *l)
-{
-    l->line = l->text.failed ? NULL : calloc(2 * l->n + 1, sizeof *l->line);
-    l->source = l->line ? l->line + l->n : NULL;
-    char *at = l->text.data;
-    for (size_t i = 0; l->line && i < 2 * l->n; at += strlen(at) + 1)
-        l->line[i / 2 + (i % 2) * l->n] = at, i++;
 }
 
 /* The kernel whose section begins with this line; `at`: none does. */
@@ -177,9 +169,14 @@ enum gate_status listing_read(const struct listing_wanted *wanted, size_t n, str
                                   : run_on_file(wanted, n, symbols.data, err);
     buf_release(&symbols);
     for (size_t i = 0; i < n && !status; i++) {
-        split(wanted[i].out);
-        if (!wanted[i].out->line)
+        struct listing *l = wanted[i].out;
+        if (l->text.failed)
             status = gate_fail(err, GATE_INTERNAL, "a listing is too large");
+        l->line = xcalloc(2 * l->n + 1, sizeof *l->line);
+        l->source = l->line + l->n;
+        char *at = l->text.data;
+        for (size_t k = 0; k < 2 * l->n && !status; k++, at += strlen(at) + 1)
+            l->line[k / 2 + k % 2 * l->n] = at;
     }
     for (size_t i = 0; i < n && status; i++)
         listing_release(wanted[i].out);
@@ -206,15 +203,6 @@ void listing_opcode(const char *line, char *out, size_t size)
 }
 
 /* ---- side by side ---- */
-
-static void put_pair(const char *old, const char *new, struct buf *out)
-{
-    buf_printf(out, "%-*.*s %c %.*s\n", WIDTH, WIDTH, old ? old : "",
-               !old   ? '>'
-               : !new ? '<'
-                      : '|',
-               WIDTH, new ? new : "");
-}
 
 static bool is_same_opcode(const char *a, const char *b)
 {
@@ -260,7 +248,11 @@ static bool put_different(char *const *a, size_t n, char *const *b, size_t m, st
         if (i < i_end || k < k_end)
             buf_printf(out, "%s", out->len ? "...\n" : "");
         for (; i < i_end || k < k_end; i += i < i_end, k += k < k_end)
-            put_pair(i < i_end ? a[i] : NULL, k < k_end ? b[k] : NULL, out);
+            buf_printf(out, "%-*.*s %c %.*s\n", WIDTH, WIDTH, i < i_end ? a[i] : "",
+                       i == i_end   ? '>'
+                       : k == k_end ? '<'
+                                    : '|',
+                       WIDTH, k < k_end ? b[k] : "");
         for (; i < n && k < m && !strcmp(a[i], b[k]); i++)
             k++;
     }

@@ -136,18 +136,6 @@ static void put_known(double value, struct buf *out)
         json_write_number(value, out);
 }
 
-static void put_evidence(const struct document_case *c, enum document_stage stage, struct buf *out)
-{
-    const char *separator = "";
-    for (size_t i = 0; i < c->n_processes; i++) {
-        if (c->processes[i].stage != (int)stage)
-            continue;
-        buf_puts(out, separator);
-        put_known(c->processes[i].log_ratio, out);
-        separator = ";";
-    }
-}
-
 static void put_value(enum kind kind, const void *at, struct buf *out)
 {
     switch (kind) {
@@ -187,10 +175,17 @@ static void put_row(const void *const sources[N_SOURCES], struct buf *out)
         const char *from = sources[columns[i].source];
         if (i > 0)
             buf_putc(out, ',');
-        if (columns[i].kind == EVIDENCE)
-            put_evidence(sources[CASE],
-                         columns[i].source == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION, out);
-        else if (from)
+        const struct document_case *c = columns[i].kind == EVIDENCE ? sources[CASE] : NULL;
+        const int stage = columns[i].source == FIRST ? STAGE_FIRST : STAGE_CONFIRMATION;
+        const char *separator = "";
+        for (size_t k = 0; c && k < c->n_processes; k++) {
+            if (c->processes[k].stage != stage)
+                continue;
+            buf_puts(out, separator);
+            put_known(c->processes[k].log_ratio, out);
+            separator = ";";
+        }
+        if (from)
             put_value(columns[i].kind, from + columns[i].offset, out);
     }
     buf_puts(out, "\r\n");

@@ -67,23 +67,18 @@ void table_free(struct table *t)
     free(t);
 }
 
-static bool grow(struct table *t)
-{
-    size_t cap = t->cap_cells ? 2 * t->cap_cells : 64;
-    struct cell *cells = realloc(t->cells, cap * sizeof(*cells));
-    if (!cells)
-        return false;
-    t->cells = cells;
-    t->cap_cells = cap;
-    return true;
-}
-
 void table_cell(struct table *t, enum term_colour colour, const char *text)
 {
-    if (!t || (t->n_cells == t->cap_cells && !grow(t))) {
-        if (t)
-            t->failed = true;
+    if (!t || t->failed)
         return;
+    if (t->n_cells == t->cap_cells) {
+        size_t cap = t->cap_cells ? 2 * t->cap_cells : 64;
+        struct cell *cells = realloc(t->cells, cap * sizeof *cells);
+        t->failed = !cells;
+        if (!cells)
+            return;
+        t->cells = cells;
+        t->cap_cells = cap;
     }
     size_t at = t->texts.len;
     term_puts(text, &t->texts);
@@ -100,22 +95,17 @@ void table_cell(struct table *t, enum term_colour colour, const char *text)
     t->cells[t->n_cells++] = (struct cell){.text = at, .width = width, .colour = colour};
 }
 
-static int total_width(const struct table *t)
-{
-    int width = -GAP;
-    for (size_t i = 0; i < t->n_columns; i++)
-        width += t->columns[i].shown ? t->columns[i].width + GAP : 0;
-    return width;
-}
-
 /* Decides which columns are shown; returns how many are not. */
 static size_t fit(const struct table *t, int width)
 {
     size_t dropped = 0;
-    for (size_t i = 0; i < t->n_columns; i++)
-        t->columns[i].shown =
-            !t->columns[i].hidden && (t->columns[i].used || t->n_cells == t->n_columns);
-    while (width > 0 && total_width(t) > width) {
+    int total = -GAP;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        struct column *c = &t->columns[i];
+        c->shown = !c->hidden && (c->used || t->n_cells == t->n_columns);
+        total += c->shown ? c->width + GAP : 0;
+    }
+    while (width > 0 && total > width) {
         struct column *worst = NULL;
         for (size_t i = 0; i < t->n_columns; i++) {
             struct column *c = &t->columns[i];
@@ -125,15 +115,10 @@ static size_t fit(const struct table *t, int width)
         if (!worst)
             break;
         worst->shown = false;
+        total -= worst->width + GAP;
         dropped++;
     }
     return dropped;
-}
-
-static void pad(int n, struct buf *out)
-{
-    if (n > 0)
-        buf_printf(out, "%*s", n, "");
 }
 
 /* A row has no spaces at its end: those of a left-aligned cell wait for the next cell. */
@@ -147,7 +132,7 @@ static void write_row(const struct table *t, const struct cell *row, bool colour
         if (!column->shown)
             continue;
         if (cell->width > 0) {
-            pad(waiting + (column->right ? space : 0), out);
+            buf_printf(out, "%*s", waiting + (column->right ? space : 0), "");
             term_colour_begin(colour, cell->colour, out);
             buf_puts(out, t->texts.data + cell->text);
             term_colour_end(colour, cell->colour, out);

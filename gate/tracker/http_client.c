@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "version.h"
 
@@ -184,18 +185,6 @@ static bool write_all(int file, const char *bytes, size_t n)
     return true;
 }
 
-static bool read_all(int file, struct buf *out)
-{
-    char chunk[65536];
-    off_t at = 0;
-    ssize_t n;
-    while ((n = pread(file, chunk, sizeof chunk, at)) > 0) {
-        buf_append(out, chunk, (size_t)n);
-        at += n;
-    }
-    return n == 0 && !out->failed;
-}
-
 /* Why there is no answer, and whether asking again may help. */
 static enum gate_status explain(const struct http_client *c, int code, const char *words,
                                 struct gate_error *err)
@@ -242,7 +231,7 @@ enum gate_status http_client_ask(struct http_client *c, const struct http_reques
                                c->remote->url, max);
         else if (code)
             status = explain(c, code, process_last_words(&p), err);
-        else if (!read_all(file, &answer->body))
+        else if (lseek(file, 0, SEEK_SET) || file_read_fd(file, "the answer", &answer->body, NULL))
             status = gate_fail(err, GATE_IO, "cannot read the answer of %s", c->remote->url);
     }
     close(body);
