@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate/verify/verify_tier.h"
+#include "gate/verify/verify.h"
 
 /* What a run or a verification was asked for; NULL: the default. */
 struct reproduce {

@@ -17,7 +17,7 @@
 #include "gate/launch/fingerprints.h"
 #include "gate/worker/message.h"
 #include "gate/cases/suite.h"
-#include "gate/verify/verify_tier.h"
+#include "gate/verify/verify.h"
 
 #define SUPERVISOR_WRAPPER_MAX 16
 

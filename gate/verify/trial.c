@@ -53,6 +53,16 @@ enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t 
     return device_alloc(b->device, bytes, m, err);
 }
 
+struct kg_args bench_args(const struct bench *b, const struct image *image, void *memory)
+{
+    struct kg_args args = image_args(image, memory);
+    args.stream = device_stream(b->device);
+    args.plan = plan_of(b->kernel, &image->problem);
+    args.workspace_bytes = b->workspace_bytes;
+    args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
+    return args;
+}
+
 void bench_release(struct bench *b)
 {
     device_free(b->device, &b->slab);
@@ -102,7 +112,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct work *w, cons
 
 static bool may_differ(const struct work *w)
 {
-    return w->b->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
+    return kernel_may_differ(w->b->kernel);
 }
 
 static bool is_dense(const struct trial *t)
@@ -119,12 +129,9 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
 {
     struct work *w = context;
     struct bench *b = w->b;
-    struct kg_args args = image_args(&w->image, b->slab.data);
+    struct kg_args args = bench_args(b, &w->image, b->slab.data);
     (void)index;
     args.stream = stream;
-    args.plan = plan_of(b->kernel, &w->t->problem);
-    args.workspace_bytes = b->workspace_bytes;
-    args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
     if (w->guard)
         guard_place(&b->guard, w->guard, &w->image, &args);
     w->returned = b->kernel->launch(&w->t->problem, &args);

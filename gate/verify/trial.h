@@ -13,10 +13,9 @@
 #ifndef GATE_VERIFY_TRIAL_H
 #define GATE_VERIFY_TRIAL_H
 
-#include "gate/launch/arm.h"
+#include "gate/verify/verify.h"
 #include "gate/verify/verify_guard.h"
 #include "gate/verify/verify_layout.h"
-#include "gate/verify/verify_reference.h"
 #include "kernels/ops/pattern.h"
 
 struct bench {
@@ -77,6 +76,14 @@ enum gate_status bench_try(struct bench *b, const struct trial *t, struct gate_e
 bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum gate_status *status,
                   struct gate_error *err);
 
+/* What a launch of the bench's kernel gets on an image at `memory`, on the device's stream. */
+struct kg_args bench_args(const struct bench *b, const struct image *image, void *memory);
+
+static inline bool kernel_may_differ(const struct kg_kernel *k)
+{
+    return k->flags & KG_KERNEL_NONDETERMINISTIC;
+}
+
 /* Memory that only grows: equal problems get equal addresses. */
 enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t bytes,
                                struct gate_error *err);
@@ -87,5 +94,55 @@ enum gate_status bench_reference(struct bench *b, const struct kg_problem *p,
                                  double *out[KG_MAX_TENSORS], struct gate_error *err);
 
 void bench_release(struct bench *b);
+
+/* Runs the tier's checks on the job's first arm, whose canonical results are right; what is wrong
+ * stands in its verification. Status as that of bench_try(). */
+enum gate_status tier_checks(const struct verify_job *job, struct gate_error *err);
+
+/*
+ * ---- many launches, verify_soak.c ----
+ *
+ * A launch that loses a little each time of what it needs shows in many: counted before them, after
+ * the first half and at the end, it is what grows in both halves. What a kernel keeps for good
+ * grows in one.
+ */
+
+/* As many launches as fit into `ns`, but no more; 0: none. Before them so many whose outputs are
+ * not looked at, for what only comes with their number. */
+struct soak_budget {
+    unsigned launches;
+    double ns;
+    unsigned before;
+};
+
+/*
+ * Many launches on a small problem, on inputs that differ in single elements, in an order that the
+ * seed deals out, into poisoned outputs whose hashes are taken on the device. The results are those
+ * of the first launches on the same inputs, which are compared with a reference, and nothing is
+ * lost on the way. What is wrong stands in b->found.
+ */
+enum gate_status soak_small(struct bench *b, const struct kg_problem *p,
+                            const struct soak_budget *budget, uint64_t seed,
+                            struct gate_error *err);
+
+/* Launches of the problem itself: what fits into `ns`, but no more than `most`; and no fewer than
+ * 16 where so many fit into `few_ns`, or else 6, for those that take milliseconds. */
+struct endure_budget {
+    double ns, few_ns;
+    unsigned most;
+};
+
+/* How many launches of `ns` each; an even number. */
+unsigned endure_launches(const struct endure_budget *budget, double ns);
+
+/*
+ * Many launches on the problem itself, whose inputs are those of input set 0: nothing is lost, and
+ * the results stay the same bits. What is wrong stands in v; GATE_WRONG: a launch failed.
+ */
+enum gate_status endure_own(struct device *d, struct arm_launch *launch,
+                            const struct endure_budget *budget, struct verification *v,
+                            struct gate_error *err);
+
+extern const struct endure_budget tier_endures[VERIFY_TIERS];
 
 #endif

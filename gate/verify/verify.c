@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify.h"
+#include "gate/verify/trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,11 +120,6 @@ static void note_fault_before(struct verification *v, const char *where)
     verification_fault(v, "%s: %s", where, what);
 }
 
-static bool may_differ(const struct arm *arm)
-{
-    return arm->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
-}
-
 static struct arm_launch verifying_launch(const struct verify_job *job, const struct arm *arm)
 {
     struct device_memory inner = job->workspace;
@@ -178,7 +173,7 @@ static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
         if (i >= REPEATS_MIN && clock_ns() > end_ns)
             break;
         TRY(verify_launch(job, arm, err));
-        if (may_differ(arm)) {
+        if (kernel_may_differ(arm->kernel)) {
             TRY(verify_outputs(job->device, job->c, job->operands, job->reference, false, v, err));
             continue;
         }
@@ -227,7 +222,7 @@ static enum gate_status verify_replayed(const struct verify_job *job, struct arm
     TRY(verify_outputs(job->device, job->c, job->operands, job->reference, true, v, err));
     if (!v->ok)
         note_fault_before(v, "right when launched, wrong when replayed from a recording");
-    else if (!may_differ(arm))
+    else if (!kernel_may_differ(arm->kernel))
         verification_fault(v, "a replayed recording gave different bits than a launch; the kernel "
                               "does not declare itself non-deterministic");
     return GATE_OK;
@@ -370,7 +365,6 @@ static void note_vendor(const struct verify_job *job)
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
 {
     struct arm *arm = job->arms;
-    const struct trial_given given = {job->operands, job->reference};
     const bool itself = job->tier != VERIFY_SMALL;
     enum gate_status status = GATE_OK;
     for (unsigned s = itself ? VERIFY_SEEDS : 0; s-- > 0 && !status;)
@@ -380,8 +374,7 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
     note_vendor(job);
     if (status || !arm->verification.ok)
         return status;
-    TRY(tier_checks(job->device, &job->c->problem, job->seed, job->tier, arm, &given, job->notice,
-                    job->context, err));
+    TRY(tier_checks(job, err));
     if (!arm->verification.ok || !itself)
         return GATE_OK;
     struct arm_launch launch = verifying_launch(job, arm);
@@ -405,11 +398,12 @@ enum gate_status timed_check(void *context, struct arm *arm, const struct operan
     if (fresh)
         TRY(reference_compute(look->device, &look->c->problem, o, r, err));
     look->content = content;
-    TRY(verify_outputs(look->device, look->c, o, r, fresh || !may_differ(arm), v, err));
+    TRY(verify_outputs(look->device, look->c, o, r, fresh || !kernel_may_differ(arm->kernel), v,
+                       err));
     if (!v->ok)
         return gate_fail(err, GATE_WRONG, "right when verified, wrong when timed: %.500s",
                          v->message);
-    if (may_differ(arm) || arm->role != ROLE_CANDIDATE)
+    if (kernel_may_differ(arm->kernel) || arm->role != ROLE_CANDIDATE)
         return GATE_OK;
     return gate_fail(
         err, GATE_WRONG,

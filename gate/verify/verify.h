@@ -9,12 +9,28 @@
  * allclose() with the usual tolerances it sees a skipped tail, a wrong scale or an fp16
  * accumulator. The allclose() figures are reported beside it. Nor may an element of a product be
  * far off. The candidate must also leave its inputs alone, give the same bits again, be right on
- * exact integers where it is large, and pass the checks of a tier (verify_tier.h).
+ * exact integers where it is large, and pass the checks of a tier.
  */
 #ifndef GATE_VERIFY_VERIFY_H
 #define GATE_VERIFY_VERIFY_H
 
-#include "gate/verify/verify_tier.h"
+#include "gate/launch/arm.h"
+#include "gate/verify/verify_reference.h"
+
+/*
+ * Which checks a kernel must pass beside its canonical inputs. `commit` is what `gate run` asks of
+ * every change: every neighbour shape once or twice, with layouts and probes dealt out in turn, all
+ * probes on the problem itself where it is small (else exact integers, or its own inputs, on the
+ * device), and random inputs on three neighbours of its own size. `nightly` asks for every probe in
+ * every layout on more shapes, with more repeats. `small` is what a sanitizer has time for: one
+ * probe on each neighbour shape, once, and launches on one neighbour of the problem's own size, but
+ * not the problem itself.
+ */
+enum verify_tier { VERIFY_COMMIT, VERIFY_NIGHTLY, VERIFY_SMALL, VERIFY_TIERS };
+
+const char *verify_tier_name(enum verify_tier tier);
+/* False when no tier is named so. */
+bool verify_tier_parse(const char *name, enum verify_tier *out);
 
 /* What is known of an arm before it was looked at; each arm's `verification` must start as this. */
 struct verification verification_start(const struct kg_problem *p);
@@ -30,7 +46,9 @@ struct verify_job {
     struct reference *reference;
     struct arm *arms; /* the candidate first */
     unsigned n_arms;
-    tier_notice_fn notice; /* called before each launch of an arm too */
+    /* Called before each check of an arm, so that a hang or crash can be put down to it. `check`
+     * says what is looked at, for people; "": the problem itself, on its own inputs. */
+    void (*notice)(void *context, const struct arm *arm, const char *check);
     void *context;
 };
 

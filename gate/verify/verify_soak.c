@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_soak.c: see verify_tier.h. */
-#include "gate/verify/verify_tier.h"
+/* verify_soak.c: see trial.h. */
+#include "gate/verify/trial.h"
 
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
@@ -65,14 +65,7 @@ struct soak {
 
 static struct kg_args args_of(const struct soak *x, unsigned slot)
 {
-    struct bench *b = x->b;
-    struct kg_args args =
-        image_args(&x->image[slot % VARIANTS], (char *)b->slab.data + slot * x->stride);
-    args.stream = device_stream(b->device);
-    args.plan = plan_of(b->kernel, &x->image[slot % VARIANTS].problem);
-    args.workspace_bytes = b->workspace_bytes;
-    args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;
-    return args;
+    return bench_args(x->b, &x->image[slot % VARIANTS], (char *)x->b->slab.data + slot * x->stride);
 }
 
 static void describe_soak(struct soak *x, const char *text)
@@ -145,11 +138,6 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
     return GATE_OK;
 }
 
-static bool may_differ(const struct soak *x)
-{
-    return x->b->kernel->flags & KG_KERNEL_NONDETERMINISTIC;
-}
-
 /* Each slot once, from anywhere and by a step that meets all of them. None begins before all are
  * enqueued: arguments that the next launch takes the place of show. */
 static enum gate_status launch_round(struct soak *x, unsigned round, struct gate_error *err)
@@ -162,7 +150,7 @@ static enum gate_status launch_round(struct soak *x, unsigned round, struct gate
     device_release(x->b->device);
     TRY(status);
     TRY(hash_slots(x, SLOTS, hashes, err));
-    for (unsigned slot = 0; slot < SLOTS && !may_differ(x); slot++)
+    for (unsigned slot = 0; slot < SLOTS && !kernel_may_differ(x->b->kernel); slot++)
         if (hashes[slot] != x->wanted[slot % VARIANTS])
             describe_soak(x, "one of the last 16 launches gave different bits than the first one "
                              "on the same inputs; the kernel does not declare itself "
@@ -237,7 +225,7 @@ static enum gate_status launch_rounds(struct soak *x, struct gate_error *err)
         TRY(count_means(d, &means, 2, err));
         compare_means(d, &means, (n - STEADY_AFTER) * SLOTS, x->b->found);
     }
-    for (unsigned v = 0; v < VARIANTS && may_differ(x) && x->b->found->ok; v++)
+    for (unsigned v = 0; v < VARIANTS && kernel_may_differ(x->b->kernel) && x->b->found->ok; v++)
         TRY(compare_slot(x, v, err));
     return GATE_OK;
 }
@@ -295,7 +283,7 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
     v->checks++;
     v->coverage.on_the_case += n + 1;
     compare_means(d, &means, n, v);
-    if (last != first && !(launch->kernel->flags & KG_KERNEL_NONDETERMINISTIC))
+    if (last != first && !kernel_may_differ(launch->kernel))
         verification_fault(v,
                            "after %u more launches on the same inputs the output has different "
                            "bits; the kernel does not declare itself non-deterministic",

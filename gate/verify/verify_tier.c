@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_tier.h"
+#include "gate/verify/trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,13 +49,9 @@ static bool probes_itself(enum verify_tier tier, const struct kg_problem *p)
 
 /* Checks of one arm under way. */
 struct round {
+    const struct verify_job *job;
     struct bench bench;
-    enum verify_tier tier;
-    uint64_t seed;
     struct arm *arm;
-    const struct trial_given *given; /* of the problem itself */
-    tier_notice_fn notice;
-    void *context;
     struct kg_problem shape[SHAPES_MAX]; /* other than the problem's, which are served */
     unsigned n, n_checks;
     struct layout_pairs layouts;
@@ -71,7 +67,7 @@ static enum gate_status run_trial(struct round *r, const struct trial *t, struct
     bool guarded = image_layout_is_dense(&t->problem, &t->layout);
     trial_text(t, guarded ? t->guard : GUARD_NONE, text);
     snprintf(said, sizeof said, "%s)", text);
-    r->notice(r->context, r->arm, said);
+    r->job->notice(r->job->context, r->arm, said);
     return bench_try(&r->bench, t, err);
 }
 
@@ -80,14 +76,14 @@ static enum gate_status check(struct round *r, const struct kg_problem *p, enum 
                               struct image_layout layout, enum guard_side guard,
                               struct gate_error *err)
 {
-    const uint64_t seed = seed_at(r->seed, r->n_checks++);
+    const uint64_t seed = seed_at(r->job->seed, r->n_checks++);
     const bool again = r->thorough || seed & 1;
     const struct trial one = {.problem = *p,
                               .probe = probe,
                               .layout = layout,
                               .guard = guard,
                               .seed = seed,
-                              .repeats = again && !r->once ? repeats[r->tier] : 0,
+                              .repeats = again && !r->once ? repeats[r->job->tier] : 0,
                               .changed = (r->thorough || !again) && !r->once};
     return run_trial(r, &one, err);
 }
@@ -101,7 +97,7 @@ static enum gate_status check_dense(struct round *r, const struct kg_problem *p,
 /* Another one for each n; every other one is without odd rows. */
 static struct image_layout layout_in_turn(struct round *r, const struct kg_problem *p, unsigned n)
 {
-    return image_layout_designed(p, seed_at(~r->seed, n), n % 2, &r->layouts);
+    return image_layout_designed(p, seed_at(~r->job->seed, n), n % 2, &r->layouts);
 }
 
 /* The probe that sees most: exact where there is one. */
@@ -156,13 +152,14 @@ static enum gate_status check_own_large(struct round *r, const struct kg_problem
                                         struct gate_error *err)
 {
     const bool exact = probe_applies(PROBE_INTEGERS, p);
+    const struct trial_given given = {r->job->operands, r->job->reference};
     struct trial t = {.problem = *p,
                       .probe = exact ? PROBE_INTEGERS : PROBE_NORMAL,
                       .layout = image_layout_of(TENSOR_DENSE),
                       .guard = GUARD_BEHIND,
-                      .seed = seed_at(r->seed, r->n_checks++),
+                      .seed = seed_at(r->job->seed, r->n_checks++),
                       .on_device = true,
-                      .given = exact ? NULL : r->given};
+                      .given = exact ? NULL : &given};
     const struct op_size *sum = exact ? op_axis(op_of(p), op_of(p)->cut) : NULL;
     while (exact && problem_flops(&t.problem) > OWN_FLOPS && op_size(&t.problem, sum) > 2 * LEAST_K)
         op_set_size(&t.problem, sum, op_size(&t.problem, sum) / 2 / EVEN_K * EVEN_K);
@@ -179,14 +176,14 @@ static enum gate_status check_own_large(struct round *r, const struct kg_problem
 static enum gate_status check_own(struct round *r, const struct kg_problem *p,
                                   struct gate_error *err)
 {
-    if (!probes_itself(r->tier, p)) {
+    if (!probes_itself(r->job->tier, p)) {
         r->arm->verification.left_out.too_large++;
-        return r->tier == VERIFY_SMALL ? GATE_OK : check_own_large(r, p, err);
+        return r->job->tier == VERIFY_SMALL ? GATE_OK : check_own_large(r, p, err);
     }
     bench_prepare(&r->bench, p);
     r->thorough = true;
     TRY(check_all_probes(r, p, image_layout_of(TENSOR_DENSE), err));
-    r->thorough = r->tier == VERIFY_NIGHTLY;
+    r->thorough = r->job->tier == VERIFY_NIGHTLY;
     TRY(check(r, p, sharpest(p), layout_in_turn(r, p, SHAPES_MAX), GUARD_NONE, err));
     return check_guarded(r, p, err);
 }
@@ -210,10 +207,10 @@ static void add_values(struct round *r, const struct kg_problem *p)
 {
     unsigned served[SHAPES_VALUES_MAX], n = 0;
     const unsigned values = shapes_values(p);
-    if (r->tier == VERIFY_SMALL)
+    if (r->job->tier == VERIFY_SMALL)
         return;
     for (unsigned i = 0; i < values; i++) {
-        const struct kg_problem other = shapes_value(p, i, r->seed);
+        const struct kg_problem other = shapes_value(p, i, r->job->seed);
         if (!shapes_have_values_of(p, &other) && bench_kernel(&r->bench, &other))
             served[n++] = i;
     }
@@ -221,10 +218,10 @@ static void add_values(struct round *r, const struct kg_problem *p)
         add_value(r, p, served[0], VALUE_SEED);
     if (n > 1)
         add_value(r, p, served[n - 1], VALUE_SEED);
-    if (n > 0 && r->tier == VERIFY_COMMIT)
-        add_value(r, p, served[seed_at(r->seed, VALUE_SEED) % n], r->seed);
-    for (unsigned i = 0; i < n && r->tier == VERIFY_NIGHTLY; i++)
-        add_value(r, p, served[i], r->seed);
+    if (n > 0 && r->job->tier == VERIFY_COMMIT)
+        add_value(r, p, served[seed_at(r->job->seed, VALUE_SEED) % n], r->job->seed);
+    for (unsigned i = 0; i < n && r->job->tier == VERIFY_NIGHTLY; i++)
+        add_value(r, p, served[i], r->job->seed);
 }
 
 /* Those that are served, in the dtypes in which the library serves the problem itself. That there
@@ -239,7 +236,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         if (i != problem_dtype_index(p) && bench_kernel(&r->bench, &other))
             others |= 1u << i;
     }
-    const unsigned n = shapes_designed(p, others, r->seed, plans[r->tier], all);
+    const unsigned n = shapes_designed(p, others, r->job->seed, plans[r->job->tier], all);
     for (unsigned i = 0; i < n; i++) {
         const struct kg_kernel *kernel = bench_kernel(&r->bench, &all[i]);
         r->served_elsewhere |= kernel == r->arm->kernel;
@@ -260,7 +257,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
 static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_error *err)
 {
     const struct kg_problem *p = &r->shape[n];
-    if (n % 3 || r->tier == VERIFY_SMALL)
+    if (n % 3 || r->job->tier == VERIFY_SMALL)
         return check(r, p, sharpest(p), layout_in_turn(r, p, 2 * n), GUARD_NONE, err);
     return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
 }
@@ -278,7 +275,7 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
 {
     for (unsigned i = 0; i < r->n; i++)
         TRY(check_sharply(r, i, err));
-    for (unsigned i = r->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0;) {
+    for (unsigned i = r->job->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0;) {
         const struct kg_problem *third = &r->shape[3 * i];
         TRY(check(r, third, probe_in_turn(third, i), layout_in_turn(r, third, 6 * i + 1),
                   GUARD_NONE, err));
@@ -310,7 +307,7 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
     struct kg_problem small = guard_far_problem(p);
     bool serves = op_fit(op_of(p), &small) && bench_kernel(&r->bench, &small);
     r->arm->verification.left_out.not_served += !serves;
-    if (r->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
+    if (r->job->tier == VERIFY_SMALL || !serves || !r->arm->verification.ok)
         return GATE_OK;
     bench_prepare(&r->bench, &small);
     struct problem_tensor about[PROBLEM_MAX_TENSORS];
@@ -323,7 +320,7 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
         if (i && about[i - 1].rank < 2)
             continue;
         t.far.which = i ? 1u << (i - 1) : 0;
-        t.seed = seed_at(r->seed, r->n_checks++);
+        t.seed = seed_at(r->job->seed, r->n_checks++);
         TRY(run_trial(r, &t, err));
     }
     t.far = (struct far_choice){.rows = true};
@@ -380,8 +377,8 @@ static enum gate_status soak(struct round *r, const struct kg_problem *p, struct
         return GATE_OK;
     problem_id(p, id);
     snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
-    r->notice(r->context, r->arm, said);
-    return soak_small(&r->bench, p, &soaks[r->tier], r->seed, err);
+    r->job->notice(r->job->context, r->arm, said);
+    return soak_small(&r->bench, p, &soaks[r->job->tier], r->job->seed, err);
 }
 
 /* ---- as large as the problem, or larger ---- */
@@ -397,11 +394,11 @@ static const double flops_max[2][VERIFY_TIERS] = {{1e8, 1e9, 0}, {8e10, 2e11, 8e
 
 static unsigned giants_of(const struct round *r, const struct kg_problem *p, bool host)
 {
-    if (r->tier == VERIFY_NIGHTLY)
+    if (r->job->tier == VERIFY_NIGHTLY)
         return SHAPES_GIANT_MAX;
-    if (r->tier == VERIFY_SMALL || host)
+    if (r->job->tier == VERIFY_SMALL || host)
         return 0;
-    return probes_itself(r->tier, p) ? GIANTS_OF_SMALL : GIANTS_OF_LARGE;
+    return probes_itself(r->job->tier, p) ? GIANTS_OF_SMALL : GIANTS_OF_LARGE;
 }
 
 /* Layouts of the inputs, since rows that are padded keep the alignment that an odd length would
@@ -411,7 +408,7 @@ static struct image_layout layout_of_large(const struct round *r, unsigned n)
 {
     static const enum tensor_layout layouts[] = {TENSOR_PADDED, TENSOR_DENSE, TENSOR_ODD};
     struct image_layout layout = image_layout_of(TENSOR_PADDED);
-    if (r->tier == VERIFY_SMALL)
+    if (r->job->tier == VERIFY_SMALL)
         return image_layout_of(TENSOR_DENSE);
     for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
         layout.of[i] = (unsigned char)layouts[(n + (i && n)) % 3];
@@ -433,10 +430,10 @@ static enum gate_status check_large(struct round *r, const struct kg_problem *p,
         const struct trial t = {.problem = *p,
                                 .probe = PROBE_NORMAL,
                                 .layout = layout_of_large(r, i),
-                                .seed = seed_at(r->seed, r->n_checks++),
+                                .seed = seed_at(r->job->seed, r->n_checks++),
                                 .repeats = 1,
                                 .on_device = true,
-                                .launches_only = r->tier == VERIFY_SMALL,
+                                .launches_only = r->job->tier == VERIFY_SMALL,
                                 .counted = counted};
         TRY(run_trial(r, &t, err));
     }
@@ -467,19 +464,19 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
     /* The reference of a user's op runs on the host too. */
     const bool host =
         device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->own != NULL;
-    const bool nightly = r->tier == VERIFY_NIGHTLY;
-    const double flops = flops_max[!host][r->tier];
-    unsigned n = r->tier == VERIFY_SMALL ? choose_one(r, p, flops, around)
-                                         : shapes_of_own_size(p, flops, around);
-    n = r->tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
+    const bool nightly = r->job->tier == VERIFY_NIGHTLY;
+    const double flops = flops_max[!host][r->job->tier];
+    unsigned n = r->job->tier == VERIFY_SMALL ? choose_one(r, p, flops, around)
+                                              : shapes_of_own_size(p, flops, around);
+    n = r->job->tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
     const unsigned n_giant = shapes_giant(p, nightly && !host, giant);
     for (unsigned i = 0; i < n; i++)
         TRY(check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err));
     for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host); i++)
-        TRY(check_large(r, &giant[(r->seed + i) % n_giant], 1, 1, &coverage->giant, err));
+        TRY(check_large(r, &giant[(r->job->seed + i) % n_giant], 1, 1, &coverage->giant, err));
     const unsigned n_wide =
         shapes_wide(p, device_info(r->bench.device)->kg.sm_count, nightly || !host, wide);
-    for (unsigned i = 0; i < n_wide && r->tier != VERIFY_SMALL; i++)
+    for (unsigned i = 0; i < n_wide && r->job->tier != VERIFY_SMALL; i++)
         TRY(check_large(r, &wide[i], 1, 1, &coverage->as_large, err));
     bench_release(&r->bench);
     return GATE_OK;
@@ -490,36 +487,29 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
 {
     find_shapes(r, p);
     TRY(check_own(r, p, err));
-    TRY(r->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err));
+    TRY(r->job->tier == VERIFY_NIGHTLY ? check_shapes_fully(r, err) : check_shapes(r, p, err));
     if (r->arm->verification.ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));
     const struct kg_problem *small = quickest(r, p, 1), *rows = quickest(r, p, 2);
-    if (rows && r->tier != VERIFY_SMALL)
+    if (rows && r->job->tier != VERIFY_SMALL)
         TRY(check_pinned(r, rows, err));
     return small ? soak(r, small, err) : GATE_OK;
 }
 
-enum gate_status tier_checks(struct device *d, const struct kg_problem *p, uint64_t seed,
-                             enum verify_tier tier, struct arm *arm,
-                             const struct trial_given *given, tier_notice_fn notice, void *context,
-                             struct gate_error *err)
+enum gate_status tier_checks(const struct verify_job *job, struct gate_error *err)
 {
-    struct verification *v = &arm->verification;
+    struct device *d = job->device;
+    struct verification *v = &job->arms[0].verification;
     struct surroundings before;
     const unsigned more = device_info(d)->kg.kind == KG_DEVICE_HOST ? 0 : STATE_MORE_ON_GPU;
     TRY(surroundings_read(d, &before, err));
     struct round *r = calloc(1, sizeof *r);
     if (!r)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    *r = (struct round){.bench = {.device = d, .arm = arm, .found = v},
-                        .given = given,
-                        .tier = tier,
-                        .seed = seed,
-                        .arm = arm,
-                        .notice = notice,
-                        .context = context};
-    enum gate_status status = check_all(r, p, err);
+    *r = (struct round){
+        .job = job, .bench = {.device = d, .arm = job->arms, .found = v}, .arm = job->arms};
+    enum gate_status status = check_all(r, &job->c->problem, err);
     v->own_shape_only = !status && v->ok && !r->served_elsewhere;
     if (!status)
         status = surroundings_compare(d, &before, more, v, err);

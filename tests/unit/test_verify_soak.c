@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gate/verify/verify_state.h"
-#include "gate/verify/verify_tier.h"
+#include "gate/verify/trial.h"
 #include "tests/unit/unit.h"
 
 /* So many threads, files or children more after each half of so many launches. */
