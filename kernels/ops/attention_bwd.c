@@ -53,13 +53,6 @@ struct backward {
     int64_t head; /* of dQ, or the KV head */
 };
 
-/* Keys that a query sees: the first ones, so many. */
-static int64_t visible_keys(const struct kg_problem *p, int64_t i)
-{
-    int64_t visible = i + (p->size[S].value - p->size[Q].value) + 1;
-    return !(p->flags & KG_FLAG_CAUSAL) ? p->size[S].value : visible < 0 ? 0 : visible;
-}
-
 /* line[j] = factor * (row . column j), of the first n columns of a turned matrix. */
 static void multiply(double *line, const double *row, double factor, const double *turned,
                      int64_t columns, int64_t n, int64_t d)
@@ -79,7 +72,7 @@ static void query_rows(void *context, int share, int64_t first, int64_t end)
     double *s = a->s + share * keys, *dp = a->dp + share * keys;
 
     for (int64_t i = first; i < end; i++) {
-        const int64_t row = a->head * queries + i, n = visible_keys(p, i);
+        const int64_t row = a->head * queries + i, n = attention_visible(p, i);
         double *dq = a->out[0] + row * d;
         multiply(s, a->in[IN_Q] + row * d, p->param[0].value, a->turned[IN_K] + kv * d * keys, keys,
                  n, d);
@@ -113,7 +106,7 @@ static void key_rows(void *context, int share, int64_t first, int64_t end)
                      queries, d);
             for (int64_t i = 0; i < queries; i++) {
                 const int64_t query = h * queries + i;
-                if (j >= visible_keys(p, i))
+                if (j >= attention_visible(p, i))
                     continue;
                 const double weight = exp(s[i] - a->in[IN_LSE][query]);
                 rows_add(dv, a->in[IN_DO] + query * d, weight, d);
@@ -201,7 +194,7 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     double sum = 0, gradient;
 
     if (out == 0) {
-        for (int64_t j = 0; j < visible_keys(p, row); j++) {
+        for (int64_t j = 0; j < attention_visible(p, row); j++) {
             (void)weight_of(p, in, b, head, row, j, &gradient);
             sum += gradient * rows_at(&in[IN_K], b, head / group, j, l);
         }
@@ -209,7 +202,7 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     }
     for (int64_t h = head * group; h < (head + 1) * group; h++)
         for (int64_t i = 0; i < p->size[Q].value; i++) {
-            if (row >= visible_keys(p, i))
+            if (row >= attention_visible(p, i))
                 continue;
             const double weight = weight_of(p, in, b, h, i, row, &gradient);
             sum += out == 1 ? gradient * rows_at(&in[IN_Q], b, h, i, l)

@@ -147,15 +147,6 @@ bool attention_inputs_count(const struct kg_problem *p)
 
 /* ---- the reference ---- */
 
-/* Keys that query i sees: the first ones, this many. */
-static int64_t visible_keys(const struct kg_problem *p, int64_t i)
-{
-    if (!(p->flags & KG_FLAG_CAUSAL))
-        return p->size[S].value;
-    int64_t visible = i + (p->size[S].value - p->size[Q].value) + 1;
-    return visible < 0 ? 0 : visible;
-}
-
 struct attention {
     const struct kg_problem *p;
     const double *q;  /* [batch, heads, seqlen_q, head_dim] */
@@ -191,7 +182,7 @@ static void attention_rows(void *context, int share, int64_t first, int64_t end)
         const double *q = a->q + (a->head * p->size[Q].value + i) * p->size[D].value;
         double *o = a->o + (a->head * p->size[Q].value + i) * p->size[D].value;
         double *scores = a->scores + share * p->size[S].value;
-        int64_t visible = visible_keys(p, i);
+        int64_t visible = attention_visible(p, i);
 
         memset(scores, 0, (size_t)p->size[S].value * sizeof(*scores));
         for (int64_t d = 0; d < p->size[D].value; d++)
@@ -235,7 +226,7 @@ static double element(const struct kg_problem *p, const struct kg_tensor *in, ui
     int64_t h = flat / p->size[D].value / p->size[Q].value % p->size[H].value;
     int64_t b = flat / p->size[D].value / p->size[Q].value / p->size[H].value;
     int64_t kv_head = h / (p->size[H].value / p->size[G].value);
-    int64_t visible = visible_keys(p, i);
+    int64_t visible = attention_visible(p, i);
     double max = -INFINITY, weights = 0.0, sum = 0.0;
 
     /* One pass over the keys: a score above all before it scales down what was summed. */

@@ -404,7 +404,7 @@ void attention_change(unsigned probe, const struct kg_problem *p, const struct k
         return;
     }
     int64_t at = pattern_large_element(&in[i], seed);
-    double value = (double)kg_load_float(in[i].data, in[i].dtype, pattern_offset(&in[i], at));
+    double value = pattern_get(&in[i], at);
     pattern_put(&in[i], at,
                 i == 2 ? 64 : fmax(-1e3, fmin(1e3, value + 2 / attention_safe_scale(p))));
 }

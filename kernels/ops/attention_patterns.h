@@ -27,6 +27,13 @@ extern const struct op_shape attention_tails[ATTENTION_TAILS];
 void attention_draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p);
 bool attention_inputs_count(const struct kg_problem *p);
 
+/* Keys that query i sees: the first ones, so many. */
+static inline int64_t attention_visible(const struct kg_problem *p, int64_t i)
+{
+    int64_t visible = i + (p->size[S].value - p->size[Q].value) + 1;
+    return !(p->flags & KG_FLAG_CAUSAL) ? p->size[S].value : visible < 0 ? 0 : visible;
+}
+
 /* Fills Q and K, in[0] and in[1], such that each query finds one key, whose product with it has
  * this size. */
 void attention_finish_codes(enum probe probe, const struct kg_problem *p,

@@ -31,14 +31,14 @@ static enum kg_status reference(const struct kg_problem *p, const struct kg_tens
         goto out;
     for (int64_t i = 0; i < m * n; i++)
         g[i] = y[i] > 0.0 ? g[i] : 0.0;
-    rows_multiply(m, threads, (struct rows_product){g, w, NULL, out[0], k, n});
+    rows_multiply(m, threads, (struct rows_product){g, w, out[0], k, n});
     memset(out[2], 0, (size_t)n * sizeof *out[2]);
     for (int64_t i = 0; i < m; i++)
         rows_add(out[2], g + i * n, 1.0, n);
     g = rows_transposed(g, 1, m, n);
     if (!g)
         goto out;
-    rows_multiply(n, threads, (struct rows_product){g, x, NULL, out[1], k, m});
+    rows_multiply(n, threads, (struct rows_product){g, x, out[1], k, m});
     status = KG_OK;
 out:
     free(g);

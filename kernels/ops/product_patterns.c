@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "kernels/ops/dtype.h"
-#include "kernels/ops/half.h"
 #include "kernels/ops/product.h"
 
 #define CONSTANT_END 16 /* the part of a tensor that is not constant is one of so many */
@@ -49,11 +48,6 @@ static int64_t element_at(const struct drawing *d, int64_t line, int64_t depth)
     return line / d->inner * d->inner * d->terms + depth * d->inner + line % d->inner;
 }
 
-static double element(const struct kg_tensor *t, int64_t flat)
-{
-    return (double)kg_load_float(t->data, t->dtype, pattern_offset(t, flat));
-}
-
 double product_integer(const struct drawing *d, int64_t flat)
 {
     return pattern_integer(d->seed, flat, -d->largest, d->largest);
@@ -96,10 +90,10 @@ static void put_brink(const struct kg_problem *p, const struct kg_tensor *in, un
     for (unsigned i = 0; i < op->n_sizes; i++)
         place[i] = (int64_t)(seed_at(seed, i) % (uint64_t)op_size(p, &op->sizes[i]));
     for (unsigned i = 0; i < n_in; i++)
-        rest -= op->tensors[i].role == OP_ADDEND ? element(&in[i], index_at(p, i, place)) : 0;
+        rest -= op->tensors[i].role == OP_ADDEND ? pattern_get(&in[i], index_at(p, i, place)) : 0;
     for (int64_t l = 0; l < terms; l++) {
         place[sum - op->sizes] = l;
-        double with = element(&in[1], index_at(p, 1, place));
+        double with = pattern_get(&in[1], index_at(p, 1, place));
         double value = with != 0 ? fmax(-2048, fmin(2048, trunc(rest / with))) : 0;
         pattern_put(&in[0], index_at(p, 0, place), value);
         rest -= value * with;
@@ -280,7 +274,7 @@ void product_change(unsigned probe, const struct kg_problem *p, const struct kg_
 {
     const struct kg_tensor *t = &in[seed_at(seed, PATTERN_TRIES) % n_in];
     int64_t at = pattern_large_element(t, seed);
-    double value = element(t, at);
+    double value = pattern_get(t, at);
     (void)p;
     if (probe == PROBE_UNIFORM) /* sums that cannot cancel */
         pattern_put(t, at, value < 0.5 ? value + 0.5 : value - 0.5);

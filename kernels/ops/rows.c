@@ -101,8 +101,6 @@ static void product_rows(void *context, int share, int64_t first, int64_t end)
         memset(row, 0, (size_t)p->n * sizeof(*row));
         for (int64_t l = 0; l < p->k; l++)
             rows_add(row, p->b + l * p->n, p->a[i * p->k + l], p->n);
-        for (int64_t j = 0; p->bias && j < p->n; j++)
-            row[j] = rows_relu(row[j] + p->bias[j]);
     }
 }
 

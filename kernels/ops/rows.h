@@ -37,9 +37,9 @@ static inline double rows_relu(double x)
     return x < 0.0 ? 0.0 : x;
 }
 
-/* c[m, n] = a[m, k] b[k, n], plus bias[n] and ReLU when there is a bias. All dense. */
+/* c[m, n] = a[m, k] b[k, n], all dense. */
 struct rows_product {
-    const double *a, *b, *bias;
+    const double *a, *b;
     double *c;
     int64_t n, k;
 };
