@@ -31,9 +31,8 @@ static enum gate_status check_kernel(const struct kg_library *t, uint32_t i, str
     const struct kg_kernel *k = t->kernels[i];
     if (!k || k->struct_bytes < sizeof *k)
         return gate_fail(err, GATE_WRONG,
-                         "kernel %u of provider '%s' is not a kg_kernel of this "
-                         "ABI",
-                         i, t->provider);
+                         "kernel %u of provider '%s' is not a kg_kernel of this ABI", i,
+                         t->provider);
     if (!valid_name(k->name, 63))
         return gate_fail(err, GATE_WRONG, "kernel %u of provider '%s' has no valid name", i,
                          t->provider);
@@ -63,11 +62,8 @@ static enum gate_status check_table(const struct kg_library *t, uint32_t kind,
     if (!t->kernels || !t->n_kernels || t->n_kernels > MAX_KERNELS)
         return gate_fail(err, GATE_WRONG, "provider '%s' offers %u kernels", t->provider,
                          t->kernels ? t->n_kernels : 0);
-    for (uint32_t i = 0; i < t->n_kernels; i++) {
-        enum gate_status status = check_kernel(t, i, err);
-        if (status)
-            return status;
-    }
+    for (uint32_t i = 0; i < t->n_kernels; i++)
+        TRY(check_kernel(t, i, err));
     return GATE_OK;
 }
 

@@ -52,22 +52,6 @@ struct fatbin_packing {
 
 /* ---- cubins ---- */
 
-static bool add_kernel(struct machine_code *m, struct machine_kernel k)
-{
-    if (m->n == KERNELS_MAX)
-        return false;
-    if (m->n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 64;
-        struct machine_kernel *grown = realloc(m->kernels, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        m->kernels = grown;
-        m->cap = cap;
-    }
-    m->kernels[m->n++] = k;
-    return true;
-}
-
 static bool is_entry(const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_other & CUBIN_ENTRY;
@@ -86,16 +70,24 @@ static bool add_cubin(struct machine_code *m, struct bytes cubin)
     Elf64_Ehdr h;
     Elf64_Shdr table;
     Elf64_Sym symbol;
-    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE)
-        return false;
-    if (!elf_find(cubin, ".symtab", &table))
+    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE ||
+        !elf_find(cubin, ".symtab", &table))
         return false;
     for (size_t i = 0; cubin_symbol(cubin, &table, i, &symbol); i++) {
         if (!is_entry(&symbol))
             continue;
         const char *name = elf_text(cubin, table.sh_link, symbol.st_name);
-        if (!name || !add_kernel(m, (struct machine_kernel){name, cubin, symbol.st_shndx, i}))
+        if (!name || m->n == KERNELS_MAX)
             return false;
+        if (m->n == m->cap) {
+            size_t cap = m->cap ? 2 * m->cap : 64;
+            struct machine_kernel *grown = realloc(m->kernels, cap * sizeof *grown);
+            if (!grown)
+                return false;
+            m->kernels = grown;
+            m->cap = cap;
+        }
+        m->kernels[m->n++] = (struct machine_kernel){name, cubin, symbol.st_shndx, i};
     }
     return true;
 }
@@ -312,14 +304,7 @@ bool machine_code_hash(const struct machine_code *m, const char *name, char hex[
 
 /* ---- a whole file ---- */
 
-/* Is the section mapped, and more than a note about the build? */
-static bool is_run(struct bytes file, const Elf64_Ehdr *h, const Elf64_Shdr *s)
-{
-    const char *name = elf_text(file, h->e_shstrndx, s->sh_name);
-    return (s->sh_flags & SHF_ALLOC) && s->sh_type != SHT_NOTE && name &&
-           strcmp(name, ".nv_fatbin") != 0;
-}
-
+/* Sections that are mapped, and more than a note about the build. */
 static bool add_host_code(SHA2_CTX *context, struct bytes file)
 {
     Elf64_Ehdr h;
@@ -328,7 +313,9 @@ static bool add_host_code(SHA2_CTX *context, struct bytes file)
     if (!elf_header(file, &h) || !h.e_shnum)
         return false;
     for (size_t i = 0; elf_section(file, i, &s); i++) {
-        if (!is_run(file, &h, &s))
+        const char *name = elf_text(file, h.e_shstrndx, s.sh_name);
+        if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NOTE || !name ||
+            !strcmp(name, ".nv_fatbin"))
             continue;
         const uint64_t about[] = {s.sh_type, s.sh_flags, s.sh_addr, s.sh_size};
         if (!elf_content(file, &s, &content))

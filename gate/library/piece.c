@@ -73,12 +73,6 @@ static uint64_t number_at(const struct piece *p, size_t at)
     return number;
 }
 
-static bool is_packed(const struct buf *bytes)
-{
-    const size_t magic = strlen(MAGIC);
-    return bytes->len >= magic && !memcmp(bytes->data + bytes->len - magic, MAGIC, magic);
-}
-
 /* Finds the parts of a piece; the sizes stand behind the files. */
 static enum gate_status take_apart(struct piece *p, struct gate_error *err)
 {
@@ -162,8 +156,8 @@ enum gate_status piece_read(const char *path, size_t most, struct piece *out,
     *out = (struct piece){0};
     buf_init(&out->bytes, most);
     enum gate_status status = read_regular(path, &out->bytes, err);
-    out->object_bytes = out->bytes.len;
-    if (!status && is_packed(&out->bytes))
+    const size_t magic = strlen(MAGIC), n = out->object_bytes = out->bytes.len;
+    if (!status && n >= magic && !memcmp(out->bytes.data + n - magic, MAGIC, magic))
         status = take_apart(out, err);
     else if (!status && !(status = read_names(out, err)) && out->n_files)
         status = put_together(out, path, err);

@@ -27,50 +27,39 @@ struct figure {
     uint32_t symbol, value;
 };
 
-static void read_attribute(struct attribute a, struct bytes content, const struct machine_kernel *k,
-                           struct resources *out)
-{
-    struct figure f;
-    if (a.form == FORM_BYTE && a.number == ATTRIBUTE_BARRIERS)
-        out->of[RESOURCE_BARRIERS] = a.value & 0xff;
-    if (a.form != FORM_SIZED || !bytes_take(content, 0, &f, sizeof f) || f.symbol != k->symbol)
-        return;
-    if (a.number == ATTRIBUTE_REGISTERS)
-        out->of[RESOURCE_REGISTERS] = f.value;
-    if (a.number == ATTRIBUTE_STACK)
-        out->of[RESOURCE_STACK] = f.value;
-}
-
 static void read_attributes(struct bytes b, const struct machine_kernel *k, struct resources *out)
 {
     struct attribute a;
     for (size_t at = 0; bytes_take(b, at, &a, sizeof a);) {
         struct bytes content = {0};
+        struct figure f;
         at += sizeof a;
         if (a.form == FORM_SIZED && !bytes_part(b, at, a.value, &content))
             return;
         at += (content.n + 3) / 4 * 4;
-        read_attribute(a, content, k, out);
+        if (a.form == FORM_BYTE && a.number == ATTRIBUTE_BARRIERS)
+            out->of[RESOURCE_BARRIERS] = a.value & 0xff;
+        if (a.form != FORM_SIZED || !bytes_take(content, 0, &f, sizeof f) || f.symbol != k->symbol)
+            continue;
+        if (a.number == ATTRIBUTE_REGISTERS)
+            out->of[RESOURCE_REGISTERS] = f.value;
+        if (a.number == ATTRIBUTE_STACK)
+            out->of[RESOURCE_STACK] = f.value;
     }
 }
 
-/* Bytes that a load or store of local memory moves, from bits 73 to 75 of the instruction. */
-static unsigned width_of(uint64_t high)
-{
-    static const unsigned char widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    return widths[high >> 9 & 7];
-}
-
+/* The bytes that loads and stores of local memory move, by bits 73 to 75 of the instruction. */
 static void count_local(struct bytes code, struct resources *out)
 {
+    static const unsigned char widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     uint64_t words[2];
     out->of[RESOURCE_LOCAL_STORES] = out->of[RESOURCE_LOCAL_LOADS] = 0;
     for (size_t at = 0; bytes_take(code, at, words, sizeof words); at += INSTRUCTION_BYTES) {
-        unsigned opcode = words[0] & 0xfff;
+        const unsigned opcode = words[0] & 0xfff, width = widths[words[1] >> 9 & 7];
         if (opcode == OPCODE_STL)
-            out->of[RESOURCE_LOCAL_STORES] += width_of(words[1]);
+            out->of[RESOURCE_LOCAL_STORES] += width;
         if (opcode == OPCODE_LDL)
-            out->of[RESOURCE_LOCAL_LOADS] += width_of(words[1]);
+            out->of[RESOURCE_LOCAL_LOADS] += width;
     }
 }
 
