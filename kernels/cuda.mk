@@ -10,9 +10,10 @@ cuda_object = $(patsubst %,$(CUDA_B)/%.o,$(1))
 GATE_CU := $(wildcard gate/device/*.cu) kernels/reference/reference_cuda.cu
 OURS := kernels/ours.c $(wildcard $(addprefix kernels/,$(addsuffix /*.cu,attention_fwd \
     attention_bwd gemm linear_relu gemv rmsnorm cuda)))
-# Each provider_X.c makes a library of its own with the rest of the folder.
-CUBLAS_PROVIDERS := $(wildcard kernels/cublas/provider_*.c)
-CUBLAS := $(filter-out $(CUBLAS_PROVIDERS),$(wildcard kernels/cublas/*.c kernels/cublas/*.cu))
+# Each makes a library of the whole folder; which provider of library.c it has, its link says.
+CUBLAS_PROVIDERS := cublas cublaslt eager
+PROVIDER_ROW :=
+CUBLAS := $(wildcard kernels/cublas/*.c kernels/cublas/*.cu)
 CUDNN := $(wildcard kernels/cudnn/*.c)
 
 ifeq ($(CUDA),1)
@@ -27,7 +28,7 @@ $(error '$(NVCC) --dryrun' does not say where its toolkit lies (no TOP=); give N
 endif
 CUBLAS_H := $(firstword $(wildcard $(CUDA_HOME)/include/cublasLt.h /usr/include/cublasLt.h))
 CUDA_LIBRARIES := $(B)/$(LIB)/libours.so $(B)/$(LIB)/libcudnn_provider.so \
-    $(if $(CUBLAS_H),$(CUBLAS_PROVIDERS:kernels/cublas/provider_%.c=$(B)/$(LIB)/lib%_provider.so))
+    $(if $(CUBLAS_H),$(CUBLAS_PROVIDERS:%=$(B)/$(LIB)/lib%_provider.so))
 CUDART := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
     $(CUDA_HOME)/targets/$(ARCH)-linux/lib/libcudart_static.a \
     /usr/lib/$(ARCH)-linux-gnu/libcudart_static.a))
@@ -71,8 +72,8 @@ $(CUDA_B)/%.c.o: %.c $(CUDA_B)/flags | packages
 # a name made from the path of the tree.)
 define link_cuda_library
 $(call say,LD)
-$(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(filter %.o,$^) \
-    $(CUDA_LIBS) -o $@
+$(Q)mkdir -p $(@D) && $(CC) -pthread -s $(LDFLAGS) $(LIBRARY_LD_FLAGS) $(PROVIDER_ROW) \
+    $(filter %.o,$^) $(CUDA_LIBS) -o $@
 endef
 
 CUDA_BUILT = $(CUDA_LIBRARIES:$(B)/%=build/%)
@@ -81,9 +82,10 @@ $(CUDA_BUILT): ci/kernel-library.map build/cuda/archs
 
 build/$(LIB)/libours.so: $(call cuda_object,$(OURS))
 build/$(LIB)/libcudnn_provider.so: $(call cuda_object,$(CUDNN))
-provider_of = $(patsubst kernels/cublas/provider_%.c,build/$(LIB)/lib%_provider.so,$(1))
-$(foreach c,$(CUBLAS_PROVIDERS),$(eval $(call provider_of,$(c)): \
-    $(call cuda_object,$(c) $(CUBLAS))))
+cublas_libraries = $(CUBLAS_PROVIDERS:%=build/$(LIB)/lib%_provider.so)
+$(cublas_libraries): $(call cuda_object,$(CUBLAS))
+$(cublas_libraries): PROVIDER_ROW = \
+    -Wl,--defsym=provider=provider_$(patsubst lib%_provider.so,%,$(@F))
 
 ifneq ($(B),build)
 $(CUDA_LIBRARIES): $(B)/%: build/%

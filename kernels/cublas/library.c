@@ -1,10 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c: the table of kernel.h, opening and closing. */
+/* library.c: the providers, opening and closing. */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/provider.h"
+
+struct provider {
+    const char *name;
+    bool timed;                         /* see matmul_open() */
+    const struct kg_kernel *kernels[5]; /* up to the first NULL */
+};
+
+/* What cuBLAS does when it is asked once: its heuristics' first answer. */
+const struct provider provider_cublas = {
+    .name = "cublas",
+    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemv},
+};
+
+/* The fastest of what cuBLASLt's heuristics name, tried in prepare(). */
+const struct provider provider_cublaslt = {
+    .name = "cublaslt",
+    .timed = true,
+    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd},
+};
+
+/* The layers of a framework as they are called one after the other. */
+const struct provider provider_eager = {
+    .name = "eager",
+    .kernels = {&eager_linear_relu},
+};
+
+/* That of this library: the link gives one of the three this name (kernels/cuda.mk). */
+extern const struct provider provider;
 
 bool is_served(const struct kg_problem *p, const struct kg_device *d, const char *op)
 {
@@ -73,7 +101,9 @@ KG_EXPORT const struct kg_library *kg_library(void)
     };
     library.provider = provider.name;
     library.kernels = provider.kernels;
-    library.n_kernels = provider.n_kernels;
+    library.n_kernels = 0;
+    while (provider.kernels[library.n_kernels])
+        library.n_kernels++;
     library.version = version();
     return &library;
 }

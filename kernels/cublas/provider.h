@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provider.h: what the files of the providers share: one entry of a table each, common checks,
- * products, and our own kernels beside them.
+ * provider.h: what the files of the providers share: kernels, common checks, products, and our own
+ * kernels beside them.
  */
 #ifndef KG_CUBLAS_PROVIDER_H
 #define KG_CUBLAS_PROVIDER_H
@@ -19,16 +19,6 @@ extern const struct kg_kernel cublas_gemm, cublas_linear_relu; /* products.c */
 extern const struct kg_kernel eager_linear_relu;               /* products.c */
 extern const struct kg_kernel cublas_linear_relu_bwd;          /* linear_relu_bwd.c */
 extern const struct kg_kernel cublas_gemv;                     /* gemv.c */
-
-/* A library has one provider, in a file of its own: provider_*.c. */
-struct provider {
-    const char *name;
-    const struct kg_kernel *const *kernels;
-    uint32_t n_kernels;
-    bool timed; /* see matmul_open() */
-};
-
-extern const struct provider provider;
 
 enum kg_status gemv_open(void);
 void gemv_close(void);
