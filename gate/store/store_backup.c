@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_backup.c: see store_backup.h. */
-#include "gate/store/store_backup.h"
+/* store_backup.c: see store_care.h. */
+#include "gate/store/store_care.h"
 #include "gate/store/store_private.h"
 
 #include <errno.h>

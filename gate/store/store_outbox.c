@@ -7,46 +7,41 @@
 
 #include "gate/base/alloc.h"
 #include "gate/store/store_private.h"
+#include "gate/store/store_rows.h"
 
 static const char *const kinds[OUTBOX_KINDS] = {"run", "library"};
-
-struct outbox_write {
-    struct store *store;
-    struct query query;
-};
-
-static enum gate_status write_entry(void *context, struct gate_error *err)
-{
-    struct outbox_write *w = context;
-    return store_finish(w->store, &w->query, err);
-}
 
 enum gate_status store_outbox_put(struct store *s, const char *server, enum store_outbox_kind kind,
                                   const char *id, int64_t time_ms, struct gate_error *err)
 {
-    struct outbox_write w = {
-        s, query_begin(s, "INSERT INTO outbox (server, kind, id, time_ms, state, reason) "
-                          "VALUES (?1, ?2, ?3, ?4, 'waiting', '') "
-                          "ON CONFLICT DO UPDATE SET state = 'waiting', reason = ''")};
-    bind_text(&w.query, server);
-    bind_text(&w.query, kinds[kind]);
-    bind_text(&w.query, id);
-    bind_int(&w.query, time_ms);
-    return store_atomically(s, write_entry, &w, err);
+    const struct store_cell values[] = {
+        store_text("server", server),
+        store_text("kind", kinds[kind]),
+        store_text("id", id),
+        store_integer("time", time_ms),
+    };
+    return store_change(s,
+                        "INSERT INTO outbox (server, kind, id, time_ms, state, reason) "
+                        "VALUES (:server, :kind, :id, :time, 'waiting', '') "
+                        "ON CONFLICT DO UPDATE SET state = 'waiting', reason = ''",
+                        values, 4, NULL, err);
 }
 
 enum gate_status store_outbox_settle(struct store *s, const char *server,
                                      const struct store_outbox_entry *entry, const char *reason,
                                      struct gate_error *err)
 {
-    struct outbox_write w = {s, query_begin(s, "UPDATE outbox SET state = ?4, reason = ?5 "
-                                               "WHERE server = ?1 AND kind = ?2 AND id = ?3")};
-    bind_text(&w.query, server);
-    bind_text(&w.query, kinds[entry->kind]);
-    bind_text(&w.query, entry->id);
-    bind_text(&w.query, reason ? "refused" : "sent");
-    bind_text(&w.query, reason ? reason : "");
-    return store_atomically(s, write_entry, &w, err);
+    const struct store_cell values[] = {
+        store_text("server", server),
+        store_text("kind", kinds[entry->kind]),
+        store_text("id", entry->id),
+        store_text("reason", reason),
+    };
+    return store_change(s,
+                        "UPDATE outbox SET state = iif(:reason IS NULL, 'sent', 'refused'),"
+                        " reason = coalesce(:reason, '') "
+                        "WHERE server = :server AND kind = :kind AND id = :id",
+                        values, 4, NULL, err);
 }
 
 struct outbox_rows {

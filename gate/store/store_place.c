@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_place.c: see store_place.h, and places.sql. */
-#include "gate/store/store_place.h"
+/* store_place.c: see store_put_run.h, and places.sql. */
+#include "gate/store/store_put_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/document/document.h"
 #include "gate/store/store_private.h"
 
 /* A commit that has a new place. */

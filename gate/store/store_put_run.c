@@ -7,7 +7,6 @@
 
 #include "gate/base/json.h"
 #include "gate/store/store_figures.h"
-#include "gate/store/store_place.h"
 #include "gate/store/store_private.h"
 
 /* `who` is user@host. */

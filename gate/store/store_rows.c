@@ -27,6 +27,16 @@ int64_t store_integer_of(const struct store_row *row, const char *name)
     return store_cell_of(row, name)->integer;
 }
 
+struct store_cell store_text(const char *name, const char *text)
+{
+    return (struct store_cell){.name = name, .kind = text ? STORE_TEXT : STORE_NULL, .text = text};
+}
+
+struct store_cell store_integer(const char *name, int64_t value)
+{
+    return (struct store_cell){.name = name, .kind = STORE_INTEGER, .integer = value};
+}
+
 static struct store_cell read_cell(struct query *q, int column)
 {
     int type = sqlite3_column_type(q->stmt, column);
@@ -51,6 +61,8 @@ static int bind_cell(struct query *q, int at, const struct store_cell *value)
         return sqlite3_bind_double(q->stmt, at, value->real);
     case STORE_TEXT:
         return sqlite3_bind_text(q->stmt, at, value->text, -1, SQLITE_STATIC);
+    case STORE_BLOB:
+        return sqlite3_bind_blob(q->stmt, at, value->text, (int)value->integer, SQLITE_STATIC);
     default:
         return sqlite3_bind_null(q->stmt, at);
     }
@@ -86,6 +98,50 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
         q.rc = bind_cell(&q, at, &cell);
     }
     return store_each_row(s, &q, cells_row, &call, err);
+}
+
+/* ---- changes ---- */
+
+struct change_call {
+    struct store *store;
+    struct query query;
+    int n_changed;
+};
+
+static enum gate_status change(void *context, struct gate_error *err)
+{
+    struct change_call *c = context;
+    enum gate_status status = store_finish(c->store, &c->query, err);
+    c->n_changed = status ? 0 : sqlite3_changes(c->store->db);
+    return status;
+}
+
+enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
+                              size_t n, int *n_changed, struct gate_error *err)
+{
+    struct change_call call = {.store = s, .query = query_begin(s, sql)};
+    struct query *q = &call.query;
+    const struct store_row row = {values, (int)n};
+    int n_bound = q->stmt ? sqlite3_bind_parameter_count(q->stmt) : 0;
+    for (int at = 1; at <= n_bound && q->rc == SQLITE_OK; at++)
+        q->rc = bind_cell(q, at, store_cell_of(&row, sqlite3_bind_parameter_name(q->stmt, at) + 1));
+    enum gate_status status = store_atomically(s, change, &call, err);
+    query_end(q);
+    if (n_changed)
+        *n_changed = call.n_changed;
+    return status;
+}
+
+enum gate_status store_put_mark(struct store *s, const char *kind, const char *target,
+                                struct store_cell value, struct gate_error *err)
+{
+    value.name = "value";
+    const struct store_cell values[] = {store_text("kind", kind), store_text("target", target),
+                                        value};
+    return store_change(s,
+                        "INSERT INTO meta (key, value) VALUES (:kind || ' ' || :target, :value) "
+                        "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                        values, 3, NULL, err);
 }
 
 /* ---- functions for statements ---- */

@@ -9,15 +9,18 @@
 
 #define STORE_MAX_CELLS 64
 
-enum store_cell_kind { STORE_NULL, STORE_INTEGER, STORE_REAL, STORE_TEXT };
+enum store_cell_kind { STORE_NULL, STORE_INTEGER, STORE_REAL, STORE_TEXT, STORE_BLOB };
 
 struct store_cell {
     const char *name; /* of the column */
     enum store_cell_kind kind;
-    int64_t integer; /* 0 for NULL */
+    int64_t integer; /* 0 for NULL; of a blob, which is bound alone, its length */
     double real;     /* of an integer too */
     const char *text;
 };
+
+struct store_cell store_text(const char *name, const char *text); /* NULL: NULL */
+struct store_cell store_integer(const char *name, int64_t value);
 
 struct store_row {
     const struct store_cell *cells;
@@ -38,6 +41,16 @@ typedef bool (*store_cells_fn)(void *context, const struct store_row *row);
  * its first use, and kept by its address. */
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
                               store_cells_fn fn, void *context, struct gate_error *err);
+
+/*
+ * Runs a statement that changes something, whose :names are among n values, in a write of its own
+ * or as a part of the batch that is open. *n_changed, unless NULL: how many rows.
+ */
+enum gate_status store_change(struct store *s, const char *sql, const struct store_cell *values,
+                              size_t n, int *n_changed, struct gate_error *err);
+/* What `meta` keeps of a webhook's target: of the kind "webhook" or "silences". */
+enum gate_status store_put_mark(struct store *s, const char *kind, const char *target,
+                                struct store_cell value, struct gate_error *err);
 
 /* Functions for statements: duration(ns) and percent(share), as report_units.h has them. */
 struct sqlite3;

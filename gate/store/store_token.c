@@ -6,69 +6,36 @@
 #include <string.h>
 
 #include "gate/store/store_private.h"
-
-struct write {
-    struct store *store;
-    struct query *query;
-    int n_changed;
-};
-
-static enum gate_status step(void *context, struct gate_error *err)
-{
-    struct write *w = context;
-    int rc = query_step(w->query);
-    if (rc != SQLITE_DONE)
-        return store_fail(w->store, rc, "write a token to", err);
-    w->n_changed = sqlite3_changes(w->store->db);
-    return GATE_OK;
-}
-
-/* Runs a bound statement, in a turn to write of its own or in the batch that has the turn. */
-static enum gate_status write_one(struct store *s, struct query *q, int *n_changed,
-                                  struct gate_error *err)
-{
-    struct write w = {.store = s, .query = q};
-    enum gate_status status = store_atomically(s, step, &w, err);
-    *n_changed = w.n_changed;
-    query_end(q);
-    return status;
-}
-
-static void bind_time_or_null(struct query *q, int64_t time_ms)
-{
-    bind_int(q, time_ms);
-    if (time_ms == 0)
-        sqlite3_bind_null(q->stmt, q->next - 1);
-}
+#include "gate/store/store_rows.h"
 
 enum gate_status store_put_token(struct store *s, const struct store_token *token,
                                  struct gate_error *err)
 {
-    int n_changed;
-    struct query q =
-        query_begin(s, "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
-                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
-    bind_text(&q, token->id);
-    bind_text(&q, token->name);
-    bind_int(&q, token->scopes);
-    q.rc =
-        q.rc ? q.rc
-             : sqlite3_bind_blob(q.stmt, q.next, token->digest, TOKEN_DIGEST_BYTES, SQLITE_STATIC);
-    q.next++;
-    bind_int(&q, token->created_ms);
-    bind_time_or_null(&q, token->expires_ms);
-    return write_one(s, &q, &n_changed, err);
+    struct store_cell values[] = {
+        store_text("id", token->id),
+        store_text("name", token->name),
+        store_integer("scopes", token->scopes),
+        store_integer("created", token->created_ms),
+        store_integer("expires", token->expires_ms),
+        {.name = "digest",
+         .kind = STORE_BLOB,
+         .integer = TOKEN_DIGEST_BYTES,
+         .text = (const char *)token->digest},
+    };
+    return store_change(s,
+                        "INSERT INTO token (id, name, scopes, digest, created_ms, expires_ms) "
+                        "VALUES (:id, :name, :scopes, :digest, :created, nullif(:expires, 0))",
+                        values, 6, NULL, err);
 }
 
 enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now_ms, bool *found,
                                     struct gate_error *err)
 {
     int n_changed;
-    struct query q =
-        query_begin(s, "UPDATE token SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL");
-    bind_text(&q, id);
-    bind_int(&q, now_ms);
-    enum gate_status status = write_one(s, &q, &n_changed, err);
+    const struct store_cell values[] = {store_text("id", id), store_integer("now", now_ms)};
+    enum gate_status status =
+        store_change(s, "UPDATE token SET revoked_ms = :now WHERE id = :id AND revoked_ms IS NULL",
+                     values, 2, &n_changed, err);
     *found = n_changed > 0;
     return status;
 }
@@ -76,72 +43,77 @@ enum gate_status store_revoke_token(struct store *s, const char *id, int64_t now
 enum gate_status store_touch_token(struct store *s, const char *id, int64_t now_ms,
                                    struct gate_error *err)
 {
-    int n_changed;
-    struct query q =
-        query_begin(s, "UPDATE token SET last_used_ms = ?2 "
-                       "WHERE id = ?1 AND (last_used_ms IS NULL OR last_used_ms < ?2)");
-    bind_text(&q, id);
-    bind_int(&q, now_ms);
-    return write_one(s, &q, &n_changed, err);
+    const struct store_cell values[] = {store_text("id", id), store_integer("now", now_ms)};
+    return store_change(s,
+                        "UPDATE token SET last_used_ms = :now "
+                        "WHERE id = :id AND (last_used_ms IS NULL OR last_used_ms < :now)",
+                        values, 2, NULL, err);
 }
 
 enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gate_error *err)
 {
-    int n_changed;
-    struct query q = query_begin(s, "UPDATE token SET revoked_ms = expires_ms "
-                                    "WHERE expires_ms <= ?1 AND revoked_ms IS NULL");
-    bind_int(&q, now_ms);
-    return write_one(s, &q, &n_changed, err);
+    const struct store_cell values[] = {store_integer("now", now_ms)};
+    return store_change(s,
+                        "UPDATE token SET revoked_ms = expires_ms "
+                        "WHERE expires_ms <= :now AND revoked_ms IS NULL",
+                        values, 1, NULL, err);
 }
 
-static void read_token(struct query *q, struct store_token *t)
+/* ---- reading ---- */
+
+#define TOKENS                                                                                     \
+    "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms FROM "      \
+    "token "
+
+struct token_call {
+    store_token_fn fn;
+    void *context;
+};
+
+static bool token_row(struct query *q, void *call)
 {
-    *t = (struct store_token){.scopes = (unsigned)sqlite3_column_int(q->stmt, 2),
-                              .created_ms = sqlite3_column_int64(q->stmt, 4),
-                              .expires_ms = sqlite3_column_int64(q->stmt, 5),
-                              .last_used_ms = sqlite3_column_int64(q->stmt, 6),
-                              .revoked_ms = sqlite3_column_int64(q->stmt, 7)};
-    snprintf(t->id, sizeof t->id, "%s", column_text(q, 0));
-    snprintf(t->name, sizeof t->name, "%s", column_text(q, 1));
+    const struct token_call *c = call;
+    struct store_token t = {.scopes = (unsigned)column_int(q, 2),
+                            .created_ms = column_int(q, 4),
+                            .expires_ms = column_int(q, 5),
+                            .last_used_ms = column_int(q, 6),
+                            .revoked_ms = column_int(q, 7)};
+    snprintf(t.id, sizeof t.id, "%s", column_text(q, 0));
+    snprintf(t.name, sizeof t.name, "%s", column_text(q, 1));
     const void *digest = sqlite3_column_blob(q->stmt, 3);
     if (digest && sqlite3_column_bytes(q->stmt, 3) == TOKEN_DIGEST_BYTES)
-        memcpy(t->digest, digest, TOKEN_DIGEST_BYTES);
+        memcpy(t.digest, digest, TOKEN_DIGEST_BYTES);
+    return c->fn(c->context, &t);
+}
+
+struct found_token {
+    struct store_token *out;
+    bool *found;
+};
+
+static bool note_token(void *context, const struct store_token *row)
+{
+    const struct found_token *f = context;
+    *f->out = *row;
+    *f->found = true;
+    return false;
 }
 
 enum gate_status store_find_token(struct store *s, const char *id, struct store_token *out,
                                   bool *found, struct gate_error *err)
 {
-    enum gate_status status = GATE_OK;
-    struct query q = query_begin(
-        s, "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms "
-           "FROM token WHERE id = ?1");
+    struct found_token note = {out, found};
+    struct token_call call = {note_token, &note};
+    *found = false;
+    struct query q = query_begin(s, TOKENS "WHERE id = ?1");
     bind_text(&q, id);
-    int rc = query_step(&q);
-    *found = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW)
-        read_token(&q, out);
-    else if (rc != SQLITE_DONE)
-        status = store_fail(s, rc, "read a token of", err);
-    query_end(&q);
-    return status;
+    return store_each_row(s, &q, token_row, &call, err);
 }
 
 enum gate_status store_tokens(struct store *s, store_token_fn fn, void *context,
                               struct gate_error *err)
 {
-    int rc;
-    struct query q = query_begin(
-        s, "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms "
-           "FROM token ORDER BY created_ms, id");
-    while ((rc = query_step(&q)) == SQLITE_ROW) {
-        struct store_token token;
-        read_token(&q, &token);
-        if (!fn(context, &token))
-            break;
-    }
-    enum gate_status status = GATE_OK;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        status = store_fail(s, rc, "read the tokens of", err);
-    query_end(&q);
-    return status;
+    struct token_call call = {fn, context};
+    struct query q = query_begin(s, TOKENS "ORDER BY created_ms, id");
+    return store_each_row(s, &q, token_row, &call, err);
 }

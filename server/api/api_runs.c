@@ -1,11 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_runs.c: the list of runs, and the document of one; see api.h. */
+/* api_runs.c: the document of a run; see api.h. */
+#include <math.h>
 #include <string.h>
 
 #include "server/api/api_call.h"
-#include "server/api/run_brief.h"
 #include "gate/document/document.h"
 #include "gate/report/report.h"
+#include "gate/store/store_figures.h"
+
+/* ---- a run as its page begins ---- */
+
+#define DIGITS 7 /* of a number, more than a row shows */
+
+static const char *const brief_columns[] = {
+    "id",
+    "verdict",
+    "reason",
+    "p50_ns",
+    "baseline_p50_ns",
+    "ratio",
+    "ratio_lo",
+    "ratio_hi",
+    "mde",
+    "threshold",
+    "peer",
+    "peer_ratio",
+    "ceiling",
+    "measured_ceiling",
+    "warning",
+    "processes",
+};
+#define N_BRIEF (sizeof brief_columns / sizeof brief_columns[0])
+
+/* null where it is not known */
+static void put_rounded(struct emit *e, double value, bool known)
+{
+    if (!known || !isfinite(value)) {
+        emit_null(e);
+        return;
+    }
+    double unit = value != 0 ? pow(10, DIGITS - 1 - floor(log10(fabs(value)))) : 1;
+    bool rounds = isfinite(unit) && isfinite(value * unit);
+    emit_real(e, rounds ? round(value * unit) / unit : value);
+}
+
+/* For each process that compared anything its log_ratio, and 1 for a swapped one plus 2 for one of
+ * the confirmation. */
+static void put_processes(struct emit *e, const struct document_case *c)
+{
+    emit_open(e, '[');
+    for (size_t i = 0; i < c->n_processes; i++) {
+        const struct document_process *p = &c->processes[i];
+        if (!isfinite(p->log_ratio))
+            continue;
+        put_rounded(e, round(p->log_ratio * 1e5) / 1e5, true);
+        emit_integer(e, (p->swapped ? 1 : 0) + (p->stage == STAGE_CONFIRMATION ? 2 : 0));
+    }
+    emit_close(e, ']');
+}
+
+/* The values of a case, each into the array of its column. */
+static void put_brief_case(struct emit to[N_BRIEF], const struct document_case *c)
+{
+    static const struct document_timing none;
+    struct store_figures f;
+    store_figures_read(c, &f);
+    const struct document_timing *t = f.candidate ? &f.candidate->timing : &none;
+    struct emit *e = to;
+    emit_string(e++, c->id);
+    emit_string(e++, verdict_name((enum verdict)c->verdict));
+    /* One that passed has no more to say than its numbers. */
+    emit_string(e++, c->verdict == VERDICT_PASS ? NULL : c->reason);
+    put_rounded(e++, t->p50_ns, f.candidate != NULL);
+    put_rounded(e++, f.baseline_p50_ns, true);
+    put_rounded(e++, c->ratio.value, c->has_ratio);
+    put_rounded(e++, c->ratio.lo, c->has_ratio);
+    put_rounded(e++, c->ratio.hi, c->has_ratio);
+    put_rounded(e++, c->mde, c->mde >= 0);
+    put_rounded(e++, c->threshold, c->threshold > 0);
+    emit_string(e++, f.peer_ratio > 0 ? f.peer : NULL);
+    put_rounded(e++, f.peer_ratio, f.peer_ratio > 0);
+    put_rounded(e++, t->ceiling, t->ceiling > 0);
+    put_rounded(e++, t->measured_ceiling, t->measured_ceiling > 0);
+    /* Of a second comparison that decides nothing. */
+    emit_string(e++, c->has_warning ? verdict_name((enum verdict)c->warning.verdict) : NULL);
+    put_processes(e, c);
+}
+
+/* What a row of each case shows, in columns. */
+static void put_cases(const struct document *d, struct emit *e)
+{
+    struct emit_arrays arrays;
+    emit_arrays_begin(&arrays, N_BRIEF, e);
+    for (size_t i = 0; i < d->n_cases; i++)
+        put_brief_case(arrays.to, &d->cases[i]);
+    emit_key(e, "cases");
+    emit_arrays_end(&arrays, brief_columns, e);
+}
+
+/* All but the cases, and what each process of the calibration measured. */
+static void put_rest(const struct document *d, struct emit *e)
+{
+    struct document rest = *d;
+    rest.n_cases = 0;
+    for (size_t i = 0; i < d->calibration.n_cases; i++)
+        for (size_t k = 0; k < d->calibration.cases[i].n_injected; k++)
+            d->calibration.cases[i].injected[k].n_log_ratio = 0;
+    buf_puts(e->out, ",\"run\":");
+    document_write(&rest, e->out);
+}
+
+static void write_brief(struct document *d, struct emit *e)
+{
+    emit_open(e, '{');
+    put_cases(d, e);
+    put_rest(d, e);
+    emit_close(e, '}');
+    buf_putc(e->out, '\n');
+}
+
+/* ---- any form ---- */
 
 /* How a document is wanted. */
 struct runs_wanted {
@@ -28,7 +142,7 @@ static void put_parsed(struct runs_wanted *w, const char *text, size_t len)
     if (w->case_id)
         document_keep_case(&document, w->case_id);
     if (w->brief)
-        run_brief_write(&document, &w->call->emit);
+        write_brief(&document, &w->call->emit);
     else if (w->format == REPORT_JSON)
         document_write(&document, out);
     else

@@ -21,8 +21,7 @@ struct trend {
     struct store_trend_result result;
     const struct store_trend_series *series; /* of the rows that are written */
     const struct store_trend_row *row;       /* that is read */
-    /* In JSON, of the series that is written: an array for each column. */
-    struct emit arrays[ROWS_MAX_COLUMNS];
+    struct emit_arrays arrays;               /* in JSON, of that series: one for each column */
 };
 
 /* ---- points ---- */
@@ -72,7 +71,7 @@ static bool put_into_arrays(void *context, const struct store_row *row)
     struct trend *t = context;
     for (int i = 0; i < row->n; i++) {
         if (t->is_shown[i])
-            rows_put_cell(&t->arrays[i], &t->columns.columns[i], &row->cells[i]);
+            rows_put_cell(&t->arrays.to[i], &t->columns.columns[i], &row->cells[i]);
     }
     return false;
 }
@@ -80,25 +79,12 @@ static bool put_into_arrays(void *context, const struct store_row *row)
 static enum gate_status put_columns(struct trend *t, const struct store_trend_series *s)
 {
     struct emit *e = &t->call->emit;
-    struct buf texts[ROWS_MAX_COLUMNS];
-    for (size_t i = 0; i < t->columns.n_columns; i++) {
-        buf_init(&texts[i], e->out->max);
-        emit_init(&t->arrays[i], &texts[i], EMIT_JSON);
-    }
+    const char *names[ROWS_MAX_COLUMNS];
+    for (size_t i = 0; i < t->columns.n_columns; i++)
+        names[i] = t->is_shown[i] ? t->columns.columns[i].name : NULL;
+    emit_arrays_begin(&t->arrays, t->columns.n_columns, e);
     enum gate_status status = read_rows(t, s, put_into_arrays);
-    emit_open(e, '{');
-    for (size_t i = 0; i < t->columns.n_columns; i++) {
-        if (t->is_shown[i]) {
-            emit_key(e, t->columns.columns[i].name);
-            emit_open(e, '[');
-            buf_append(e->out, texts[i].data, texts[i].len);
-            e->out->failed |= texts[i].failed;
-            emit_close(e, ']');
-        }
-        emit_release(&t->arrays[i]);
-        buf_release(&texts[i]);
-    }
-    emit_close(e, '}');
+    emit_arrays_end(&t->arrays, names, e);
     return status;
 }
 

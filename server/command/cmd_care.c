@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_care.c: gate-server backup, restore and thin. */
+/* cmd_care.c: gate-server backup, restore, thin and routes. */
 #include "server/command/server_commands.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
 #include "server/command/options.h"
-#include "gate/store/store_backup.h"
+#include "server/http/routes.h"
 #include "gate/store/store_care.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */
@@ -33,6 +33,12 @@ static const char thin_usage[] =
     "Drops the raw samples of runs that are older than TIME, such as 90d, and nothing else.\n"
     "The server may keep running (with --keep-samples it does the same itself).\n"
     "Exit status: 0 done, 64 usage, 70 internal, 74 database.\n";
+
+static const char routes_usage[] =
+    "Usage: gate-server routes\n"
+    "\n"
+    "Prints the addresses that the server serves, as a Markdown table.\n"
+    "Exit status: 0 done, 64 usage, 70 internal.\n";
 
 struct care_arguments {
     const char *db;
@@ -138,4 +144,20 @@ enum gate_status server_thin(int argc, char **argv, struct gate_error *err)
     if (!status)
         printf("%" PRId64 " runs thinned\n", total);
     return status;
+}
+
+enum gate_status server_routes(int argc, char **argv, struct gate_error *err)
+{
+    struct care_arguments a = {0};
+    bool done;
+    enum gate_status status =
+        options_parse(argc, argv, db_only + 1, routes_usage, read_option, &a, NULL, 0, &done, err);
+    if (status || done)
+        return status;
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    routes_write(&text);
+    fwrite(text.data, 1, text.len, stdout);
+    buf_release(&text);
+    return GATE_OK;
 }

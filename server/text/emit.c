@@ -248,3 +248,29 @@ void emit_known_string(struct emit *e, const char *key, const char *value)
     else
         emit_string(e, value);
 }
+
+void emit_arrays_begin(struct emit_arrays *a, size_t n, const struct emit *e)
+{
+    a->n = n;
+    for (size_t i = 0; i < n; i++) {
+        buf_init(&a->text[i], e->out->max);
+        emit_init(&a->to[i], &a->text[i], EMIT_JSON);
+    }
+}
+
+void emit_arrays_end(struct emit_arrays *a, const char *const *names, struct emit *e)
+{
+    emit_open(e, '{');
+    for (size_t i = 0; i < a->n; i++) {
+        if (names[i]) {
+            emit_key(e, names[i]);
+            emit_open(e, '[');
+            buf_append(e->out, a->text[i].data, a->text[i].len);
+            e->out->failed |= a->text[i].failed;
+            emit_close(e, ']');
+        }
+        emit_release(&a->to[i]);
+        buf_release(&a->text[i]);
+    }
+    emit_close(e, '}');
+}

@@ -67,4 +67,17 @@ void emit_bool_member(struct emit *e, const char *key, bool value);
 void emit_known_real(struct emit *e, const char *key, double value);
 void emit_known_string(struct emit *e, const char *key, const char *value);
 
+/*
+ * Arrays that are filled side by side: value i of each is of the same thing. The end writes them as
+ * an object, but for those without a name.
+ */
+#define EMIT_MAX_ARRAYS 48
+struct emit_arrays {
+    struct emit to[EMIT_MAX_ARRAYS];
+    struct buf text[EMIT_MAX_ARRAYS];
+    size_t n;
+};
+void emit_arrays_begin(struct emit_arrays *a, size_t n, const struct emit *e);
+void emit_arrays_end(struct emit_arrays *a, const char *const *names, struct emit *e);
+
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/store/store_webhook.h"
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
 
@@ -79,20 +78,36 @@ static enum gate_status look_at(struct silences *l, struct call *c, bool finds)
     return status;
 }
 
+static bool told_row(void *context, const struct store_row *row)
+{
+    struct silences *l = context;
+    buf_puts(&l->told, store_text_of(row, "silences"));
+    return false;
+}
+
+static bool newest_row(void *context, const struct store_row *row)
+{
+    struct silences *l = context;
+    l->newest_run = store_integer_of(row, "newest_run");
+    return false;
+}
+
 enum gate_status silences_open(struct store *s, const char *target, const char *main_branch,
                                struct silences **out, struct gate_error *err)
 {
     struct silences *l = calloc(1, sizeof *l);
-    bool found = false;
+    struct call call = {.store = s};
     *out = l;
     if (!l)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     *l = (struct silences){.target = target, .main_branch = main_branch, .run_id = -1};
     buf_init(&l->told, TOLD_MAX);
-    enum gate_status status = store_webhook_silences(s, target, &l->told, &found, err);
-    l->is_saved = found;
-    struct call call = {.store = s};
-    if (!status && !found && (status = look_at(l, &call, false)))
+    const struct rows_value values[] = {{"target", target}, {NULL, NULL}};
+    enum gate_status status = rows_select(&call, "webhook.sql", values, told_row, l);
+    l->is_saved = l->told.len > 0;
+    if (!status && !l->is_saved)
+        status = look_at(l, &call, false);
+    if (status)
         *err = call.err;
     return status;
 }
@@ -106,8 +121,9 @@ void silences_close(struct silences *l)
 
 enum gate_status silences_next(struct silences *l, struct call *c, bool *found)
 {
+    static const struct rows_value none[] = {{NULL, NULL}};
     *found = false;
-    enum gate_status status = store_newest_run(c->store, &l->newest_run, &c->err);
+    enum gate_status status = rows_select(c, "webhook.sql", none, newest_row, l);
     if (!status && l->newest_run != l->run_id)
         status = look_at(l, c, true);
     *found = !status && l->newest_run != l->run_id && l->next[0] != '\0';
@@ -130,7 +146,8 @@ bool silences_are_saved(const struct silences *l)
 enum gate_status silences_save(struct silences *l, struct store *s, struct gate_error *err)
 {
     enum gate_status status =
-        l->is_saved ? GATE_OK : store_put_webhook_silences(s, l->target, l->told.data, err);
+        l->is_saved ? GATE_OK
+                    : store_put_mark(s, "silences", l->target, store_text("", l->told.data), err);
     l->is_saved |= !status;
     return status;
 }

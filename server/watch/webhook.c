@@ -15,7 +15,6 @@
 #include "server/watch/hmac.h"
 #include "gate/tracker/http_client.h"
 #include "server/ops/log.h"
-#include "gate/store/store_webhook.h"
 #include "server/watch/silences.h"
 
 #define SECRET_MIN 16
@@ -58,7 +57,8 @@ static void save(struct webhook *w)
     struct store *store = is_saved ? NULL : writer_take(w->writer, SAVE_MS);
     if (!store)
         return;
-    enum gate_status status = store_put_webhook_mark(store, w->target, w->taken, &err);
+    enum gate_status status =
+        store_put_mark(store, "webhook", w->target, store_integer("", w->taken), &err);
     if (!status)
         status = silences_save(w->silences, store, &err);
     writer_give(w->writer, status);
@@ -219,12 +219,21 @@ int64_t webhook_deliver(struct webhook *w)
 }
 
 /* Where to go on; a new target with what comes from now on. */
+static bool mark_row(void *context, const struct store_row *row)
+{
+    struct webhook *w = context;
+    w->saved = store_integer_of(row, "event_id");
+    w->taken = w->saved < 0 ? store_integer_of(row, "newest_event") : w->saved;
+    return false;
+}
+
 static enum gate_status find_mark(struct webhook *w, struct gate_error *err)
 {
-    enum gate_status status = store_webhook_mark(w->store, w->target, &w->saved, err);
-    w->taken = w->saved;
-    if (!status && w->saved < 0)
-        status = store_newest_event(w->store, &w->taken, err);
+    struct call call = {.store = w->store};
+    const struct rows_value values[] = {{"target", w->target}, {NULL, NULL}};
+    enum gate_status status = rows_select(&call, "webhook.sql", values, mark_row, w);
+    if (status)
+        *err = call.err;
     return status;
 }
 

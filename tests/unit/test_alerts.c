@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate/store/store_alert.h"
-#include "gate/store/store_webhook.h"
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
 #include "tests/unit/store_fixture.h"
@@ -350,23 +349,40 @@ TEST_WITHIN(a_step_is_another_state_of_the_store, store_set_up, store_tear_down)
     store_close(s);
 }
 
+static bool mark_row(void *context, const struct store_row *row)
+{
+    int64_t *mark = context;
+    mark[0] = store_integer_of(row, "event_id");
+    mark[1] = store_integer_of(row, "newest_event");
+    return false;
+}
+
+static void assert_mark(struct store *s, const char *target, int64_t event, int64_t newest)
+{
+    int64_t mark[2];
+    ask(s, "webhook.sql", (const struct rows_value[]){{"target", target}, {NULL, NULL}}, mark_row,
+        mark);
+    assert_int_equal(mark[0], event);
+    assert_int_equal(mark[1], newest);
+}
+
 TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
 {
+    static const struct {
+        const char *target;
+        int64_t event;
+    } marks[] = {{"a", 7}, {"b", 1}, {"a", 8}};
     struct store_fixture *f = *state;
     struct store *s = begin(state);
-    int64_t id;
-    assert_int_equal(store_newest_event(s, &id, &f->err), GATE_OK);
-    assert_int_equal(id, 0);
+    assert_mark(s, "a", -1, 0);
     raise_alert(f, s, 1, ALERT_REGRESSION);
-    assert_int_equal(store_newest_event(s, &id, &f->err), GATE_OK);
-    assert_int_equal(id, 1);
-    assert_int_equal(store_webhook_mark(s, "a", &id, &f->err), GATE_OK);
-    assert_int_equal(id, -1);
-    assert_int_equal(store_put_webhook_mark(s, "a", 7, &f->err), GATE_OK);
-    assert_int_equal(store_put_webhook_mark(s, "b", 1, &f->err), GATE_OK);
-    assert_int_equal(store_put_webhook_mark(s, "a", 8, &f->err), GATE_OK);
-    assert_int_equal(store_webhook_mark(s, "a", &id, &f->err), GATE_OK);
-    assert_int_equal(id, 8);
+    assert_mark(s, "a", -1, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(store_put_mark(s, "webhook", marks[i].target,
+                                        store_integer("", marks[i].event), &f->err),
+                         GATE_OK);
+    assert_mark(s, "a", 8, 1);
+    assert_mark(s, "b", 1, 1);
     store_close(s);
 }
 

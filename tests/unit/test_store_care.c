@@ -7,7 +7,7 @@
 
 #include "gate/base/json.h"
 #include "gate/document/document.h"
-#include "gate/store/store_backup.h"
+#include "gate/store/store_care.h"
 #include "gate/store/store_private.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"

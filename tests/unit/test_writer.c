@@ -11,7 +11,7 @@
 #include "gate/base/json.h"
 #include "gate/store/store_private.h"
 #include "gate/store/store_token.h"
-#include "gate/store/store_webhook.h"
+#include "gate/store/store_rows.h"
 #include "server/watch/alerts.h"
 #include "server/writer/writer.h"
 #include "tests/tools/sample_put.h"
@@ -187,7 +187,7 @@ static void write_beside(const struct fixture *f, int64_t value)
     struct gate_error err = {0};
     struct store *s;
     assert_int_equal(store_open(f->files->path, STORE_READ_WRITE, &s, &err), GATE_OK);
-    if (store_put_webhook_mark(s, "beside", value, &err) != GATE_OK)
+    if (store_put_mark(s, "webhook", "beside", store_integer("", value), &err) != GATE_OK)
         fail_msg("%s", err.message);
     store_close(s);
 }
