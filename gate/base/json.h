@@ -28,17 +28,18 @@
 enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
                             cJSON **out, struct gate_error *err);
 
-/* The same for a text that begins on line `first_line` of the file `name`: a line of NDJSON. */
-enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
-                               enum gate_status status, cJSON **out, struct gate_error *err);
+/* The same check, except for duplicate keys, of a text that begins on line `first_line` of the file
+ * `name`: a line of NDJSON. */
+enum gate_status json_check(const char *name, unsigned first_line, const char *text, size_t len,
+                            enum gate_status status, struct gate_error *err);
 
 /*
- * Line and column (1-based) in `text` of the value that a JSON pointer ("/cases/3/m") names in
- * `root`, which json_parse() made of it. `of_key`: the position of the last token's key rather than
- * its value. False when there is no such value.
+ * Line and column (1-based) in a JSON text of the value that a JSON pointer ("/cases/3/m") names,
+ * the last one if a key comes twice. `of_key`: the position of the last token's key rather than its
+ * value. False when there is no such value.
  */
-bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
-                 unsigned *line, unsigned *column);
+bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
+                 unsigned *column);
 
 /* A member of an object; NULL if it is absent, or `object` is not an object. */
 const cJSON *json_member(const cJSON *object, const char *key);
@@ -94,8 +95,8 @@ struct json_scan {
     unsigned depth;
     uint64_t objects; /* a bit for each depth: set if the open value there is an object */
     size_t n_values, n_keys;
-    size_t stop_value, stop_key; /* the place of the fault that ends the check; SIZE_MAX: none */
-    const char *fault;           /* NULL, or what is wrong at fault_at */
+    size_t stop_key;   /* the place of a key that is at fault; SIZE_MAX: none */
+    const char *fault; /* NULL, or what is wrong at fault_at */
     size_t fault_at;
 };
 

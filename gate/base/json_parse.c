@@ -28,7 +28,6 @@ struct json_scan json_scan_of(const char *text, size_t len)
     return (struct json_scan){
         .text = text,
         .len = len,
-        .stop_value = SIZE_MAX,
         .stop_key = SIZE_MAX,
         .fault = marked ? "byte order mark (save the file without it)" : NULL,
     };
@@ -193,8 +192,6 @@ static bool open_value(struct json_scan *s, bool object)
 static bool check_value(struct json_scan *s)
 {
     int c = peek(s);
-    if (s->n_values == s->stop_value)
-        return fault(s, s->at, "the value that is looked for");
     if (s->n_values++ == JSON_MAX_VALUES)
         return fault(s, s->at, "too many values");
     if (c == '{' || c == '[')
@@ -358,84 +355,93 @@ void json_scan_place(const struct json_scan *s, unsigned *line, unsigned *column
     }
 }
 
-enum gate_status json_parse_at(const char *name, unsigned first_line, const char *text, size_t len,
-                               enum gate_status status, cJSON **out, struct gate_error *err)
+static enum gate_status fail(const char *name, unsigned first_line, const struct json_scan *s,
+                             enum gate_status status, struct gate_error *err)
+{
+    unsigned line, column;
+    json_scan_place(s, &line, &column);
+    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s->fault);
+}
+
+enum gate_status json_check(const char *name, unsigned first_line, const char *text, size_t len,
+                            enum gate_status status, struct gate_error *err)
 {
     struct json_scan s = json_scan_of(text, len);
-    cJSON *value = check_text(&s) ? cJSON_ParseWithLength(text, len) : NULL;
-    unsigned line, column;
-    if (value && check_keys(&s, value)) {
-        *out = value;
-        return GATE_OK;
-    }
-    cJSON_Delete(value);
-    if (!s.fault)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    json_scan_place(&s, &line, &column);
-    return gate_fail(err, status, "%s:%u:%u: %s", name, first_line + line - 1, column, s.fault);
+    return check_text(&s) ? GATE_OK : fail(name, first_line, &s, status, err);
 }
 
 enum gate_status json_parse(const char *name, const char *text, size_t len, enum gate_status status,
                             cJSON **out, struct gate_error *err)
 {
-    return json_parse_at(name, 1, text, len, status, out, err);
+    struct json_scan s = json_scan_of(text, len);
+    cJSON *value = check_text(&s) ? cJSON_ParseWithLength(text, len) : NULL;
+    if (value && check_keys(&s, value)) {
+        *out = value;
+        return GATE_OK;
+    }
+    cJSON_Delete(value);
+    return s.fault ? fail(name, 1, &s, status, err)
+                   : gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
 }
 
 /* ---- places ---- */
 
-/* Which value and which key of a text something is, in its order. */
-struct place {
-    size_t value, key;
-};
-
-static void pass(const cJSON *value, struct place *at)
+/* Is the key, or the element number `index`, that the cursor is behind, what the first token of
+ * the pointer names? */
+static bool is_named(const struct json_scan *s, bool is_key, size_t index, const char *pointer)
 {
-    const cJSON *item;
-    at->value++;
-    cJSON_ArrayForEach (item, value) {
-        at->key += cJSON_IsObject(value);
-        pass(item, at);
-    }
-}
-
-/* Is `item`, number `index` of its parent, what the token that `pointer` begins with names? */
-static bool is_named(const cJSON *item, size_t index, const char *pointer)
-{
+    const char *token = s->text + s->start, *name = token + 1;
     char number[24];
-    const char *name = item->string ? item->string : number;
-    snprintf(number, sizeof number, "%zu", index);
-    for (pointer++; *name; name++, pointer++) {
-        char c = *pointer == '~' ? *++pointer == '0' ? '~' : '/' : *pointer;
-        if (c != *name)
-            return false;
+    size_t n = s->at - s->start - 2;
+    cJSON *decoded = is_key && s->escaped ? cJSON_ParseWithLength(token, n + 2) : NULL;
+    if (decoded) {
+        name = decoded->valuestring;
+        n = strlen(name);
+    } else if (!is_key) {
+        name = number;
+        n = (size_t)snprintf(number, sizeof number, "%zu", index);
     }
-    return !*pointer || *pointer == '/';
+    bool same = true;
+    for (pointer++; n && same; name++, n--, pointer++) {
+        char c = *pointer == '~'   ? *++pointer == '0' ? '~' : '/'
+                 : *pointer == '/' ? '\0'
+                                   : *pointer;
+        same = c && c == *name;
+    }
+    cJSON_Delete(decoded);
+    return same && (!*pointer || *pointer == '/');
 }
 
-bool json_locate(const cJSON *root, const char *text, size_t len, const char *pointer, bool of_key,
-                 unsigned *line, unsigned *column)
+bool json_locate(const char *text, size_t len, const char *pointer, bool of_key, unsigned *line,
+                 unsigned *column)
 {
     struct json_scan s = json_scan_of(text, len);
-    struct place at = {0};
-    const cJSON *value = root, *item = NULL;
-    size_t key = SIZE_MAX; /* that of the value */
-    for (; value && *pointer == '/'; value = item) {
-        size_t index = 0;
-        at.value++;
-        cJSON_ArrayForEach (item, value) {
-            if (is_named(item, index++, pointer))
-                break;
-            at.key += cJSON_IsObject(value);
-            pass(item, &at);
-        }
-        pointer += 1 + strcspn(pointer + 1, "/");
-        key = cJSON_IsObject(value) ? at.key++ : SIZE_MAX;
-    }
-    if (!value || *pointer)
+    if (!json_scan_next(&s))
         return false;
-    s.stop_value = at.value;
-    s.stop_key = of_key ? key : SIZE_MAX;
-    check_text(&s);
+    size_t place = s.start;
+    for (; *pointer == '/'; pointer += 1 + strcspn(pointer + 1, "/")) {
+        const bool object = text[s.start] == '{';
+        const unsigned depth = s.depth;
+        struct json_scan found = {.text = NULL};
+        if (!object && text[s.start] != '[')
+            return false;
+        for (size_t i = 0; json_scan_next(&s) && s.depth >= depth; i++) {
+            const size_t key = s.start;
+            const bool named = is_named(&s, object, i, pointer);
+            if (object)
+                json_scan_next(&s);
+            if (named) {
+                found = s;
+                place = object && of_key ? key : s.start;
+            }
+            while (s.depth > depth && json_scan_next(&s))
+                continue; /* what is in it */
+        }
+        if (!found.text)
+            return false;
+        s = found;
+    }
+    s.fault_at = place;
     json_scan_place(&s, line, column);
-    return true;
+    return !*pointer;
 }

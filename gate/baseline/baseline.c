@@ -182,8 +182,8 @@ static void write_file(const struct baseline_file *f, struct buf *out)
 /* The cases are sorted when a file is read, and a new one is inserted at its place. */
 struct baseline {
     struct baseline_file file;
-    cJSON *tree;  /* that the texts of what was read are of */
-    char **texts; /* those of what was stored since */
+    struct fields_taken taken; /* the texts of what was read */
+    char **texts;              /* those of what was stored since */
     size_t n_texts;
 };
 
@@ -223,9 +223,9 @@ enum gate_status baseline_load(const char *path, const char *device_model, struc
     enum gate_status status = file_read(path, &text, err);
     if (!status)
         status = fields_parse(&baseline_file_shape, path, 1, text.data, text.len, GATE_IO, f,
-                              &b->tree, err);
+                              &b->taken, err);
     if (!status && device_model && strcmp(f->device_model, device_model) != 0) {
-        json_locate(b->tree, text.data, text.len, "/device_model", false, &line, &column);
+        json_locate(text.data, text.len, "/device_model", false, &line, &column);
         status =
             gate_fail(err, GATE_ENVIRONMENT, "%s:%u:%u: these baselines are of '%s', not of '%s'",
                       path, line, column, f->device_model, device_model);
@@ -248,7 +248,7 @@ void baseline_free(struct baseline *b)
     if (!b)
         return;
     fields_release(&baseline_file_shape, &b->file);
-    cJSON_Delete(b->tree);
+    free(b->taken.texts);
     for (size_t i = 0; i < b->n_texts; i++)
         free(b->texts[i]);
     free(b->texts);
@@ -314,18 +314,18 @@ static enum gate_status check_change(const struct baseline *b, const char *contr
                                         .n_log = 1};
     struct field_fault fault;
     struct buf text;
-    cJSON *tree = NULL;
+    struct fields_taken taken = {.texts = NULL};
+    enum gate_status status = GATE_OK;
     buf_init(&text, MAX_FILE);
     write_file(&alone, &text);
-    enum gate_status status =
-        text.failed ? gate_fail(err, GATE_INTERNAL, "out of memory")
-                    : json_parse("record", text.data, text.len, GATE_USAGE, &tree, err);
-    if (!status && fields_read(&baseline_file_shape, tree, &read, &fault))
+    if (text.failed)
+        status = gate_fail(err, GATE_INTERNAL, "out of memory");
+    else if (fields_take(&baseline_file_shape, text.data, text.len, &read, &taken, &fault))
         fields_release(&baseline_file_shape, &read);
-    else if (!status)
+    else
         status = gate_fail(err, GATE_USAGE, "can't change the baseline of '%s': %s: %s",
                            change->case_id, fault.pointer, fault.message);
-    cJSON_Delete(tree);
+    free(taken.texts);
     buf_release(&text);
     return status;
 }

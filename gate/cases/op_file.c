@@ -513,7 +513,7 @@ enum gate_status own_op_parse(const char *name, const char *text, size_t len, st
 {
     struct reading r = {.own = xcalloc(1, sizeof *r.own)};
     enum gate_status status =
-        fields_parse(&op_file, name, 1, text, len, GATE_USAGE, &r.own->file, &r.own->tree, err);
+        fields_parse(&op_file, name, 1, text, len, GATE_USAGE, &r.own->file, &r.own->taken, err);
     if (status) {
         free(r.own);
         return status;
@@ -529,7 +529,7 @@ enum gate_status own_op_parse(const char *name, const char *text, size_t len, st
 void own_op_free(struct own_op *own)
 {
     fields_release(&op_file, &own->file);
-    cJSON_Delete(own->tree);
+    free(own->taken.texts);
     free(own->values);
     free(own);
 }

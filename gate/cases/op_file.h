@@ -111,7 +111,7 @@ struct own_range {
 struct own_op {
     struct op op;
     struct op_file file;
-    cJSON *tree;               /* that the texts of the file are of */
+    struct fields_taken taken; /* the texts of the file */
     char path[PATHS_MAX];      /* of the file */
     char reference[PATHS_MAX]; /* of the library, as seen from the current folder */
     char sha256[65];           /* of the file and the library; "": that cannot be read */

@@ -275,14 +275,13 @@ enum gate_status suite_case_read(const struct case_file *file, struct suite_case
 struct source {
     const char *path;
     const struct buf *text;
-    const cJSON *tree;
 };
 
 static enum gate_status fail_at(const struct source *src, const char *pointer, bool of_key,
                                 struct gate_error *err)
 {
     unsigned line = 1, column = 1;
-    json_locate(src->tree, src->text->data, src->text->len, pointer, of_key, &line, &column);
+    json_locate(src->text->data, src->text->len, pointer, of_key, &line, &column);
     return gate_fail_context(err, "%s:%u:%u", src->path, line, column);
 }
 
@@ -369,8 +368,7 @@ enum gate_status suite_load_copy(const char *path, const char *place, struct sui
     enum gate_status status = file_read(path, &text, err);
     if (!status)
         status = fields_parse(&suite_file, path, 1, text.data, text.len, GATE_USAGE, &out->file,
-                              &out->tree, err);
-    src.tree = out->tree;
+                              &out->taken, err);
     if (!status)
         status = use_ops(out, &src, place, err);
     if (!status)
@@ -384,7 +382,7 @@ enum gate_status suite_load_copy(const char *path, const char *place, struct sui
 void suite_free(struct suite *s)
 {
     fields_release(&suite_file, &s->file);
-    cJSON_Delete(s->tree);
+    free(s->taken.texts);
     free(s->cases);
     *s = (struct suite){0};
 }

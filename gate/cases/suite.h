@@ -49,7 +49,7 @@ struct suite_case {
 };
 
 struct suite {
-    cJSON *tree; /* that the texts of the file are of */
+    struct fields_taken taken; /* the texts of the file */
     struct suite_file file;
     struct suite_case *cases;
     size_t n_cases;

@@ -84,6 +84,7 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
 {
     char path[PATHS_MAX];
     struct config_file contents;
+    struct fields_taken taken;
     struct buf text;
     int levels = document ? -1 : find(path);
     enum gate_status status = GATE_OK;
@@ -93,9 +94,12 @@ enum gate_status config_read(const cJSON **out, struct gate_error *err)
         status = file_read(path, &text, err);
         if (!status)
             status = fields_parse(&config_file, path, 1, text.data, text.len, GATE_USAGE, &contents,
-                                  &document, err);
-        if (!status)
+                                  &taken, err);
+        if (!status) {
             fields_release(&config_file, &contents);
+            free(taken.texts);
+            status = json_parse(path, text.data, text.len, GATE_USAGE, &document, err);
+        }
         buf_release(&text);
     }
     *out = document;

@@ -10,7 +10,6 @@
 #ifndef GATE_DOCUMENT_DOCUMENT_H
 #define GATE_DOCUMENT_DOCUMENT_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -384,19 +383,14 @@ struct document {
     size_t n_not_served;
     struct document_not_served *filtered; /* left out by --filter */
     size_t n_filtered;
-    struct fields_taken taken; /* that the texts are part of; all zero: they are those of a tree */
+    struct fields_taken taken; /* that the texts are part of; all zero: they are the maker's */
 };
 
 /*
- * Reads a document from a tree that json_parse() made; the tree keeps the texts. If run.schema.json
- * does not allow the document, returns false with the first fault in document order. A missing key
- * is noticed at the end of its object, so that a misspelt key is reported as unknown, not as
- * missing. Release the document if the result is true.
+ * Reads a document from a text, of which it keeps no part. If run.schema.json does not allow it,
+ * returns false with the first fault, as fields_take() does. out->taken.bytes is set even then.
+ * Release the document if the result is true.
  */
-bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault);
-
-/* The same for a text, of which the document keeps no part. A syntax error of JSON comes before all
- * other faults. out->taken.bytes is set even if there is a fault. */
 bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault);
 
 /* The same for a text that begins on line `first_line` of the file `name`. Returns `status` with

@@ -9,11 +9,6 @@
 
 #define FILE_MAX_BYTES ((size_t)256 << 20)
 
-bool document_read(const cJSON *tree, struct document *out, struct field_fault *fault)
-{
-    return fields_read(&document_shape, tree, out, fault);
-}
-
 bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
 {
     struct fields_taken taken;
@@ -26,12 +21,10 @@ enum gate_status document_parse(const char *name, unsigned first_line, const cha
                                 enum gate_status status, struct document *out,
                                 struct gate_error *err)
 {
-    struct field_fault fault;
-    if (document_take(text, len, out, &fault))
-        return GATE_OK;
-    if (fault.no_memory)
-        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
-    return fields_fault(name, first_line, text, len, &fault, status, err);
+    struct fields_taken taken;
+    TRY(fields_parse(&document_shape, name, first_line, text, len, status, out, &taken, err));
+    out->taken = taken;
+    return GATE_OK;
 }
 
 enum gate_status document_load(const char *path, struct document *out, struct gate_error *err)

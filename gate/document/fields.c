@@ -12,9 +12,26 @@
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/utf8.h"
-#include "gate/document/values.h"
 
 #define FIELDS_MAX 64 /* of a shape: a bit each */
+
+enum value_kind {
+    VALUE_NULL,
+    VALUE_FALSE,
+    VALUE_TRUE,
+    VALUE_NUMBER,
+    VALUE_TEXT,
+    VALUE_LIST,
+    VALUE_OBJECT
+};
+
+struct value {
+    enum value_kind kind;
+    const char *key; /* in an object: of key_length bytes, without a final NUL */
+    size_t key_length;
+    double number;
+    const char *text;
+};
 
 /* Where a value is: a key, or the place in a list. */
 struct step {
@@ -62,14 +79,19 @@ fail(struct field_fault *fault, const struct step *at, const char *format, ...)
     return false;
 }
 
+/* The same of a key. */
+static bool is_wrong_key(struct field_fault *fault, const struct step *at, const char *what,
+                         const char *why)
+{
+    fail(fault, at, "%s '%.100s'%s", what, at->key, why);
+    fault->of_key = true;
+    return false;
+}
+
 static bool is_unlike(struct field_fault *fault, const struct step *at, const char *expected,
                       const struct value *value)
 {
-    static const char *const kinds[] = {[VALUE_NULL] = "null",
-                                        [VALUE_FALSE] = "false",
-                                        [VALUE_TRUE] = "true",
-                                        [VALUE_LIST] = "an array",
-                                        [VALUE_OBJECT] = "an object"};
+    static const char *const kinds[] = {"null", "false", "true", "", "", "an array", "an object"};
     char text[64], cut[48];
     const char *found = text;
     if (value->kind == VALUE_NUMBER)
@@ -81,6 +103,96 @@ static bool is_unlike(struct field_fault *fault, const struct step *at, const ch
     else
         snprintf(text, sizeof text, "a string of %zu characters", utf8_length(value->text));
     return fail(fault, at, "must be %s, is %s", expected, found);
+}
+
+/* ---- the values of a text ---- */
+
+struct reader {
+    struct json_scan scan;
+    char *texts;               /* room for the strings: as many bytes as the text has */
+    struct field_fault *fault; /* where the first one goes */
+    size_t bytes;              /* of lists */
+    bool passes_unknown;       /* keys of the whole object */
+    bool no_memory;
+};
+
+static bool no_memory(struct reader *r)
+{
+    r->no_memory = true;
+    r->scan.fault = "out of memory"; /* there are no more values */
+    return false;
+}
+
+static const char *keep(struct reader *r, const char *s, size_t n)
+{
+    char *copy = r->texts;
+    memcpy(copy, s, n);
+    copy[n] = '\0';
+    r->texts += n + 1;
+    return copy;
+}
+
+/* The string that the cursor is at, as a text of its own; NULL: out of memory. */
+static const char *keep_string(struct reader *r)
+{
+    const char *token = r->scan.text + r->scan.start;
+    size_t n = r->scan.at - r->scan.start;
+    if (!r->scan.escaped)
+        return keep(r, token + 1, n - 2);
+    cJSON *string = cJSON_ParseWithLength(token, n);
+    const char *text = string ? keep(r, string->valuestring, strlen(string->valuestring)) : NULL;
+    cJSON_Delete(string);
+    if (!text)
+        no_memory(r);
+    return text;
+}
+
+/* The next value of the text, with the key before it in an object. False at the end of the list or
+ * object, and at a fault. Each one is to be read or passed before the next. */
+static bool next_value(struct reader *r, bool in_object, struct value *item)
+{
+    static const struct {
+        char first;
+        enum value_kind kind;
+    } kinds[] = {{'{', VALUE_OBJECT}, {'[', VALUE_LIST},  {'"', VALUE_TEXT},
+                 {'t', VALUE_TRUE},   {'f', VALUE_FALSE}, {'n', VALUE_NULL}};
+    *item = (struct value){.kind = VALUE_NUMBER};
+    if (!json_scan_next(&r->scan))
+        return false;
+    const char *token = r->scan.text + r->scan.start;
+    if (*token == ']' || *token == '}')
+        return false;
+    if (in_object) {
+        item->key = r->scan.escaped ? keep_string(r) : token + 1;
+        item->key_length = !item->key        ? 0
+                           : r->scan.escaped ? strlen(item->key)
+                                             : r->scan.at - r->scan.start - 2;
+        if (!json_scan_next(&r->scan))
+            return false;
+        token = r->scan.text + r->scan.start;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (*token == kinds[i].first)
+            item->kind = kinds[i].kind;
+    if (item->kind == VALUE_NUMBER)
+        item->number = json_read_number(token, r->scan.at - r->scan.start);
+    else if (item->kind == VALUE_TEXT)
+        item->text = keep_string(r);
+    return !r->scan.fault;
+}
+
+/* The key as a text of its own, which it is already if it was decoded. */
+static const char *keep_key(struct reader *r, const struct value *item)
+{
+    return item->key[item->key_length] ? keep(r, item->key, item->key_length) : item->key;
+}
+
+/* Passes over what is inside a value. */
+static void pass(struct reader *r, const struct value *value)
+{
+    struct value item;
+    while (value->kind >= VALUE_LIST && next_value(r, value->kind == VALUE_OBJECT, &item))
+        pass(r, &item);
 }
 
 /* ---- reading ---- */
@@ -106,12 +218,6 @@ static bool is_uuid(const char *s)
     return !form[i] && !s[i];
 }
 
-static bool is_base64(const char *s)
-{
-    s += strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-    return !s[strspn(s, "=")];
-}
-
 static bool has_form(enum field_form form, const char *s)
 {
     switch (form) {
@@ -128,7 +234,8 @@ static bool has_form(enum field_form form, const char *s)
     case FORM_UUID:
         return is_uuid(s);
     case FORM_BASE64:
-        return is_base64(s);
+        s += strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+        return !s[strspn(s, "=")];
     case FORM_PERSON:
         return !strchr(s, '@');
     default:
@@ -169,11 +276,8 @@ static bool is_no_word(struct field_fault *fault, const struct step *at, const s
     size_t first = f->kind == FIELD_WORD ? (size_t)f->least : 0;
     for (size_t i = first; f->words[i]; i++) {
         size_t n = strlen(list);
-        snprintf(list + n, sizeof list - n, "%s'%s'",
-                 i > first             ? " "
-                 : f->words[first + 1] ? "one of "
-                                       : "",
-                 f->words[i]);
+        const char *before = i > first ? " " : f->words[first + 1] ? "one of " : "";
+        snprintf(list + n, sizeof list - n, "%s'%s'", before, f->words[i]);
     }
     return is_unlike(fault, at, list, value);
 }
@@ -232,22 +336,11 @@ static bool read_word(const struct field *f, const struct value *value, int *out
     return *out >= (int)f->least || is_no_word(fault, at, f, value);
 }
 
-/* What reads, and where the first fault goes. */
-struct reader {
-    struct values values;
-    struct field_fault *fault;
-    size_t bytes; /* of lists */
-};
-
+static bool read_field(struct reader *r, const struct field *f, struct value *value, char *out,
+                       const struct step *at);
 /* Into a struct that is clear, as those in it are. */
 static bool read_object(struct reader *r, const struct shape *s, struct value *value, char *out,
                         const struct step *at);
-
-static bool no_memory(struct reader *r)
-{
-    *r->fault = (struct field_fault){.no_memory = true, .message = "out of memory"};
-    return false;
-}
 
 /* Makes room for one more element of a list that has n, by powers of two. */
 static bool grow(struct reader *r, void **list, size_t n, size_t bytes)
@@ -262,35 +355,66 @@ static bool grow(struct reader *r, void **list, size_t n, size_t bytes)
     return true;
 }
 
-/* A list of objects, or of numbers or texts where the field has no shape. */
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* No key of a map, whose n structs begin with theirs, may come twice. */
+static bool check_keys(struct reader *r, const char *list, size_t n, size_t bytes,
+                       const struct step *at)
+{
+    const char *twice = NULL, **keys = calloc(n + 1, sizeof *keys);
+    if (!keys)
+        return no_memory(r);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = *(const char *const *)(const void *)(list + i * bytes);
+    qsort(keys, n, sizeof *keys, compare_keys);
+    for (size_t i = 1; i < n && !twice; i++)
+        twice = strcmp(keys[i - 1], keys[i]) ? NULL : keys[i];
+    free(keys);
+    return !twice || is_wrong_key(r->fault, &(struct step){.parent = at, .key = twice}, "key",
+                                  " comes twice");
+}
+
+/* A list of objects, or of numbers or texts where the field has no shape; or a map. */
 static bool read_list(struct reader *r, const struct field *f, struct value *value, void **list,
                       size_t *n, const struct step *at)
 {
-    const bool texts = f->kind == FIELD_TEXTS;
+    const bool texts = f->kind == FIELD_TEXTS, map = f->kind == FIELD_MAP;
     const double bound = f->each > 0 ? f->each : INFINITY;
     const struct field one = {.least = texts ? 1 : -bound, .most = bound};
     size_t bytes = f->shape ? f->shape->bytes : texts ? sizeof(char *) : sizeof(double);
     struct step step = {.parent = at};
     struct value item;
-    if (value->kind != VALUE_LIST)
-        return is_unlike(r->fault, at, "an array", value);
+    if (value->kind != (map ? VALUE_OBJECT : VALUE_LIST))
+        return is_unlike(r->fault, at, map ? "an object" : "an array", value);
     if (!grow(r, list, 0, bytes))
         return false;
-    for (; values_next(&r->values, value, &item); step.index++) {
-        if ((double)step.index >= f->most) {
-            values_pass(&r->values, &item);
+    for (; next_value(r, map, &item); step.index++) {
+        if (!map && (double)step.index >= f->most) {
+            pass(r, &item);
             continue;
         }
         if (!grow(r, list, *n, bytes))
             return false;
         char *next = (char *)*list + (*n)++ * bytes; /* is released with the rest */
-        if (f->shape)
+        bool good = false;
+        if (f->shape) {
             fields_clear(f->shape, next);
-        if (f->shape ? !read_object(r, f->shape, &item, next, &step)
-            : texts  ? !read_text(&one, &item, (const char **)(void *)next, &step, r->fault)
-                     : !read_number(&one, &item, (double *)(void *)next, &step, r->fault))
+            if (map)
+                *(const char **)(void *)next = step.key = keep_key(r, &item);
+            good = map ? read_field(r, f->shape->fields, &item, next, &step)
+                       : read_object(r, f->shape, &item, next, &step);
+        } else {
+            good = texts ? read_text(&one, &item, (const char **)(void *)next, &step, r->fault)
+                         : read_number(&one, &item, (double *)(void *)next, &step, r->fault);
+        }
+        if (!good)
             return false;
     }
+    if (map)
+        return check_keys(r, *list, *n, bytes, at);
     if ((double)step.index < f->least || (double)step.index > f->most)
         return fail(r->fault, at, "must have %.0f to %.0f items, has %zu", f->least, f->most,
                     step.index);
@@ -298,9 +422,6 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
     *list = exact ? exact : *list;
     return true;
 }
-
-static bool read_map(struct reader *r, const struct field *f, struct value *value, void **list,
-                     size_t *n, const struct step *at);
 
 static bool read_field(struct reader *r, const struct field *f, struct value *value, char *out,
                        const struct step *at)
@@ -331,50 +452,9 @@ static bool read_field(struct reader *r, const struct field *f, struct value *va
         if (f->beside != FIELD_NOWHERE)
             *(bool *)beside = true;
         return read_object(r, f->shape, value, to, at);
-    case FIELD_MAP:
-        return read_map(r, f, value, to, beside, at);
     default:
         return read_list(r, f, value, to, beside, at);
     }
-}
-
-void fields_clear(const struct shape *s, void *to_clear)
-{
-    char *out = to_clear;
-    memset(out, 0, s->bytes);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct field *f = &s->fields[i];
-        void *to = out + f->offset;
-        if (f->kind == FIELD_NUMBER)
-            *(double *)to = NAN;
-        else if (f->kind == FIELD_COUNT)
-            *(int64_t *)to = -1;
-        else if (f->kind == FIELD_WORD)
-            *(int *)to = -1;
-        else if (f->kind == FIELD_OBJECT)
-            fields_clear(f->shape, to);
-    }
-}
-
-static bool read_map(struct reader *r, const struct field *f, struct value *value, void **list,
-                     size_t *n, const struct step *at)
-{
-    struct value item;
-    if (value->kind != VALUE_OBJECT)
-        return is_unlike(r->fault, at, "an object", value);
-    if (!grow(r, list, 0, f->shape->bytes))
-        return false;
-    while (values_next(&r->values, value, &item)) {
-        const struct step step = {.parent = at, .key = item.key};
-        if (!grow(r, list, *n, f->shape->bytes))
-            return false;
-        char *next = (char *)*list + (*n)++ * f->shape->bytes; /* is released with the rest */
-        fields_clear(f->shape, next);
-        *(const char **)(void *)next = step.key;
-        if (!read_field(r, f->shape->fields, &item, next, &step))
-            return false;
-    }
-    return true;
 }
 
 /* Documents have their members in about the order of the table. */
@@ -390,27 +470,22 @@ static size_t find_field(const struct shape *s, const struct value *member, size
     return s->n;
 }
 
+/* A member that no other field names. */
 static bool read_other(struct reader *r, const struct field *f, const struct value *value,
                        char *out, const struct step *at)
 {
     void **list = (void **)(void *)(out + f->offset);
     size_t *n = (size_t *)(void *)(out + f->beside);
     const bool is_flag = value->kind == VALUE_TRUE || value->kind == VALUE_FALSE;
-    if (!is_flag && value->kind != VALUE_NUMBER) {
-        fail(r->fault, at, "unknown key '%.100s' (a size is a number, a flag true or false)",
-             at->key);
-        r->fault->of_key = true;
-        return false;
-    }
+    if (!is_flag && value->kind != VALUE_NUMBER)
+        return is_wrong_key(r->fault, at, "unknown key",
+                            " (a size is a number, a flag true or false)");
     if (!grow(r, list, *n, sizeof(struct field_other)))
         return false;
     struct field_other *others = *list;
     for (size_t i = 0; i < *n; i++)
-        if (!strcmp(others[i].key, at->key)) {
-            fail(r->fault, at, "key '%.100s' comes twice", at->key);
-            r->fault->of_key = true;
-            return false;
-        }
+        if (!strcmp(others[i].key, at->key))
+            return is_wrong_key(r->fault, at, "key", " comes twice");
     others[(*n)++] =
         (struct field_other){at->key, is_flag ? value->kind == VALUE_TRUE : value->number, is_flag};
     return true;
@@ -426,25 +501,26 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
     struct value item;
     if (value->kind != VALUE_OBJECT)
         return is_unlike(r->fault, at, "an object", value);
-    while (values_next(&r->values, value, &item)) {
+    while (next_value(r, true, &item)) {
         size_t i = find_field(s, &item, next);
-        const char *key = i < s->n ? s->fields[i].key : values_key(&r->values, &item);
-        const struct step step = {.parent = at, .key = key};
-        if (i == s->n && others) {
-            if (!read_other(r, others, &item, out, &step))
-                return false;
+        const bool known = i < s->n;
+        if (!known && !at && r->passes_unknown) {
+            pass(r, &item);
             continue;
         }
-        if (i == s->n || seen >> i & 1) {
-            fail(r->fault, &step, i == s->n ? "unknown key '%.100s'" : "key '%.100s' comes twice",
-                 step.key);
-            r->fault->of_key = true;
+        const struct step step = {.parent = at,
+                                  .key = known ? s->fields[i].key : keep_key(r, &item)};
+        if (known && seen >> i & 1)
+            return is_wrong_key(r->fault, &step, "key", " comes twice");
+        if (!known && !others)
+            return is_wrong_key(r->fault, &step, "unknown key", "");
+        if (known ? !read_field(r, &s->fields[i], &item, out, &step)
+                  : !read_other(r, others, &item, out, &step))
             return false;
+        if (known) {
+            seen |= (uint64_t)1 << i;
+            next = i + 1;
         }
-        if (!read_field(r, &s->fields[i], &item, out, &step))
-            return false;
-        seen |= (uint64_t)1 << i;
-        next = i + 1;
     }
     for (size_t i = 0; i < s->n; i++)
         if (s->fields[i].flags & FIELD_REQUIRED && !(seen >> i & 1))
@@ -452,118 +528,60 @@ static bool read_object(struct reader *r, const struct shape *s, struct value *v
     return true;
 }
 
-static bool read_whole(struct reader *r, const struct shape *s, struct value *value, void *out)
+/* A syntax error of JSON comes before all other faults, so the rest of a faulty text is scanned. */
+static bool read_whole(const struct shape *s, bool passes_unknown, const char *text, size_t len,
+                       void *out, struct fields_taken *taken, struct field_fault *fault)
 {
-    fields_clear(s, out);
-    bool good = s->n <= FIELDS_MAX && read_object(r, s, value, out, NULL);
-    if (!good)
-        fields_release(s, out);
-    return good;
-}
-
-bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct field_fault *fault)
-{
-    struct reader r = {.fault = fault};
-    struct value value = values_node(tree);
-    return read_whole(&r, s, &value, out);
-}
-
-/* Scans what is left of a text that has been read, or was not because of a fault. */
-static bool is_json(struct reader *r)
-{
-    struct json_scan *scan = r->values.scan;
-    unsigned line, column;
-    while (json_scan_next(scan))
-        ;
-    if (!scan->fault)
-        return true;
-    json_scan_place(scan, &line, &column);
-    return fail(r->fault, NULL, "line %u, column %u: %s", line, column, scan->fault);
-}
-
-static bool read_text_whole(struct reader *r, const struct shape *s, void *out)
-{
+    struct reader r = {.scan = json_scan_of(text, len),
+                       .texts = malloc(len + 1),
+                       .fault = fault,
+                       .bytes = len + 1,
+                       .passes_unknown = passes_unknown};
     struct value value;
-    bool good = values_first(&r->values, &value) && read_whole(r, s, &value, out);
-    if (r->values.no_memory || r->fault->no_memory)
-        return no_memory(r);
-    return is_json(r) && good;
+    char *texts = r.texts;
+    *fault = (struct field_fault){.of_key = false};
+    fields_clear(s, out);
+    bool good = texts ? s->n <= FIELDS_MAX && next_value(&r, false, &value) &&
+                            read_object(&r, s, &value, out, NULL)
+                      : no_memory(&r);
+    while (json_scan_next(&r.scan))
+        continue;
+    if (r.no_memory) {
+        *fault = (struct field_fault){.no_memory = true, .message = "out of memory"};
+        good = false;
+    } else if (r.scan.fault) {
+        unsigned line, column;
+        json_scan_place(&r.scan, &line, &column);
+        good = fail(fault, NULL, "line %u, column %u: %s", line, column, r.scan.fault);
+    }
+    *taken = (struct fields_taken){.texts = good ? texts : NULL, .bytes = r.bytes};
+    if (!good) {
+        fields_release(s, out);
+        free(texts);
+    }
+    return good;
 }
 
 bool fields_take(const struct shape *s, const char *text, size_t len, void *out,
                  struct fields_taken *taken, struct field_fault *fault)
 {
-    struct json_scan scan = json_scan_of(text, len);
-    struct reader r = {.values = {.scan = &scan}, .fault = fault, .bytes = len + 1};
-    *fault = (struct field_fault){.of_key = false};
-    *taken = (struct fields_taken){.texts = malloc(len + 1)};
-    r.values.texts = taken->texts;
-    fields_clear(s, out);
-    bool good = taken->texts ? read_text_whole(&r, s, out) : no_memory(&r);
-    taken->bytes = r.bytes;
-    if (!good) {
-        fields_release(s, out);
-        free(taken->texts);
-        taken->texts = NULL;
-    }
-    return good;
+    return read_whole(s, false, text, len, out, taken, fault);
 }
 
-bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault)
+bool fields_pick(const struct shape *s, const char *text, size_t len, void *out,
+                 struct fields_taken *taken, struct field_fault *fault)
 {
-    bool good = true;
-    struct reader r = {.fault = fault};
-    fields_clear(s, out);
-    for (size_t i = 0; i < s->n && good; i++) {
-        const struct step step = {.key = s->fields[i].key};
-        const cJSON *node = json_member(object, step.key);
-        struct value value = node ? values_node(node) : (struct value){.kind = VALUE_NULL};
-        if (node)
-            good = read_field(&r, &s->fields[i], &value, out, &step);
-        else if (s->fields[i].flags & FIELD_REQUIRED)
-            good = fail(fault, NULL, "missing key '%s'", step.key);
-    }
-    if (!good)
-        fields_release(s, out);
-    return good;
-}
-
-static bool is_list(enum field_kind kind)
-{
-    return kind == FIELD_LIST || kind == FIELD_NUMBERS || kind == FIELD_TEXTS ||
-           kind == FIELD_MAP || kind == FIELD_OTHERS;
-}
-
-void fields_release(const struct shape *s, void *of)
-{
-    char *from = of;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct field *f = &s->fields[i];
-        if (f->kind == FIELD_OBJECT)
-            fields_release(f->shape, from + f->offset);
-        if (!is_list(f->kind))
-            continue;
-        char *list = *(char **)(void *)(from + f->offset);
-        size_t *n = (size_t *)(void *)(from + f->beside);
-        for (size_t j = 0; f->shape && j < *n; j++)
-            fields_release(f->shape, list + j * f->shape->bytes);
-        free(list);
-        *(char **)(void *)(from + f->offset) = NULL;
-        *n = 0;
-    }
+    return read_whole(s, true, text, len, out, taken, fault);
 }
 
 enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
                               const char *text, size_t len, enum gate_status status, void *out,
-                              cJSON **tree, struct gate_error *err)
+                              struct fields_taken *taken, struct gate_error *err)
 {
     struct field_fault fault;
-    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, tree, err);
-    if (parsed || fields_read(s, *tree, out, &fault))
-        return parsed;
-    cJSON_Delete(*tree);
-    *tree = NULL;
-    return fields_fault(name, first_line, text, len, &fault, status, err);
+    return fields_take(s, text, len, out, taken, &fault)
+               ? GATE_OK
+               : fields_fault(name, first_line, text, len, &fault, status, err);
 }
 
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,
@@ -571,12 +589,10 @@ enum gate_status fields_fault(const char *name, unsigned first_line, const char 
                               struct gate_error *err)
 {
     unsigned line = 1, column = 1;
-    cJSON *tree = NULL;
-    enum gate_status parsed = json_parse_at(name, first_line, text, len, status, &tree, err);
-    if (parsed)
-        return parsed;
-    json_locate(tree, text, len, fault->pointer, fault->of_key, &line, &column);
-    cJSON_Delete(tree);
+    if (fault->no_memory)
+        return gate_fail(err, GATE_INTERNAL, "%s: out of memory", name);
+    TRY(json_check(name, first_line, text, len, status, err));
+    json_locate(text, len, fault->pointer, fault->of_key, &line, &column);
     return gate_fail(err, status, "%s:%u:%u: %s%s%s", name, first_line + line - 1, column,
                      fault->pointer, fault->pointer[0] ? ": " : "", fault->message);
 }

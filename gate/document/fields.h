@@ -6,7 +6,6 @@
 #ifndef GATE_DOCUMENT_FIELDS_H
 #define GATE_DOCUMENT_FIELDS_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,13 +15,14 @@
 enum yes_no { UNKNOWN, NO, YES };
 
 enum field_kind {
-    FIELD_TEXT,    /* const char *; NULL: not known */
-    FIELD_BOOL,    /* bool */
-    FIELD_YES_NO,  /* enum yes_no */
-    FIELD_NUMBER,  /* double; NAN: not known */
-    FIELD_COUNT,   /* int64_t, whole; -1: not known */
-    FIELD_WORD,    /* int, the place among `words`; -1: not known */
-    FIELD_OBJECT,  /* a struct; the bool at `beside` says whether it is there */
+    FIELD_TEXT,   /* const char *; NULL: not known */
+    FIELD_BOOL,   /* bool */
+    FIELD_YES_NO, /* enum yes_no */
+    FIELD_NUMBER, /* double; NAN: not known */
+    FIELD_COUNT,  /* int64_t, whole; -1: not known */
+    FIELD_WORD,   /* int, the place among `words`; -1: not known */
+    FIELD_OBJECT, /* a struct; the bool at `beside` says whether it is there */
+    /* Those of which there may be any number: */
     FIELD_LIST,    /* a pointer to structs; their number is at `beside` */
     FIELD_NUMBERS, /* a pointer to doubles; their number is at `beside` */
     FIELD_TEXTS,   /* a pointer to texts; their number is at `beside` */
@@ -88,39 +88,34 @@ struct shape {
     size_t n, bytes; /* bytes: of the struct */
 };
 
-/*
- * Reads an object into the struct at `out`. If true, release it later; else *fault is the first
- * fault in document order. A missing key is noticed at the end of its object, so that a misspelt
- * key is reported as unknown, not as missing.
- */
-bool fields_read(const struct shape *s, const cJSON *tree, void *out, struct field_fault *fault);
-
-/* What fields_take() made beside the struct. */
+/* What a reader makes beside the struct. */
 struct fields_taken {
     char *texts;  /* which those in the struct are part of; the caller's (free) */
     size_t bytes; /* the most memory allocated at any time, roughly; also set after a fault */
 };
 
-/* The same for a text, several times faster and without a tree, for shapes without a map. A syntax
- * error of JSON comes before all other faults. */
+/*
+ * Reads an object of JSON into the struct at `out`, which keeps no part of the text. If true,
+ * release it later; else *fault is the first fault in the text's order, but a syntax error of JSON
+ * comes before all others. A missing key is noticed at the end of its object, so that a misspelt
+ * key is reported as unknown, not as missing.
+ */
 bool fields_take(const struct shape *s, const char *text, size_t len, void *out,
+                 struct fields_taken *taken, struct field_fault *fault);
+
+/* The same of an object that may have other members too. */
+bool fields_pick(const struct shape *s, const char *text, size_t len, void *out,
                  struct fields_taken *taken, struct field_fault *fault);
 void fields_release(const struct shape *s, void *of);
 
 /* Makes a struct of which nothing is known yet. */
 void fields_clear(const struct shape *s, void *out);
 
-/* The same of an object that may have other members too. */
-bool fields_pick(const struct shape *s, const cJSON *object, void *out, struct field_fault *fault);
-
-/*
- * fields_read() for a text that begins on line `first_line` of the file `name`. Returns `status`
- * with "NAME:LINE:COLUMN: /pointer: fault" if it does not fit. The caller owns *tree
- * (cJSON_Delete), which contains the texts in `out`.
- */
+/* fields_take() for a text that begins on line `first_line` of the file `name`. Returns `status`
+ * with "NAME:LINE:COLUMN: /pointer: fault" if it does not fit. */
 enum gate_status fields_parse(const struct shape *s, const char *name, unsigned first_line,
                               const char *text, size_t len, enum gate_status status, void *out,
-                              cJSON **tree, struct gate_error *err);
+                              struct fields_taken *taken, struct gate_error *err);
 
 /* The error for a fault in a text, with its line and column; returns `status`. */
 enum gate_status fields_fault(const char *name, unsigned first_line, const char *text, size_t len,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fields_write.c: structs as JSON, by the table of their fields. */
+/* fields_write.c: structs as JSON, cleared and released, by the table of their fields. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gate/base/json.h"
 #include "gate/document/fields.h"
@@ -181,4 +183,43 @@ void fields_write_indented(const struct shape *s, const void *from, struct buf *
 {
     write_object(s, from, &(struct field_writer){out, ",", ": ", true, 0});
     buf_putc(out, '\n');
+}
+
+/* ---- memory ---- */
+
+void fields_clear(const struct shape *s, void *to_clear)
+{
+    char *out = to_clear;
+    memset(out, 0, s->bytes);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct field *f = &s->fields[i];
+        void *to = out + f->offset;
+        if (f->kind == FIELD_NUMBER)
+            *(double *)to = NAN;
+        else if (f->kind == FIELD_COUNT)
+            *(int64_t *)to = -1;
+        else if (f->kind == FIELD_WORD)
+            *(int *)to = -1;
+        else if (f->kind == FIELD_OBJECT)
+            fields_clear(f->shape, to);
+    }
+}
+
+void fields_release(const struct shape *s, void *of)
+{
+    char *from = of;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct field *f = &s->fields[i];
+        if (f->kind == FIELD_OBJECT)
+            fields_release(f->shape, from + f->offset);
+        if (f->kind < FIELD_LIST)
+            continue;
+        char **list = (char **)(void *)(from + f->offset);
+        size_t *n = (size_t *)(void *)(from + f->beside);
+        for (size_t j = 0; f->shape && j < *n; j++)
+            fields_release(f->shape, *list + j * f->shape->bytes);
+        free(*list);
+        *list = NULL;
+        *n = 0;
+    }
 }

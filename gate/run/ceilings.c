@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,24 +19,23 @@
 static enum gate_status read_answer(const struct buf *line, struct run_ceilings *out,
                                     struct gate_error *err)
 {
-    cJSON *tree = NULL;
+    struct fields_taken taken;
     struct message_refusal refusal;
     struct message_ceilings message;
     struct field_fault fault;
-    enum gate_status status = json_parse("worker", line->data, line->len, GATE_WRONG, &tree, err);
-    if (status)
-        return status;
-    if (fields_pick(&message_refusal_shape, tree, &refusal, &fault))
+    enum gate_status status = GATE_OK;
+    TRY(json_check("worker", 1, line->data, line->len, GATE_WRONG, err));
+    if (fields_pick(&message_refusal_shape, line->data, line->len, &refusal, &taken, &fault))
         status = gate_fail(err, GATE_ENVIRONMENT, "%s",
                            refusal.message ? refusal.message : "the worker refuses");
-    else if (!fields_pick(&message_ceilings_shape, tree, &message, &fault))
+    else if (!fields_pick(&message_ceilings_shape, line->data, line->len, &message, &taken, &fault))
         status = gate_fail(err, GATE_WRONG, "the worker does not measure it");
     else {
         out->document = message.ceilings;
         out->document.message = NULL;
         fields_release(&message_ceilings_shape, &message);
     }
-    cJSON_Delete(tree);
+    free(taken.texts);
     return status;
 }
 

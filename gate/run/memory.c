@@ -58,7 +58,7 @@ struct memory {
     char environment[65]; /* SHA-256 of what workers get of it */
     struct buf bytes;     /* of the file, as it was read */
     bool there;           /* the file */
-    cJSON *tree;
+    struct fields_taken taken;
     struct memory_file file; /* empty where there is none */
     bool *dropped;           /* of its entries: replaced or forgotten */
     struct buf fresh;        /* entries that were put, each with a comma behind it */
@@ -94,7 +94,7 @@ static void parse(struct memory *m)
     struct gate_error unread;
     m->file = (struct memory_file){.entries = NULL};
     if (m->there && fields_parse(&memory_file, m->path, 1, m->bytes.data, m->bytes.len, GATE_IO,
-                                 &m->file, &m->tree, &unread))
+                                 &m->file, &m->taken, &unread))
         m->file = (struct memory_file){.entries = NULL};
     m->dropped = xcalloc(m->file.n_entries, sizeof *m->dropped);
 }
@@ -260,7 +260,7 @@ void memory_close(struct memory *m, bool keep)
         save(m);
     }
     fields_release(&memory_file, &m->file);
-    cJSON_Delete(m->tree);
+    free(m->taken.texts);
     buf_release(&m->bytes);
     buf_release(&m->fresh);
     free(m->dropped);

@@ -34,9 +34,9 @@
 struct supervisor {
     const struct supervisor_options *options;
     struct process process;
-    cJSON *hello;                     /* of the first worker; NULL: none has greeted yet */
+    char *hello; /* texts of the first worker's greeting; NULL: none has greeted yet */
     struct message_greeting greeting; /* the same */
-    cJSON *hello_before;              /* of a worker that opened the providers, where later ones
+    char *hello_before;               /* of a worker that opened the providers, where later ones
                                          do not; NULL: they do */
     struct message_greeting greeting_before;
     double control_ns;
@@ -64,10 +64,10 @@ void case_result_release(struct case_result *r)
         fields_release(&document_arm_shape, &r->arms[i]);
     free(r->arms);
     fields_release(&document_blame_shape, &r->blame);
-    cJSON_Delete(r->record);
+    free(r->texts);
     r->arms = NULL;
     r->n_arms = 0;
-    r->record = NULL;
+    r->texts = NULL;
 }
 
 double supervisor_control_ns(const struct supervisor *s)
@@ -149,29 +149,33 @@ enum talk {
     TALK_FAILED, /* the worker is gone; the message says why */
 };
 
-/* Reads one JSON object; a worker that fails to deliver one is killed. */
-static enum talk read_record(struct supervisor *s, double timeout_s, cJSON **record, char *message,
-                             size_t size)
+/* Reads one line of JSON; a worker that fails to deliver one is killed. */
+static enum talk read_record(struct supervisor *s, double timeout_s, struct buf *line,
+                             char *message, size_t size)
 {
-    struct buf line;
     struct gate_error err = {0};
-    buf_init(&line, PROTOCOL_LINE_MAX + 1);
+    buf_clear(line);
     const struct processor_time before = processor_time_of(s->process.pid);
-    enum process_event event = process_read_line(&s->process, timeout_s, &line);
+    enum process_event event = process_read_line(&s->process, timeout_s, line);
     s->starved = event == PROCESS_SILENCE &&
                  processor_was_missing(before, processor_time_of(s->process.pid), timeout_s);
-    enum talk talk = TALK_FAILED;
     if (event != PROCESS_LINE) {
         describe_failure(s, event, timeout_s, message, size);
-    } else if (json_parse("worker", line.data, line.len, GATE_WRONG, record, &err)) {
+        return TALK_FAILED;
+    }
+    if (json_check("worker", 1, line->data, line->len, GATE_WRONG, &err)) {
         char how[96];
         kill_worker(s, how, sizeof how);
         utf8_print(message, size, "talked nonsense: %.300s", err.message);
-    } else {
-        talk = TALK_OK;
+        return TALK_FAILED;
     }
-    buf_release(&line);
-    return talk;
+    return TALK_OK;
+}
+
+static bool has_member(const struct buf *line, const char *pointer)
+{
+    unsigned row, column;
+    return json_locate(line->data, line->len, pointer, true, &row, &column);
 }
 
 static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
@@ -182,32 +186,38 @@ static void describe_nonsense(const struct field_fault *fault, char *message, si
 
 /* ---- starting ---- */
 
-static enum gate_status read_refusal(const cJSON *hello, struct gate_error *err)
+static enum gate_status read_refusal(const struct buf *hello, struct gate_error *err)
 {
     struct message_refusal refusal;
     struct field_fault fault;
-    if (!fields_pick(&message_refusal_shape, hello, &refusal, &fault))
+    struct fields_taken taken;
+    if (!fields_pick(&message_refusal_shape, hello->data, hello->len, &refusal, &taken, &fault))
         return gate_fail(err, GATE_WRONG, "the worker talked nonsense: %s: %s", fault.pointer,
                          fault.message);
-    if (!strcmp(refusal.refuse, "busy"))
-        return gate_fail_busy(err, "%s", refusal.message ? refusal.message : "the device is busy");
     enum gate_status status = !strcmp(refusal.refuse, "environment") ? GATE_ENVIRONMENT
                               : !strcmp(refusal.refuse, "usage")     ? GATE_USAGE
                               : !strcmp(refusal.refuse, "io")        ? GATE_IO
                                                                      : GATE_WRONG;
-    return gate_fail(err, status, "%s", refusal.message ? refusal.message : "the worker refuses");
+    if (!strcmp(refusal.refuse, "busy"))
+        status =
+            gate_fail_busy(err, "%s", refusal.message ? refusal.message : "the device is busy");
+    else
+        gate_fail(err, status, "%s", refusal.message ? refusal.message : "the worker refuses");
+    free(taken.texts);
+    return status;
 }
 
-static enum gate_status read_greeting(const struct supervisor *s, const cJSON *hello,
-                                      struct message_greeting *out, struct gate_error *err)
+static enum gate_status read_greeting(const struct supervisor *s, const struct buf *hello,
+                                      struct message_greeting *out, struct fields_taken *taken,
+                                      struct gate_error *err)
 {
     char message[600];
     struct field_fault fault;
-    if (json_member(hello, "refuse"))
+    if (has_member(hello, "/refuse"))
         return read_refusal(hello, err);
-    if (fields_pick(&message_greeting_shape, hello, out, &fault))
+    if (fields_pick(&message_greeting_shape, hello->data, hello->len, out, taken, &fault))
         return GATE_OK;
-    if (!json_member(hello, "hello") || !strcmp(fault.pointer, "/hello"))
+    if (!has_member(hello, "/hello") || !strcmp(fault.pointer, "/hello"))
         return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than " MESSAGE_HELLO,
                          s->options->worker ? s->options->worker : s->program);
     describe_nonsense(&fault, message, sizeof message);
@@ -255,34 +265,39 @@ static enum gate_status check_same(const struct supervisor *s, const struct mess
 static void forget_greeting(struct supervisor *s)
 {
     fields_release(&message_greeting_shape, &s->greeting);
-    cJSON_Delete(s->hello);
+    free(s->hello);
     s->hello = NULL;
 }
 
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
 {
     char message[900];
-    cJSON *hello = NULL;
+    struct buf hello;
+    struct fields_taken taken = {.texts = NULL};
     struct message_greeting greeting = {.contract = NULL};
     double timeout_s =
         s->options->timeout_s > GREETING_MIN_S ? s->options->timeout_s : GREETING_MIN_S;
     enum gate_status status = start_process(s, err);
     if (status)
         return status;
-    if (read_record(s, timeout_s, &hello, message, sizeof message))
+    buf_init(&hello, PROTOCOL_LINE_MAX + 1);
+    enum talk talk = read_record(s, timeout_s, &hello, message, sizeof message);
+    if (talk == TALK_OK)
+        status = read_greeting(s, &hello, &greeting, &taken, err);
+    buf_release(&hello);
+    if (talk)
         return gate_fail(err, s->starved ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", message);
-    status = read_greeting(s, hello, &greeting, err);
     if (!status && s->hello)
         status = check_same(s, &greeting, err);
     if (!status)
         s->control_ns = isnan(greeting.control_ns) ? 0 : greeting.control_ns;
     if (!status && !s->hello) {
-        s->hello = hello;
+        s->hello = taken.texts;
         s->greeting = greeting;
         return GATE_OK;
     }
     fields_release(&message_greeting_shape, &greeting);
-    cJSON_Delete(hello);
+    free(taken.texts);
     if (status)
         supervisor_retire_worker(s);
     return status;
@@ -367,7 +382,7 @@ void supervisor_stop(struct supervisor *s)
     forget_greeting(s);
     if (s->hello_before)
         fields_release(&message_greeting_shape, &s->greeting_before);
-    cJSON_Delete(s->hello_before);
+    free(s->hello_before);
     free(s);
 }
 
@@ -426,29 +441,30 @@ static bool send_task(struct supervisor *s, struct attempt *a)
 }
 
 /* Notes what the worker does next. */
-static bool read_phase(struct attempt *a, const cJSON *record, char *message, size_t size)
+static bool read_phase(struct attempt *a, const struct buf *line, char *message, size_t size)
 {
     struct message_phase p;
+    struct fields_taken taken;
     struct field_fault fault;
-    if (!fields_pick(&message_phase_shape, record, &p, &fault)) {
+    if (!fields_pick(&message_phase_shape, line->data, line->len, &p, &taken, &fault)) {
         describe_nonsense(&fault, message, size);
         return false;
     }
     snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
     snprintf(a->provider, sizeof a->provider, "%.63s", p.provider ? p.provider : "");
     utf8_print(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
+    free(taken.texts);
     return true;
 }
 
 /* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. Signs
  * of life alone do not keep it alive forever. */
-static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **done, char *message,
-                            size_t size)
+static enum talk await_done(struct supervisor *s, struct attempt *a, struct buf *line,
+                            char *message, size_t size)
 {
     double deadline = clock_s() + TASK_TIMEOUTS * s->options->timeout_s;
     const struct processor_time before = processor_time_of(s->process.pid);
     for (;;) {
-        cJSON *record = NULL;
         if (clock_s() > deadline) {
             s->starved = processor_was_missing(before, processor_time_of(s->process.pid),
                                                TASK_TIMEOUTS * s->options->timeout_s);
@@ -456,15 +472,11 @@ static enum talk await_done(struct supervisor *s, struct attempt *a, cJSON **don
                              size);
             return TALK_FAILED;
         }
-        if (read_record(s, s->options->timeout_s, &record, message, size))
+        if (read_record(s, s->options->timeout_s, line, message, size))
             return TALK_FAILED;
-        if (!json_member(record, "phase")) {
-            *done = record;
+        if (!has_member(line, "/phase"))
             return TALK_OK;
-        }
-        bool good = read_phase(a, record, message, size);
-        cJSON_Delete(record);
-        if (!good) {
+        if (!read_phase(a, line, message, size)) {
             char how[96];
             kill_worker(s, how, sizeof how);
             return TALK_FAILED;
@@ -654,13 +666,15 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
 }
 
 /* Reads a worker's last message; true: the task is to be tried again without a provider. */
-static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, struct case_result *out)
+static bool read_done(struct supervisor *s, struct attempt *a, const struct buf *line,
+                      struct case_result *out)
 {
     char message[900];
     bool again = false;
     struct message_answer answer;
+    struct fields_taken taken;
     struct field_fault fault;
-    if (!fields_pick(&message_answer_shape, done, &answer, &fault)) {
+    if (!fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault)) {
         describe_nonsense(&fault, message, sizeof message);
         dismiss(s, a, message, out);
         return false;
@@ -675,9 +689,11 @@ static bool read_done(struct supervisor *s, struct attempt *a, cJSON *done, stru
     } else {
         if (answer.spoiled == YES)
             supervisor_retire_worker(s);
-        out->record = done;
+        out->texts = taken.texts;
+        taken.texts = NULL;
     }
     fields_release(&message_answer_shape, &answer);
+    free(taken.texts);
     return again;
 }
 
@@ -691,14 +707,13 @@ static bool may_be_from_outside(const struct case_result *r)
 static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_result *out)
 {
     char message[900] = "";
-    cJSON *done = NULL;
+    struct buf line;
     bool again = false;
+    buf_init(&line, PROTOCOL_LINE_MAX + 1);
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     s->starved = false;
-    if (send_task(s, a) && await_done(s, a, &done, message, sizeof message) == TALK_OK) {
-        again = read_done(s, a, done, out);
-        if (out->record == done)
-            done = NULL;
+    if (send_task(s, a) && await_done(s, a, &line, message, sizeof message) == TALK_OK) {
+        again = read_done(s, a, &line, out);
     } else {
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
@@ -709,7 +724,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
         if (s->starved)
             out->outcome = CASE_ENVIRONMENT;
     }
-    cJSON_Delete(done);
+    buf_release(&line);
     out->while_measuring = !strcmp(a->phase, "measure");
     return again;
 }
@@ -719,7 +734,7 @@ static enum gate_status run_attempts(struct supervisor *s, struct attempt *a,
                                      struct case_result *out, struct gate_error *err)
 {
     enum gate_status status;
-    *out = (struct case_result){.record = NULL};
+    *out = (struct case_result){.texts = NULL};
     do
         status = s->process.pid ? GATE_OK : start_worker(s, err);
     while (!status && attempt_task(s, a, out));

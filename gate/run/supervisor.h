@@ -10,7 +10,6 @@
 #ifndef GATE_RUN_SUPERVISOR_H
 #define GATE_RUN_SUPERVISOR_H
 
-#include <cjson/cJSON.h>
 #include <stdint.h>
 
 #include "gate/document/document.h"
@@ -70,7 +69,7 @@ struct case_result {
         while_measuring; /* the phase that it ended in: what is wrong need not show when verified */
     struct document_arm *arms; /* none when the worker died */
     size_t n_arms;
-    cJSON *record;                    /* that the texts of the arms are of; NULL: there are none */
+    char *texts;                      /* those of the arms; NULL: there are none */
     struct fingerprints fingerprints; /* of the candidate */
     double d[PROTOCOL_SHARES_MAX];    /* calibration: of each share */
     bool has_blame;

@@ -187,18 +187,18 @@ static enum gate_status serve(struct worker *w, struct gate_error *err)
     size_t cap = 0;
     enum gate_status status = GATE_OK;
     for (ssize_t n; !status && (n = getline(&line, &cap, stdin)) > 0;) {
-        cJSON *tree = NULL;
+        struct fields_taken taken;
         struct message_task message;
         struct task t;
         status = fields_parse(&message_task_shape, "task", 1, line, (size_t)n, GATE_USAGE, &message,
-                              &tree, err);
+                              &taken, err);
         if (status)
             break;
         status = task_read(&message, &t, err);
         if (!status)
             task_run(w, &t);
         fields_release(&message_task_shape, &message);
-        cJSON_Delete(tree);
+        free(taken.texts);
     }
     free(line);
     return status;

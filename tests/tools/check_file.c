@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/json.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cases/op_file.h"
 #include "gate/cases/suite.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
 
-static bool check(const char *format, const cJSON *value, struct field_fault *fault)
+static bool check(const char *format, const char *text, size_t len, struct field_fault *fault)
 {
     const struct shape *shape = !strcmp(format, "run")        ? &document_shape
                                 : !strcmp(format, "suite")    ? &suite_file
@@ -25,9 +24,11 @@ static bool check(const char *format, const cJSON *value, struct field_fault *fa
                                 : !strcmp(format, "op")       ? &op_file
                                                               : &config_file;
     void *out = calloc(1, shape->bytes);
-    bool good = out && fields_read(shape, value, out, fault);
+    struct fields_taken taken = {.texts = NULL};
+    bool good = out && fields_take(shape, text, len, out, &taken, fault);
     if (good)
         fields_release(shape, out);
+    free(taken.texts);
     free(out);
     return good;
 }
@@ -42,18 +43,11 @@ int main(int argc, char **argv)
         return GATE_USAGE;
     }
     while ((len = getline(&line, &size, stdin)) > 0) {
-        struct gate_error err = {0};
         struct field_fault fault;
-        cJSON *value = NULL;
-        if (json_parse("line", line, (size_t)len, GATE_USAGE, &value, &err)) {
-            fprintf(stderr, "check_file: %s\n", err.message);
-            return GATE_USAGE;
-        }
-        if (check(argv[1], value, &fault))
+        if (check(argv[1], line, (size_t)len, &fault))
             printf("ok\n");
         else
             printf("%s %s\n", fault.pointer[0] ? fault.pointer : "/", fault.message);
-        cJSON_Delete(value);
     }
     free(line);
     return GATE_OK;

@@ -2,14 +2,23 @@
 #include "tests/tools/sample_put.h"
 
 #include "gate/base/json.h"
-#include "gate/document/document.h"
+
+bool sample_read(const cJSON *run, struct document *out, struct field_fault *fault)
+{
+    struct buf text;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    json_write(run, false, &text);
+    bool good = document_take(text.data, text.len, out, fault);
+    buf_release(&text);
+    return good;
+}
 
 enum gate_status sample_put_text(struct store *s, const cJSON *run, const char *text, size_t len,
                                  bool *existed, struct gate_error *err)
 {
     struct document d;
     struct field_fault fault;
-    if (!document_read(run, &d, &fault))
+    if (!sample_read(run, &d, &fault))
         return gate_fail(err, GATE_IO, "%s: %s", fault.pointer, fault.message);
     enum gate_status status = store_put_run(s, &d, text, len, existed, err);
     document_release(&d);

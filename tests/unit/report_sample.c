@@ -6,6 +6,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/json.h"
+#include "tests/tools/sample_put.h"
 #include "tests/unit/report_sample.h"
 #include "tests/unit/unit.h"
 
@@ -31,7 +32,7 @@ struct document report_read(const cJSON *document)
 {
     struct document d;
     struct field_fault fault;
-    if (!document_read(document, &d, &fault))
+    if (!sample_read(document, &d, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
     return d;
 }

@@ -9,6 +9,7 @@
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
 #include "tests/unit/unit.h"
 
@@ -87,68 +88,69 @@ TEST(a_fault_in_a_text_has_its_line)
     assert_string_equal(err.message, "run.json:1:2: the text ends too early");
 }
 
-/* The document as it is read and written again, or its fault, by way of a tree. */
-static void put_by_tree(const char *text, size_t len, struct buf *out)
+/* All of `whole` is in `other`, whose further members are null. */
+static void assert_same(const cJSON *whole, const cJSON *other)
+{
+    const cJSON *item;
+    int n = 0;
+    if (!cJSON_IsObject(whole) && !cJSON_IsArray(whole)) {
+        assert_true(cJSON_Compare(whole, other, true));
+        return;
+    }
+    if (cJSON_IsArray(whole))
+        assert_int_equal(cJSON_GetArraySize(whole), cJSON_GetArraySize(other));
+    cJSON_ArrayForEach (item, whole) {
+        const cJSON *same =
+            item->string ? json_member(other, item->string) : cJSON_GetArrayItem(other, n++);
+        if (!same)
+            fail_msg("'%s' is lost", item->string);
+        assert_same(item, same);
+    }
+    cJSON_ArrayForEach (item, other)
+        if (item->string && !json_member(whole, item->string) && !cJSON_IsNull(item))
+            fail_msg("'%s' was not there", item->string);
+}
+
+/* Reads a text, and checks what comes of it by cJSON's tree: the document holds all that is in the
+ * tree, or the text is no JSON for the same reason, or the place of its fault exists. */
+static bool check_text(const char *text, size_t len)
 {
     struct document d;
     struct field_fault fault;
     struct gate_error err = {0};
-    cJSON *tree = NULL;
-    if (json_parse("t", text, len, GATE_IO, &tree, &err)) {
-        buf_puts(out, err.message);
-        return;
-    }
-    if (document_read(tree, &d, &fault)) {
-        document_write(&d, out);
-        document_release(&d);
-    } else {
-        buf_printf(out, "%d %s: %s", fault.of_key, fault.pointer, fault.message);
-    }
-    cJSON_Delete(tree);
-}
-
-/* The same without a tree, which gives faults of the text their place in other words. */
-static bool put_by_text(const char *text, size_t len, struct buf *out)
-{
-    struct document d;
-    struct field_fault fault;
+    struct buf out;
+    char said[400];
     unsigned line, column;
-    int n = 0;
-    bool good = document_take(text, len, &d, &fault);
-    assert_true(d.taken.bytes > len && d.taken.bytes < (size_t)1 << 20);
-    if (good) {
-        document_write(&d, out);
-        document_release(&d);
-    } else if (sscanf(fault.message, "line %u, column %u: %n", &line, &column, &n) == 2) {
-        buf_printf(out, "t:%u:%u: %s", line, column, fault.message + n);
-    } else {
-        buf_printf(out, "%d %s: %s", fault.of_key, fault.pointer, fault.message);
-    }
-    return good;
-}
-
-/* That a text gives the same document, or fault, as its tree does; true: it gives one. Which of a
- * key's two places is at fault is seen by the tree alone. */
-static bool check_text(const char *text, size_t len)
-{
-    struct buf by_tree, by_text;
+    cJSON *tree = NULL;
     char *exact = malloc(len ? len : 1); /* without a NUL behind it */
-    buf_init(&by_tree, 1 << 24);
-    buf_init(&by_text, 1 << 24);
+    buf_init(&out, 1 << 24);
     assert_non_null(memcpy(exact, text, len));
-    put_by_tree(text, len, &by_tree);
-    bool good = put_by_text(exact, len, &by_text);
-    bool twice = !good && strstr(by_tree.data, "key that this object has already");
-    if (!twice &&
-        (by_tree.len != by_text.len || memcmp(by_tree.data, by_text.data, by_tree.len) != 0))
-        fail_msg("%.*s\nby tree: %s\nby text: %s", (int)len, text, by_tree.data, by_text.data);
-    buf_release(&by_tree);
-    buf_release(&by_text);
+    bool good = document_take(exact, len, &d, &fault);
+    bool json = json_parse("t", text, len, GATE_IO, &tree, &err) == GATE_OK;
+    assert_true(d.taken.bytes > len && d.taken.bytes < (size_t)1 << 20);
+    int n = 0;
+    bool syntax = !good && sscanf(fault.message, "line %u, column %u: %n", &line, &column, &n) == 2;
+    if (good) {
+        assert_true(json);
+        document_write(&d, &out);
+        document_release(&d);
+        cJSON *written = parse(out.data, out.len);
+        assert_same(tree, written);
+        cJSON_Delete(written);
+    } else if (syntax) {
+        snprintf(said, sizeof said, "t:%u:%u: %s", line, column, fault.message + n);
+        assert_string_equal(said, err.message);
+    } else if (!json_locate(exact, len, fault.pointer, fault.of_key, &line, &column) ||
+               (!json && !strstr(err.message, "key that this object has already"))) {
+        fail_msg("%.*s\n%s: %s\n%s", (int)len, text, fault.pointer, fault.message, err.message);
+    }
+    buf_release(&out);
     free(exact);
+    cJSON_Delete(tree);
     return good;
 }
 
-TEST(a_text_is_read_as_its_tree_is)
+TEST(a_text_is_read_as_it_is)
 {
     static const char bytes[] = "\"\\{}[],:0-.eu \x80";
     cJSON *run = full_run();
@@ -186,7 +188,7 @@ static void replace(struct buf *text, const char *from, const char *to)
     *text = out;
 }
 
-TEST(a_text_may_be_odd_and_is_read_as_its_tree_is)
+TEST(a_text_may_be_odd)
 {
     static const struct {
         const char *from, *to;
@@ -239,29 +241,6 @@ TEST(a_list_has_a_longest_length)
 
 /* ---- the writer ---- */
 
-/* All of `whole` is in `other`, whose further members are null. */
-static void assert_same(const cJSON *whole, const cJSON *other)
-{
-    const cJSON *item;
-    int n = 0;
-    if (!cJSON_IsObject(whole) && !cJSON_IsArray(whole)) {
-        assert_true(cJSON_Compare(whole, other, true));
-        return;
-    }
-    if (cJSON_IsArray(whole))
-        assert_int_equal(cJSON_GetArraySize(whole), cJSON_GetArraySize(other));
-    cJSON_ArrayForEach (item, whole) {
-        const cJSON *same =
-            item->string ? json_member(other, item->string) : cJSON_GetArrayItem(other, n++);
-        if (!same)
-            fail_msg("'%s' is lost", item->string);
-        assert_same(item, same);
-    }
-    cJSON_ArrayForEach (item, other)
-        if (item->string && !json_member(whole, item->string) && !cJSON_IsNull(item))
-            fail_msg("'%s' was not there", item->string);
-}
-
 static void assert_round_trip(const cJSON *run)
 {
     struct document d;
@@ -269,13 +248,13 @@ static void assert_round_trip(const cJSON *run)
     struct buf text, again;
     buf_init(&text, 1 << 24);
     buf_init(&again, 1 << 24);
-    if (!document_read(run, &d, &fault))
+    if (!sample_read(run, &d, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
     document_write(&d, &text);
     document_release(&d);
     cJSON *back = parse(text.data, text.len);
     assert_same(run, back);
-    assert_true(document_read(back, &d, &fault));
+    assert_true(sample_read(back, &d, &fault));
     document_write(&d, &again);
     assert_string_equal(text.data, again.data);
     document_release(&d);

@@ -10,6 +10,7 @@
 #include "gate/base/json.h"
 #include "gate/document/document_check.h"
 #include "tests/tools/sample_devices.h"
+#include "tests/tools/sample_put.h"
 #include "tests/tools/sample_runs.h"
 #include "tests/unit/unit.h"
 
@@ -25,7 +26,7 @@ static const struct sample_plan plan = {.seed = 3, .n_runs = 8, .n_cases = 4, .n
 static bool check(const cJSON *tree, int64_t now_ms, struct field_fault *fault)
 {
     struct document d;
-    bool good = document_read(tree, &d, fault) && document_check(&d, now_ms, fault);
+    bool good = sample_read(tree, &d, fault) && document_check(&d, now_ms, fault);
     document_release(&d);
     return good;
 }

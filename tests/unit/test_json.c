@@ -271,8 +271,7 @@ TEST(accepted)
 TEST(first_line)
 {
     struct gate_error err = {0};
-    cJSON *value = NULL;
-    assert_int_equal(json_parse_at("f", 17, "{\"a\":}", 6, GATE_IO, &value, &err), GATE_IO);
+    assert_int_equal(json_check("f", 17, "{\"a\":}", 6, GATE_IO, &err), GATE_IO);
     assert_string_equal(err.message, "f:17:6: expected a value");
 }
 
@@ -410,9 +409,7 @@ static void assert_located(const char *text, const char *pointer, bool of_key, u
                            unsigned column)
 {
     unsigned l = 0, c = 0;
-    cJSON *root = parse(text);
-    assert_true(json_locate(root, text, strlen(text), pointer, of_key, &l, &c));
-    cJSON_Delete(root);
+    assert_true(json_locate(text, strlen(text), pointer, of_key, &l, &c));
     assert_int_equal(l, line);
     assert_int_equal(c, column);
 }
@@ -423,7 +420,6 @@ TEST(locate)
         "{\n  \"cases\": [\n    {\"m\": 1}, {\"\xe2\x82\xac\": 2, \"m\": -3}\n"
         "  ],\n  \"a/b~\": {\"\\u0078\": [ ]}\n}\n";
     unsigned line, column;
-    cJSON *root = parse(text);
     assert_located(text, "", false, 1, 1);
     assert_located(text, "/cases", false, 2, 12);
     assert_located(text, "/cases", true, 2, 3);
@@ -431,14 +427,15 @@ TEST(locate)
     assert_located(text, "/cases/1/m", false, 3, 29);
     assert_located(text, "/cases/1/m", true, 3, 24);
     assert_located(text, "/a~1b~0/x", false, 5, 22);
-    assert_false(json_locate(root, text, strlen(text), "/cases/2", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "/cases/-1", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "/cases/1x", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "/none", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "/a~1b~0/x/0", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "/cases/0/m/deeper", false, &line, &column));
-    assert_false(json_locate(root, text, strlen(text), "cases", false, &line, &column));
-    cJSON_Delete(root);
+    assert_false(json_locate(text, strlen(text), "/cases/2", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/-1", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/1x", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/none", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/a~1b~0/x/0", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "/cases/0/m/deeper", false, &line, &column));
+    assert_false(json_locate(text, strlen(text), "cases", false, &line, &column));
+    assert_located("{\"a\": 1, \"b\": [2], \"a\": 3}", "/a", true, 1, 20); /* the second one */
+    assert_located("{\"b\": {\"a\": 1}, \"\\u0061\": [2]}", "/a/0", false, 1, 28);
 }
 
 /* Each byte at each place of a word, and behind words. */

@@ -50,7 +50,7 @@ static bool see_document(void *context, const char *text, size_t len)
     cJSON *document = NULL;
     assert_int_equal(json_parse("it", text, len, GATE_IO, &document, NULL), GATE_OK);
     struct document read;
-    if (!document_read(document, &read, &fault))
+    if (!document_take(text, len, &read, &fault))
         fail_msg("%s: %s", fault.pointer, fault.message);
     document_release(&read);
     bool old = json_integer(document, "time_ms", 0) < d->before_ms;

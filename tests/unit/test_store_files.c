@@ -15,6 +15,7 @@
 #include "gate/base/json.h"
 #include "gate/document/document.h"
 #include "gate/store/store_private.h"
+#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -311,7 +312,7 @@ static void assert_tables_refuse(struct store_fixture *f, struct store *s, enum 
     struct field_fault fault;
     bool existed;
     cJSON *run = sample_run(&plan, 0);
-    assert_true(document_read(run, &d, &fault));
+    assert_true(sample_read(run, &d, &fault));
     struct document_case *c = &d.cases[2];
     if (what == TIME)
         d.time_ms = (int64_t)value;

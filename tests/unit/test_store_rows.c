@@ -8,6 +8,7 @@
 #include "gate/document/document.h"
 #include "gate/store/store_pack.h"
 #include "gate/store/store_trend.h"
+#include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -144,7 +145,7 @@ TEST_WITHIN(outcomes, store_set_up, store_tear_down)
                                                       STORE_PUT_DIFFERS};
     struct document d;
     struct field_fault fault;
-    assert_true(document_read(run, &d, &fault));
+    assert_true(sample_read(run, &d, &fault));
     for (int i = 0; i < 3; i++) {
         struct store_packed packed;
         enum store_put_outcome outcome;

@@ -107,7 +107,9 @@ TEST(faults_name_file_line_and_column)
 {
     refuses(GEMM(", \"mm\": 3"), "3:63", "'gemm' takes no 'mm'; it takes m, n, k");
     refuses(GEMM(", \"mm\": \"3\""), "3:57", "unknown key 'mm' (a size is a number");
-    refuses(GEMM(", \"m\": 3"), "3:57", "already");
+    refuses(GEMM(", \"m\": 3"), "3:57", "key 'm' comes twice");
+    refuses(GEMM(", \"inputs\": {\"a\": [1], \"b\": [1], \"a\": [2]}"), "3:88",
+            "/cases/0/inputs/a: key 'a' comes twice");
     refuses(GEMM(", \"causal\": true"), "3:67", "takes no 'causal'");
     refuses(GEMM("") ",\n" GEMM(""), "4:1", "is there already");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 0, \"n\": 2, \"k\": 1}", "3:38",
