@@ -109,7 +109,7 @@ static void compare_configs(const char *commit, const cJSON *now, struct run_rul
         const char *from = json_string(old, keys[i], "none"),
                    *to = json_string(now, keys[i], "none");
         if (strcmp(from, to) != 0)
-            note(r, "%s: %s %s -> %s", CONFIG_FILE, keys[i], from, to);
+            note(r, "%s: %s %.150s -> %.150s", CONFIG_FILE, keys[i], from, to);
     }
     cJSON_Delete(old);
     buf_release(&text);
