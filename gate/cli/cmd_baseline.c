@@ -177,46 +177,26 @@ struct wanted_libraries {
     size_t n;
 };
 
-static void note_library(struct wanted_libraries *l, const char *device_model, const char *sha256)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->list[i].library_sha256, sha256) &&
-            !strcmp(l->list[i].device_model, device_model)) {
-            l->list[i].cases++;
-            return;
-        }
-    l->list = xrealloc(l->list, l->n + 1, sizeof *l->list);
-    l->list[l->n++] = (struct wanted_library){xstrdup(device_model), xstrdup(sha256), 1, "absent"};
-}
-
 static enum gate_status note_file(void *context, const char *device_model,
                                   const struct baseline *baseline, struct gate_error *err)
 {
+    struct wanted_libraries *l = context;
     const struct baseline_file *stored = baseline_stored(baseline);
     (void)err;
-    for (size_t i = 0; i < stored->n_cases; i++)
-        note_library(context, device_model, stored->cases[i].entry.library_sha256);
-    return GATE_OK;
-}
-
-/* A failure of one does not keep the others; the last one is reported. */
-static enum gate_status fetch_all(struct wanted_libraries *l, struct fetch *fetch,
-                                  struct gate_error *err)
-{
-    char path[PATHS_MAX];
-    enum gate_status worst = GATE_OK;
-    for (size_t i = 0; i < l->n; i++) {
-        struct wanted_library *one = &l->list[i];
-        enum gate_status status = artifact_get(one->library_sha256, path, NULL);
-        one->state = status ? "absent" : "cached";
-        if (!status)
-            continue;
-        status = fetch_library(fetch, one->library_sha256, path, err);
-        if (!status)
-            one->state = "fetched";
-        worst = status && (!worst || worst == GATE_NO_VERDICT) ? status : worst;
+    for (size_t i = 0; i < stored->n_cases; i++) {
+        const char *sha256 = stored->cases[i].entry.library_sha256;
+        size_t k = 0;
+        while (k < l->n && (strcmp(l->list[k].library_sha256, sha256) != 0 ||
+                            strcmp(l->list[k].device_model, device_model) != 0))
+            k++;
+        if (k == l->n) {
+            l->list = xrealloc(l->list, l->n + 1, sizeof *l->list);
+            l->list[l->n++] =
+                (struct wanted_library){xstrdup(device_model), xstrdup(sha256), 0, "absent"};
+        }
+        l->list[k].cases++;
     }
-    return worst ? gate_fail(err, worst, "%s", err->message) : GATE_OK;
+    return GATE_OK;
 }
 
 #define OF wanted_library
@@ -246,10 +226,11 @@ static const struct list_column library_columns[] = {
 static const struct list_kind library_list = {
     library_columns, sizeof library_columns / sizeof library_columns[0], &library_shape};
 
-/* Prints one row a library. GATE_NO_VERDICT: the server does not have all; else the worst failure
- * of fetch_library(). */
+/* Prints one row a library; a failure of one does not keep the others. GATE_NO_VERDICT: the server
+ * does not have all; else the last failure of fetch_library(). */
 static enum gate_status fetch_libraries(const struct baseline_request *r, struct gate_error *err)
 {
+    char path[PATHS_MAX];
     struct wanted_libraries l = {0};
     struct fetch fetch = {.choice = r->remote};
     struct list list;
@@ -257,9 +238,18 @@ static enum gate_status fetch_libraries(const struct baseline_request *r, struct
     enum gate_status status =
         baseline_files_each(r->baselines, r->device_model, note_file, &l, err);
     if (!status) {
-        status = fetch_all(&l, &fetch, err);
-        for (size_t i = 0; i < l.n; i++)
-            list_row(&list, &l.list[i]);
+        for (size_t i = 0; i < l.n; i++) {
+            struct wanted_library *one = &l.list[i];
+            bool cached = !artifact_get(one->library_sha256, path, NULL);
+            enum gate_status failed =
+                cached ? GATE_OK : fetch_library(&fetch, one->library_sha256, path, err);
+            one->state = cached ? "cached" : failed ? "absent" : "fetched";
+            if (failed && (!status || status == GATE_NO_VERDICT))
+                status = failed;
+            list_row(&list, one);
+        }
+        if (status) /* with the last message */
+            gate_fail(err, status, "%s", err->message);
         enum gate_status written = list_print(&list, NULL, status ? NULL : err);
         status = status ? status : written;
     }

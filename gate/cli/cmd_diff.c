@@ -124,26 +124,16 @@ static enum gate_status open_library(const struct diff_request *r, const char *w
 
 /* ---- which cases a change can touch ---- */
 
-static bool is_changed(const struct diff *d, const char *kernel)
+static bool is_touched(const struct diff *d, const struct document_timing *timing)
 {
-    for (size_t i = 0; i < d->n; i++) {
-        const struct diff_row *row = &d->rows[i];
-        if (row->change != DIFF_SAME &&
-            ((row->new.kernel && !strcmp(row->new.kernel->name, kernel)) ||
-             (row->old.kernel && !strcmp(row->old.kernel->name, kernel))))
-            return true;
-    }
-    return false;
-}
-
-/* *known: the run says what the case launches. */
-static bool is_touched(const struct diff *d, const struct document_case *c, bool *known)
-{
-    const struct document_arm *arm = document_candidate(c);
-    *known = arm && arm->has_timing && arm->timing.n_kernels;
-    for (size_t i = 0; *known && i < arm->timing.n_kernels; i++)
-        if (is_changed(d, arm->timing.kernels[i].name))
-            return true;
+    for (size_t k = 0; k < timing->n_kernels; k++)
+        for (size_t i = 0; i < d->n; i++) {
+            const struct machine_kernel *new = d->rows[i].new.kernel, *old = d->rows[i].old.kernel;
+            const char *name = timing->kernels[k].name;
+            if (d->rows[i].change != DIFF_SAME &&
+                ((new && !strcmp(new->name, name)) || (old && !strcmp(old->name, name))))
+                return true;
+        }
     return false;
 }
 
@@ -156,7 +146,9 @@ static enum gate_status write_cases(const struct diff_request *r, const struct d
     buf_printf(out, "\n"
                     "Cases that launch a changed kernel:\n");
     for (size_t i = 0; i < run.n_cases; i++) {
-        bool known, is = is_touched(d, &run.cases[i], &known);
+        const struct document_arm *arm = document_candidate(&run.cases[i]);
+        bool known = arm && arm->has_timing && arm->timing.n_kernels; /* what it launches */
+        bool is = known && is_touched(d, &arm->timing);
         unknown += !known;
         touched += is;
         if (is)

@@ -66,29 +66,21 @@ static bool exists(int levels, const char *name, char path[PATHS_MAX])
     return !lstat(path, &st);
 }
 
-/* How many levels up the file is; -1: there is none. What lies above a repository, or beside one
- * that is none, is somebody else's. */
-static int find(char path[PATHS_MAX])
-{
-    char git[PATHS_MAX];
-    int top = 0;
-    while (top < LEVELS_MAX && !exists(top, ".git", git))
-        top++;
-    for (int i = 0; i <= (top < LEVELS_MAX ? top : 0); i++)
-        if (exists(i, CONFIG_FILE, path))
-            return i;
-    return -1;
-}
-
 enum gate_status config_read(const cJSON **out, struct gate_error *err)
 {
     char path[PATHS_MAX];
     struct config_file contents;
     struct fields_taken taken;
     struct buf text;
-    int levels = document ? -1 : find(path);
     enum gate_status status = GATE_OK;
-    if (levels >= 0) {
+    /* What lies above a repository, or beside one that is none, is somebody else's. */
+    int levels = 0, top = 0;
+    while (top < LEVELS_MAX && !exists(top, ".git", path))
+        top++;
+    top = top < LEVELS_MAX ? top : 0;
+    while (levels <= top && !exists(levels, CONFIG_FILE, path))
+        levels++;
+    if (!document && levels <= top) {
         snprintf(folder, sizeof folder, "%.*s", 3 * levels, path);
         buf_init(&text, CONFIG_MAX_BYTES);
         status = file_read(path, &text, err);

@@ -108,41 +108,29 @@ static bool take_value(const struct option_def *o, const char *text, void *field
     return false;
 }
 
-/* What a right value looks like. */
-static void describe_form(const struct option_def *o, char *out, size_t size)
-{
-    switch (o->type) {
-    case OPTION_LIST:
-        snprintf(out, size, "%s, at most %d times", o->value, OPTION_LIST_MAX);
-        break;
-    case OPTION_NUMBER:
-    case OPTION_INTEGER:
-        snprintf(out, size, "%s from %.10g to %.10g",
-                 o->type == OPTION_INTEGER ? "an integer" : "a number", o->least, o->most);
-        break;
-    case OPTION_PERCENT:
-        snprintf(out, size, "a percentage up to 100%%, such as 3%%");
-        break;
-    case OPTION_READ:
-        snprintf(out, size, "%s", o->form ? o->form : o->value);
-        break;
-    default:
-        snprintf(out, size, "%s, which is not empty", o->value ? o->value : "nothing");
-    }
-}
-
 /* Takes a value of a source; those that a list has from another one go. */
 static bool set(const struct command *c, struct option_seen *s, enum option_source source,
                 const char *from, const char *text)
 {
+    const struct option_def *o = s->option;
     char form[200];
-    if (s->option->type == OPTION_LIST && s->source != source)
+    if (o->type == OPTION_LIST && s->source != source)
         *(struct option_list *)s->field = (struct option_list){0};
     s->source = source;
     s->text = text;
-    if (take_value(s->option, text, s->field))
+    if (take_value(o, text, s->field))
         return true;
-    describe_form(s->option, form, sizeof form);
+    if (o->type == OPTION_LIST)
+        snprintf(form, sizeof form, "%s, at most %d times", o->value, OPTION_LIST_MAX);
+    else if (o->type == OPTION_NUMBER || o->type == OPTION_INTEGER)
+        snprintf(form, sizeof form, "%s from %.10g to %.10g",
+                 o->type == OPTION_INTEGER ? "an integer" : "a number", o->least, o->most);
+    else if (o->type == OPTION_PERCENT)
+        snprintf(form, sizeof form, "a percentage up to 100%%, such as 3%%");
+    else if (o->type == OPTION_READ)
+        snprintf(form, sizeof form, "%s", o->form ? o->form : o->value);
+    else
+        snprintf(form, sizeof form, "%s, which is not empty", o->value ? o->value : "nothing");
     command_usage(c, "%s is '%s', expected %s", from, text, form);
     return false;
 }

@@ -11,32 +11,19 @@
 
 /* ---- luck ---- */
 
-/* P(Binomial(n, 1/2) <= k) */
-static double binomial_tail(size_t n, size_t k)
-{
-    double sum = 0, log_half = (double)n * log(0.5);
-    for (size_t i = 0; i <= k; i++)
-        sum += exp(lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) +
-                   log_half);
-    return sum < 1 ? sum : 1;
-}
-
 /*
- * The product of the bets, spread evenly over all chances q of a win from 1/2 to 1: the integral of
- * 2 q^k (1 - q)^(n - k) / 2^-n, which is an incomplete beta function.
+ * 1 / p is the product of the bets, spread evenly over all chances q of a win from 1/2 to 1: the
+ * integral of 2 q^k (1 - q)^(n - k) / 2^-n, which is an incomplete beta function.
  */
-static double martingale(size_t n, size_t k)
-{
-    double size = (double)n, wins = (double)k;
-    double log_beta = lgamma(wins + 1) + lgamma(size - wins + 1) - lgamma(size + 2);
-    return exp((size + 1) * log(2) + log_beta) * binomial_tail(n + 1, k);
-}
-
 void race_luck_add(struct race_luck *l, bool win)
 {
     l->n++;
     l->wins += win;
-    double p = 1 / martingale(l->n, l->wins);
+    double n = (double)l->n, k = (double)l->wins, tail = 0; /* P(Binomial(n + 1, 1/2) <= k) */
+    for (double i = 0; i <= k; i++)
+        tail += exp(lgamma(n + 2) - lgamma(i + 1) - lgamma(n + 2 - i) + (n + 1) * log(0.5));
+    double log_beta = lgamma(k + 1) + lgamma(n - k + 1) - lgamma(n + 2);
+    double p = 1 / (exp((n + 1) * log(2) + log_beta) * fmin(tail, 1));
     l->least = p < l->least ? p : l->least;
 }
 
@@ -122,19 +109,6 @@ static int compare_places(const void *a, const void *b)
     return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-/* The slower half of those that are in goes out. */
-static void halve(struct race *r, struct race_place *places, size_t *n_in)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->racers[i].state == RACER_IN)
-            places[n++] = (struct race_place){race_median(&r->racers[i]), i};
-    qsort(places, n, sizeof *places, compare_places);
-    *n_in = (n + 1) / 2;
-    for (size_t i = *n_in; i < n; i++)
-        r->racers[places[i].candidate].state = RACER_BEATEN;
-}
-
 enum gate_status race_halve(struct race *r, const size_t *order, struct gate_error *err)
 {
     struct race_place *places = xcalloc(r->n + 1, sizeof *places);
@@ -149,8 +123,14 @@ enum gate_status race_halve(struct race *r, const size_t *order, struct gate_err
                 goto out;
             status = race_look(r, order[i], err);
         }
-        if (!status)
-            halve(r, places, &n_in);
+        size_t n = 0;
+        for (size_t i = 0; i < r->n && !status; i++)
+            if (r->racers[i].state == RACER_IN)
+                places[n++] = (struct race_place){race_median(&r->racers[i]), i};
+        qsort(places, n, sizeof *places, compare_places);
+        n_in = (n + 1) / 2;
+        for (size_t i = n_in; i < n; i++) /* the slower half of those that are in */
+            r->racers[places[i].candidate].state = RACER_BEATEN;
     } while (!status && n_in > 1 && n_in < n_before);
 out:
     free(places);

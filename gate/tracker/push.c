@@ -79,23 +79,11 @@ static void read_problem(const struct http_answer *a, char *out, size_t size)
     cJSON_Delete(problem);
 }
 
-/* Said at once: another failure may be the last one, which is the one that is reported. */
-static enum outcome deny(struct pushing *p, enum store_outbox_kind kind, const char *problem)
-{
-    char line[1000];
-    const char *scope = kind == OUTBOX_RUN ? "ingest" : "artifact";
-    p->denied[kind] = true;
-    fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
-         kind == OUTBOX_RUN ? "runs" : "libraries", scope, problem);
-    snprintf(line, sizeof line, "%s; they wait for a token of that scope", p->reason);
-    p->say(line);
-    return LEFT;
-}
-
 static enum outcome judge(struct pushing *p, const struct store_outbox_entry *e)
 {
-    char problem[900];
+    char problem[900], line[1000];
     int status = p->answer.status;
+    bool run = e->kind == OUTBOX_RUN;
     read_problem(&p->answer, problem, sizeof problem);
     switch (status) {
     case 400:
@@ -115,7 +103,13 @@ static enum outcome judge(struct pushing *p, const struct store_outbox_entry *e)
     case 401:
         return fail(p, AWAY, GATE_IO, "the server does not know the token: %s", problem);
     case 403:
-        return deny(p, e->kind, problem);
+        /* Said at once: another failure may be the last one, which is the one that is reported. */
+        p->denied[e->kind] = true;
+        fail(p, LEFT, GATE_IO, "the token may not send %s (scope '%s'): %s",
+             run ? "runs" : "libraries", run ? "ingest" : "artifact", problem);
+        snprintf(line, sizeof line, "%s; they wait for a token of that scope", p->reason);
+        p->say(line);
+        return LEFT;
     default:
         return fail(p, AWAY, GATE_IO, "the server answers %s%s", problem,
                     status < 400 ? "; redirects are not followed, name the address itself"

@@ -103,19 +103,10 @@ static enum gate_status take_token(const char *text, size_t len, const char *fro
     return GATE_OK;
 }
 
-static void warn_readable(const char *path)
-{
-    struct stat st;
-    if (!stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-        fprintf(stderr,
-                "gate: warning: others on this machine can read the token file (mode %03o): "
-                "chmod 600 '%s'\n",
-                (unsigned)st.st_mode & 0777, path);
-}
-
 static enum gate_status read_token(const char *path, struct remote *out, struct gate_error *err)
 {
     struct buf text;
+    struct stat st;
     char from[300];
     buf_init(&text, TOKEN_FILE_MAX);
     snprintf(from, sizeof from, "the token file '%.200s'", path);
@@ -124,8 +115,11 @@ static enum gate_status read_token(const char *path, struct remote *out, struct 
         gate_fail_context(err, "the token");
     else
         status = take_token(text.len ? text.data : "", text.len, from, out, err);
-    if (!status)
-        warn_readable(path);
+    if (!status && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
+        fprintf(stderr,
+                "gate: warning: others on this machine can read the token file (mode %03o): "
+                "chmod 600 '%s'\n",
+                (unsigned)st.st_mode & 0777, path);
     buf_release(&text);
     return status;
 }
