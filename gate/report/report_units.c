@@ -77,33 +77,23 @@ const char *units_change(double ratio, char out[UNITS_MAX])
     return out;
 }
 
-const char *units_percent(double share, char out[UNITS_MAX])
+static const char *percent_text(double percent, int places, char out[UNITS_MAX])
 {
-    double percent = 100 * share;
     if (fabs(percent) < 99999.5)
-        snprintf(out, UNITS_MAX, "%.*f %%", decimals(percent), percent);
+        snprintf(out, UNITS_MAX, "%.*f %%", places, percent);
     else
         snprintf(out, UNITS_MAX, "%.2g %%", percent);
     return out;
+}
+
+const char *units_percent(double share, char out[UNITS_MAX])
+{
+    return percent_text(100 * share, decimals(100 * share), out);
 }
 
 const char *units_share(double share, char out[UNITS_MAX])
 {
-    double percent = 100 * share;
-    if (fabs(percent) < 99999.5)
-        snprintf(out, UNITS_MAX, "%.1f %%", percent);
-    else
-        snprintf(out, UNITS_MAX, "%.2g %%", percent);
-    return out;
-}
-
-const char *units_factor(double factor, char out[UNITS_MAX])
-{
-    if (factor >= 0.01 && factor < 9999.5)
-        snprintf(out, UNITS_MAX, "%.*fx", factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0, factor);
-    else
-        snprintf(out, UNITS_MAX, "%.2gx", factor);
-    return out;
+    return percent_text(100 * share, 1, out);
 }
 
 const char *units_rate(double value, const char *unit, char out[UNITS_MAX])
@@ -125,12 +115,17 @@ const char *units_flops(double tflops, char out[UNITS_MAX])
 
 const char *units_speed(double speed_up, char out[UNITS_MAX])
 {
-    char factor[UNITS_MAX];
+    const char *which = speed_up < 1 ? "slower" : "faster";
     double times = speed_up < 1 ? 1 / speed_up : speed_up;
     if (times < 1.005)
         snprintf(out, UNITS_MAX, "as fast");
+    else if (times < 9999.5)
+        snprintf(out, UNITS_MAX, "%.*f times %s",
+                 times < 9.995   ? 2
+                 : times < 99.95 ? 1
+                                 : 0,
+                 times, which);
     else
-        snprintf(out, UNITS_MAX, "%.*s times %s", (int)strcspn(units_factor(times, factor), "x"),
-                 factor, speed_up < 1 ? "slower" : "faster");
+        snprintf(out, UNITS_MAX, "%.2g times %s", times, which);
     return out;
 }

@@ -38,9 +38,6 @@ const char *units_rate(double value, const char *unit, char out[UNITS_MAX]);
 /* "653 TFLOP/s"; of less than 0.1, "17.3 GFLOP/s". */
 const char *units_flops(double tflops, char out[UNITS_MAX]);
 
-/* "1.05x". */
-const char *units_factor(double factor, char out[UNITS_MAX]);
-
 /* "1.42 times faster" for 1.42, "1.05 times slower" for 0.95, "as fast" for 1. */
 const char *units_speed(double speed_up, char out[UNITS_MAX]);
 
