@@ -50,16 +50,6 @@ static void put_ratio(struct estimate ratio, struct buf *out)
                units_signed_percent(ratio.lo - 1, lo), units_change(ratio.hi, hi));
 }
 
-static bool first_evidence(const struct document_case *c, struct buf *out)
-{
-    return stage_evidence(c, STAGE_FIRST, out);
-}
-
-static bool confirmation_evidence(const struct document_case *c, struct buf *out)
-{
-    return stage_evidence(c, STAGE_CONFIRMATION, out);
-}
-
 static bool p90_evidence(const struct document_case *c, struct buf *out)
 {
     if (c->has_ratio_p90)
@@ -370,19 +360,20 @@ void report_each_evidence(const struct document_case *c, report_evidence_fn put,
     static const struct {
         const char *name;
         bool figures;
-        bool (*write)(const struct document_case *c, struct buf *out);
+        bool (*write)(const struct document_case *c, struct buf *out); /* NULL: of this stage */
+        enum document_stage stage;
     } parts[] = {
-        {"first", true, first_evidence},       {"confirmation", true, confirmation_evidence},
-        {"p90", true, p90_evidence},           {"launch()", true, calls_evidence},
-        {"kernel", false, kernels_evidence},   {"blame", false, blame_evidence},
-        {"counter", false, counters_evidence}, {"instructions", false, instructions_evidence},
-        {"code", true, same_evidence},
+        {"first", true, NULL, STAGE_FIRST},       {"confirmation", true, NULL, STAGE_CONFIRMATION},
+        {"p90", true, p90_evidence, 0},           {"launch()", true, calls_evidence, 0},
+        {"kernel", false, kernels_evidence, 0},   {"blame", false, blame_evidence, 0},
+        {"counter", false, counters_evidence, 0}, {"instructions", false, instructions_evidence, 0},
+        {"code", true, same_evidence, 0},
     };
     struct buf text;
     buf_init(&text, 64 * 1024);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         buf_clear(&text);
-        if (!parts[i].write(c, &text))
+        if (!(parts[i].write ? parts[i].write(c, &text) : stage_evidence(c, parts[i].stage, &text)))
             continue;
         for (char *line = text.data, *end; *line; line = end) {
             end = line + strcspn(line, "\n");

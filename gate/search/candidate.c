@@ -146,30 +146,19 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
     const struct run_request *r = &h->request->run;
     char gate[PATHS_MAX], report[PATHS_MAX + 8], percent[32], timeout[32], budget[32], pause[32],
         wait[32];
-    const char *argv[32] = {gate,
-                            "compare",
-                            library,
-                            h->against.path,
-                            "--filter",
-                            h->request->case_id,
-                            "--report",
-                            report,
-                            "--threshold",
-                            percent,
-                            "--timeout",
-                            timeout,
-                            "--budget",
-                            budget,
-                            "--pause",
-                            pause,
-                            "--wait",
-                            wait,
-                            "--device",
-                            r->target.device,
-                            "--no-ceilings",
+    const char *const values[][2] = {{"--filter", h->request->case_id},
+                                     {"--report", report},
+                                     {"--threshold", percent},
+                                     {"--timeout", timeout},
+                                     {"--budget", budget},
+                                     {"--pause", pause},
+                                     {"--wait", wait},
+                                     {"--device", r->target.device},
+                                     {"--suite", r->suite}, /* NULL: left to `gate compare` */
+                                     {"--worker", r->target.worker}};
+    const char *argv[32] = {gate,          "compare", library, h->against.path, "--no-ceilings",
                             "--no-vendors"};
-    const char *const optional[][2] = {{"--suite", r->suite}, {"--worker", r->target.worker}};
-    size_t n = 22;
+    size_t n = 6;
     struct process p = {0};
     struct buf line;
     snprintf(report, sizeof report, "json=%s", h->report);
@@ -178,10 +167,10 @@ static enum gate_status compare(const struct hunt *h, const char *library, struc
     snprintf(budget, sizeof budget, "%.6g", r->policy.budget_ms);
     snprintf(pause, sizeof pause, "%.6g", r->policy.pause_s);
     snprintf(wait, sizeof wait, "%.6g", r->wait_s);
-    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
-        if (optional[i][1]) {
-            argv[n++] = optional[i][0];
-            argv[n++] = optional[i][1];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i][1]) {
+            argv[n++] = values[i][0];
+            argv[n++] = values[i][1];
         }
     TRY(paths_beside("gate", gate, err));
     if (unlink(h->report) && errno != ENOENT)
