@@ -34,9 +34,10 @@ const struct command command_bisect = {
     .summary = "find the commit that made a case slower or wrong",
     .about =
         "Runs 'git bisect' with 'gate compare COMMIT GOOD' as its test. It looks for the first "
-        "commit that has over half of the slowdown of the bad one, or that is wrong. Commits that "
-        "do not build or get no verdict are skipped. First parents are followed, so a merge counts "
-        "as one commit. The working tree is not touched; 'git bisect log' shows the steps.\n",
+        "commit that has over half of the slowdown of the bad one, or that is wrong or less "
+        "accurate. Commits that do not build or get no verdict are skipped. First parents are "
+        "followed, so a merge counts as one commit. The working tree is not touched; 'git bisect "
+        "log' shows the steps.\n",
     .groups = {{request_device_options, offsetof(struct bisect_request, run)},
                {request_options, offsetof(struct bisect_request, run)},
                {request_measure_options, offsetof(struct bisect_request, run)},
@@ -109,7 +110,8 @@ static int compare(struct comparison_call *c, const char *new, const char *old, 
 }
 
 /* The bad commit against the good one: *threshold becomes half of its slowdown, or stays if it is
- * wrong, and *wrong the exit code of a wrong result. GATE_NO_VERDICT: it is not worse. */
+ * wrong or only less accurate, and *wrong the exit code of a wrong result. GATE_NO_VERDICT: it is
+ * not worse. */
 static enum gate_status look_at_ends(struct comparison_call *c, const struct bisect_request *r,
                                      double *threshold, const char **wrong, struct gate_error *err)
 {
@@ -138,7 +140,8 @@ static enum gate_status look_at_ends(struct comparison_call *c, const struct bis
                            "the comparison of '%.100s' with '%.100s' "
                            "ended with %d, see above",
                            r->bad, r->good, code);
-    else if (code == GATE_REGRESSION && !(status = document_load(report, &d, err)))
+    else if (code == GATE_REGRESSION && !(status = document_load(report, &d, err)) &&
+             d.n_cases == 1 && d.cases[0].has_ratio && d.cases[0].ratio.value > 1 + *threshold)
         *threshold = fmin(sqrt(d.cases[0].ratio.value) - 1, 1); /* half, as a logarithm */
     document_release(&d);
     unlink(report);

@@ -26,7 +26,7 @@ In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
 "time=1040", a file with "wrong" is wrong, one with "idles=1.05" takes that much more on fresh
-inputs, and each process is off by a normal error of this standard deviation.
+inputs, one with "error=0.0005" has that error, and each process is off by a normal error of this standard deviation.
 """
 import math
 import os
@@ -199,7 +199,8 @@ def baseline_arm(name, p50, d):
 def in_file(path):
     with open(path, "rb") as file:
         text = file.read()
-    return said(text, b"time=", 1000), b"wrong" in text, said(text, b"idles=", 1)
+    return (said(text, b"time=", 1000), b"wrong" in text, said(text, b"idles=", 1),
+            said(text, b"error=", 1e-4))
 
 
 def said(text, name, otherwise):
@@ -218,17 +219,22 @@ def normal(name):
 
 def by_file(record, process):
     """Makes the record what the two files say."""
-    (mine, wrong, idles), others = in_file(options("--library")[0]), options("--baseline")
+    (mine, wrong, idles, error), others = in_file(options("--library")[0]), options("--baseline")
+    errors = [error]
     if wrong:
         record.update(outcome="wrong", message="as its file says")
     record["arms"][0]["timing"] = None if wrong else dict(timing(mine), **FAKE.get("timing", {}))
     if others and len(record["arms"]) > 1:
         other = in_file(others[0])[0]
         names = ":".join([options("--library")[0], others[0], str(process)])
-        error = FAKE["by_file"] * normal(names)
+        noise = FAKE["by_file"] * normal(names)
         FAKE["baseline_p50"] = other
-        record["arms"][1] = baseline_arm(record["done"], mine, math.log(mine / other) + error)
+        record["arms"][1] = baseline_arm(record["done"], mine, math.log(mine / other) + noise)
         record["arms"][1]["timing"]["ratio_fresh"] = idles
+        errors.append(in_file(others[0])[3])
+    for arm, error in zip(record["arms"], errors):
+        if arm.get("verify"):
+            arm["verify"]["rel_fro"] = error
 
 
 def injected(name, shares, process):

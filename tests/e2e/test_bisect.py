@@ -77,6 +77,13 @@ class Bisect(FakeRuns):
 
     # ---- the answer ----
 
+    def test_a_loss_of_accuracy(self):
+        """It is as fast as before, so no part of a slowdown tells the commits apart."""
+        for i in range(6):
+            self.commit(f"time={100000 + i}\nerror={0.0005 if i > 2 else 0.0001}\n")
+        found, out = self.found()
+        self.assertEqual(found, 3, out)
+
     def test_histories_of_30_commits(self):
         for number in range(50 if os.environ.get("KERNEL_GATE_LONG") else 2):
             chance = random.Random(number)
