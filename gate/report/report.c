@@ -66,7 +66,7 @@ bool report_is_one(const char *beginning)
         "## ", /* and a mark */
         "### \xe2\x9d\x8c Kernel Gate ended early",
         "{\n  \"schema\": \"gate-run/",
-        "{\"schema\": \"" EARLY_SCHEMA,
+        ("{\"schema\": \"" EARLY_SCHEMA),
         "run_uuid,",
         "exit_code,error",
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites ",

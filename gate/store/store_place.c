@@ -95,7 +95,7 @@ static enum gate_status move_runs(struct store *s, const struct moved *m, struct
 
 static enum gate_status move_commits(struct store *s, struct gate_error *err)
 {
-    struct moved_list list = {NULL};
+    struct moved_list list = {.n = 0};
     struct query q = query_begin(s, store_script("places.sql"));
     enum gate_status status = store_each_row(s, &q, moved_row, &list, err);
     if (!status && list.no_memory)
