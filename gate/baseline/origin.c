@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gate/base/alloc.h"
 #include "gate/base/git.h"
 #include "gate/base/hex.h"
 #include "gate/ci/ci.h"
@@ -201,4 +202,30 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
     read_history(out);
     read_who(out);
     make_uuid(out->uuid);
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+struct document_git origin_document(const struct origin *o)
+{
+    struct document_commit *commits =
+        o->n_first_parents > 0 ? xcalloc(o->n_first_parents, sizeof *commits) : NULL;
+    for (size_t i = 0; i < o->n_first_parents; i++)
+        commits[i] =
+            (struct document_commit){o->first_parents[i].commit, o->first_parents[i].time_ms};
+    return (struct document_git){.commit = o->commit,
+                                 .branch = o->branch,
+                                 .parent = o->parent,
+                                 .subject = o->subject,
+                                 .author = text_or_null(o->author),
+                                 .dirty = o->dirty,
+                                 .base = text_or_null(o->base),
+                                 .change = text_or_null(o->change),
+                                 .job = text_or_null(o->job),
+                                 .merge_base = text_or_null(o->merge_base),
+                                 .first_parents = commits,
+                                 .n_first_parents = o->n_first_parents};
 }

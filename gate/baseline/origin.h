@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate/document/document.h"
+
 #define ORIGIN_FIRST_PARENTS_MAX 256
 
 struct origin_commit {
@@ -43,6 +45,9 @@ struct origin_choice {
 /* The choice, else the CI job's variables where they are about the commit that is checked out
  * (ci.h), else what git says of the current folder. What is not known stays empty. */
 void origin_read(const struct origin_choice *choice, struct origin *out);
+
+/* As a document has it. Its texts are the origin's, its list of first parents is the caller's. */
+struct document_git origin_document(const struct origin *o);
 
 /* Who decides something: "NAME <MAIL>" as git is set up here, else user@host. */
 void origin_author(char *out, size_t size);

@@ -11,6 +11,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
+#include "gate/document/document.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/piece.h"
 #include "kernels/ops/dtype.h"
@@ -454,6 +455,8 @@ static bool read_name(struct reading *r)
     r->own->op.name = name;
     if (strpbrk(name, "+"))
         return refuse(r, "/name", "'%s' is no name of an op in kernel.h", name);
+    if (!strcmp(name, DOCUMENT_FOREIGN))
+        return refuse(r, "/name", "'%s' stands for what other tools measured", name);
     return !other || refuse(r, "/name", "'%s' is the name of an op that %s", name,
                             other->own ? "another file has" : "is built in");
 }

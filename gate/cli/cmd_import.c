@@ -3,31 +3,66 @@
  * cmd_import.c: gate import.
  *
  * A stream is read line by line, so its length does not matter. Only when the first line is no
- * document by itself is the whole input taken as one document.
+ * document by itself is the whole input taken as one document. With --from it is another tool's
+ * file, of which run documents are made that go the same way.
  */
 #include "gate/cli/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/file.h"
+#include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/document/document_check.h"
+#include "gate/foreign/foreign.h"
 
 #define MAX_DOCUMENT (256u * 1024 * 1024)
 
 struct import_arguments {
     const char *db, *commit, *branch;
+    struct tool_choice {
+        bool given;
+        enum foreign_tool tool;
+    } from;
+    const char *device;
     bool json;
 };
+
+static bool read_tool(void *field, const char *text)
+{
+    for (int i = 0; foreign_tools[i]; i++)
+        if (!strcmp(foreign_tools[i], text)) {
+            *(struct tool_choice *)field = (struct tool_choice){true, (enum foreign_tool)i};
+            return true;
+        }
+    return false;
+}
+
+static bool read_model(void *field, const char *text)
+{
+    *(const char **)field = text;
+    return strlen(text) <= 64 && !strchr("_.+-", *text) &&
+           !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.+-")];
+}
 
 #define ARGUMENTS struct import_arguments
 
 static const struct option_def options[] = {
     FLAG("json", json, "print the counts as JSON"),
-    OPTION(TEXT, "commit", "HASH", commit, "refuse a run of another commit"),
-    OPTION(TEXT, "branch", "NAME", branch, "refuse a run of another branch"),
+    OPTION(TEXT, "commit", "HASH", commit,
+           "refuse a run of another commit; with --from: the commit that was measured"),
+    OPTION(TEXT, "branch", "NAME", branch,
+           "refuse a run of another branch; with --from: the branch of that commit"),
+    OPTION(READ, "from", "TOOL", from,
+           "the file is of another tool: nvbench, pytest-benchmark, google-benchmark, junit or csv",
+           .form = "nvbench, pytest-benchmark, google-benchmark, junit or csv", .read = read_tool),
+    OPTION(READ, "device", "MODEL", device,
+           "with --from: the model of the device, where the file does not name it",
+           .form = "a name such as nvidia-h200", .read = read_model),
     DB_OPTION(struct import_arguments, db),
     {0},
 };
@@ -44,8 +79,12 @@ const struct command command_import = {
              "stay stored. The database is created if necessary. A job that imports what another "
              "job measured passes "
              "--commit and --branch from its own variables, since the document states only what "
-             "the other "
-             "job claims.",
+             "the other job claims.\n\n"
+             "With --from, FILE holds times that another tool measured. They become a run that is "
+             "shown beside those of the gate with the word 'foreign', and never has a verdict: "
+             "nothing was verified, or measured beside a baseline. Commit, branch, device and time "
+             "are those of the options, else of the file, else of git and of the file's date. "
+             "Results that were skipped or failed, or have no time, are left out and counted.",
     .groups = {{options, 0}},
     .main = cmd_import,
 };
@@ -152,6 +191,56 @@ static enum gate_status import_input(struct import *im, struct buf *text, struct
     }
 }
 
+/* ---- another tool's file ---- */
+
+static enum gate_status store_foreign(void *context, const struct buf *document,
+                                      struct gate_error *err)
+{
+    return store_text(context, 1, document, err);
+}
+
+static enum gate_status import_foreign(struct import *im, struct buf *text, struct gate_error *err)
+{
+    const struct import_arguments *a = im->arguments;
+    struct foreign_file file = {.times = NULL};
+    struct origin origin;
+    struct stat about;
+    int64_t time_ms = clock_wall_ms();
+    if (!fstat(fileno(im->in), &about) && S_ISREG(about.st_mode))
+        time_ms = (int64_t)about.st_mtim.tv_sec * 1000;
+    TRY(file_read_fd(fileno(im->in), im->name, text, err));
+    const char *bytes = text->data ? text->data : "";
+    enum gate_status status = foreign_read(a->from.tool, im->name, bytes, text->len, &file, err);
+    /* The option, else what the file says, else what git says here. */
+    const struct origin_choice choice = {.commit = a->commit ? a->commit : file.commit,
+                                         .branch = a->branch ? a->branch : file.branch};
+    if (!status)
+        origin_read(&choice, &origin);
+    if (!status && !origin.commit[0])
+        status =
+            gate_fail(err, GATE_USAGE, "%s: no commit is known here: add --commit HASH", im->name);
+    if (!status && !origin.branch[0])
+        status =
+            gate_fail(err, GATE_USAGE, "%s: no branch is known here: add --branch NAME", im->name);
+    if (!status) {
+        const struct foreign_about of = {.tool = a->from.tool,
+                                         .name = im->name,
+                                         .text = bytes,
+                                         .len = text->len,
+                                         .device = a->device,
+                                         .origin = &origin,
+                                         .time_ms = time_ms};
+        if (!a->commit && file.commit)
+            origin.dirty = file.dirty;
+        status = foreign_documents(&file, &of, store_foreign, im, err);
+    }
+    if (!status && file.n_left_out > 0)
+        command_note(&command_import, "left out, because skipped, failed or without a time: %zu",
+                     file.n_left_out);
+    foreign_release(&file);
+    return status;
+}
+
 static enum gate_status import_file(struct import *im, const char *path, struct gate_error *err)
 {
     bool standard = !strcmp(path, "-");
@@ -163,7 +252,8 @@ static enum gate_status import_file(struct import *im, const char *path, struct 
     buf_init(&text, MAX_DOCUMENT);
     enum gate_status status = store_open(im->arguments->db, STORE_READ_WRITE, &im->store, err);
     if (!status)
-        status = import_input(im, &text, err);
+        status = im->arguments->from.given ? import_foreign(im, &text, err)
+                                           : import_input(im, &text, err);
     buf_release(&text);
     store_close(im->store);
     if (!standard)
@@ -182,6 +272,10 @@ int cmd_import(int argc, char **argv)
         return exit_code;
     if (optind == argc)
         return command_usage(&command_import, "name a FILE, or - for standard input");
+    if (a.device && !a.from.given)
+        return command_usage(&command_import, "--device goes with --from alone");
+    if (a.from.given && a.commit && !hex_is(a.commit, 40))
+        return command_usage(&command_import, "--commit must have 40 hexadecimal digits");
     enum gate_status status = import_file(&im, argv[optind], &err);
     if (status == GATE_OK) {
         int n = printf(a.json ? "{\"stored\": %zu, \"existed\": %zu}\n"

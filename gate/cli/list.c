@@ -97,7 +97,8 @@ void list_count(const void *at, struct list_cell *out)
 
 void list_duration(const void *at, struct list_cell *out)
 {
-    units_duration(*(const double *)at, out->text);
+    if (*(const double *)at > 0) /* else it is not known */
+        units_duration(*(const double *)at, out->text);
 }
 
 void list_percent(const void *at, struct list_cell *out)
@@ -107,12 +108,14 @@ void list_percent(const void *at, struct list_cell *out)
 
 void list_flops(const void *at, struct list_cell *out)
 {
-    units_flops(*(const double *)at, out->text);
+    if (*(const double *)at > 0)
+        units_flops(*(const double *)at, out->text);
 }
 
 void list_gbps(const void *at, struct list_cell *out)
 {
-    units_rate(*(const double *)at, "GB/s", out->text);
+    if (*(const double *)at > 0)
+        units_rate(*(const double *)at, "GB/s", out->text);
 }
 
 void list_time(const void *at, struct list_cell *out)
@@ -127,5 +130,6 @@ void list_commit(const char *commit, bool dirty, struct list_cell *out)
 
 void list_half_width(double value, double lo, double hi, struct list_cell *out)
 {
-    snprintf(out->text, sizeof out->text, "%.2f %%", 50 * (hi - lo) / value);
+    if (lo > 0)
+        snprintf(out->text, sizeof out->text, "%.2f %%", 50 * (hi - lo) / value);
 }

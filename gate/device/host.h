@@ -11,6 +11,10 @@
  * "unknown" or 0. */
 void host_describe(struct device_info *info);
 
+/* A model's key: lower case, all but letters and digits as single dashes: "host-amd-epyc" of
+ * "host-" and "AMD EPYC". */
+void host_model_key(const char *prefix, const char *name, char *key, size_t size);
+
 /* Memory between pages that may not be touched: device_guard_alloc() and device_guard_free(). */
 enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
                                   struct device_memory *out, struct gate_error *err);

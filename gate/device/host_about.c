@@ -37,8 +37,7 @@ static bool proc_value(const char *path, const char *key, char *value, size_t si
     return found;
 }
 
-/* Lower case, everything else than letters and digits as single dashes: "host-amd-epyc". */
-static void model_key(const char *prefix, const char *name, char *key, size_t size)
+void host_model_key(const char *prefix, const char *name, char *key, size_t size)
 {
     size_t n = (size_t)snprintf(key, size, "%s", prefix);
     for (; *name && n + 1 < size; name++) {
@@ -101,7 +100,7 @@ void host_describe(struct device_info *info)
     };
     if (!proc_value("/proc/cpuinfo", "model name", info->name, sizeof info->name))
         snprintf(info->name, sizeof info->name, "unknown CPU");
-    model_key("host-", info->name, info->model, sizeof info->model);
+    host_model_key("host-", info->name, info->model, sizeof info->model);
     bool known = !file_sha256("/etc/machine-id", hash, NULL);
     snprintf(info->uuid, sizeof info->uuid, "HOST-%.16s", known ? hash : "unknown");
     snprintf(info->capability, sizeof info->capability, "%s", instruction_set());

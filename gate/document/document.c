@@ -269,10 +269,10 @@ SHAPE(kernel);
 #define OF document_timing
 static const struct field timing_fields[] = {
     TIME(p50_ns, REQUIRED),
-    TIME(p50_lo_ns, REQUIRED),
-    TIME(p50_hi_ns, REQUIRED),
+    TIME(p50_lo_ns, REQUIRED | NULLABLE),
+    TIME(p50_hi_ns, REQUIRED | NULLABLE),
     TIME(p10_ns, 0),
-    TIME(p90_ns, REQUIRED),
+    TIME(p90_ns, REQUIRED | NULLABLE),
     SIZE(processes, 0),
     SHARE(spread, 0),
     SIZE(samples, REQUIRED),

@@ -40,10 +40,33 @@ static bool check_intervals(const struct document_case *c, int at, struct field_
         return fail(fault, "ratio", at, "the interval does not hold its value");
     for (size_t i = 0; i < c->n_arms; i++) {
         const struct document_timing *t = &c->arms[i].timing;
-        if (c->arms[i].has_timing && !is_ordered(t->p50_lo_ns, t->p50_ns, t->p50_hi_ns))
+        bool unknown = document_case_is_foreign(c) && isnan(t->p50_lo_ns) && isnan(t->p50_hi_ns);
+        if (!c->arms[i].has_timing)
+            continue;
+        if (!unknown && !is_ordered(t->p50_lo_ns, t->p50_ns, t->p50_hi_ns))
             return fail(fault, "arms", at, "the interval of a p50 does not hold it");
+        if (isnan(t->p90_ns) && !document_case_is_foreign(c))
+            return fail(fault, "arms", at, "a p90 is not known");
     }
     return true;
+}
+
+/* Another tool's times must not look like those of the gate, nor the other way round. */
+static bool check_foreign(const struct document *d, const struct document_case *c, int at,
+                          struct field_fault *fault)
+{
+    bool same = document_is_foreign(d) == document_case_is_foreign(c);
+    bool bare = c->verdict == VERDICT_NO_VERDICT && !c->has_ratio && !c->has_baseline;
+    if (!same)
+        return fail(fault, "id", at, "'%.160s' does not go with the contract '%s'", c->id,
+                    d->contract);
+    for (size_t i = 0; i < c->n_arms; i++)
+        bare &= c->arms[i].role == ROLE_CANDIDATE && !c->arms[i].has_verify;
+    return !document_is_foreign(d) || bare ||
+           fail(fault, "verdict", at,
+                "'%.100s' is of another tool: it has no verdict, no baseline, "
+                "no verification and no other library",
+                c->id);
 }
 
 static bool is_right_and_timed(const struct document_case *c)
@@ -124,7 +147,8 @@ static bool check_cases(const struct document *d, struct field_fault *fault)
     if (d->n_cases == 0 && !d->has_calibration)
         return fail(fault, "/cases", -1, "is empty, and the document has no calibration");
     for (size_t i = 0; i < d->n_cases; i++)
-        if (!check_intervals(&d->cases[i], (int)i, fault) ||
+        if (!check_foreign(d, &d->cases[i], (int)i, fault) ||
+            !check_intervals(&d->cases[i], (int)i, fault) ||
             !check_causes(&d->cases[i], (int)i, fault) ||
             !check_verdict(d, &d->cases[i], (int)i, fault))
             return false;

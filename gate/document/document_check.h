@@ -20,7 +20,8 @@
  *   - has neither a case nor a calibration, or a duplicate case;
  *   - has a verdict or an exit code that does not follow from its cases (or its calibration);
  *   - judges the speed of a case whose candidate was not verified and timed;
- *   - has an interval that does not contain its value;
+ *   - has an interval that does not contain its value, or lacks one, and no other tool measured it;
+ *   - mixes cases of another tool with those of the gate, or judges them;
  *   - passes a case whose interval reaches the threshold without a confirmation, or whose error
  *     jumped; or calls a case a regression although its ratio is below the threshold and its error
  *     did not jump.

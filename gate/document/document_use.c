@@ -9,6 +9,18 @@
 
 #define FILE_MAX_BYTES ((size_t)256 << 20)
 
+#define FOREIGN_LENGTH (sizeof DOCUMENT_FOREIGN - 1)
+
+bool document_is_foreign(const struct document *d)
+{
+    return !strncmp(d->contract, DOCUMENT_FOREIGN "-", FOREIGN_LENGTH + 1);
+}
+
+bool document_case_is_foreign(const struct document_case *c)
+{
+    return !strncmp(c->id, DOCUMENT_FOREIGN "/", FOREIGN_LENGTH + 1);
+}
+
 bool document_take(const char *text, size_t len, struct document *out, struct field_fault *fault)
 {
     struct fields_taken taken;

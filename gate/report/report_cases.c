@@ -26,12 +26,13 @@ static void candidate_cells(struct table *t, const struct document_case *c)
     snprintf(p50_text, sizeof p50_text, "%s%s", timing->cold ? "" : "*", units_duration(p50, text));
     table_cell(t, TERM_PLAIN, p50_text);
     snprintf(text, sizeof text, half < 100 * p50 ? "%.2f %%" : "%.1g %%", 100 * half / p50);
-    table_cell(t, TERM_DIM, text);
-    table_cell(t, TERM_PLAIN, units_duration(timing->p90_ns, text));
+    table_cell(t, TERM_DIM, isnan(half) ? "" : text); /* another tool may not say */
+    table_cell(t, TERM_PLAIN, isnan(timing->p90_ns) ? "" : units_duration(timing->p90_ns, text));
     bool compute = 1000 * timing->tflops > timing->gbps * (dtype ? dtype->balance : 100);
     table_cell(t, TERM_PLAIN,
-               compute ? units_flops(timing->tflops, text)
-                       : units_rate(timing->gbps, "GB/s", text));
+               compute            ? units_flops(timing->tflops, text)
+               : timing->gbps > 0 ? units_rate(timing->gbps, "GB/s", text)
+                                  : "");
     double shares[] = {timing->ceiling, timing->measured_ceiling};
     for (int i = 0; i < 2; i++)
         table_cell(t, TERM_PLAIN, isnan(shares[i]) ? "" : units_share(shares[i], text));

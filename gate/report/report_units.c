@@ -16,6 +16,10 @@ const char *units_duration(double ns, char out[UNITS_MAX])
     } units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
     size_t u = 0;
 
+    if (isnan(ns)) {
+        snprintf(out, UNITS_MAX, "not known");
+        return out;
+    }
     /* 999.95 has five digits when rounded to four, so it goes to the next unit. */
     while (u + 1 < sizeof(units) / sizeof(units[0]) && ns >= 999.95 * units[u].ns)
         u++;

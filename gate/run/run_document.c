@@ -23,27 +23,6 @@ static const char *text_or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-static struct document_git git_of(const struct origin *o)
-{
-    struct document_commit *commits =
-        o->n_first_parents > 0 ? xcalloc(o->n_first_parents, sizeof *commits) : NULL;
-    for (size_t i = 0; i < o->n_first_parents; i++)
-        commits[i] =
-            (struct document_commit){o->first_parents[i].commit, o->first_parents[i].time_ms};
-    return (struct document_git){.commit = o->commit,
-                                 .branch = o->branch,
-                                 .parent = o->parent,
-                                 .subject = o->subject,
-                                 .author = text_or_null(o->author),
-                                 .dirty = o->dirty,
-                                 .base = text_or_null(o->base),
-                                 .change = text_or_null(o->change),
-                                 .job = text_or_null(o->job),
-                                 .merge_base = text_or_null(o->merge_base),
-                                 .first_parents = commits,
-                                 .n_first_parents = o->n_first_parents};
-}
-
 static double positive_or_nan(double x)
 {
     return x > 0 ? x : NAN;
@@ -203,7 +182,7 @@ void run_document(struct run *run, struct document *out)
         .time_ms = run->start_ms,
         .duration_ms = run->end_ms > run->start_ms ? run->end_ms - run->start_ms : 0,
         .gate_version = GATE_VERSION,
-        .git = git_of(&run->origin),
+        .git = origin_document(&run->origin),
         .who = run->origin.who,
         .suite = run->suite->file.name,
         .device = g->device,

@@ -2,9 +2,9 @@
 /*
  * store_figures.h: what follows from the parts of a case together.
  *
- * A timing counts only if its arm passed verification in this run, and a candidate's only if its
- * case is not wrong. The baseline that is measured beside the candidate is neither candidate nor
- * provider: it is the line that both are compared with.
+ * A timing counts only if its arm passed verification in this run, or another tool measured it, and
+ * a candidate's only if its case is not wrong. The baseline that is measured beside the candidate
+ * is neither candidate nor provider: it is the line that both are compared with.
  */
 #ifndef GATE_STORE_STORE_FIGURES_H
 #define GATE_STORE_STORE_FIGURES_H

@@ -30,15 +30,6 @@ static void bind_known(struct query *q, double value)
     bind_positive_or_null(q, isnan(value) ? 0.0 : value);
 }
 
-/* Of an arm: it must be known, and the tables refuse a zero. */
-static void bind_time(struct query *q, const struct document_arm *arm, double ns)
-{
-    if (arm)
-        bind_real(q, isnan(ns) ? 0.0 : ns);
-    else
-        bind_null(q);
-}
-
 static void bind_known_count(struct query *q, int64_t count)
 {
     if (count < 0)
@@ -99,11 +90,12 @@ static enum gate_status find_track(const struct put *p, const struct document_ca
     if (status || track->id != 0)
         return status;
     q = query_begin(p->store, "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
-                              "VALUES (?1, ?2, ?3, ?4, 'unpaired', 0)");
+                              "VALUES (?1, ?2, ?3, ?4, ?5, 0)");
     bind_text(&q, c->id);
     bind_text(&q, c->op);
     bind_text(&q, c->dtype);
     bind_text(&q, p->document->device.model);
+    bind_text(&q, document_case_is_foreign(c) ? "foreign" : "unpaired");
     return store_finish_new(p->store, &q, &track->id, p->err);
 }
 
@@ -236,11 +228,14 @@ static struct query begin_result(const struct put *p, const struct document_case
     bind_text(&q, is_case || arm->role == ROLE_CANDIDATE ? "candidate" : "provider");
     bind_text(&q, arm ? arm->provider : "");
     bind_text(&q, arm ? arm->kernel : "");
-    bind_time(&q, arm, t->p50_ns);
-    bind_time(&q, arm, t->p50_lo_ns);
-    bind_time(&q, arm, t->p50_hi_ns);
+    if (arm) /* it must be known, and the tables refuse a zero */
+        bind_real(&q, isnan(t->p50_ns) ? 0.0 : t->p50_ns);
+    else
+        bind_null(&q);
+    bind_known(&q, t->p50_lo_ns);
+    bind_known(&q, t->p50_hi_ns);
     bind_known(&q, t->p10_ns);
-    bind_time(&q, arm, t->p90_ns);
+    bind_known(&q, t->p90_ns);
     bind_known(&q, t->tflops);
     bind_known(&q, t->gbps);
     bind_known(&q, t->ceiling);

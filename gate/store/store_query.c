@@ -117,7 +117,8 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
     struct found_run found = {0, 0};
     struct query q = query_begin(
         s, "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id "
-           "AND (?2 IS NULL OR r.device = ?2) ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1), 0) "
+           "AND (?2 IS NULL OR r.device = ?2) ORDER BY r.contract GLOB 'foreign-*', r.time_ms DESC,"
+           " r.uuid DESC LIMIT 1), 0) "
            "FROM revision v WHERE v.commit_id >= ?1 AND v.commit_id < ?1 || '~'"
            " AND v.first_ms IS NOT NULL LIMIT 2");
     bind_text(&q, commit);
@@ -290,7 +291,8 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
     struct query q = query_begin(
         s,
         "SELECT e.time_ms, r.uuid, coalesce(v.commit_id, ''), e.provider, e.role, e.kernel, "
-        "e.contract, e.verdict, e.p50_ns, e.p50_lo_ns, e.p50_hi_ns, e.p90_ns, e.tflops, e.gbps, "
+        "e.contract, iif(t.kind = 'foreign', t.kind, e.verdict), e.p50_ns, e.p50_lo_ns, "
+        "e.p50_hi_ns, e.p90_ns, e.tflops, e.gbps, "
         "e.baseline_p50_ns, r.dirty "
         "FROM track t CROSS JOIN result e ON e.track_id = t.id CROSS JOIN run r ON r.id = e.run_id "
         "LEFT JOIN revision v ON v.id = r.revision_id "

@@ -1,6 +1,6 @@
 -- views.sql: what people ask a history for. The views are made anew with each upgrade.
 
--- Each verified time, oldest first where you say ORDER BY time_ms.
+-- Each verified time, and each of another tool (contract foreign-TOOL), oldest first where you say ORDER BY time_ms.
 CREATE VIEW trend AS
 SELECT t.case_id, t.device, e.provider, e.role, e.contract,
   datetime(e.time_ms / 1000, 'unixepoch') AS time, e.time_ms, e.branch, v.commit_id, r.subject,

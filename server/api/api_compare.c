@@ -12,7 +12,6 @@ struct compare_side {
     const char *text; /* as the address has it */
     char uuid[40];    /* "": it was not found yet */
     char device[68];
-    int64_t time_ms;
     bool by_time; /* it is the main branch's newest before the other */
 };
 
@@ -21,7 +20,6 @@ static bool note_run(void *context, const struct store_run *row)
     struct compare_side *s = context;
     snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
     snprintf(s->device, sizeof s->device, "%s", row->device_model);
-    s->time_ms = row->time_ms;
     return false;
 }
 
@@ -29,6 +27,7 @@ static bool note_base(void *context, const struct store_row *row)
 {
     struct compare_side *s = context;
     snprintf(s->uuid, sizeof s->uuid, "%s", store_text_of(row, "uuid"));
+    s->by_time = store_integer_of(row, "by_time") != 0;
     return false;
 }
 
@@ -49,14 +48,9 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
     const struct rows_value values[] = {{"run", other->uuid},
                                         {"device", other->device},
                                         {"branch", is_parent ? NULL : c->main_branch},
+                                        {"main_branch", c->main_branch},
                                         {NULL, NULL}};
-    enum gate_status status = rows_select(c, "base.sql", values, note_base, s);
-    s->by_time = s->uuid[0] == '\0';
-    struct store_run_filter on_main = {.branch = c->main_branch, .device_model = other->device};
-    struct store_run_key before = {other->time_ms, ""};
-    if (!status && s->by_time)
-        status = store_runs(c->store, &on_main, before, 1, note_run, s, &c->err);
-    return status;
+    return rows_select(c, "base.sql", values, note_base, s);
 }
 
 /* A run, the newest one of a commit or, where there is none, of a branch. */

@@ -34,7 +34,7 @@ static bool read_search(struct call *c, const char **out)
 const struct rows_parameter rows_parameters[] = {
     {.name = "device", .more = "_.+-", .max = 64, .doc = "only this device model"},
     {.name = "case", .more = "_./+-", .max = 160, .doc = "only this case"},
-    {.name = "op", .more = "_", .max = 64, .doc = "only cases of this op"},
+    {.name = "op", .more = "_.-", .max = 64, .doc = "only cases of this op"},
     {.name = "dtype", .more = "_", .max = 64, .doc = "only cases of this dtype"},
     {.name = "run", .more = "-", .max = 36, .doc = "only this run, by its whole uuid"},
     {.name = "change", .more = "_.-", .max = 32, .doc = "only runs of this merge request"},
@@ -50,7 +50,7 @@ const struct rows_parameter rows_parameters[] = {
      .read = read_commit,
      .doc = "only runs of this commit: 7 to 40 of its digits"},
     {.name = "verdict",
-     .words = "pass regression improvement wrong no-verdict environment",
+     .words = "pass regression improvement wrong no-verdict environment foreign",
      .doc = "only these"},
     {.name = "machine",
      .read = read_machine,

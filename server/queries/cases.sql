@@ -1,6 +1,7 @@
 -- cases: limit 200 1000
 WITH newest AS MATERIALIZED (
-  SELECT t.id AS track_id, t.case_id, t.op, t.dtype, t.device, t.n_runs, e.run_id, e.verdict,
+  SELECT t.id AS track_id, t.case_id, t.op, t.dtype, t.device, t.n_runs, e.run_id,
+    iif(t.kind = 'foreign', t.kind, e.verdict) AS verdict,
     e.ratio, e.p50_ns, e.time_ms, e.peer_ratio, e.ceiling,
     EXISTS (SELECT 1 FROM alert a INDEXED BY alert_open WHERE a.track_id = t.id
       AND a.state IN ('new', 'acknowledged') AND a.kind = 'regression'
@@ -50,7 +51,7 @@ SELECT p.class, -- integer key1 hidden: of the order
   v.commit_id AS "commit", -- text null: of that run
   nullif(r.branch, '') AS branch, -- text null: the same
   r.contract, -- text: the same
-  e.verdict, -- verdict: the same
+  p.verdict, -- verdict: the same; foreign: another tool measured it, and nothing was judged
   e.reason, -- text: why
   e.p50_ns, -- number null: of the candidate; null where it was not timed, or was wrong
   e.p50_lo_ns, -- number null: confidence interval of it
@@ -114,12 +115,14 @@ SELECT coalesce(sum(:verdict IS NULL OR e.verdict = :verdict), 0) AS total, -- i
   coalesce(sum(e.verdict = 'wrong'), 0) AS "counts.wrong", -- integer: the same
   coalesce(sum(e.verdict = 'no-verdict'), 0) AS "counts.no-verdict", -- integer: the same
   coalesce(sum(e.verdict = 'environment'), 0) AS "counts.environment", -- integer: the same
+  coalesce(sum(e.verdict = 'foreign'), 0) AS "counts.foreign", -- integer: of another tool
   coalesce(sum(e.peer_ratio > 0 AND (:verdict IS NULL OR e.verdict = :verdict)), 0)
     AS vendor_cases, -- integer: cases with another library beside them
   exp(avg(iif(:verdict IS NULL OR e.verdict = :verdict, ln(e.peer_ratio), NULL)))
     AS vendor_mean, -- number null: geometric mean of peer_ratio
   (SELECT json_group_array(DISTINCT op) FROM track) AS ops, -- json Words: of all cases
   (SELECT json_group_array(DISTINCT dtype) FROM track) AS dtypes -- json Words: the same
+FROM (SELECT iif(t.kind = 'foreign', t.kind, e.verdict) AS verdict, e.peer_ratio
 FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id =
   iif(:branch IS NULL,
     (SELECT n.run_id FROM result n WHERE n.track_id = t.id
@@ -130,4 +133,4 @@ FROM track t CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id
 WHERE (:device IS NULL OR t.device = :device) AND (:op IS NULL OR t.op = :op)
   AND (:dtype IS NULL OR t.dtype = :dtype) AND (:case IS NULL OR t.case_id = :case)
   AND NOT EXISTS (SELECT 1 FROM json_each('["' || replace(:q, ' ', '","') || '"]') w
-    WHERE instr(t.case_id, w.value) = 0 AND instr(t.device, w.value) = 0)
+    WHERE instr(t.case_id, w.value) = 0 AND instr(t.device, w.value) = 0)) e

@@ -9,9 +9,10 @@ SELECT r.change, -- text: number of the merge request
   (SELECT sum(n_regression + n_wrong) FROM run s WHERE s.change = r.change
     AND s.revision_id IS r.revision_id) AS red -- integer: red cases of that push, of all devices
 FROM run r LEFT JOIN revision v ON v.id = r.revision_id
-WHERE r.change <> '' AND r.branch <> :main_branch
+WHERE r.change <> '' AND r.contract NOT GLOB 'foreign-*' AND r.branch <> :main_branch
   AND r.time_ms > (SELECT max(time_ms) FROM run) - 14 * 86400000
   AND NOT EXISTS (SELECT 1 FROM run s WHERE s.change = r.change
+    AND s.contract NOT GLOB 'foreign-*'
     AND (s.time_ms, s.uuid) > (r.time_ms, r.uuid))
   AND NOT EXISTS (SELECT 1 FROM run m WHERE m.branch = :main_branch
     AND m.revision_id = r.revision_id)

@@ -3,7 +3,8 @@
 -- with the other run's library, or with baselines of which one became the other (link); then times
 -- over their control; bare times move by percents between runs.
 WITH side AS MATERIALIZED (
-  SELECT r.uuid, r.device, r.contract, r.revision_id, t.case_id, e.track_id, e.provider, e.verdict,
+  SELECT r.uuid, r.device, r.contract, r.revision_id, t.case_id, e.track_id, e.provider,
+    iif(t.kind = 'foreign', t.kind, e.verdict) AS verdict,
     e.p50_ns, e.p50_lo_ns, e.p50_hi_ns, e.ratio, e.ratio_lo, e.ratio_hi,
     coalesce(e.threshold, 0) AS threshold, iif(e.p50_ns IS NULL, NULL, e.control_ns) AS control_ns,
     iif(e.p50_ns IS NULL, NULL, e.rel_err) AS rel_err, e.baseline_ms, v.id AS baseline_id,

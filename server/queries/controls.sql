@@ -3,7 +3,7 @@ WITH RECURSIVE name(machine) AS (SELECT min(machine) FROM run WHERE :run IS NULL
   SELECT (SELECT min(r.machine) FROM run r WHERE r.machine > n.machine) FROM name n
   WHERE n.machine IS NOT NULL),
 asked(id) AS (SELECT id FROM run WHERE uuid = :run UNION ALL
-  SELECT (SELECT r.id FROM run r WHERE r.machine = n.machine
+  SELECT (SELECT r.id FROM run r WHERE r.machine = n.machine AND r.contract NOT GLOB 'foreign-*'
     AND (:device IS NULL OR r.device = :device) ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1)
   FROM name n WHERE n.machine <> '')
 SELECT r.uuid AS run, -- text: the newest run of a machine, or the one that was asked for

@@ -18,15 +18,19 @@ SELECT m.name AS model, -- text: the device model
   r.contract
     AS "newest.contract", -- text: the rules of measuring; times of two contracts are not compared
   nullif(r.epoch, '') AS "newest.epoch", -- text null: driver, runtime and power limit
-  r.verdict AS "newest.verdict", -- verdict: of the whole run
+  iif(r.contract GLOB 'foreign-*', 'foreign', r.verdict)
+    AS "newest.verdict", -- verdict: of the whole run; foreign: another tool measured it
   r.exit_code AS "newest.exit_code", -- integer: of `gate run`
   r.n_cases AS "newest.cases", -- integer: in the run
   r.n_pass AS "newest.verdicts.pass", -- integer: cases with this verdict
   r.n_regression AS "newest.verdicts.regression", -- integer: the same
   r.n_improvement AS "newest.verdicts.improvement", -- integer: the same
   r.n_wrong AS "newest.verdicts.wrong", -- integer: the same
-  r.n_no_verdict AS "newest.verdicts.no-verdict", -- integer: the same
+  iif(r.contract GLOB 'foreign-*', 0, r.n_no_verdict)
+    AS "newest.verdicts.no-verdict", -- integer: the same
   r.n_environment AS "newest.verdicts.environment", -- integer: the same
+  iif(r.contract GLOB 'foreign-*', r.n_cases, 0)
+    AS "newest.verdicts.foreign", -- integer: cases of another tool, which have no verdict
   nullif(r.host, '') AS "newest.host", -- text null: where it ran
   nullif(r.gpu, '') AS "newest.gpu", -- text null: uuid of the GPU
   nullif(r.machine, '') AS "newest.machine", -- text null: the GPU, or else the host
@@ -42,9 +46,15 @@ SELECT m.name AS model, -- text: the device model
        lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run
      WHERE device = m.name AND epoch <> '') WHERE epoch <> before ORDER BY time_ms) e
   ) AS epochs -- json Epochs: from when on it had which driver, runtime and power limit
+-- The gate's newest run, and only where it has none that of another tool.
 FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,
-  (SELECT n.id FROM run n WHERE n.device = m.name ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),
-  (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch
-   ORDER BY n.place_ms DESC, n.time_ms DESC, n.uuid DESC LIMIT 1))
+  coalesce((SELECT n.id FROM run n WHERE n.device = m.name AND n.contract NOT GLOB 'foreign-*'
+    ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1),
+   (SELECT n.id FROM run n WHERE n.device = m.name ORDER BY n.time_ms DESC, n.uuid DESC LIMIT 1)),
+  coalesce((SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch
+    AND n.contract NOT GLOB 'foreign-*'
+    ORDER BY n.place_ms DESC, n.time_ms DESC, n.uuid DESC LIMIT 1),
+   (SELECT n.id FROM run n WHERE n.device = m.name AND n.branch = :branch
+    ORDER BY n.place_ms DESC, n.time_ms DESC, n.uuid DESC LIMIT 1)))
   LEFT JOIN revision v ON v.id = r.revision_id
 ORDER BY r.time_ms DESC, m.name

@@ -5,7 +5,7 @@ WITH RECURSIVE asked(track_id, case_id, device, contract) AS (
  SELECT id, case_id, device, contract FROM (
   SELECT t.id, t.case_id, t.device, (SELECT e.contract FROM result e WHERE e.track_id = t.id
    AND e.p50_ns IS NOT NULL ORDER BY e.time_ms DESC, e.run_id DESC LIMIT 1) AS contract
-  FROM track t WHERE (:device IS NULL OR t.device = :device) AND t.case_id >= coalesce(:after1, '')
+  FROM track t WHERE t.kind <> 'foreign' AND (:device IS NULL OR t.device = :device) AND t.case_id >= coalesce(:after1, '')
    AND (:after1 IS NULL OR (t.case_id, t.device) >= (:after1, :after2)) ORDER BY t.case_id,
      t.device) n
  WHERE iif(:branch IS NULL, EXISTS (SELECT 1 FROM result b WHERE b.track_id = n.id

@@ -4,15 +4,16 @@
 -- median of its machines. Spreads are median distances from a median, as standard deviations.
 WITH machine AS MATERIALIZED (
   SELECT n.*, r.host, r.gpu, r.time_ms, r.id FROM (SELECT device, machine, count(*) AS runs FROM run
-      WHERE machine <> '' AND (:device IS NULL OR device = :device) GROUP BY machine, device) n
+      WHERE machine <> '' AND contract NOT GLOB 'foreign-*' AND (:device IS NULL OR device = :device) GROUP BY machine, device) n
     CROSS JOIN run r ON r.id = (SELECT o.id FROM run o WHERE o.machine = n.machine
-      AND o.device = n.device ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1)
+      AND o.device = n.device AND o.contract NOT GLOB 'foreign-*' ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 1)
   ORDER BY r.time_ms DESC, r.id DESC LIMIT 200),
 recent AS MATERIALIZED (
   SELECT m.device, m.machine, r.n_cases, r.n_no_verdict, r.n_environment, r.control_drift AS drift,
     ln(r.control_ns) AS level
   FROM machine m CROSS JOIN run r ON r.id IN (SELECT o.id FROM run o WHERE o.machine = m.machine
-    AND o.device = m.device ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 20)),
+    AND o.device = m.device AND o.contract NOT GLOB 'foreign-*'
+    ORDER BY o.time_ms DESC, o.uuid DESC LIMIT 20)),
 drift AS MATERIALIZED (SELECT device, machine, avg(drift) AS middle FROM (SELECT *,
     row_number() OVER (PARTITION BY device, machine ORDER BY drift) AS k,
     count(*) OVER (PARTITION BY device, machine) AS n FROM recent WHERE drift IS NOT NULL)

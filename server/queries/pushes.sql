@@ -11,6 +11,6 @@ SELECT r.uuid, -- text key2: the run's name
   r.device_name, -- text: as the driver names it
   r.verdict -- verdict: of the whole run
 FROM run r LEFT JOIN revision v ON v.id = r.revision_id
-WHERE r.change <> '' AND (:change IS NULL OR r.change = :change)
+WHERE r.change <> '' AND r.contract NOT GLOB 'foreign-*' AND (:change IS NULL OR r.change = :change)
   AND (:after1 IS NULL OR (r.time_ms, r.uuid) < (:after1, :after2))
 ORDER BY r.time_ms DESC, r.uuid DESC LIMIT :limit

@@ -12,15 +12,19 @@ SELECT r.uuid, -- text key2: the run's name
   r.device_name, -- text: as the driver names it
   r.contract, -- text: the rules of measuring; times of two contracts are not compared
   nullif(r.epoch, '') AS epoch, -- text null: driver, runtime and power limit
-  r.verdict, -- verdict: of the whole run
+  iif(r.contract GLOB 'foreign-*', 'foreign', r.verdict)
+    AS verdict, -- verdict: of the whole run; foreign: another tool measured it, nothing was judged
   r.exit_code, -- integer: of `gate run`
   r.n_cases AS cases, -- integer: in the run
   r.n_pass AS "verdicts.pass", -- integer: cases with this verdict
   r.n_regression AS "verdicts.regression", -- integer: the same
   r.n_improvement AS "verdicts.improvement", -- integer: the same
   r.n_wrong AS "verdicts.wrong", -- integer: the same
-  r.n_no_verdict AS "verdicts.no-verdict", -- integer: the same
+  iif(r.contract GLOB 'foreign-*', 0, r.n_no_verdict)
+    AS "verdicts.no-verdict", -- integer: the same
   r.n_environment AS "verdicts.environment", -- integer: the same
+  iif(r.contract GLOB 'foreign-*', r.n_cases, 0)
+    AS "verdicts.foreign", -- integer: cases of another tool, which have no verdict
   nullif(r.host, '') AS host, -- text null: where it ran
   nullif(r.gpu, '') AS gpu, -- text null: uuid of the GPU
   nullif(r.machine, '') AS machine, -- text null: the GPU, or else the host
@@ -42,24 +46,26 @@ FROM (
   UNION ALL
   SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NOT NULL AND :branch IS NOT NULL AND device = :device AND branch = :branch
-    AND (:verdict IS NULL OR verdict = :verdict)
+    AND (:verdict IS NULL OR iif(contract GLOB 'foreign-*', 'foreign', verdict) = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
   SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NULL AND :branch IS NOT NULL AND branch = :branch
-    AND (:verdict IS NULL OR verdict = :verdict)
+    AND (:verdict IS NULL OR iif(contract GLOB 'foreign-*', 'foreign', verdict) = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
   SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
     AND :device IS NOT NULL AND :branch IS NULL AND device = :device
-    AND (:verdict IS NULL OR verdict = :verdict)
+    AND (:verdict IS NULL OR iif(contract GLOB 'foreign-*', 'foreign', verdict) = :verdict)
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
   SELECT * FROM (SELECT * FROM run WHERE :uuid IS NULL AND :commit IS NULL AND :machine IS NULL
-    AND :device IS NULL AND :branch IS NULL AND :verdict IS NOT NULL AND verdict = :verdict
+    AND :device IS NULL AND :branch IS NULL AND :verdict IS NOT NULL
+    AND verdict = iif(:verdict = 'foreign', 'no-verdict', :verdict)
+    AND (contract GLOB 'foreign-*') = (:verdict = 'foreign')
     AND (:after1 IS NULL OR (time_ms, uuid) < (:after1, :after2))
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
   UNION ALL
@@ -69,7 +75,7 @@ FROM (
     ORDER BY time_ms DESC, uuid DESC LIMIT :limit)
 ) r LEFT JOIN revision v ON v.id = r.revision_id
 WHERE (:device IS NULL OR r.device = :device) AND (:branch IS NULL OR r.branch = :branch)
-  AND (:verdict IS NULL OR r.verdict = :verdict)
+  AND (:verdict IS NULL OR iif(r.contract GLOB 'foreign-*', 'foreign', r.verdict) = :verdict)
   AND (:machine IS NULL OR r.machine = :machine OR r.host = :machine)
   AND (:after1 IS NULL OR (r.time_ms, r.uuid) < (:after1, :after2))
 ORDER BY r.time_ms DESC, r.uuid DESC LIMIT :limit

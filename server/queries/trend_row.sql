@@ -28,7 +28,7 @@ SELECT e.time_ms, -- integer: of the run
   nullif(r.subject, '') AS subject, -- text null extra: of the commit
   nullif(r.author, '') AS author, -- text null extra: of the commit
   nullif(e.branch, '') AS branch, -- text null: of the run
-  e.verdict, -- verdict: of the case
+  iif(e.contract GLOB 'foreign-*', 'foreign', e.verdict) AS verdict, -- verdict: of the case
   nullif(e.kernel, '') AS kernel -- text null: that was timed
 FROM result e CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
 WHERE e.track_id = :track AND e.time_ms = :time AND e.run_id = :run AND e.arm = :arm

@@ -30,7 +30,8 @@ class Cases(History):
         self.assertEqual((len(cases["cases"]), cases["total"]), (N_CASES, N_CASES))
         self.assertEqual(sum(cases["counts"].values()), N_CASES)
         self.assertEqual(cases["counts"], {"pass": 9, "regression": 1, "improvement": 0,
-                                           "wrong": 1, "no-verdict": 1, "environment": 0})
+                                           "wrong": 1, "no-verdict": 1, "environment": 0,
+                                           "foreign": 0})
         for case in cases["cases"]:
             wrong = case["verdict"] == "wrong"
             for name in ("p50_ns", "mde", "rel_err", "gbps", "ratio", "change"):

@@ -14,7 +14,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "fuzz"))
 import fuzz  # noqa: E402
 
 # About a second each; more is for `make fuzz` and the night.
-RUNS = {"run": 300, "request": 1500, "gzip": 20000, "suite": 2000, "baseline": 500, "op": 2000}
+RUNS = {"run": 300, "request": 1500, "gzip": 20000, "suite": 2000, "baseline": 500, "op": 2000,
+        "foreign": 5000}
 BUILD = os.path.join(ROOT, "build", "fuzz")
 
 
@@ -56,6 +57,9 @@ class Fuzz(unittest.TestCase):
 
     def test_op(self):
         self.lets_through("op")
+
+    def test_foreign(self):
+        self.lets_through("foreign")
 
     def test_baseline(self):
         self.lets_through("baseline")

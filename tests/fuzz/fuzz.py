@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TARGETS = ("run", "request", "gzip", "suite", "baseline", "op")
+TARGETS = ("run", "request", "gzip", "suite", "baseline", "op", "foreign")
 SEED = 20
 MAX_LENGTH = 8192
 
@@ -84,6 +84,18 @@ def gzip_seeds():
     yield b"\x10" + gzip.compress(b"two", mtime=0) * 2
 
 
+def foreign_seeds():
+    """The first byte is the tool: three have edits of a good file, the others are text."""
+    for edit in edits():
+        for tool in range(3):
+            yield bytes([tool]) + edit
+    yield b"\x03" + (b'<?xml version="1.0"?><testsuites><testsuite timestamp="2026-03-01T12:00:00Z"'
+                     b' hostname="h"><testcase classname="a.b" name="c&lt;&#60;" time="0.25"/>'
+                     b'<testcase name="d" time="1"><failure message="x">y<![CDATA[<z>]]></failure>'
+                     b'</testcase><!-- e --></testsuite></testsuites>')
+    yield b'\x04name,p50_ns,p50_lo_ns,p50_hi_ns,p90_ns\r\n"a ""b"", c",15,14,16,\nd,2.5e3,,,9\n'
+
+
 def suite_seeds():
     yield dense(read_json("kernels", "suites", "smoke.json"))[:MAX_LENGTH]
     yield from edits()
@@ -96,7 +108,8 @@ def seeds(target):
     elif target in ("baseline", "op"):
         yield from edits()
     else:
-        yield from {"request": request_seeds, "gzip": gzip_seeds, "suite": suite_seeds}[target]()
+        yield from {"request": request_seeds, "gzip": gzip_seeds, "suite": suite_seeds,
+                    "foreign": foreign_seeds}[target]()
 
 
 def keys(schema):
@@ -113,6 +126,9 @@ def keys(schema):
 
 def dictionary(target):
     words = {"limit=", "after=", "format=csv", "%2F", "&", "%00"}
+    if target == "foreign":
+        words = {"<testcase ", "name=\"", "time=\"", "/>", "</", "<!--", "-->", "<![CDATA[", "]]>",
+                 "&#x3c;", "<skipped/>", "p50_ns", "p90_ns", "samples", '""'}
     if target in ("run", "suite", "baseline", "op"):
         words = {f'"{key}"' for key in keys(read_json("gate", "formats", f"{target}.schema.json"))}
     escape = {'"': '\\"', "\\": "\\\\"}

@@ -141,6 +141,7 @@ TEST(files_that_cannot_be_have_a_place)
     } cases[] = {
         {"\"pick\"", "\"gemm\"", ":1:33: /name: 'gemm' is the name of an op that is built in"},
         {"\"pick\"", "\"a+b\"", "is no name of an op"},
+        {"\"pick\"", "\"foreign\"", "/name: 'foreign' stands for what other tools measured"},
         {"\"reference\": \"r.so\",", "", "reference"},
         {"\"name\": \"n\",", "\"name\": \"h\",", ":3:12: /sizes/2/name: 'h' is taken"},
         {"\"name\": \"n\",", "\"name\": \"dtype\",", "/sizes/2/name: 'dtype' is taken"},

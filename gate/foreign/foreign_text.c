@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * foreign_text.c: CSV (RFC 4180) with a header, and JUnit's XML.
+ *
+ * Of XML only elements and their attributes are read: no document types, so that no entity can be
+ * defined, and UTF-8 alone.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/alloc.h"
+#include "gate/base/utf8.h"
+#include "gate/foreign/reading.h"
+
+/* ---- both ---- */
+
+struct cursor {
+    struct reading *r;
+    const char *at, *end;
+    unsigned line;
+};
+
+__attribute__((format(printf, 2, 3))) static enum gate_status refuse(const struct cursor *c,
+                                                                     const char *format, ...)
+{
+    char message[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return gate_fail(c->r->err, GATE_IO, "%s:%u: %s", c->r->name, c->line, utf8_trim(message));
+}
+
+/* Begins at the text, behind a byte order mark; it has to be UTF-8 without a NUL. */
+static enum gate_status begin(struct reading *r, struct cursor *c)
+{
+    uint32_t code = 0;
+    *c = (struct cursor){.r = r, .at = r->text, .end = r->text + r->len, .line = 1};
+    for (const char *at = c->at; at < c->end; at += utf8_decode(at, (size_t)(c->end - at), &code)) {
+        if (!utf8_decode(at, (size_t)(c->end - at), &code) || code == 0)
+            return refuse(c, "is not UTF-8");
+        c->line += *at == '\n';
+    }
+    c->line = 1;
+    if (r->len >= 3 && !memcmp(c->at, "\xef\xbb\xbf", 3))
+        c->at += 3;
+    return GATE_OK;
+}
+
+static char *place_of(unsigned line)
+{
+    return xasprintf("line %u", line);
+}
+
+/* ---- CSV ---- */
+
+enum csv_column { NAME, P50, P50_LO, P50_HI, P10, P90, SAMPLES, CSV_COLUMNS };
+static const char *const csv_columns[CSV_COLUMNS] = {
+    [NAME] = "name",  [P50] = "p50_ns", [P50_LO] = "p50_lo_ns", [P50_HI] = "p50_hi_ns",
+    [P10] = "p10_ns", [P90] = "p90_ns", [SAMPLES] = "samples",
+};
+
+#define FIELDS_OF_LINE 64
+
+struct record {
+    struct buf text;              /* of the fields, each with a NUL */
+    size_t start[FIELDS_OF_LINE]; /* in it */
+    size_t n;
+    unsigned line;
+};
+
+/* One line, which may go on where a quote does. */
+static enum gate_status read_record(struct cursor *c, struct record *out)
+{
+    bool more = true;
+    buf_clear(&out->text);
+    out->n = 0;
+    out->line = c->line;
+    while (more) {
+        bool quoted = c->at < c->end && *c->at == '"';
+        if (out->n == FIELDS_OF_LINE)
+            return refuse(c, "has more than %d fields", FIELDS_OF_LINE);
+        out->start[out->n++] = out->text.len;
+        for (c->at += quoted; quoted && c->at < c->end; c->at++) {
+            if (*c->at == '"' && (c->at + 1 == c->end || c->at[1] != '"'))
+                break;
+            c->at += *c->at == '"';
+            c->line += *c->at == '\n';
+            buf_putc(&out->text, *c->at);
+        }
+        if (quoted && c->at == c->end)
+            return refuse(c, "a quote that began on line %u has no end", out->line);
+        for (c->at += quoted; c->at < c->end && !strchr(",\r\n", *c->at); c->at++) {
+            if (quoted || *c->at == '"')
+                return refuse(c, "a field with a quote must begin and end with one");
+            buf_putc(&out->text, *c->at);
+        }
+        buf_putc(&out->text, '\0');
+        more = c->at < c->end && *c->at == ',';
+        c->at += more;
+    }
+    c->at += c->at < c->end && *c->at == '\r';
+    if (c->at < c->end && *c->at != '\n')
+        return refuse(c, "a carriage return stands alone");
+    if (c->at < c->end) {
+        c->at++;
+        c->line++;
+    }
+    return out->text.failed ? refuse(c, "a line is too long") : GATE_OK;
+}
+
+static const char *field_of(const struct record *record, const size_t place[], enum csv_column k)
+{
+    return place[k] < record->n ? record->text.data + record->start[place[k]] : "";
+}
+
+/* Where the columns are; a missing one is behind the last. */
+static enum gate_status read_header(const struct cursor *c, const struct record *head,
+                                    size_t place[CSV_COLUMNS])
+{
+    for (int k = 0; k < CSV_COLUMNS; k++)
+        place[k] = FIELDS_OF_LINE;
+    for (size_t i = 0; i < head->n; i++) {
+        const char *name = head->text.data + head->start[i];
+        int k = 0;
+        while (k < CSV_COLUMNS && strcmp(csv_columns[k], name) != 0)
+            k++;
+        if (k == CSV_COLUMNS)
+            return refuse(c,
+                          "there is no column '%.60s': name, p50_ns, p50_lo_ns, p50_hi_ns, "
+                          "p10_ns, p90_ns and samples are known; times are in ns",
+                          name);
+        if (place[k] < FIELDS_OF_LINE)
+            return refuse(c, "the column '%s' is there twice", name);
+        place[k] = i;
+    }
+    if (place[NAME] == FIELDS_OF_LINE || place[P50] == FIELDS_OF_LINE)
+        return refuse(c, "the first line must name the columns: name and p50_ns at least");
+    return GATE_OK;
+}
+
+static enum gate_status read_result(struct cursor *c, const struct record *record,
+                                    const size_t place[CSV_COLUMNS])
+{
+    double number[CSV_COLUMNS];
+    for (int k = P50; k < CSV_COLUMNS; k++) {
+        const char *text = field_of(record, place, (enum csv_column)k);
+        number[k] = NAN;
+        if (!*text && k != P50)
+            continue;
+        if (!reading_number(text, &number[k]) || number[k] <= 0 || number[k] > 1e15)
+            return refuse(c, "%s must be a number above 0, is '%.60s'", csv_columns[k], text);
+    }
+    const double lo = number[P50_LO], hi = number[P50_HI];
+    if (isnan(lo) != isnan(hi) || lo > number[P50] || hi < number[P50])
+        return refuse(c, "p50_lo_ns and p50_hi_ns must be around p50_ns");
+    struct foreign_time *t =
+        reading_add(c->r, field_of(record, place, NAME), number[P50], place_of(record->line));
+    if (!t)
+        return GATE_IO;
+    t->p50_lo_ns = lo;
+    t->p50_hi_ns = hi;
+    t->p10_ns = number[P10];
+    t->p90_ns = number[P90];
+    t->samples = number[SAMPLES] >= 1 ? (int64_t)number[SAMPLES] : 1;
+    return GATE_OK;
+}
+
+enum gate_status reading_csv(struct reading *r)
+{
+    struct cursor c;
+    struct record record = {.n = 0};
+    size_t place[CSV_COLUMNS], n_columns = 0;
+    enum gate_status status = begin(r, &c);
+    buf_init(&record.text, (size_t)1 << 20);
+    if (!status)
+        status = read_record(&c, &record);
+    if (!status)
+        status = read_header(&c, &record, place);
+    n_columns = record.n;
+    while (!status && c.at < c.end) {
+        status = read_record(&c, &record);
+        bool blank = record.n == 1 && !record.text.data[0];
+        unsigned next = c.line;
+        c.line = record.line;
+        if (!status && !blank && record.n != n_columns)
+            status = refuse(&c, "has %zu fields, the first line %zu", record.n, n_columns);
+        if (!status && !blank)
+            status = read_result(&c, &record, place);
+        c.line = next;
+    }
+    buf_release(&record.text);
+    return status;
+}
+
+/* ---- JUnit ---- */
+
+#define DEPTH_MAX 32
+#define ATTRIBUTE_MAX 1000
+
+struct test_case {
+    bool open, failed; /* failed: or skipped */
+    unsigned line;
+    size_t depth;
+    char class_name[ATTRIBUTE_MAX], name[ATTRIBUTE_MAX], time[ATTRIBUTE_MAX];
+};
+
+struct element {
+    const char *name;
+    size_t len;
+};
+
+struct junit {
+    struct cursor c;
+    struct element open[DEPTH_MAX];
+    size_t depth;
+    struct test_case test;
+};
+
+static bool begins(const struct cursor *c, const char *with)
+{
+    size_t n = strlen(with);
+    return (size_t)(c->end - c->at) >= n && !memcmp(c->at, with, n);
+}
+
+static void go_to(struct cursor *c, const char *to)
+{
+    for (; c->at < to; c->at++)
+        c->line += *c->at == '\n';
+}
+
+/* Passes what ends with `with`. */
+static enum gate_status pass(struct cursor *c, const char *with)
+{
+    const char *found = memmem(c->at, (size_t)(c->end - c->at), with, strlen(with));
+    if (!found)
+        return refuse(c, "has no '%s' behind what begins here", with);
+    go_to(c, found + strlen(with));
+    return GATE_OK;
+}
+
+static void pass_space(struct cursor *c)
+{
+    while (c->at < c->end && strchr(" \t\r\n", *c->at))
+        go_to(c, c->at + 1);
+}
+
+static struct element read_name(struct cursor *c)
+{
+    struct element e = {.name = c->at};
+    while (c->at < c->end && !strchr(" \t\r\n=/>\"'<", *c->at))
+        c->at++;
+    e.len = (size_t)(c->at - e.name);
+    return e;
+}
+
+static bool is_named(struct element e, const char *name)
+{
+    return e.len == strlen(name) && !memcmp(e.name, name, e.len);
+}
+
+/* "&lt;" or "&#60;", of which c->at is the ampersand. */
+static enum gate_status read_reference(struct cursor *c, struct buf *out)
+{
+    static const struct {
+        const char *text;
+        char is;
+    } names[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (begins(c, names[i].text)) {
+            buf_putc(out, names[i].is);
+            c->at += strlen(names[i].text);
+            return GATE_OK;
+        }
+    bool hex = begins(c, "&#x");
+    const char *digits = c->at + (hex ? 3 : 2), *end = digits;
+    unsigned long code = 0;
+    for (; begins(c, "&#") && end < c->end && end - digits < 8; end++) {
+        const char *set = "0123456789abcdef", *digit = *end ? strchr(set, *end | 0x20) : NULL;
+        if (!digit || digit - set >= (hex ? 16 : 10))
+            break;
+        code = code * (hex ? 16 : 10) + (unsigned long)(digit - set);
+    }
+    if (end <= digits || end == c->end || *end != ';' || code == 0)
+        return refuse(c, "a reference is not one of &lt; &gt; &amp; &quot; &apos; or a number");
+    end++;
+    if (code < 0x80)
+        buf_putc(out, (char)code);
+    else
+        buf_append(out, c->at, (size_t)(end - c->at)); /* as it is written */
+    c->at = end;
+    return GATE_OK;
+}
+
+/* name="value"; the value goes to `out`, where the element asks for it. */
+static enum gate_status read_attribute(struct cursor *c, struct element *name, struct buf *out)
+{
+    enum gate_status status = GATE_OK;
+    *name = read_name(c);
+    pass_space(c);
+    if (!name->len || c->at == c->end || *c->at != '=')
+        return refuse(c, "an attribute must be NAME=\"VALUE\"");
+    c->at++;
+    pass_space(c);
+    if (c->at == c->end || (*c->at != '"' && *c->at != '\''))
+        return refuse(c, "the value of an attribute must be in quotes");
+    const char quote = *c->at++;
+    while (!status && c->at < c->end && *c->at != quote) {
+        if (*c->at == '<')
+            return refuse(c, "the value of an attribute has a '<'");
+        if (*c->at == '&') {
+            status = read_reference(c, out);
+        } else {
+            buf_putc(out, *c->at);
+            go_to(c, c->at + 1);
+        }
+    }
+    if (!status && c->at == c->end)
+        return refuse(c, "the value of an attribute has no end");
+    c->at++;
+    return status;
+}
+
+static enum gate_status take_attribute(struct junit *j, struct element tag, struct element name,
+                                       const struct buf *value)
+{
+    struct test_case *t = &j->test;
+    struct foreign_file *out = j->c.r->out;
+    const char *text = value->data ? value->data : "";
+    char *to = NULL;
+    if (is_named(tag, "testcase"))
+        to = is_named(name, "name")        ? t->name
+             : is_named(name, "classname") ? t->class_name
+             : is_named(name, "time")      ? t->time
+                                           : NULL;
+    if (to && (value->failed || value->len >= ATTRIBUTE_MAX))
+        return refuse(&j->c, "an attribute of a testcase has more than %d bytes", ATTRIBUTE_MAX);
+    if (to)
+        memcpy(to, text, value->len + 1);
+    if (!is_named(tag, "testsuite") || value->failed)
+        return GATE_OK;
+    if (is_named(name, "hostname") && !out->host && *text && value->len < 100)
+        out->host = xstrdup(text);
+    if (is_named(name, "timestamp") && !out->time_ms)
+        out->time_ms = reading_time_ms(text, false);
+    return GATE_OK;
+}
+
+/* A time of 0 is one that was too short for the three digits that are usual. */
+static enum gate_status end_test(struct junit *j)
+{
+    struct test_case *t = &j->test;
+    struct cursor at = j->c;
+    char name[2 * ATTRIBUTE_MAX];
+    double seconds;
+    t->open = false;
+    at.line = t->line;
+    if (!t->name[0])
+        return refuse(&at, "a testcase has no name");
+    if (t->failed || !t->time[0]) {
+        j->c.r->out->n_left_out++;
+        return GATE_OK;
+    }
+    if (!reading_number(t->time, &seconds) || seconds < 0)
+        return refuse(&at, "the time of '%.100s' must be in seconds, is '%.60s'", t->name, t->time);
+    if (seconds == 0) {
+        j->c.r->out->n_left_out++;
+        return GATE_OK;
+    }
+    snprintf(name, sizeof name, "%s%s%s", t->class_name, t->class_name[0] ? "/" : "", t->name);
+    return reading_add(j->c.r, name, seconds * 1e9, place_of(t->line)) ? GATE_OK : GATE_IO;
+}
+
+static enum gate_status close_element(struct junit *j, struct element tag)
+{
+    const struct element open = j->open[j->depth - 1];
+    if (open.len != tag.len || memcmp(open.name, tag.name, tag.len) != 0)
+        return refuse(&j->c, "</%.*s> ends <%.*s>", (int)(tag.len < 60 ? tag.len : 60), tag.name,
+                      (int)(open.len < 60 ? open.len : 60), open.name);
+    j->depth--;
+    return j->test.open && j->test.depth == j->depth ? end_test(j) : GATE_OK;
+}
+
+/* Behind the '<' of a tag. */
+static enum gate_status read_tag(struct junit *j)
+{
+    struct cursor *c = &j->c;
+    struct test_case *t = &j->test;
+    struct buf value;
+    struct element name;
+    bool ends = c->at < c->end && *c->at == '/';
+    c->at += ends;
+    const struct element tag = read_name(c);
+    enum gate_status status = GATE_OK;
+    if (!tag.len || (ends && j->depth == 0))
+        return refuse(c, "a tag has no name, or ends nothing");
+    if (!ends && j->depth == DEPTH_MAX)
+        return refuse(c, "elements are more than %d deep", DEPTH_MAX);
+    if (!ends && is_named(tag, "testcase")) {
+        if (t->open)
+            return refuse(c, "a testcase is in a testcase");
+        *t = (struct test_case){.open = true, .line = c->line, .depth = j->depth};
+    }
+    t->failed |=
+        !ends && (is_named(tag, "failure") || is_named(tag, "error") || is_named(tag, "skipped"));
+    if (!ends)
+        j->open[j->depth++] = tag;
+    buf_init(&value, (size_t)1 << 20);
+    pass_space(c);
+    while (!status && c->at < c->end && *c->at != '>' && *c->at != '/') {
+        buf_clear(&value);
+        status = read_attribute(c, &name, &value);
+        if (!status)
+            status = take_attribute(j, tag, name, &value);
+        pass_space(c);
+    }
+    buf_release(&value);
+    bool empty = !status && !ends && c->at < c->end && *c->at == '/';
+    c->at += empty;
+    if (!status && (c->at == c->end || *c->at != '>'))
+        return refuse(c, "a tag has no '>'");
+    c->at++;
+    return status || (!ends && !empty) ? status : close_element(j, tag);
+}
+
+enum gate_status reading_junit(struct reading *r)
+{
+    struct junit j = {.depth = 0};
+    struct cursor *c = &j.c;
+    bool any = false;
+    enum gate_status status = begin(r, c);
+    while (!status && c->at < c->end) {
+        if (*c->at != '<') {
+            go_to(c, c->at + 1);
+        } else if (begins(c, "<?")) {
+            status = pass(c, "?>");
+        } else if (begins(c, "<!--")) {
+            status = pass(c, "-->");
+        } else if (begins(c, "<![CDATA[")) {
+            status = pass(c, "]]>");
+        } else if (begins(c, "<!")) {
+            status = refuse(c, "a document type is not read");
+        } else {
+            c->at++;
+            any = true;
+            status = read_tag(&j);
+        }
+    }
+    if (!status && (j.depth > 0 || !any))
+        status = refuse(c, any ? "ends within an element" : "has no element: it is no XML");
+    return status;
+}
