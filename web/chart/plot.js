@@ -179,8 +179,8 @@ function write(u, colours, text, x, y, { colour = colours.quiet, align = "left",
     ctx.fillText(text, x, y);
 }
 
-/** Each verdict that is no pass. One that main had before is a dot, and needs room: what is known
- * is no news. */
+/** Each verdict that is no pass, if there is one. One that main had before is a dot and needs room:
+ * what is known is no news. */
 function paintVerdicts(u, spec, colours) {
     const [from, to] = u.series[0].idxs;
     spec.lanes.forEach((lane, si) => {
@@ -190,7 +190,7 @@ function paintVerdicts(u, spec, colours) {
             const verdict = lane.columns.verdict?.[lane.at[i]];
             const isMain = lane.columns.main?.[lane.at[i]] !== false;
             if (verdict === "pass" && isMain) said = null;
-            if (verdict === "pass" || !(spec.data[si][i] > 0) ||
+            if (["pass", "foreign"].includes(verdict) || !(spec.data[si][i] > 0) ||
                 !Object.hasOwn(SHAPES, verdict ?? "")) continue;
             const x = u.valToPos(spec.data[0][i], "x", true);
             const isKnown = verdict === said;

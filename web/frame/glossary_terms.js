@@ -3,7 +3,8 @@
 
 export const TERMS = {
     verdict: "What the gate decided about the newest result: wrong, slower, faster, no " +
-        "difference above the threshold (pass), or not enough evidence for a decision.",
+        "difference above the threshold (pass), or not enough evidence for a decision. Foreign: " +
+        "another tool measured it, and the gate decided nothing.",
     case: "One problem of a suite: the op, the data type and the sizes.",
     op: "What a kernel computes, such as gemm or attention_fwd.",
     trend: "The newest 24 times ÷ the baseline from pairs, else p50; oldest left, at least 4 % " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// verdict.js: the six verdicts: word, shape, order. Never a colour alone.
+// verdict.js: the six verdicts, and that there is none: word, shape, order. Never a colour alone.
 
 import { h, s } from "./dom.js";
 
@@ -7,10 +7,12 @@ export const SHAPES = {
     pass: "M3.5 8.5l3 3 6-7", regression: "M8 2.5l6 11H2z",
     improvement: "M8 13.5l6-11H2z", wrong: "M3.5 3.5l9 9m0-9l-9 9",
     "no-verdict": "M3 8h10", environment: "M8 1.8L14.2 8 8 14.2 1.8 8z",
+    foreign: "M2.5 8h2m2.5 0h2m2.5 0h2", // another tool measured it: nothing was judged
 };
 
 /** Worst first, as the exit codes have it. */
-export const ORDER = ["wrong", "regression", "environment", "no-verdict", "pass", "improvement"];
+export const ORDER = ["wrong", "regression", "environment", "no-verdict", "pass", "improvement",
+    "foreign"];
 
 export function rank(verdict) {
     const place = ORDER.indexOf(verdict);

@@ -70,7 +70,7 @@ function storedBaseline({ baseline, events }) {
 function tiles(c, whole, error, candidate) {
     return h("dl", { class: "tiles case-tiles" },
         tile("p50", "p50", c.p50_ns, duration(c.p50_ns),
-            `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
+            c.p50_lo_ns && `${duration(c.p50_lo_ns)} to ${duration(c.p50_hi_ns)}`),
         tile("baseline", "Baseline", c.baseline_p50_ns, duration(c.baseline_p50_ns),
             storedBaseline(whole)),
         tile("change", "Change", c.ratio, change(c.ratio),

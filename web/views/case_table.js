@@ -128,7 +128,7 @@ export function caseTable(devices, alerts, branch, actions) {
     const newest = new Map(devices.map((d) => [d.model, d.newest.uuid]));
     const shows = {
         several: devices.length > 1, branch, alerts: new Map(alerts.map((a) => [a.id, a])),
-        newest: (c) => newest.get(c.device) ?? c.run,
+        newest: (c) => (c.verdict === "foreign" ? c.run : newest.get(c.device) ?? c.run),
     };
     const columns = COLUMNS.filter((c) => !c.only || c.only(shows));
     const body = h("tbody");

@@ -32,12 +32,14 @@ const HEADS = [
     ["provider", "Against the vendor", null, "number minor broad"],
     ["ceiling", "Ceiling", null, "number minor slim"],
 ];
-const UNTOLD = ["wrong", "no-verdict", "environment"]; // by the numbers of the row
+const UNTOLD = ["wrong", "no-verdict", "environment", "foreign"]; // by the numbers of the row
 
 const NEXT = {
     pass: "Nothing to do: no case is slower, and all results are right.",
     improvement: "Nothing to do: a run of the main branch with --ratchet takes the faster times " +
         "as baselines.",
+    foreign: "Another tool measured these times. The gate verified nothing, and judges nothing: " +
+        "there is no baseline, and no pair.",
 };
 
 function gib(bytes) {
@@ -52,6 +54,9 @@ function reachedText({ message, read_gbps: read, copy_gbps: copy, ...rates }) {
     return `read ${number(read)}, copy ${number(copy)} GB/s; ${types.join(", ")} TFLOP/s`;
 }
 
+/** Of what another tool measured, what is not known is not shown. */
+const UNKNOWN = ["driver", "against", "threshold", "control", "epoch", "seed"];
+
 /** Where and how it was measured: words, their terms, their values. */
 function facts(run, control) {
     const { device, git, policy, ceilings } = run;
@@ -61,7 +66,8 @@ function facts(run, control) {
     const clock = device.sm_clock_max_mhz > 0 && `up to ${device.sm_clock_max_mhz} MHz`;
     const rows = [
         ["Device", "device", [device.name,
-            note(`${device.sm_count} ${units}`, device.capability, gib(device.memory_bytes))]],
+            note(device.sm_count > 0 && `${device.sm_count} ${units}`, device.capability,
+                gib(device.memory_bytes))]],
         control?.machine && ["Machine", "machine", machineLink(control)],
         ["Driver, runtime", "driver",
             [[device.driver, device.runtime].filter(Boolean).join(", ") || "–",
@@ -85,7 +91,7 @@ function facts(run, control) {
         ["Epoch", "epoch", epochText(run.epoch)],
         ["Seed", "seed", h("span", { class: "mono" }, run.seed)],
         ["Started by", "who", run.who || "–"], ["Gate", "gate", run.gate_version],
-    ].filter(Boolean);
+    ].filter((row) => row && !(run.verdict === "foreign" && UNKNOWN.includes(row[1])));
     return h("dl", { class: "facts" },
         rows.map(([label, name, value]) => figure(name, label, value)));
 }
@@ -224,9 +230,9 @@ export async function runView({ rest, query, signal }) {
             libraries(run), run.calibration && h("p", {}, h("a", { href: address("machines",
                 { device: run.device.model, machine: control?.machine, run: run.uuid }) },
             "What this run can detect on its machine")),
-            h("h2", {}, "Repeat this run"),
-            command(`Run this in a clone of the repository.${run.git.dirty
-                ? " The uncommitted changes are not in it." : ""}`, reproduce(run)),
+            run.verdict !== "foreign" && [h("h2", {}, "Repeat this run"),
+                command(`Run this in a clone of the repository.${run.git.dirty
+                    ? " The uncommitted changes are not in it." : ""}`, reproduce(run))],
         ],
     };
     await Promise.all(run.opening);

@@ -54,10 +54,11 @@ function timingCells(timing, isVendor) {
     const against = timing.ratio_to_candidate;
     return [
         h("td", { class: "number", title: `${timing.samples} samples of ` +
-            `${timing.launches_per_sample} launches, ${timing.cold ? "cold" : "warm"}; ` +
-            `interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}` },
+            `${timing.launches_per_sample} launches, ${timing.cold ? "cold" : "warm"}` +
+            (timing.p50_lo_ns === null ? "" // another tool, which does not say
+                : `; interval ${duration(timing.p50_lo_ns)} to ${duration(timing.p50_hi_ns)}`) },
         durationCell(timing.p50_ns),
-        h("span", { class: "aside" },
+        timing.p50_lo_ns !== null && h("span", { class: "aside" },
             interval(timing.p50_lo_ns / timing.p50_ns, timing.p50_hi_ns / timing.p50_ns),
             "\u202f%")),
         h("td", { class: "number" }, durationCell(timing.p90_ns)),

@@ -27,7 +27,8 @@ function history(device, scope, vendor, signal) {
     const row = h("a", { class: "ticks", href: address("runs", { device: device.model }),
         "aria-label": `Runs on ${device.model}` });
     const asked = { ...scopeOf(scope), device: device.model, limit: N_TICKS };
-    get("runs", asked, signal).then(({ runs }) => {
+    get("runs", asked, signal).then(({ runs: all }) => {
+        const runs = all.filter((run) => newest.verdict === "foreign" || run.verdict !== "foreign");
         row.setAttribute("aria-label",
             `Runs on ${device.model}; the last ${runs.length}: ${tally(runs)}`);
         row.append(...runs.reverse().map((run) => h("span", {
