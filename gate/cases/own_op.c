@@ -248,7 +248,10 @@ void own_op_complete(struct own_op *own)
     op->limit = limit;
     op->change = change;
     op->patterns = patterns;
+    op->reference_apart = true;
     op->n_patterns = PATTERNS - (op->multilinear ? 0 : PATTERNS_OF_PRODUCTS);
+    if (!op->multilinear)
+        op->not_declared = "exact integers and single values, which are for a multilinear op";
     op->sharpest = op->multilinear ? PROBE_INTEGERS : PROBE_UNIFORM;
     for (unsigned i = 0; i < op->n_sizes && !op->cut; i++)
         if (own->sizes[i].kind == OP_LENGTH)

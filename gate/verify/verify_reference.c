@@ -442,17 +442,15 @@ static enum gate_status own_reference_compute(struct device *d, const struct kg_
 {
     struct request request = request_of(p);
     struct process_of_op *process = processes;
-    const struct own_op *own = op_of(p)->own;
-    while (process < processes + n_processes && process->own != own)
+    while (process < processes + n_processes && &process->own->op != op_of(p))
         process++;
     if (process == processes + n_processes || !process->pid)
-        return gate_fail(err, GATE_USAGE, "the reference of op '%s' does not run", own->op.name);
+        return gate_fail(err, GATE_USAGE, "the reference of op '%s' does not run", p->op);
     void *memory = MAP_FAILED;
     if (!ftruncate(process->memory, (off_t)request.bytes))
         memory = mmap(NULL, request.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memory, 0);
     if (memory == MAP_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s'",
-                         own->op.name);
+        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s'", p->op);
     enum gate_status status = compute_in(process, d, &request, in, out, memory, err);
     munmap(memory, request.bytes);
     return status;
@@ -483,8 +481,8 @@ enum gate_status reference_on(struct device *d, const struct kg_problem *p,
                               const struct kg_tensor *in, double *const *out,
                               struct gate_error *err)
 {
-    return op_of(p)->own ? own_reference_compute(d, p, in, out, err)
-                         : device_reference(d, p, in, out, err);
+    return op_of(p)->reference_apart ? own_reference_compute(d, p, in, out, err)
+                                     : device_reference(d, p, in, out, err);
 }
 
 enum gate_status reference_compute(struct device *d, const struct kg_problem *p,

@@ -461,9 +461,8 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
 {
     struct kg_problem around[SHAPES_OWN_SIZE_MAX], giant[SHAPES_GIANT_MAX], wide[SHAPES_WIDE_MAX];
     struct coverage *coverage = &r->arm->verification.coverage;
-    /* The reference of a user's op runs on the host too. */
     const bool host =
-        device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->own != NULL;
+        device_info(r->bench.device)->kg.kind == KG_DEVICE_HOST || op_of(p)->reference_apart;
     const bool nightly = r->job->tier == VERIFY_NIGHTLY;
     const double flops = flops_max[!host][r->job->tier];
     unsigned n = r->job->tier == VERIFY_SMALL ? choose_one(r, p, flops, around)

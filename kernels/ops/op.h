@@ -2,12 +2,13 @@
 /*
  * op.h: an op as data: all that the gate knows of what a kernel computes.
  *
- * Each op is one file of this folder and one line in ops.c. Suites, ids, operands, input patterns,
+ * Each op is one file of this folder and one line in op.c. Suites, ids, operands, input patterns,
  * shapes, layouts, comparison and documents read its tables; nothing outside of this folder asks
  * which op it is. An axis is one letter, which names a size of the op; tensors are strings of axes:
  *
- *     static const struct op_size sizes[] = {OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n'), OP_SIZE(2, k,
- * 'k')}; static const struct op_tensor tensors[] = {
+ *     static const struct op_size sizes[] = {
+ *         OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n'), OP_SIZE(2, k, 'k')};
+ *     static const struct op_tensor tensors[] = {
  *         {"a", "mk", OP_FACTOR}, {"b", "kn", OP_FACTOR}, {"c", "mn", OP_OUT, .whole = "k"}};
  */
 #ifndef KG_OPS_OP_H
@@ -151,6 +152,9 @@ struct op {
 
     /* Of an op of a user's, which has neither of the two before: */
     const struct own_op *own;          /* what its file says; NULL: it is built in */
+    bool reference_apart;              /* a process of its own computes the reference, on the host
+                                          whatever the device is (gate/verify/verify_reference.h) */
+    const char *not_declared;          /* checks that the file leaves out; NULL: none */
     bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
 };
 
