@@ -13,7 +13,6 @@
 #include "gate/verify/verify_compare.h"
 
 #define WORKSPACE_MAX ((uint64_t)1 << 30)
-#define LEAST_SHARE 0.5 /* of what outputs come to as a rule; a single sum may nearly cancel */
 
 /* A trial in hand. */
 struct work {
@@ -213,7 +212,7 @@ static enum gate_status compare(struct work *w, struct gate_error *err)
         struct look look;
         char text[500];
         compare_start(&look, p, about, probe_is_exact(w->t->probe),
-                      here ? w->rms[i] : LEAST_SHARE * compare_usual_rms(p, about));
+                      here ? w->rms[i] : COMPARE_LEAST_SHARE * compare_usual_rms(p, about));
         look.limit += probe_slack(w->t->probe, p);
         look.unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
         TRY(here ? compare_on_host(&look, &got, w->wanted[i], err)
@@ -462,19 +461,6 @@ static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *
 
 /* ---- a trial ---- */
 
-static void count(const struct work *w)
-{
-    struct verification *v = w->b->found;
-    v->checks++;
-    v->coverage.values[w->t->probe]++;
-    v->coverage.far += w->guard == GUARD_FAR;
-    v->coverage.guarded += w->guard == GUARD_BEHIND || w->guard == GUARD_BEFORE;
-    if (w->guard != GUARD_FAR)
-        image_layout_count(&w->t->problem, &w->t->layout, &v->coverage);
-    if (w->t->counted)
-        ++*w->t->counted;
-}
-
 static enum gate_status run(struct work *w, bool *refused, struct gate_error *err)
 {
     const struct trial *t = w->t;
@@ -484,7 +470,14 @@ static enum gate_status run(struct work *w, bool *refused, struct gate_error *er
         v->left_out.refused++;
         return GATE_OK;
     }
-    count(w);
+    v->checks++;
+    v->coverage.values[t->probe]++;
+    v->coverage.far += w->guard == GUARD_FAR;
+    v->coverage.guarded += w->guard == GUARD_BEHIND || w->guard == GUARD_BEFORE;
+    if (w->guard != GUARD_FAR)
+        image_layout_count(&t->problem, &t->layout, &v->coverage);
+    if (t->counted)
+        ++*t->counted;
     TRY(status);
     TRY(look(w, true, err));
     for (unsigned i = 0; i < t->repeats && v->ok; i++) {
@@ -524,15 +517,7 @@ static enum gate_status try_once(struct bench *b, const struct trial *t, bool *r
     return status;
 }
 
-/* Many a kernel refuses odd rows, and some all that is not dense. */
-static void give_way(struct image_layout *layout)
-{
-    const bool odd = memchr(layout->of, TENSOR_ODD, sizeof layout->of) != NULL;
-    for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
-        if (!odd || layout->of[i] == TENSOR_ODD)
-            layout->of[i] = odd ? TENSOR_PADDED : TENSOR_DENSE;
-}
-
+/* Many a kernel refuses odd rows, and some all that is not dense: these give way in turn. */
 enum gate_status bench_try(struct bench *b, const struct trial *t, struct gate_error *err)
 {
     struct trial one = *t;
@@ -544,7 +529,11 @@ enum gate_status bench_try(struct bench *b, const struct trial *t, struct gate_e
         status = try_once(b, &one, &refused, err);
         if (refused && one.guard == GUARD_FAR)
             break;
-        give_way(&one.layout);
+        unsigned char *of = one.layout.of;
+        const bool odd = memchr(of, TENSOR_ODD, PROBLEM_MAX_TENSORS) != NULL;
+        for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
+            if (!odd || of[i] == TENSOR_ODD)
+                of[i] = odd ? TENSOR_PADDED : TENSOR_DENSE;
     }
     return status;
 }

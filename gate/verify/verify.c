@@ -33,35 +33,6 @@ static double max_nan(double a, double b)
     return isnan(a) || isnan(b) ? NAN : fmax(a, b);
 }
 
-static bool has_own_inputs(const struct suite_case *c)
-{
-    return c->file && c->file->n_inputs;
-}
-
-/*
- * What an output's elements are at least, as a root mean square over many: half of what sums of
- * products of random inputs come to. A single sum may nearly cancel, and the rounding of its terms
- * is no small share of it then: in 8 of 120 verifications of one element, all right. 0: not
- * known, since inputs are the case's own; or the rows of an attention, which are averages.
- */
-static double least_rms(const struct suite_case *c, const struct problem_tensor *t)
-{
-    return has_own_inputs(c) ? 0 : 0.5 * compare_usual_rms(&c->problem, t);
-}
-
-/* The figures that are reported of output i. */
-static void add_comparison(struct verification *v, uint32_t i, const struct look *look)
-{
-    const struct device_comparison *c = &look->found;
-    const double rel_fro = compare_whole_error(look), n = (double)c->elements;
-    v->rel_fro = max_nan(v->rel_fro, rel_fro);
-    v->output_rel_fro[i] = max_nan(v->output_rel_fro[i], rel_fro);
-    v->max_abs = max_nan(v->max_abs, c->max_abs);
-    v->allclose_1e2 = fmin(v->allclose_1e2, 1 - (double)c->over_1e2 / n);
-    v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)c->over_1e3 / n);
-    v->nonfinite += c->nonfinite;
-}
-
 /* Outputs with literal expected values must have exactly these. */
 static enum gate_status compare_expected(struct device *d, const struct kg_tensor *t,
                                          const struct problem_tensor *about,
@@ -90,13 +61,22 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
     for (uint32_t i = 0; i < o->args.n_out; i++) {
         const struct problem_tensor *about = &o->out[i];
         const struct case_values *expected = suite_case_expected(c, about->name);
+        const bool own_inputs = c->file && c->file->n_inputs;
         struct look look;
         char text[500];
-        compare_start(&look, &c->problem, about, false, least_rms(c, about));
+        compare_start(&look, &c->problem, about, false,
+                      own_inputs ? 0 : COMPARE_LEAST_SHARE * compare_usual_rms(&c->problem, about));
         look.whole = !closely;
-        look.unbiased = !has_own_inputs(c) && !op_of(&c->problem)->rounds_inside;
+        look.unbiased = !own_inputs && !op_of(&c->problem)->rounds_inside;
         TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));
-        add_comparison(v, i, &look);
+        const struct device_comparison *found = &look.found;
+        const double rel_fro = compare_whole_error(&look), n = (double)found->elements;
+        v->rel_fro = max_nan(v->rel_fro, rel_fro);
+        v->output_rel_fro[i] = max_nan(v->output_rel_fro[i], rel_fro);
+        v->max_abs = max_nan(v->max_abs, found->max_abs);
+        v->allclose_1e2 = fmin(v->allclose_1e2, 1 - (double)found->over_1e2 / n);
+        v->allclose_1e3 = fmin(v->allclose_1e3, 1 - (double)found->over_1e3 / n);
+        v->nonfinite += found->nonfinite;
         if (!compare_is_right(&look, text, sizeof text))
             verification_fault(v, "%s", text);
         if (expected)
@@ -345,19 +325,6 @@ static enum gate_status verify_set(const struct verify_job *job, unsigned s, str
     return status;
 }
 
-/* The error of the first provider that is right, on the inputs that the candidate had. */
-static void note_vendor(const struct verify_job *job)
-{
-    struct verification *v = &job->arms[0].verification;
-    for (unsigned i = 1; i < job->n_arms && !v->vendor[0]; i++) {
-        const struct arm *arm = &job->arms[i];
-        if (arm->role != ROLE_PROVIDER || !arm->verification.ok)
-            continue;
-        snprintf(v->vendor, sizeof v->vendor, "%s", arm->library->table->provider);
-        v->vendor_rel_fro = arm->verification.rel_fro;
-    }
-}
-
 enum gate_status verify_arms(const struct verify_job *job, struct gate_error *err)
 {
     struct arm *arm = job->arms;
@@ -367,7 +334,14 @@ enum gate_status verify_arms(const struct verify_job *job, struct gate_error *er
         status = verify_set(job, s, err);
     for (unsigned i = 0; i < job->n_arms && !status && itself; i++)
         job->arms[i].verification.fingerprints.known = job->arms[i].verification.ok;
-    note_vendor(job);
+    for (unsigned i = job->n_arms; i-- > 1;) { /* the first provider that is right */
+        const struct arm *other = &job->arms[i];
+        if (other->role != ROLE_PROVIDER || !other->verification.ok)
+            continue;
+        snprintf(arm->verification.vendor, sizeof arm->verification.vendor, "%s",
+                 other->library->table->provider);
+        arm->verification.vendor_rel_fro = other->verification.rel_fro;
+    }
     if (status || !arm->verification.ok)
         return status;
     TRY(tier_checks(job, err));

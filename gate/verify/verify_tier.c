@@ -253,29 +253,27 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
         bench_prepare(&r->bench, &r->shape[i]);
 }
 
-/* The sharpest probe: every third time dense, with nothing mapped beside the tensors. */
-static enum gate_status check_sharply(struct round *r, unsigned n, struct gate_error *err)
-{
-    const struct kg_problem *p = &r->shape[n];
-    if (n % 3 || r->job->tier == VERIFY_SMALL)
-        return check(r, p, sharpest(p), layout_in_turn(r, p, 2 * n), GUARD_NONE, err);
-    return check_dense(r, p, sharpest(p), n % 2 ? GUARD_BEFORE : GUARD_BEHIND, err);
-}
-
 static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *other)
 {
     return problem_dtype_index(p) == problem_dtype_index(other);
 }
 
-/* Each shape in turn by the sharpest probe, then every third one by another. Other dtypes and given
+/* Each shape in turn by the sharpest probe, every third time dense with nothing mapped beside the
+ * tensors; then every third one by another probe. Other dtypes and given
  * sizes get random inputs too: what is not exact shows here alone, as a scale that is off, or a
  * dimension that is missing. */
 static enum gate_status check_shapes(struct round *r, const struct kg_problem *p,
                                      struct gate_error *err)
 {
-    for (unsigned i = 0; i < r->n; i++)
-        TRY(check_sharply(r, i, err));
-    for (unsigned i = r->job->tier == VERIFY_SMALL ? 0 : r->n / 3; i-- > 0;) {
+    const bool small = r->job->tier == VERIFY_SMALL;
+    for (unsigned i = 0; i < r->n; i++) {
+        const struct kg_problem *each = &r->shape[i];
+        if (i % 3 || small)
+            TRY(check(r, each, sharpest(each), layout_in_turn(r, each, 2 * i), GUARD_NONE, err));
+        else
+            TRY(check_dense(r, each, sharpest(each), i % 2 ? GUARD_BEFORE : GUARD_BEHIND, err));
+    }
+    for (unsigned i = small ? 0 : r->n / 3; i-- > 0;) {
         const struct kg_problem *third = &r->shape[3 * i];
         TRY(check(r, third, probe_in_turn(third, i), layout_in_turn(r, third, 6 * i + 1),
                   GUARD_NONE, err));
@@ -370,17 +368,6 @@ static const struct kg_problem *quickest(const struct round *r, const struct kg_
     return found;
 }
 
-static enum gate_status soak(struct round *r, const struct kg_problem *p, struct gate_error *err)
-{
-    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
-    if (!r->arm->verification.ok)
-        return GATE_OK;
-    problem_id(p, id);
-    snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
-    r->job->notice(r->job->context, r->arm, said);
-    return soak_small(&r->bench, p, &soaks[r->job->tier], r->job->seed, err);
-}
-
 /* ---- as large as the problem, or larger ---- */
 
 /* What a reference may take of a neighbour: a tier's and a kind of device's, by VERIFY_TIERS. On an
@@ -391,15 +378,6 @@ static const double flops_max[2][VERIFY_TIERS] = {{1e8, 1e9, 0}, {8e10, 2e11, 8e
  * each large problem. */
 #define GIANTS_OF_SMALL 3
 #define GIANTS_OF_LARGE 1
-
-static unsigned giants_of(const struct round *r, const struct kg_problem *p, bool host)
-{
-    if (r->job->tier == VERIFY_NIGHTLY)
-        return SHAPES_GIANT_MAX;
-    if (r->job->tier == VERIFY_SMALL || host)
-        return 0;
-    return probes_itself(r->job->tier, p) ? GIANTS_OF_SMALL : GIANTS_OF_LARGE;
-}
 
 /* Layouts of the inputs, since rows that are padded keep the alignment that an odd length would
  * lose, and with it a kernel's path. In the commit tier neighbour n has that of number n; another
@@ -469,9 +447,13 @@ static enum gate_status check_large_ones(struct round *r, const struct kg_proble
                                               : shapes_of_own_size(p, flops, around);
     n = r->job->tier == VERIFY_COMMIT && n > SHAPES_OWN_SIZE_COMMIT ? SHAPES_OWN_SIZE_COMMIT : n;
     const unsigned n_giant = shapes_giant(p, nightly && !host, giant);
+    const unsigned giants = nightly                                ? n_giant
+                            : r->job->tier == VERIFY_SMALL || host ? 0
+                            : probes_itself(r->job->tier, p)       ? GIANTS_OF_SMALL
+                                                                   : GIANTS_OF_LARGE;
     for (unsigned i = 0; i < n; i++)
         TRY(check_large(r, &around[i], nightly ? 0 : i, nightly ? 3 : 1, &coverage->as_large, err));
-    for (unsigned i = 0; i < n_giant && i < giants_of(r, p, host); i++)
+    for (unsigned i = 0; i < n_giant && i < giants; i++)
         TRY(check_large(r, &giant[(r->job->seed + i) % n_giant], 1, 1, &coverage->giant, err));
     const unsigned n_wide =
         shapes_wide(p, device_info(r->bench.device)->kg.sm_count, nightly || !host, wide);
@@ -493,7 +475,13 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     const struct kg_problem *small = quickest(r, p, 1), *rows = quickest(r, p, 2);
     if (rows && r->job->tier != VERIFY_SMALL)
         TRY(check_pinned(r, rows, err));
-    return small ? soak(r, small, err) : GATE_OK;
+    if (!small || !r->arm->verification.ok)
+        return GATE_OK;
+    char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];
+    problem_id(small, id);
+    snprintf(said, sizeof said, "many launches on changing inputs of %s", id);
+    r->job->notice(r->job->context, r->arm, said);
+    return soak_small(&r->bench, small, &soaks[r->job->tier], r->job->seed, err);
 }
 
 enum gate_status tier_checks(const struct verify_job *job, struct gate_error *err)
