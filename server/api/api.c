@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api.c: calls the handler of a route; see api.h. */
-#include "server/api/api.h"
+/* api.c: calls the handler of a route; see api_call.h. */
 
 #include <string.h>
 

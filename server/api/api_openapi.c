@@ -358,6 +358,7 @@ enum gate_status get_openapi(struct call *c)
         cJSON_ArrayForEach (operation, path)
             spell(operation, path->string);
     }
+    spell_content(cJSON_GetObjectItem(document, "components"));
     for (size_t i = 0; route_at(i); i++) {
         if (route_at(i)->query)
             add_list(document, route_at(i));

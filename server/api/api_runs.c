@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_runs.c: the document of a run; see api.h. */
+/* api_runs.c: the document of a run; see api_call.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_trends.c: the points of one case; see api.h. */
+/* api_trends.c: the points of one case; see api_call.h. */
 #include <stdlib.h>
 #include <string.h>
 

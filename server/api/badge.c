@@ -14,7 +14,6 @@
 #include "gate/base/embed.h"
 #include "gate/report/report_units.h"
 #include "server/api/rows.h"
-#include "server/text/xml.h"
 
 #define MAX_LABEL 160
 #define MARGIN_PX 6

@@ -14,7 +14,6 @@
 #include "server/api/api_call.h"
 #include "gate/report/report_units.h"
 #include "gate/store/store_alert.h"
-#include "server/text/xml.h"
 
 #define ENTRIES "51" /* 50 alerts, and another page */
 #define MAX_IDENTITY 64

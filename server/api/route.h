@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gate/base/buf.h"
 #include "gate/base/error.h"
 
 #define ROUTE_MAX_PARAMETERS 16
@@ -37,5 +38,11 @@ const struct route *route_find(const char *method, const char *path, const char 
 
 /* The rows of the table; NULL behind the last one. */
 const struct route *route_at(size_t i);
+
+/* The methods of a path, as the header Allow has them. */
+const char *route_methods(const char *path);
+
+/* The table as Markdown; docs/server.md has it, and a test compares the two. */
+void routes_write(struct buf *out);
 
 #endif

@@ -8,7 +8,7 @@
 #include "server/request/auth.h"
 #include "gate/base/clock.h"
 #include "server/command/options.h"
-#include "server/http/routes.h"
+#include "server/api/route.h"
 #include "gate/store/store_care.h"
 
 #define THIN_RUNS 20 /* at a time; a server that writes waits for no more */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/api.h"
+#include "server/api/api_call.h"
 #include "server/ops/log.h"
 #include "server/text/emit.h"
 

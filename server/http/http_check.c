@@ -8,14 +8,12 @@
  * does not show (folded lines, NUL bytes, a bare CR or LF) is for a proxy to refuse.
  */
 #include "server/http/http_private.h"
-#include "server/http/routes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "gate/base/clock.h"
-#include "server/text/bytes.h"
 #include "server/ops/log.h"
 #include "server/ops/metrics.h"
 

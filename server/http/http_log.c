@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/routes.h"
 #include "server/ops/log.h"
 
 #define MAX_LINES 10  /* of a kind, in a second: nobody fills the disk by knocking */

@@ -8,9 +8,7 @@
 #include <strings.h>
 
 #include "gate/base/clock.h"
-#include "server/http/routes.h"
 #include "server/ops/metrics.h"
-#include "server/text/bytes.h"
 
 #define IDLE_TIMES 2 /* of the timeout: from the end of a request to the headers of the next */
 #define BODY_TIMES 4

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.c: see routes.h. The first row that fits is taken, and the last fits all. */
-#include "server/http/routes.h"
+/* routes.c: see route.h. The first row that fits is taken, and the last fits all. */
 
 #include <string.h>
 

@@ -80,4 +80,8 @@ struct emit_arrays {
 void emit_arrays_begin(struct emit_arrays *a, size_t n, const struct emit *e);
 void emit_arrays_end(struct emit_arrays *a, const char *const *names, struct emit *e);
 
+/* Text in XML, between tags or in a quoted attribute: UTF-8; a character that XML 1.0 cannot hold
+ * becomes U+FFFD. */
+void xml_text(struct buf *out, const char *text);
+
 #endif

@@ -15,7 +15,6 @@
 #include "server/watch/hmac.h"
 #include "gate/tracker/http_client.h"
 #include "server/ops/log.h"
-#include "server/watch/silences.h"
 
 #define SECRET_MIN 16
 #define SECRET_MAX 4096
@@ -27,6 +26,8 @@
 #define LOG_EVERY 20 /* failures in a row, between two lines of the log */
 #define QUERY_MAX 700
 #define AT_A_TIME 32 /* deliveries between two writes of the mark */
+#define TOLD_MAX ((size_t)1 << 20)
+#define NAME_MAX_SIZE 256
 #define SAVE_MS 1000 /* for the turn to write it */
 
 struct webhook {
@@ -39,7 +40,12 @@ struct webhook {
     struct writer *writer;
     int64_t taken; /* newest event that was delivered; -1: not known yet */
     int64_t saved; /* the same as on record */
-    struct silences *silences;
+    const char *main_branch;
+    struct buf told; /* silences that the receiver knows: a line each, behind an empty one */
+    bool told_is_saved;
+    int64_t told_run_id;              /* the newest run that all was told of; -1: not known */
+    int64_t newest_run;               /* when it looked for silences */
+    char next_silence[NAME_MAX_SIZE]; /* that it found; "": nothing */
     unsigned n_failures;
     int64_t next_ms; /* of the monotonic clock: when the failed one is tried again */
 };
@@ -53,19 +59,107 @@ static int64_t now_ms(void)
 static void save(struct webhook *w)
 {
     struct gate_error err = {0};
-    bool is_saved = w->saved == w->taken && silences_are_saved(w->silences);
+    bool is_saved = w->saved == w->taken && w->told_is_saved;
     struct store *store = is_saved ? NULL : writer_take(w->writer, SAVE_MS);
     if (!store)
         return;
     enum gate_status status =
         store_put_mark(store, "webhook", w->target, store_integer("", w->taken), &err);
     if (!status)
-        status = silences_save(w->silences, store, &err);
+        status = store_put_mark(store, "silences", w->target, store_text("", w->told.data), &err);
+    w->told_is_saved |= !status;
     writer_give(w->writer, status);
     if (status)
         log_message(LOG_LEVEL_ERROR, "webhook: %s", err.message);
     else
         w->saved = w->taken;
+}
+
+/*
+ * ---- silences ----
+ *
+ * What is measured no longer follows from the history alone (silences.sql). So that each is told
+ * once, the names of those that were told and last are kept, with the receiver; one that ends and
+ * begins again is told again. A new receiver is told of those that come.
+ */
+
+struct silence_look {
+    struct webhook *w;
+    struct buf told;   /* the present ones among those that were told */
+    struct emit *emit; /* takes the first other one; NULL: all are as if told */
+};
+
+static void put_silence(struct emit *e, const struct store_row *row)
+{
+    emit_key(e, "silence");
+    emit_open(e, '{');
+    for (int i = 0; i < row->n; i++) {
+        const struct store_cell *cell = &row->cells[i];
+        if (!strcmp(cell->name, "place"))
+            continue;
+        if (cell->kind == STORE_INTEGER)
+            emit_integer_member(e, cell->name, cell->integer);
+        else
+            emit_known_string(e, cell->name, cell->text);
+    }
+    emit_close(e, '}');
+}
+
+static bool silence_row(void *context, const struct store_row *row)
+{
+    struct silence_look *look = context;
+    struct webhook *w = look->w;
+    char name[NAME_MAX_SIZE]; /* "\nRUN PLACE\n" */
+    snprintf(name, sizeof name, "\n%s %s\n", store_text_of(row, "run"),
+             store_text_of(row, "place"));
+    if (!look->emit || strstr(w->told.data, name)) {
+        buf_puts(&look->told, name + 1);
+    } else if (w->next_silence[0] == '\0') {
+        memcpy(w->next_silence, name, sizeof name);
+        put_silence(look->emit, row);
+    }
+    return true;
+}
+
+/* Drops those that ended, and finds one that was not told. */
+static enum gate_status look_at_silences(struct webhook *w, struct call *c, bool finds)
+{
+    struct silence_look look = {.w = w, .emit = finds ? &c->emit : NULL};
+    const struct rows_value values[] = {
+        {"main_branch", w->main_branch}, {"limit", "1000"}, {NULL, NULL}};
+    w->next_silence[0] = '\0';
+    buf_init(&look.told, TOLD_MAX);
+    buf_puts(&look.told, "\n");
+    enum gate_status status = rows_select(c, "silences.sql", values, silence_row, &look);
+    if (!status && look.told.len != w->told.len) {
+        buf_clear(&w->told);
+        buf_puts(&w->told, look.told.data);
+        w->told_is_saved = false;
+    }
+    buf_release(&look.told);
+    return status;
+}
+
+static bool newest_row(void *context, const struct store_row *row)
+{
+    struct webhook *w = context;
+    w->newest_run = store_integer_of(row, "newest_run");
+    return false;
+}
+
+/* The next silence as a member of the object that is open, if there is one. Without new runs
+ * nothing is asked. */
+static enum gate_status next_silence(struct webhook *w, struct call *c, bool *found)
+{
+    static const struct rows_value none[] = {{NULL, NULL}};
+    enum gate_status status = rows_select(c, "webhook.sql", none, newest_row, w);
+    bool is_new = w->newest_run != w->told_run_id;
+    if (!status && is_new)
+        status = look_at_silences(w, c, true);
+    *found = !status && is_new && w->next_silence[0] != '\0';
+    if (!status && !*found)
+        w->told_run_id = w->newest_run;
+    return status;
 }
 
 /* ---- one delivery ---- */
@@ -97,7 +191,7 @@ static enum gate_status make_body(struct webhook *w, struct next *n, struct gate
     emit_open(e, '{');
     enum gate_status status = rows_select(&n->call, "alert_event.sql", values, event_row, n);
     if (!status && n->id == 0)
-        status = silences_next(w->silences, &n->call, &n->is_silence);
+        status = next_silence(w, &n->call, &n->is_silence);
     if (!status && n->id != 0) {
         snprintf(ids, sizeof ids, "[%lld]", (long long)n->alert_id);
         emit_key(e, "alert");
@@ -194,10 +288,12 @@ static bool deliver_next(struct webhook *w)
     if (status) {
         back_off(w, retry_after, &err);
     } else if (taken) {
-        if (n.is_silence)
-            silences_took(w->silences);
-        else
+        if (n.is_silence) {
+            buf_puts(&w->told, w->next_silence + 1);
+            w->told_is_saved = false;
+        } else {
             w->taken = n.id;
+        }
         w->n_failures = 0;
     }
     emit_release(&n.call.emit);
@@ -224,6 +320,8 @@ static bool mark_row(void *context, const struct store_row *row)
     struct webhook *w = context;
     w->saved = store_integer_of(row, "event_id");
     w->taken = w->saved < 0 ? store_integer_of(row, "newest_event") : w->saved;
+    buf_puts(&w->told, store_text_of(row, "silences"));
+    w->told_is_saved = w->told.len > 0;
     return false;
 }
 
@@ -232,6 +330,8 @@ static enum gate_status find_mark(struct webhook *w, struct gate_error *err)
     struct call call = {.store = w->store};
     const struct rows_value values[] = {{"target", w->target}, {NULL, NULL}};
     enum gate_status status = rows_select(&call, "webhook.sql", values, mark_row, w);
+    if (!status && !w->told_is_saved)
+        status = look_at_silences(w, &call, false);
     if (status)
         *err = call.err;
     return status;
@@ -294,11 +394,7 @@ static enum gate_status prepare(struct webhook *w, const struct webhook_options 
     if (!status)
         status = http_client_open(&w->remote, &w->client, err);
     name_target(w);
-    if (!status)
-        status = find_mark(w, err);
-    if (!status)
-        status = silences_open(w->store, w->target, o->main_branch, &w->silences, err);
-    return status;
+    return !status ? find_mark(w, err) : status;
 }
 
 enum gate_status webhook_open(const struct webhook_options *options, struct webhook **out,
@@ -310,6 +406,9 @@ enum gate_status webhook_open(const struct webhook_options *options, struct webh
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     w->store = options->reader;
     w->writer = options->writer;
+    w->main_branch = options->main_branch;
+    w->told_run_id = -1;
+    buf_init(&w->told, TOLD_MAX);
     buf_init(&w->secret, SECRET_MAX);
     enum gate_status status = prepare(w, options, err);
     if (status) {
@@ -326,7 +425,7 @@ void webhook_close(struct webhook *w)
     if (!w)
         return;
     http_client_close(w->client);
-    silences_close(w->silences);
+    buf_release(&w->told);
     if (w->secret.data)
         explicit_bzero(w->secret.data, w->secret.len);
     buf_release(&w->secret);

@@ -9,8 +9,8 @@
 #include "gate/base/json.h"
 #include "tests/fuzz/edits.h"
 #include "tests/fuzz/history.h"
-#include "server/api/api.h"
-#include "server/http/routes.h"
+#include "server/api/api_call.h"
+#include "server/api/route.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -12,7 +12,7 @@
 #include "tests/fuzz/history.h"
 #include "server/api/api_call.h"
 #include "server/api/api_write.h"
-#include "server/http/routes.h"
+#include "server/api/route.h"
 #include "server/ops/log.h"
 #include "server/watch/alerts.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.h: each byte is of the kinds that it should be of. */
+/* request.h: each byte is of the kinds that it should be of. */
 #include <stdbool.h>
 #include <string.h>
 
-#include "server/text/bytes.h"
+#include "server/request/request.h"
 #include "tests/unit/unit.h"
 
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
