@@ -34,4 +34,10 @@ char *buf_room(struct buf *b, size_t n);
 void buf_used(struct buf *b, size_t n);
 char *buf_detach(struct buf *b); /* hands the memory to the caller (free()); NULL if failed */
 
+/*
+ * Appends a field of CSV (RFC 4180), in quotes if necessary. Text that a spreadsheet would run as a
+ * formula, including one that splits lines at ';', gets an apostrophe in front.
+ */
+void csv_put(struct buf *out, const char *text);
+
 #endif

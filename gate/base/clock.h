@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h: what time it is.
+ * clock.h: what time it is, and waiting.
  */
 #ifndef GATE_BASE_CLOCK_H
 #define GATE_BASE_CLOCK_H
@@ -24,5 +24,23 @@ bool clock_is_true(void);
 /* Can work have taken this long? Zero and eleven days are refused: a clock that stopped or jumped
  * must not make a kernel look fast. */
 bool clock_can_be(double ns);
+
+/* ---- how long to wait before the next try ---- */
+
+struct backoff {
+    double deadline_s; /* on the monotonic clock */
+};
+
+/* From now on, all waiting together takes at most `patience_s`. */
+struct backoff backoff_start(double patience_s);
+
+/*
+ * Seconds to wait before try n + 1 (n = 1 after the first failure): 0.5, then twice as long each
+ * time up to 30, half of it by chance so that runners that failed together do not come back
+ * together; at least `asked_s`, the server's Retry-After. Negative: there is no time left for it.
+ */
+double backoff_delay(const struct backoff *b, unsigned n, double asked_s);
+
+void backoff_sleep(double seconds);
 
 #endif

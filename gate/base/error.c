@@ -6,41 +6,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies `from` into the message; a text that does not fit ends in "..." and in a whole character.
- */
-static void set_message(struct gate_error *err, const char *from)
+/* A text that does not fit ends in "..." and in a whole character. */
+__attribute__((format(printf, 3, 0))) static void
+set_error(struct gate_error *err, enum gate_status status, const char *format, va_list args)
 {
     static const char dots[] = "...";
-    size_t len = strlen(from);
-    if (len < sizeof(err->message)) {
-        memcpy(err->message, from, len + 1);
-        return;
-    }
-    len = sizeof(err->message) - sizeof(dots);
-    while (len > 0 && ((unsigned char)from[len] & 0xc0) == 0x80)
-        len--;
-    memcpy(err->message, from, len);
-    memcpy(err->message + len, dots, sizeof(dots));
-}
-
-__attribute__((format(printf, 4, 0))) static void set_error(struct gate_error *err,
-                                                            enum gate_status status, bool busy,
-                                                            const char *format, va_list args)
-{
     /* A separate buffer, since the old message may be among the arguments. */
     char text[2 * sizeof(err->message)];
+    if (!err)
+        return;
     vsnprintf(text, sizeof(text), format, args);
+    size_t len = strlen(text);
+    if (len >= sizeof(err->message)) {
+        len = sizeof(err->message) - sizeof(dots);
+        while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+            len--;
+        memcpy(text + len, dots, sizeof(dots));
+    }
     err->status = status;
-    err->busy = busy;
-    set_message(err, text);
+    err->busy = false;
+    memcpy(err->message, text, strlen(text) + 1);
 }
 
 enum gate_status gate_fail(struct gate_error *err, enum gate_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (err)
-        set_error(err, status, false, format, args);
+    set_error(err, status, format, args);
     va_end(args);
     return status;
 }
@@ -49,23 +41,24 @@ enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (err)
-        set_error(err, GATE_ENVIRONMENT, true, format, args);
+    set_error(err, GATE_ENVIRONMENT, format, args);
     va_end(args);
+    if (err)
+        err->busy = true;
     return GATE_ENVIRONMENT;
 }
 
 enum gate_status gate_fail_context(struct gate_error *err, const char *format, ...)
 {
+    char context[2 * sizeof(err->message)];
     if (!err)
         return GATE_INTERNAL;
-    char text[2 * sizeof(err->message)];
+    const bool busy = err->busy;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(context, sizeof(context), format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof(text))
-        snprintf(text + n, sizeof(text) - (size_t)n, ": %s", err->message);
-    set_message(err, text);
+    gate_fail(err, err->status, "%s: %s", context, err->message);
+    err->busy = busy;
     return err->status;
 }

@@ -67,22 +67,17 @@ enum gate_status file_read_fd(int fd, const char *name, struct buf *out, struct 
     return GATE_OK;
 }
 
-/* A pipe of a name may have nobody at its other end for ever. One that a shell passes on has. */
-static bool is_idle_pipe(const char *path, int fd)
-{
-    struct stat st;
-    return strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0 && !fstat(fd, &st) &&
-           S_ISFIFO(st.st_mode);
-}
-
 enum gate_status file_read(const char *path, struct buf *out, struct gate_error *err)
 {
-    bool passed_on = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+    /* A pipe of a name may have nobody at its other end for ever. One that a shell passes on has.
+     */
+    const bool passed_on = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+    struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | (passed_on ? 0 : O_NONBLOCK));
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", path, strerror(errno));
     enum gate_status status =
-        is_idle_pipe(path, fd)
+        !passed_on && !fstat(fd, &st) && S_ISFIFO(st.st_mode)
             ? gate_fail(err, GATE_IO, "'%s' is a pipe, and a file is wanted", path)
             : file_read_fd(fd, path, out, err);
     close(fd);
@@ -237,18 +232,13 @@ enum gate_status file_writer_put(struct file_writer *w, const void *bytes, size_
 enum gate_status file_writer_commit(struct file_writer *w, struct gate_error *err)
 {
     enum gate_status status = GATE_OK;
-    bool good = w->in_place || sync_fd(w->fd);
-    int error = errno;
-    if (close(w->fd) < 0 && good) {
-        good = false;
+    int error = w->in_place || sync_fd(w->fd) ? 0 : errno;
+    if (close(w->fd) < 0 && !error)
         error = errno;
-    }
     w->fd = -1;
-    if (good && !w->in_place && rename(w->temporary, w->target) < 0) {
-        good = false;
+    if (!error && !w->in_place && rename(w->temporary, w->target) < 0)
         error = errno;
-    }
-    if (!good) {
+    if (error) {
         status = writer_failed(w, error, err);
     } else {
         w->temporary[0] = '\0';
@@ -264,21 +254,12 @@ enum gate_status file_write_atomic(const char *path, const void *bytes, size_t n
                                    struct gate_error *err)
 {
     struct file_writer *w;
-    enum gate_status status = file_writer_open(path, &w, err);
-    if (status != GATE_OK)
-        return status;
-    status = file_writer_put(w, bytes, n, err);
-    if (status != GATE_OK) {
-        file_writer_abort(w);
-        return status;
-    }
-    return file_writer_commit(w, err);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISDIR(st.st_mode);
+    TRY(file_writer_open(path, &w, err));
+    enum gate_status status = file_writer_put(w, bytes, n, err);
+    if (!status)
+        return file_writer_commit(w, err);
+    file_writer_abort(w);
+    return status;
 }
 
 /* Whether mkdir() says EEXIST of a folder on a read-only disk is up to the disk, so what counts is
@@ -286,6 +267,7 @@ static bool is_folder(const char *path)
 enum gate_status file_make_folders(const char *path, mode_t mode, struct gate_error *err)
 {
     char part[PATH_MAX];
+    struct stat st;
     size_t n = strlen(path);
     if (n >= sizeof(part))
         return gate_fail(err, GATE_IO, "cannot make folder '%.100s...': %s", path,
@@ -295,7 +277,7 @@ enum gate_status file_make_folders(const char *path, mode_t mode, struct gate_er
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, mode) && !is_folder(part))
+        if (mkdir(part, mode) && (stat(part, &st) || !S_ISDIR(st.st_mode)))
             return gate_fail(err, GATE_IO, "cannot make folder '%s': %s", part, strerror(errno));
     }
     return GATE_OK;

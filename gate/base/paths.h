@@ -45,4 +45,12 @@ enum gate_status paths_set(const struct paths_kind *kind, char path[PATHS_MAX],
                            struct gate_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/*
+ * Finds a program of the CUDA toolkit. Searches PATH, then the bin folder of $CUDA_HOME, or of
+ * /usr/local/cuda and /usr/local/cuda-* if it is not set, then `elsewhere`, a pattern of files or
+ * NULL. GATE_ENVIRONMENT, with the places that were searched, if it is nowhere.
+ */
+enum gate_status toolkit_find(const char *name, const char *elsewhere, char path[PATHS_MAX],
+                              struct gate_error *err);
+
 #endif

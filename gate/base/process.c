@@ -219,19 +219,8 @@ enum process_event process_read_line(struct process *p, double timeout_s, struct
     }
 }
 
-static void describe_end(const siginfo_t *end, char *how, size_t size)
-{
-    if (!end->si_pid)
-        snprintf(how, size, "does not end");
-    else if (end->si_code == CLD_EXITED)
-        snprintf(how, size, "ended with exit code %d", end->si_status);
-    else
-        snprintf(how, size, "was killed by signal %d (%s)", end->si_status,
-                 strsignal(end->si_status));
-}
-
 /* Waits up to `seconds` for the end, and leaves the process a zombie: its id, which is that of its
- * group, stays taken until collect(). */
+ * group, stays taken until waitpid(). */
 static bool await_end(const struct process *p, double seconds, siginfo_t *end)
 {
     double deadline = clock_s() + seconds;
@@ -254,25 +243,6 @@ bool process_wait(const struct process *p, double seconds)
     return await_end(p, seconds, &end);
 }
 
-/* Kills what is left of the group, then lets the leader go. */
-static void collect(struct process *p)
-{
-    kill(-p->pid, SIGKILL);
-    waitpid(p->pid, NULL, WNOHANG);
-}
-
-static void release(struct process *p)
-{
-    if (p->errors >= 0)
-        read_stderr(p);
-    close_fd(&p->to);
-    close_fd(&p->from);
-    close_fd(&p->errors);
-    close_fd(&p->end);
-    buf_release(&p->input);
-    p->pid = 0;
-}
-
 int process_kill(struct process *p, char *how, size_t how_size)
 {
     siginfo_t end;
@@ -283,10 +253,25 @@ int process_kill(struct process *p, char *how, size_t how_size)
         kill(-p->pid, SIGKILL);
         await_end(p, REAP_S, &end);
     }
-    collect(p);
-    release(p);
-    describe_end(&end, how, how_size);
-    return end.si_pid && end.si_code == CLD_EXITED ? end.si_status : -1;
+    kill(-p->pid, SIGKILL); /* what is left of the group, before its id is free again */
+    waitpid(p->pid, NULL, WNOHANG);
+    if (p->errors >= 0)
+        read_stderr(p);
+    close_fd(&p->to);
+    close_fd(&p->from);
+    close_fd(&p->errors);
+    close_fd(&p->end);
+    buf_release(&p->input);
+    p->pid = 0;
+    const bool exited = end.si_pid && end.si_code == CLD_EXITED;
+    if (!end.si_pid)
+        snprintf(how, how_size, "does not end");
+    else if (exited)
+        snprintf(how, how_size, "ended with exit code %d", end.si_status);
+    else
+        snprintf(how, how_size, "was killed by signal %d (%s)", end.si_status,
+                 strsignal(end.si_status));
+    return exited ? end.si_status : -1;
 }
 
 const char *process_last_words(struct process *p)
@@ -320,14 +305,6 @@ int process_finish(struct process *p, double grace_s)
 static pid_t spared[SPARED_MAX];
 static unsigned n_spared;
 
-static bool is_spared(pid_t pid)
-{
-    for (unsigned i = 0; i < n_spared; i++)
-        if (spared[i] == pid)
-            return true;
-    return false;
-}
-
 /* The first of this process's children that is not spared; 0: none. With `spare` they all are from
  * now on. */
 static pid_t find_child(bool spare)
@@ -337,10 +314,12 @@ static pid_t find_child(bool spare)
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *f = fopen(path, "re");
     while (f && !found && fscanf(f, "%ld", &pid) == 1) {
+        bool is_spared = false;
         if (spare && n_spared < SPARED_MAX)
             spared[n_spared++] = (pid_t)pid;
-        else if (!is_spared((pid_t)pid))
-            found = pid;
+        for (unsigned i = 0; i < n_spared; i++)
+            is_spared |= spared[i] == (pid_t)pid;
+        found = is_spared ? 0 : pid;
     }
     if (f)
         fclose(f);

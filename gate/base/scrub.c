@@ -30,11 +30,18 @@ static const char *const volatile_prefixes[] = {"BUILD_", "JOB_", "SLURM_", "SSH
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+static bool begins_with(const char *name, const char *const *prefix, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(name, prefix[i], strlen(prefix[i])))
+            return true;
+    return false;
+}
+
 static bool is_secret(const char *name)
 {
-    for (size_t i = 0; i < COUNT(prefixes); i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-            return true;
+    if (begins_with(name, prefixes, COUNT(prefixes)))
+        return true;
     for (const char *at = name; *at; at += strspn(at, "_")) {
         size_t n = strcspn(at, "_");
         for (size_t i = 0; i < COUNT(words); i++)
@@ -65,10 +72,7 @@ static bool is_volatile(const char *name)
     for (size_t i = 0; i < COUNT(volatile_names); i++)
         if (!strcmp(name, volatile_names[i]))
             return true;
-    for (size_t i = 0; i < COUNT(volatile_prefixes); i++)
-        if (!strncmp(name, volatile_prefixes[i], strlen(volatile_prefixes[i])))
-            return true;
-    return false;
+    return begins_with(name, volatile_prefixes, COUNT(volatile_prefixes));
 }
 
 static int by_text(const void *a, const void *b)

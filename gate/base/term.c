@@ -105,21 +105,15 @@ void term_puts(const char *text, struct buf *out)
     }
 }
 
-static int count_columns(const char *word, size_t n)
-{
-    int columns = 0;
-    for (size_t i = 0; i < n; i++)
-        columns += ((unsigned char)word[i] & 0xc0) != 0x80; /* no later byte of a character */
-    return columns;
-}
-
 void term_wrap(const char *words, size_t n, int column, int indent, int width, struct buf *out)
 {
     bool begun = false;
     while (n) {
         const char *space = memchr(words, ' ', n);
         size_t len = space ? (size_t)(space - words) : n;
-        int columns = count_columns(words, len);
+        int columns = 0;
+        for (size_t i = 0; i < len; i++)
+            columns += ((unsigned char)words[i] & 0xc0) != 0x80; /* no later byte of a character */
         if (begun && width > 0 && column + 1 + columns > width) {
             buf_printf(out, "\n%*s", indent, "");
             column = indent;

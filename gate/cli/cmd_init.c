@@ -12,7 +12,6 @@
 #include "gate/base/git.h"
 #include "gate/base/json.h"
 #include "gate/base/paths.h"
-#include "gate/base/toolkit.h"
 #include "gate/cli/commands.h"
 #include "gate/cli/config.h"
 #include "gate/run/target.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate/base/backoff.h"
+#include "gate/base/clock.h"
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/base/term.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/base/toolkit.h"
+#include "gate/base/paths.h"
 
 /* ---- where it is, and how it is called ---- */
 

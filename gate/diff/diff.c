@@ -8,7 +8,7 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/process.h"
-#include "gate/base/toolkit.h"
+#include "gate/base/paths.h"
 #include "gate/base/utf8.h"
 
 #define KERNELS_MAX 4096

@@ -13,7 +13,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
-#include "gate/base/toolkit.h"
+#include "gate/base/paths.h"
 #include "gate/library/opcode.h"
 
 #define PATIENCE_S 120.0

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gate/base/csv.h"
+#include "gate/base/buf.h"
 #include "gate/base/json.h"
 
 enum source {

@@ -18,7 +18,7 @@
 #include "gate/base/json.h"
 #include "gate/base/interrupt.h"
 #include "gate/base/process.h"
-#include "gate/base/toolkit.h"
+#include "gate/base/paths.h"
 #include "gate/cases/op_file.h"
 #include "gate/decide/decide.h"
 #include "gate/run/starved.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "gate/baseline/artifact.h"
-#include "gate/base/backoff.h"
+#include "gate/base/clock.h"
 
 #define PATIENCE_S 10.0 /* for trying again; a run waits for this */
 #define TIMEOUT_S 600

@@ -9,7 +9,7 @@
 
 #include "gate/base/utf8.h"
 #include "gate/baseline/artifact.h"
-#include "gate/base/backoff.h"
+#include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "gate/base/gzip.h"
 #include "gate/base/json.h"

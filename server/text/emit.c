@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gate/base/csv.h"
+#include "gate/base/buf.h"
 #include "gate/base/json.h"
 
 #define MAX_HEADER 4096

@@ -9,7 +9,6 @@
 
 #include "server/api/api_call.h"
 #include "server/api/rows.h"
-#include "gate/base/backoff.h"
 #include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "server/watch/hmac.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The growable buffer and the error texts. */
+/* The growable buffer, fields of CSV in it, and the error texts. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,5 +189,26 @@ TEST(utf8_trim)
         assert_int_equal(strlen(cut), kept[n]);
         utf8_print(cut, n, "%s", text);
         assert_int_equal(n ? strlen(cut) : 0, n ? kept[n - 1] : 0);
+    }
+}
+
+/* ---- CSV ---- */
+
+TEST(fields)
+{
+    static const char *const cases[][2] = {
+        {"a b", "a b"},          {"", ""},
+        {"a,b", "\"a,b\""},      {"say \"a\"", "\"say \"\"a\"\"\""},
+        {"=1+1", "'=1+1"},       {"\n=1", "\"'\n=1\""},
+        {"-1", "'-1"},           {"a-1", "a-1"},
+        {"\uff1d1", "'\uff1d1"}, {";=1", ";'=1"},
+        {"a;b", "a;b"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf out;
+        buf_init(&out, 100);
+        csv_put(&out, cases[i][0]);
+        assert_string_equal(out.data ? out.data : "", cases[i][1]);
+        buf_release(&out);
     }
 }

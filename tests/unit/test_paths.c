@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_toolkit.c: where programs of the CUDA toolkit are looked for. */
-#include "gate/base/toolkit.h"
+/* test_paths.c: where programs of the CUDA toolkit are looked for. */
+#include "gate/base/paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
