@@ -8,7 +8,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    BUILD, GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
+    BUILD, GPU, REGRESSED, dashboard, makeToken, postRun, serve, settled, skip, stop, until,
     walker,
 } from "./harness.mjs";
 
@@ -52,7 +52,6 @@ describe("alerts", { skip }, () => {
             assert.equal(await row.locator("td b").first().innerText(),
                 text.replace(`${REGRESSED} on ${GPU} is `, ""));
             assert.match(await row.innerText(), /new/);
-            await shoot(page, "alerts");
             await row.locator("td a").first().click();
             await until(page, () => /^#\/alerts\/\d+$/.test(location.hash));
             await settled(page);
@@ -73,7 +72,6 @@ describe("alerts", { skip }, () => {
                 env: { ...process.env, PATH: `${path.join(BUILD, "bin")}:${process.env.PATH}` } });
             assert.ok(existsSync(path.join(clone, "baselines", `${GPU}.json`)));
             assert.equal(await page.locator(".command button").innerText(), "Copy");
-            await shoot(page, "alert");
             await signIn(page, makeToken(history.file, "admin"));
             assert.match(await page.locator(".command code").innerText(),
                 /^curl -sf -H "Authorization: Bearer \$GATE_TOKEN" http/);
@@ -208,7 +206,6 @@ describe("alerts", { skip }, () => {
                 assert.ok(before >= 3);
                 await rows.first().scrollIntoViewIfNeeded();
                 await page.waitForSelector(".spark .line:not([d=''])");
-                await shoot(page, "monday");
 
                 await walk("summary:has-text('Sign in')");
                 await page.fill("input[name=token]", makeToken(history.file, "admin"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// axe.test.mjs: every view in both schemes against the rules of axe-core, without an exception.
+// axe.test.mjs: every view against the rules of axe-core, without an exception; in other colours,
+// against those that are of colours.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,17 +9,19 @@ import { describe, test } from "node:test";
 
 import { dashboard, skip, views } from "./harness.mjs";
 
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const ALL = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
+    "best-practice"] };
+const OF_COLOURS = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
 
 /** What axe finds in the page as it is, a line a rule. */
-async function findings(page, source) {
-    await page.evaluate(source); // through the debugger: the page's policy forbids more scripts
-    return page.evaluate(async (tags) => {
-        const { violations } = await globalThis.axe.run(document,
-            { runOnly: { type: "tag", values: tags } });
+async function findings(page, source, rules = ALL) {
+    // Through the debugger, since the page's policy forbids more scripts.
+    if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(source);
+    return page.evaluate(async (runOnly) => {
+        const { violations } = await globalThis.axe.run(document, { runOnly });
         return violations.map((v) => `${v.id}: ${v.help}: ` +
             v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | "));
-    }, TAGS);
+    }, rules);
 }
 
 describe("axe", { skip }, () => {
@@ -26,24 +29,17 @@ describe("axe", { skip }, () => {
     const source = skip ? "" : readFileSync(
         createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-    for (const look of [{ colorScheme: "light" }, { colorScheme: "dark" },
-        { forcedColors: "active" }])
-        test(`no view breaks a rule, ${Object.values(look)} ${Object.keys(look)}`, async () => {
+    for (const [name, look, rules] of [
+        ["any rule", {}, ALL],
+        ["any rule on a telephone", { viewport: { width: 390, height: 844 } }, ALL],
+        ["a rule of colours in the dark", { colorScheme: "dark" }, OF_COLOURS],
+        ["a rule of colours where the system's are forced", { forcedColors: "active" }, OF_COLOURS],
+    ])
+        test(`no view breaks ${name}`, async () => {
             await it.withPage(look, async (page) => {
-                for (const [name, hash] of views(it)) {
+                for (const [view, hash] of views(it)) {
                     await it.open(page, hash);
-                    assert.deepEqual(await findings(page, source), [], name);
-                }
-            });
-        });
-
-    for (const colorScheme of ["light", "dark"])
-        test(`no view breaks a rule on a telephone, ${colorScheme}`, async () => {
-            const look = { viewport: { width: 390, height: 844 }, colorScheme };
-            await it.withPage(look, async (page) => {
-                for (const [name, hash] of views(it)) {
-                    await it.open(page, hash);
-                    assert.deepEqual(await findings(page, source), [], name);
+                    assert.deepEqual(await findings(page, source, rules), [], view);
                 }
             });
         });

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, caseAddress, dashboard, settled, shoot, skip, until,
+    GPU, HOST, REGRESSED, caseAddress, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 const drawn = (page) => page.waitForSelector(".plot canvas");
@@ -49,7 +49,6 @@ describe("case", { skip }, () => {
             assert.equal(rows.length, 1 + 3 * 40); // of three providers
             for (const name of ["ratio", "chain", "main"]) // as the chart has them
                 assert.ok(rows[0].split(",").includes(name), rows[0]);
-            await shoot(page, "case");
             await page.goBack();
             await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
             await page.goForward();
@@ -116,7 +115,6 @@ describe("case", { skip }, () => {
                 "all runs are to be seen");
             assert.deepEqual(await texts(page, "tbody td"),
                 ["–", "12.6 million from 0", "12.5 % from 62.5 %", "25.0 % from 62.5 %"]);
-            await shoot(page, "case-counters");
         });
         // What moved in one run is shown of the others; one that does not come costs itself.
         await it.withPage({ allowFailures: true }, async (page) => {
@@ -274,7 +272,6 @@ describe("case", { skip }, () => {
             assert.equal(await event.locator(`a[href="#/run/${answer.cases[0].run}"]`).count(), 1);
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Error\s+0\.073\s+wrong; limit 6\.0e-4/);
-            await shoot(page, "case-wrong");
         });
     });
 
@@ -335,7 +332,6 @@ describe("case", { skip }, () => {
             await page.click("summary:has-text('Numbers')");
             assert.match(await page.locator("a:text('CSV of what')").getAttribute("href"),
                 /branch=tune-tiles/);
-            await shoot(page, "case-branch");
             await page.goBack(); // undoes the choice
             await page.goBack();
             await until(page, () => !location.hash.includes("branch="));

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    HOST, REGRESSED, assertFits, dashboard, foundAlert, serve, settled, shoot, skip, stop,
+    HOST, REGRESSED, assertFits, dashboard, foundAlert, serve, settled, skip, stop,
 } from "./harness.mjs";
 
 const WRONG = "attention_fwd/bf16/b4-h32-s2048-d128";
@@ -37,7 +37,6 @@ describe("a merge request", { skip }, () => {
             assert.equal(await rows.count(), new Set(pushes.map((p) => p.commit)).size);
             assert.equal(await rows.first().locator("a:text-is('CI job')").getAttribute("href"),
                 pushes[0].job);
-            await shoot(page, "change");
             await rows.first().locator("a", { hasText: pushes[0].verdict }).click();
             await settled(page);
             assert.match(page.url(), new RegExp(`#/run/${pushes[0].uuid}`));

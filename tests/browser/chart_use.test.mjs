@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    REGRESSED, caseAddress, dashboard, settled, shoot, skip, until,
+    REGRESSED, caseAddress, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 const drawn = (page) => page.waitForSelector(".plot canvas");
@@ -67,7 +67,6 @@ describe("the chart of a case", { skip }, () => {
             assert.match(await readout.innerText(),
                 /^\s*pass[\s\S]*against the baseline[\s\S]*2025[\s\S]*run/);
             assert.notEqual(await page.locator(".legend tr", { hasText: "ours" }).innerText(), "");
-            await shoot(page, "case-hover");
             await page.mouse.move(5, 5);
             assert.equal(await readout.innerText(), newest);
             // Beside all lines nothing is opened: the second click of two shows all.

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, dashboard, makeToken, postRun, serve, settled, shoot, skip, stop, until,
+    GPU, HOST, REGRESSED, dashboard, makeToken, postRun, serve, settled, skip, stop, until,
     walker,
 } from "./harness.mjs";
 
@@ -38,7 +38,6 @@ describe("compare", { skip }, () => {
             assert.match(await page.locator(".compare-summary").innerText(),
                 /\d\s+slower[\s\S]*\d\s+faster[\s\S]*\d\s+about the same\s+mean: [+−]?\d/);
             assert.equal(await page.locator(".compare-side").count(), 2);
-            await shoot(page, "compare");
             await page.click("button:text-is('Swap')");
             await until(page, (text) => location.hash.includes(text), `a=${b}&b=${a}`);
             await settled(page);

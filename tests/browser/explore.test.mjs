@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, assertFits, dashboard, settled, shoot, skip, until,
+    GPU, HOST, REGRESSED, assertFits, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 const GEMM = "gemm/fp16/m4096-n4096-k4096";
@@ -41,7 +41,6 @@ describe("explore", { skip }, () => {
             assert.match(await page.locator(".lines").innerText(),
                 /none nothing: no verified time/);
             assert.equal(await page.locator(".plot-box canvas").count(), 2); // machines below
-            await shoot(page, "explore");
             await page.locator(".lines a", { hasText: "Remove" }).first().click();
             await until(page, () => document.querySelectorAll(".lines li").length === 3);
         });
@@ -106,7 +105,6 @@ describe("against the vendor over time", { skip }, () => {
                 `${it.url}api/v1/cases?main=1&device=${GPU}&verdict=wrong`)).json();
             for (const one of wrong.cases)
                 assert.ok(!vendor.some((row) => row.case === one.id && row.run === one.run));
-            await shoot(page, "vendor");
         });
     });
 });

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,7 +17,6 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 export const ROOT = process.env.KERNEL_GATE_ROOT ?? path.dirname(path.dirname(HERE));
 export const BUILD = process.env.KERNEL_GATE_BUILD ?? path.join(ROOT, "build");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
-export const SHOTS = path.join(HERE, "screenshots");
 export const GPU = "nvidia-h200";
 export const HOST = "host-x86-64";
 export const REGRESSED = "attention_fwd/fp16/b8-h16-s512-d64/causal";
@@ -25,6 +24,8 @@ const FOR_A_STEP = 80; // runs, from which on the server sees the step of REGRES
 const FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    // Fewer processes, and none that a zygote waits for: tests/run counts those of its children.
+    "--renderer-process-limit=1", "--in-process-gpu", "--no-zygote",
 ];
 
 const playwright = await import("playwright-core").catch(() => null);
@@ -56,7 +57,6 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
     };
 
     before(async () => {
-        mkdirSync(SHOTS, { recursive: true });
         it.folder = mkdtempSync(path.join(tmpdir(), "dashboard."));
         const history = it.seed("gate.db", runs, cases);
         Object.assign(it, { database: history.file, uuids: history.uuids });
@@ -197,10 +197,6 @@ export async function until(page, predicate, argument) {
         assert.ok(turns < 2000, `not within ${turns} frames: ${predicate}`);
         await page.evaluate(() => new Promise(requestAnimationFrame));
     }
-}
-
-export async function shoot(page, name) {
-    await page.screenshot({ path: path.join(SHOTS, `${name}.png`), fullPage: true });
 }
 
 /** The page itself must not scroll sideways; tables do so within their boxes. */

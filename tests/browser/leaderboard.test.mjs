@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, REGRESSED, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import { GPU, HOST, REGRESSED, dashboard, settled, skip, until } from "./harness.mjs";
 
 const timedOnly = (texts) => texts.filter((text) => !text.startsWith("wrong"));
 
@@ -27,7 +27,6 @@ describe("leaderboard", { skip }, () => {
                 `${Math.max(mean, 1 / mean).toFixed(2)} times ${mean > 1 ? "slow" : "fast"}er ` +
                 "than the best vendor"));
             assert.ok(await page.locator("td .reached-share").count() >= 12);
-            await shoot(page, "leaderboard");
             await page.click(".tabs a:not([aria-current])");
             await until(page, (m) => location.hash.endsWith(m), HOST);
             await until(page, () => document.querySelectorAll("thead th").length === 2);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import {
-    GPU, HOST, REGRESSED, assertFits, caseAddress, dashboard, settled, shoot, skip, until,
+    GPU, HOST, REGRESSED, assertFits, caseAddress, dashboard, settled, skip, until,
 } from "./harness.mjs";
 
 describe("calibration", { skip }, () => {
@@ -28,7 +28,6 @@ describe("calibration", { skip }, () => {
             const rows = page.locator("[aria-label='Calibration'] tbody tr");
             assert.equal(await rows.count(), 12);
             assert.match(await rows.first().innerText(), /3\.10.%\s+no/);
-            await shoot(page, "calibration");
         });
     });
 
@@ -142,7 +141,6 @@ describe("calibration of many cases", { skip }, () => {
             await page.locator("button", { hasText: "Show 100 of 300" }).click();
             assert.equal(await rows.count(), 200);
             await assertFits(page);
-            await shoot(page, "calibration-many");
         });
     });
 });

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { GPU, HOST, assertFits, dashboard, settled, shoot, skip, until } from "./harness.mjs";
+import { GPU, HOST, assertFits, dashboard, settled, skip, until } from "./harness.mjs";
 
 describe("roofline", { skip }, () => {
     const it = dashboard();
@@ -32,7 +32,6 @@ describe("roofline", { skip }, () => {
             const shares = (await page.locator("tbody tr td:last-child").allInnerTexts())
                 .map(parseFloat);
             assert.deepEqual(shares, [...shares].sort((a, b) => a - b));
-            await shoot(page, "roofline");
         });
     });
 
@@ -164,7 +163,6 @@ describe("roofline", { skip }, () => {
                 for (const [i, label] of labels.entries())
                     for (const other of [...labels.slice(i + 1), ...roofs, ...reached])
                         assert.ok(apart(label, other), JSON.stringify([width, label, other]));
-                await shoot(page, `roofline-crowded-${width}`);
             });
     });
 

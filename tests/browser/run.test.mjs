@@ -2,11 +2,10 @@
 // run.test.mjs: the list of runs and a run.
 
 import assert from "node:assert/strict";
-import path from "node:path";
 import { describe, test } from "node:test";
 
 import {
-    HOST, REGRESSED, SHOTS, dashboard, foundAlert, lowContrast, serve, settled, shoot, skip, stop,
+    HOST, REGRESSED, dashboard, foundAlert, lowContrast, serve, settled, skip, stop,
     until, walker,
 } from "./harness.mjs";
 
@@ -127,7 +126,6 @@ describe("run", { skip }, () => {
             { name: "main", carries: carries(1.004) }, { name: "fill", message: "no kernel" },
             { name: "epilogue", carries: carries(1.096) }] } }, async (detail, page) => {
             const table = detail.locator(".box[aria-label^='Nodes of']");
-            await shoot(page, "blame");
             assert.match(await table.innerText(),
                 /carries of the slowdown of 10\.00\s% ± 0\.30\s%/i);
             const texts = async (what) => (await table.locator(what).allInnerTexts()).map((text) =>
@@ -149,7 +147,6 @@ describe("run", { skip }, () => {
             const table = detail.locator(".box[aria-label^='Instructions of'] tbody");
             const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
                 row.replace(/\s+/g, " ").trim());
-            await shoot(page, "instructions");
             assert.equal(rows.length, 9);
             assert.equal(rows[7], "one in all OP2 0 2");
             assert.equal(rows[8], "two loop 2 LDS 4 8");
@@ -170,7 +167,6 @@ describe("run", { skip }, () => {
             const table = detail.locator(".box[aria-label^='Hardware counters of'] tbody");
             const rows = (await table.locator("tr").allInnerTexts()).map((row) =>
                 row.replace(/\s+/g, " ").trim());
-            await shoot(page, "counters");
             assert.equal(rows.length, 3);
             assert.match(rows[0], /^bank conflicts ?two 0 12\.6 million extra turns/);
             assert.match(rows[1], /^occupancy ?one 62\.5 % 12\.5 % warps that an SM holds/);
@@ -194,7 +190,6 @@ describe("run", { skip }, () => {
             assert.match(await earlier.innerText(), /\+6\.\d\d.%[\s\S]*Alert \d+ new/);
             assert.deepEqual(await earlier.locator("tr.item .case").allInnerTexts(), [REGRESSED]);
             assert.equal(await page.locator("tr.item").count(), 12);
-            await shoot(page, "red-merge-request");
 
             await walk(own.locator(".opener"));
             assert.match(await own.innerText(), /relative error/);
@@ -312,7 +307,6 @@ describe("run", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, "#/runs");
             assert.equal(await page.locator("tbody tr").count(), 50);
-            await shoot(page, "runs");
             await page.click("a:text-is('Older')");
             await until(page, () => document.querySelectorAll("tbody tr").length === 30);
             assert.equal(await page.locator("a:text-is('Older')").count(), 0);
@@ -368,7 +362,6 @@ describe("run", { skip }, () => {
             assert.match(await page.locator("tr.candidate").first().innerText(), /not timed/);
             await page.click("summary:has-text('5 libraries')");
             assert.deepEqual(await lowContrast(page), []);
-            await shoot(page, "run");
         });
     });
 
@@ -430,7 +423,6 @@ describe("run", { skip }, () => {
             for (const y of at.y) assert.ok(y < at.limit, JSON.stringify(at));
             await regressed.locator("summary", { hasText: "processes" }).click();
             assert.equal(await regressed.locator("details[open] tbody tr").count(), 10);
-            await regressed.screenshot({ path: path.join(SHOTS, "evidence.png") });
 
             const open20 = page.locator("tbody:has(tr.item .verdict.no-verdict)");
             await open20.locator(".opener").click();

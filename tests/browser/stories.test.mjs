@@ -39,7 +39,7 @@ describe("stories", { skip }, () => {
 
     story("since which commit, and whose", 0, async (page) => {
         await says(page, ".cause:has-text('slower')",
-            /1 case 5\.\d.% slower\s+in\s+[0-9a-f]{9}\.\.[0-9a-f]{9}\s+the last: \w/);
+            /5\.\d.% slower\s+in\s+[0-9a-f]{9}\.\.[0-9a-f]{9}\s+the last: \w/);
     });
 
     story("is the whole GPU slow today, or this kernel", 1, async (page, walk) => {

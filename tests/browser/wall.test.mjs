@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 
 import {
     GPU, HOST, REGRESSED, dashboard, foundAlert, lowContrast, makeToken, postRun, serve, settled,
-    shoot, skip, stop, until,
+    skip, stop, until,
 } from "./harness.mjs";
 
 const rows = (page) => page.locator("tbody tr");
@@ -46,7 +46,6 @@ describe("wall", { skip }, () => {
             assert.match(await regressed.locator(".spark path").getAttribute("d"), /^M.*(L.*){20}/);
             assert.equal(await regressed.locator(".change .point.regression").count(), 1);
             assert.deepEqual(await lowContrast(page), []);
-            await shoot(page, "overview");
         });
     });
 
@@ -297,7 +296,6 @@ describe("wall", { skip }, () => {
             assert.ok(await page.locator("#offline").isVisible(), "at once");
             assert.equal(await rows(page).count(), 12);
             assert.equal(await page.locator(".outdated").count(), 1);
-            await shoot(page, "overview-away");
             await page.unroute("**/api/v1/**");
             await failed.locator("button").click();
             await rowsAre(page, 3);
