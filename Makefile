@@ -111,6 +111,7 @@ LD_FLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) $(SANITIZE_FL
 
 # A kernel library shows its one function and nothing of what it is linked with.
 LIBRARY_C_FLAGS := -fPIC -fvisibility=hidden -O3
+MUTANT_C_FLAGS := -fPIC -fvisibility=hidden -O1 # nobody waits for them, but for the compiler
 LIBRARY_LD_FLAGS = -shared -Wl,-z,defs -Wl,--version-script=ci/kernel-library.map -static-libgcc
 
 # Asked when a program is linked, not when this file is read: `make run` may install them first.
@@ -322,9 +323,10 @@ $(call say,CC,$<)
 $(Q)mkdir -p $(@D) && $(CC) $(C_FLAGS) $(1) -MMD -MP -c $< -o $@
 endef
 
-OF_LIBRARY := kernels/host/% kernels/ops/% tests/mutants/%
+OF_LIBRARY := kernels/host/% kernels/ops/%
 $(B)/obj/%.c.o: %.c $(B)/gen/flags | packages $(B)/gen/version.h
-	$(call compile,$(if $(filter $(OF_LIBRARY),$<),$(LIBRARY_C_FLAGS)))
+	$(call compile,$(if $(filter $(OF_LIBRARY),$<),$(LIBRARY_C_FLAGS),$(if \
+	    $(filter tests/mutants/%,$<),$(MUTANT_C_FLAGS))))
 
 $(B)/gen/%.c.o: $(B)/gen/%.c $(B)/gen/flags | packages
 	$(call compile)

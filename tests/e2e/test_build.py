@@ -589,7 +589,8 @@ class Runner(unittest.TestCase):
             executable(os.path.join(tree, f"tests/unit/test_{i}.c"), "".join(sources[i:i + 1]))
             executable(os.path.join(tree, f"build/tests/unit/test_{i}"), "#!/bin/sh\n" + program)
         done = run("python3", "tests/run", "--timeout", str(timeout), cwd=tree)
-        return done.returncode, done.stdout.splitlines()[-1]
+        self.said = done.stdout.splitlines()
+        return done.returncode, self.said[-1]
 
     GOOD = "echo 1..2; echo ok 1 - a; echo ok 2 - b"
 
@@ -608,8 +609,9 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.results("echo 1..0"), (1, "0 passed, 1 failed, 0 skipped"))
 
     def test_bad_result(self):
-        self.assertEqual(self.results("echo 1..2; echo not ok 1 - a; echo ok 2 - b; exit 1"),
-                         (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertEqual(self.results("echo 1..2; echo not ok 1 - a; echo ok 2 - b; exit 1",
+                                      self.GOOD), (1, "3 passed, 1 failed, 0 skipped"))
+        self.assertEqual(self.said[-3], "failed: tests/unit/test_0.c: a")
 
     def test_ends_badly_with_good_results(self):
         for how in ("kill -SEGV $$", "exit 99"):
