@@ -76,6 +76,7 @@ describe("alerts", { skip }, () => {
             assert.match(await page.locator(".command code").innerText(),
                 /^curl -sf -H "Authorization: Bearer \$GATE_TOKEN" http/);
             await page.click("a:text-is('Show the trend')");
+            await settled(page);
             await page.waitForSelector(".plot canvas");
             assert.match(page.url(), /from=\d+&to=\d+/);
             assert.match(await page.locator(".events").innerText(), /slower/);

@@ -29,6 +29,7 @@ describe("explore", { skip }, () => {
             await page.fill("input[name=id]", REGRESSED);
             await page.selectOption("select[name=device]", GPU);
             await page.click("button:text-is('Add a line')");
+            await settled(page);
             await page.waitForSelector(".plot-box canvas");
             await page.fill("input[name=id]", REGRESSED);
             await page.fill("input[name=provider]", "cudnn");
@@ -73,6 +74,7 @@ describe("explore", { skip }, () => {
         await it.withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
             await it.open(page, `#/case?id=${encodeURIComponent(REGRESSED)}&device=${GPU}`);
             await page.click("a:text('Beside other cases')");
+            await settled(page);
             await page.waitForSelector(".plot-box canvas");
             assert.deepEqual(await legend(page), [`${REGRESSED}, ${GPU}`]);
             await assertFits(page);
@@ -90,6 +92,7 @@ describe("against the vendor over time", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/leaderboard?device=${GPU}`);
             await page.click("a:text('Over time')");
+            await settled(page);
             await page.waitForSelector(".small-charts");
             assert.equal(await page.locator(".small-charts:not(.means) li").count(), cases.length);
             const worst = vendor.filter((row) => row.case === cases[0]).at(-1);

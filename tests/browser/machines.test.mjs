@@ -35,6 +35,7 @@ describe("calibration", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/?device=${GPU}`);
             await page.click("nav a:text-is('Machines')"); // one click
+            await settled(page);
             await page.waitForSelector("h1:text-is('Machines')");
             if (!page.url().includes(GPU)) await page.click(".tabs a:text-is('NVIDIA H200')");
             await until(page, () => /H200|GPU-/.test(

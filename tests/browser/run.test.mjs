@@ -369,6 +369,7 @@ describe("run", { skip }, () => {
         await it.withPage({}, async (page) => {
             await it.open(page, `#/run/${it.uuids.at(-2)}`);
             await page.click("a:text-is('Compare with its parent')");
+            await settled(page);
             await page.waitForSelector(".compare-side");
             assert.match(page.url(), new RegExp(`a=parent&b=${it.uuids.at(-2)}`));
         });

@@ -32,6 +32,7 @@ describe("runs", { skip }, () => {
             await ticks.nth(1).uncheck(); // is no longer one of two
             await ticks.nth(0).check();
             await ticks.nth(2).click();
+            await settled(page);
             await page.waitForSelector(".compare-side");
             assert.match(await page.locator(".compare-side").first().innerText(),
                 new RegExp(`run ${a}`));

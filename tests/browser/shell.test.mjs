@@ -218,6 +218,7 @@ describe("shell", { skip }, () => {
             assert.equal(await page.evaluate(() => document.activeElement.id), "main");
             await page.locator("tbody a.case").first().focus();
             await page.keyboard.press("Enter");
+            await settled(page);
             await page.waitForSelector(".chart");
             assert.equal(await page.evaluate(() => document.activeElement.id), "main");
         });
@@ -254,6 +255,7 @@ describe("shell", { skip }, () => {
             const down = await page.evaluate(() => window.scrollY);
             assert.ok(down > 0);
             await page.locator("tbody a.case").nth(9).click();
+            await settled(page);
             await page.waitForSelector(".plot canvas");
             const [tab] = await Promise.all([page.context().waitForEvent("page"),
                 page.locator("main a[href^='#/run/']").first().click({ modifiers: ["Control"] })]);
@@ -271,10 +273,12 @@ describe("shell", { skip }, () => {
             }
             await it.open(page, "#/nothing");
             await page.click("main a:text-is('All cases')");
+            await settled(page);
             await page.waitForSelector(".cards");
             for (const hash of ["#/?verdict=none", "#/runs?verdict=none", "#/alerts?state=none"]) {
                 await it.open(page, hash); // to ask once more would not help
                 await page.click("main a:text-is('Remove the choices')");
+                await settled(page);
                 await page.waitForSelector(".cards, main table, .tabs");
             }
         });

@@ -58,6 +58,7 @@ describe("wall", { skip }, () => {
             assert.deepEqual([...new Set([...peers].map((text) => text.split(" ").at(-1)))].sort(),
                 ["PyTorch", "cuBLAS", "cuDNN", "–"]);
             await row.locator("a.case").click();
+            await settled(page);
             await page.waitForSelector(".plot canvas");
             assert.match(await page.locator(".case-tiles").innerText(),
                 /Against the vendor\s+1\.0\d times slower than cuDNN/);
@@ -87,6 +88,7 @@ describe("wall", { skip }, () => {
             await until(page, (n) => Number.parseInt(
                 document.getElementById("alerts").textContent, 10) === n, causes);
             await since.click();
+            await settled(page);
             await page.waitForSelector("h1:text-is('Alerts')");
         });
     });
@@ -202,6 +204,7 @@ describe("wall", { skip }, () => {
                     await it.open(page, `#/?device=${GPU}&branch=before`, server.url);
                     assert.equal(await page.locator("td a.alert").count(), 0);
                     await page.locator("tbody a.case", { hasText: REGRESSED }).click();
+                    await settled(page);
                     await page.waitForSelector(".plot canvas");
                     assert.match(page.url(), /branch=before/);
                     assert.match(await page.locator("main").innerText(), /run eeeeeeee on before/);
