@@ -13,7 +13,7 @@
 
 static const char *const isas[] = {"generic", "avx2", "avx512"};
 static const enum kg_dtype dtypes[] = {KG_F16, KG_BF16, KG_F32};
-static const int thread_counts[] = {1, 4};
+static const int thread_counts[] = {1, 4}, poisons[] = {0xff, 0x55}; /* 0xff: NaN in every dtype */
 
 enum { N_ISAS = 3, N_DTYPES = 3, RED_ZONE = 256 };
 
@@ -78,16 +78,24 @@ static void begin(struct trial *t, const struct kg_problem *p, enum layout layou
     assert_int_equal(kg_reference_host(p, t->in, t->s.n_in, t->expected, 1), KG_OK);
 }
 
+/* The next result is the first one, of other instructions, which round otherwise. */
+static void forget_first(struct trial *t)
+{
+    for (uint32_t i = 0; i < t->s.n_out; i++) {
+        free(t->first[i]);
+        t->first[i] = NULL;
+    }
+}
+
 static void end(struct trial *t)
 {
+    forget_first(t);
     for (uint32_t i = 0; i < t->s.n_in; i++) {
         free(t->in[i].data);
         free(t->in_copy[i]);
     }
-    for (uint32_t i = 0; i < t->s.n_out; i++) {
+    for (uint32_t i = 0; i < t->s.n_out; i++)
         free(t->expected[i]);
-        free(t->first[i]);
-    }
 }
 
 static void check_error(const struct trial *t, uint32_t i, const struct kg_tensor *out)
@@ -162,7 +170,8 @@ static void launch_and_check(struct trial *t, int threads, int poison)
     for (uint32_t i = 0; i < t->s.n_in; i++)
         assert_memory_equal(t->in[i].data, t->in_copy[i], tensor_bytes(&t->in[i]));
     for (uint32_t i = 0; i < t->s.n_out; i++) {
-        check_error(t, i, &args.out[i]);
+        if (!t->first[i]) /* the others have its bits */
+            check_error(t, i, &args.out[i]);
         check_gaps(&args.out[i], poison);
         check_same(t, i, &args.out[i]);
         free(args.out[i].data);
@@ -177,23 +186,24 @@ static void open_library(const char *isa, int threads)
     assert_int_equal(kg_library()->open(&device, NULL), KG_OK);
 }
 
-/* All layouts of a problem, every instruction set, 1 and 4 threads, two poisons. */
+/* All layouts of a problem, every instruction set, 1 and 4 threads, each with its own poison. */
 static void check_problem(const struct kg_problem *p)
 {
-    for (int layout = 0; layout < N_LAYOUTS; layout++)
+    for (int layout = 0; layout < N_LAYOUTS; layout++) {
+        struct trial t;
+        begin(&t, p, (enum layout)layout);
         for (int isa = 0; isa < N_ISAS; isa++) {
             if (!simd_select(isas[isa]))
                 continue;
-            struct trial t;
-            begin(&t, p, (enum layout)layout);
+            forget_first(&t);
             for (int c = 0; c < 2; c++) {
                 open_library(isas[isa], thread_counts[c]);
-                launch_and_check(&t, thread_counts[c], 0xff); /* NaN in every dtype */
-                launch_and_check(&t, thread_counts[c], 0x55);
+                launch_and_check(&t, thread_counts[c], poisons[c]);
                 kg_library()->close();
             }
-            end(&t);
         }
+        end(&t);
+    }
 }
 
 /* ---- the ops ---- */
