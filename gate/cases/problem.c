@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *problem_op_name(const struct kg_problem *p)
-{
-    return op_of(p)->name;
-}
-
 unsigned problem_dtype_index(const struct kg_problem *p)
 {
     return (unsigned)(dtype_of(p) - dtypes);
@@ -44,11 +39,6 @@ double problem_error_limit(const struct kg_problem *p)
     if (!dtype_is_full(d) || terms <= FP32_SUM)
         return d->error_limit;
     return fmin(d->error_limit * sqrt((double)terms / FP32_SUM), FP32_SUM_LIMIT);
-}
-
-size_t problem_dtype_bytes(uint32_t dtype)
-{
-    return kg_dtype_bytes(dtype);
 }
 
 /* ---- ids ---- */
@@ -109,7 +99,7 @@ int64_t problem_tensor_elements(const struct problem_tensor *t)
 
 size_t problem_tensor_bytes(const struct problem_tensor *t)
 {
-    return (size_t)problem_tensor_elements(t) * problem_dtype_bytes(t->dtype);
+    return (size_t)problem_tensor_elements(t) * kg_dtype_bytes(t->dtype);
 }
 
 struct kg_tensor problem_dense(const struct problem_tensor *t, void *data)

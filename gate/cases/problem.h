@@ -16,8 +16,7 @@
 #define PROBLEM_ID_MAX 160
 #define PROBLEM_MAX_TENSORS OP_TENSORS_MAX /* inputs and outputs together */
 
-/* Names as they stand in suites, ids and run documents: "attention_fwd", "fp16", "tf32". */
-const char *problem_op_name(const struct kg_problem *p);
+/* As it stands in suites, ids and run documents: "fp16", "tf32". */
 const char *problem_dtype_name(const struct kg_problem *p);
 
 /* The problem in the i-th of all DTYPES: the storage type, and whether products may be TF32. */
@@ -42,7 +41,6 @@ unsigned problem_tensors(const struct kg_problem *p,
 
 int64_t problem_tensor_elements(const struct problem_tensor *t);
 size_t problem_tensor_bytes(const struct problem_tensor *t);
-size_t problem_dtype_bytes(uint32_t dtype);
 
 /* A dense view of `data`. */
 struct kg_tensor problem_dense(const struct problem_tensor *t, void *data);

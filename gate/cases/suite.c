@@ -240,9 +240,8 @@ static enum gate_status check_literals(const struct suite_case *c, const struct 
             found = &tensors[i];
     }
     if (!found)
-        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'; it has %s",
-                         problem_op_name(&c->problem), is_output ? "output" : "input", v->tensor,
-                         names);
+        return gate_fail(err, GATE_USAGE, "'%s' has no %s '%s'; it has %s", c->problem.op,
+                         is_output ? "output" : "input", v->tensor, names);
     if ((int64_t)v->n_values != problem_tensor_elements(found))
         return gate_fail(err, GATE_USAGE, "'%s' has %lld elements, here are %zu values", v->tensor,
                          (long long)problem_tensor_elements(found), v->n_values);

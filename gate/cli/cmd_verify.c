@@ -280,7 +280,7 @@ static void write_text(const struct verify_run *v, struct buf *out)
         write_row(t, v, i);
         counts[v->results[i].outcome]++;
         left_out_add(&left_out, c->id, verify);
-        covered_add(&sums, problem_op_name(&c->problem), verify);
+        covered_add(&sums, c->problem.op, verify);
     }
     table_write(t, &style, out);
     table_free(t);

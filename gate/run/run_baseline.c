@@ -297,7 +297,7 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         c->about = &run->suite->cases[i];
         fields_clear(&document_case_shape, &c->record);
         c->record.id = c->about->id;
-        c->record.op = problem_op_name(&c->about->problem);
+        c->record.op = c->about->problem.op;
         c->record.op_sha256 = own_sha256(&c->about->problem);
         c->record.dtype = problem_dtype_name(&c->about->problem);
         c->record.reason = c->reason;

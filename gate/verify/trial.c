@@ -228,7 +228,7 @@ static void look_for_change(struct work *w)
 {
     for (uint32_t i = 0; i < w->image.n_out; i++) {
         const struct problem_tensor *about = output(w, i);
-        const size_t each = problem_dtype_bytes(about->dtype);
+        const size_t each = kg_dtype_bytes(about->dtype);
         size_t at = 0, changed = 0;
         for (size_t j = problem_tensor_bytes(about) / each; j-- > 0;)
             if (memcmp(w->first[i] + j * each, w->scratch[i] + j * each, each) != 0) {
@@ -369,7 +369,7 @@ static enum gate_status fill_input(struct work *w, const struct kg_tensor *t, ui
 {
     struct device *d = w->b->device;
     const struct trial_given *given = w->t->given;
-    const int64_t elements = (int64_t)(w->image.span[i] / problem_dtype_bytes(t->dtype));
+    const int64_t elements = (int64_t)(w->image.span[i] / kg_dtype_bytes(t->dtype));
     const uint64_t seed = seed_at(w->t->seed, i);
     if (given)
         return device_copy(d, t->data, given->inputs->args.in[i].data, w->image.span[i], err);

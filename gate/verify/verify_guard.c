@@ -74,7 +74,7 @@ enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side s
 {
     for (unsigned i = 0; i < image->n_in + image->n_out; i++) {
         const struct problem_tensor *t = &image->about[i];
-        const size_t each = problem_dtype_bytes(t->dtype);
+        const size_t each = kg_dtype_bytes(t->dtype);
         size_t n = 1;
         if (side != GUARD_FAR) {
             TRY(grow(d, &g->tensor[i], image->span[i], t->name, err));

@@ -135,7 +135,7 @@ void image_layout_count(const struct kg_problem *p, const struct image_layout *l
 /* Elements from one row to the next. */
 static int64_t row_stride(const struct problem_tensor *t, enum tensor_layout kind)
 {
-    int64_t each = (int64_t)problem_dtype_bytes(t->dtype), columns = t->shape[t->rank - 1];
+    int64_t each = (int64_t)kg_dtype_bytes(t->dtype), columns = t->shape[t->rank - 1];
     int64_t sixteen = OFFSET_BYTES / each, wide = WIDE_BYTES / each;
     switch (kind) {
     case TENSOR_PADDED:
@@ -174,7 +174,7 @@ static size_t span_bytes(const struct kg_tensor *view)
     int64_t last = 0;
     for (unsigned r = 0; r < view->rank; r++)
         last += (view->shape[r] - 1) * view->stride[r];
-    return (size_t)(last + 1) * problem_dtype_bytes(view->dtype);
+    return (size_t)(last + 1) * kg_dtype_bytes(view->dtype);
 }
 
 static size_t align(size_t bytes)
@@ -252,7 +252,7 @@ static void copy_rows(const struct image *image, unsigned i, const unsigned char
 {
     const struct kg_tensor *view = &image->view[i];
     const int64_t columns = view->shape[view->rank - 1], n = pattern_elements(view);
-    const size_t each = problem_dtype_bytes(view->dtype);
+    const size_t each = kg_dtype_bytes(view->dtype);
     for (int64_t first = 0; first < n; first += columns) {
         const size_t at = image->offset[i] + (size_t)pattern_offset(view, first) * each;
         memcpy(to + (dense ? (size_t)first * each : at), from + at, (size_t)columns * each);

@@ -98,7 +98,7 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     const struct op *op = op_of(&part->problem);
     const struct kg_tensor *t = &o->args.in[i];
     const char *axes = op->tensors[i].axes;
-    const size_t each = problem_dtype_bytes(t->dtype);
+    const size_t each = kg_dtype_bytes(t->dtype);
     struct band band[BANDS_RANK] = {{0, 1}, {0, 1}, {0, 1}, {0, 1}};
     int64_t stride[BANDS_RANK] = {0};
     const unsigned first = BANDS_RANK - t->rank;
