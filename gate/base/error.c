@@ -13,8 +13,6 @@ set_error(struct gate_error *err, enum gate_status status, const char *format, v
     static const char dots[] = "...";
     /* A separate buffer, since the old message may be among the arguments. */
     char text[2 * sizeof(err->message)];
-    if (!err)
-        return;
     vsnprintf(text, sizeof(text), format, args);
     size_t len = strlen(text);
     if (len >= sizeof(err->message)) {
@@ -32,7 +30,8 @@ enum gate_status gate_fail(struct gate_error *err, enum gate_status status, cons
 {
     va_list args;
     va_start(args, format);
-    set_error(err, status, format, args);
+    if (err)
+        set_error(err, status, format, args);
     va_end(args);
     return status;
 }
@@ -41,10 +40,11 @@ enum gate_status gate_fail_busy(struct gate_error *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set_error(err, GATE_ENVIRONMENT, format, args);
-    va_end(args);
-    if (err)
+    if (err) {
+        set_error(err, GATE_ENVIRONMENT, format, args);
         err->busy = true;
+    }
+    va_end(args);
     return GATE_ENVIRONMENT;
 }
 
