@@ -7,7 +7,6 @@
  * error instead of work that nobody times.
  */
 #include "gate/device/cuda_device.cuh"
-#include "gate/device/cuda_serial.cuh"
 
 #include <stdlib.h>
 
@@ -38,9 +37,7 @@ static enum gate_status check_nodes(cudaGraph_t graph, unsigned launches, unsign
     if (count < (size_t)launches + others)
         return gate_fail(err, GATE_WRONG, "%u launches left only %zu operations on the stream; %s",
                          launches, count - others, capture_rule);
-    cudaGraphNode_t *nodes = (cudaGraphNode_t *)calloc(count, sizeof(*nodes));
-    if (!nodes)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", count);
+    cudaGraphNode_t *nodes = (cudaGraphNode_t *)xcalloc(count, sizeof(*nodes));
     cudaError_t error = cudaGraphGetNodes(graph, nodes, &count);
     enum gate_status status = GATE_OK;
     for (size_t i = 0; i < count && error == cudaSuccess && status == GATE_OK; i++) {
@@ -60,8 +57,8 @@ static enum gate_status enqueue_all(struct cuda_device *d, const struct cuda_lau
                                     struct cuda_ends *ends, struct gate_error *err)
 {
     for (unsigned i = 0; i < launches->n; i++) {
-        GATE_TRY(cuda_call_launch(d, launches->launch, launches->context, i, err));
-        GATE_TRY(cuda_ends_add(ends, d->stream, err));
+        TRY(cuda_call_launch(d, launches->launch, launches->context, i, err));
+        TRY(cuda_ends_add(ends, d->stream, err));
     }
     /* Into a capture that a launch broke nothing can be enqueued: its end tells that. */
     return behind && cudaPeekAtLastError() == cudaSuccess ? behind(d, work, err) : GATE_OK;

@@ -299,10 +299,8 @@ static enum gate_status check(struct cuda_device *d, const struct run *r, struct
 {
     const size_t n = (size_t)blocks_of(d, r->which) * CEILING_THREADS;
     if (r->which == CEILING_COPY)
-        GATE_TRY(check_copy(d, err));
-    uint32_t *results = (uint32_t *)malloc(n * sizeof(*results));
-    if (!results)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory");
+        TRY(check_copy(d, err));
+    uint32_t *results = (uint32_t *)xcalloc(n, sizeof(*results));
     enum gate_status status =
         device_download(&d->base, results, d->ceiling->results, n * sizeof(*results), err);
     const bool memory = r->which == CEILING_READ || r->which == CEILING_COPY;
@@ -343,9 +341,9 @@ static enum gate_status fill_operands(struct cuda_device *d, int type, struct ga
     char *const operands = d->ceiling->operands + type * CEILING_OPERAND_BYTES;
     const int columns = CEILING_ROW_BYTES / (dtypes[type] == KG_F32 ? 4 : 2);
     const int times = has_wgmma(d) ? 1 : 4;
-    GATE_TRY(cuda_fill_normal(&d->base, operands, dtypes[type], (CEILING_M + CEILING_N) * columns,
-                              {0, 1}, (uint64_t)type, err));
-    GATE_TRY(device_download(&d->base, rows, operands, sizeof(rows), err));
+    TRY(cuda_fill_normal(&d->base, operands, dtypes[type], (CEILING_M + CEILING_N) * columns,
+                         {0, 1}, (uint64_t)type, err));
+    TRY(device_download(&d->base, rows, operands, sizeof(rows), err));
     d->ceiling->round_sum[type] = sum_of_product(rows, dtypes[type], columns / times, times);
     return GATE_OK;
 }
@@ -354,13 +352,12 @@ static enum gate_status fill(struct cuda_device *d, struct gate_error *err)
 {
     struct cuda_ceiling *c = d->ceiling;
     uint32_t end[4];
-    GATE_TRY(cuda_fill_normal(&d->base, c->memory, KG_F32, (int64_t)(c->half_bytes / 4), {0, 1}, 0,
-                              err));
-    GATE_TRY(
-        device_download(&d->base, end, c->memory + c->half_bytes - sizeof(end), sizeof(end), err));
+    TRY(cuda_fill_normal(&d->base, c->memory, KG_F32, (int64_t)(c->half_bytes / 4), {0, 1}, 0,
+                         err));
+    TRY(device_download(&d->base, end, c->memory + c->half_bytes - sizeof(end), sizeof(end), err));
     c->odd_one = xor_of(end, 4);
     for (int type = 0; type < TYPES; type++)
-        GATE_TRY(fill_operands(d, type, err));
+        TRY(fill_operands(d, type, err));
     return GATE_OK;
 }
 
@@ -371,15 +368,13 @@ static enum gate_status prepare(struct cuda_device *d, struct gate_error *err)
                                               CEILING_BF16, CEILING_TF32, CEILING_FP32};
     if (d->ceiling)
         return GATE_OK;
-    d->ceiling = (struct cuda_ceiling *)calloc(1, sizeof(*d->ceiling));
-    if (!d->ceiling)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory");
-    GATE_TRY(allocate(d, err));
-    GATE_TRY(fill(d, err));
+    d->ceiling = (struct cuda_ceiling *)xcalloc(1, sizeof(*d->ceiling));
+    TRY(allocate(d, err));
+    TRY(fill(d, err));
     for (size_t i = 0; i < CEILINGS; i++) { /* loads the code as well, see cuda_time() */
         const struct run once = {all[i], 1};
-        GATE_TRY(enqueue_run(d, &once, err));
-        GATE_TRY(check(d, &once, err));
+        TRY(enqueue_run(d, &once, err));
+        TRY(check(d, &once, err));
     }
     return GATE_OK;
 }
@@ -403,8 +398,8 @@ enum gate_status cuda_ceiling_run(struct device *device, enum device_ceiling whi
         cuda_ceiling_free(d);
         return prepared;
     }
-    GATE_TRY(cuda_time(d, enqueue_run, &run, &t, err));
-    GATE_TRY(check(d, &run, err));
+    TRY(cuda_time(d, enqueue_run, &run, &t, err));
+    TRY(check(d, &run, err));
     out->device_ns = t.device_ns;
     out->work = rounds * work_of_round(d, which);
     return GATE_OK;

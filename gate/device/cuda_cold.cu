@@ -31,10 +31,10 @@ static enum gate_status time_sweep(struct cuda_device *d, double *ns, struct gat
 {
     enum { SWEEPS = 8 };
     float ms;
-    GATE_TRY(enqueue_sweep(d, err));
+    TRY(enqueue_sweep(d, err));
     CUDA_TRY(cudaEventRecord(d->start, d->stream), err);
     for (int i = 0; i < SWEEPS; i++)
-        GATE_TRY(enqueue_sweep(d, err));
+        TRY(enqueue_sweep(d, err));
     CUDA_TRY(cudaEventRecord(d->stop, d->stream), err);
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     CUDA_TRY(cudaEventElapsedTime(&ms, d->start, d->stop), err);
@@ -59,9 +59,9 @@ static enum gate_status prepare_sweep(struct cuda_device *d, struct gate_error *
 static enum gate_status enqueue_single(struct cuda_device *d, device_launch_fn launch,
                                        void *context, unsigned index, struct gate_error *err)
 {
-    GATE_TRY(enqueue_sweep(d, err));
+    TRY(enqueue_sweep(d, err));
     CUDA_TRY(cudaEventRecord(d->start, d->stream), err);
-    GATE_TRY(cuda_call_launch(d, launch, context, index, err));
+    TRY(cuda_call_launch(d, launch, context, index, err));
     CUDA_TRY(cudaEventRecord(d->stop, d->stream), err);
     return GATE_OK;
 }
@@ -71,13 +71,13 @@ enum gate_status cuda_single_run(struct device *device, device_launch_fn launch,
 {
     struct cuda_device *d = cuda_of(device);
     float ms;
-    GATE_TRY(prepare_sweep(d, err));
-    GATE_TRY(cuda_hold(d, err));
+    TRY(prepare_sweep(d, err));
+    TRY(cuda_hold(d, err));
     const enum gate_status enqueued = enqueue_single(d, launch, context, index, err);
     cuda_release(d);
-    GATE_TRY(enqueued);
+    TRY(enqueued);
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
-    GATE_TRY(cuda_hold_check(d, err));
+    TRY(cuda_hold_check(d, err));
     CUDA_TRY(cudaEventElapsedTime(&ms, d->start, d->stop), err);
     *device_ns = 1e6 * (double)ms;
     return GATE_OK;
@@ -86,10 +86,10 @@ enum gate_status cuda_single_run(struct device *device, device_launch_fn launch,
 enum gate_status cuda_rest(struct device *device, double ns, struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    GATE_TRY(prepare_sweep(d, err));
+    TRY(prepare_sweep(d, err));
     const double sweeps = ceil(ns / d->sweep_ns);
     for (double i = 0.0; i < sweeps; i += 1.0)
-        GATE_TRY(enqueue_sweep(d, err));
+        TRY(enqueue_sweep(d, err));
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     return GATE_OK;
 }

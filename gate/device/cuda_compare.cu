@@ -412,7 +412,7 @@ enum gate_status cuda_compare(struct device *device, const struct kg_tensor *out
     if (!dtype_stored(out->dtype))
         return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
                          out->dtype);
-#define COMPARE(T) GATE_TRY(compare<T>(d, out, elements, reference, rule, &r, err))
+#define COMPARE(T) TRY(compare<T>(d, out, elements, reference, rule, &r, err))
     KG_DISPATCH(out->dtype, COMPARE)
 #undef COMPARE
     tell(&r, elements, (out->shape[out->rank - 1] + DEVICE_TILE - 1) / DEVICE_TILE, result);

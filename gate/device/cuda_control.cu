@@ -71,8 +71,8 @@ static enum gate_status enqueue_control(struct cuda_device *d, const void *unuse
         (float *)(d->control + 2 * COPY_BYTES), 0.75f, 0.25f);
     CUDA_TRY(cudaGetLastError(), err);
     for (int pass = 0; pass < COPY_PASSES; pass += 2) {
-        GATE_TRY(enqueue_copy(d, second, first, err));
-        GATE_TRY(enqueue_copy(d, first, second, err));
+        TRY(enqueue_copy(d, second, first, err));
+        TRY(enqueue_copy(d, first, second, err));
     }
     return GATE_OK;
 }
@@ -89,8 +89,8 @@ static enum gate_status prepare_control(struct cuda_device *d, struct gate_error
     const size_t chains = (size_t)d->base.info.kg.sm_count * CHAIN_THREADS;
     const size_t floats = 2 * COPY_BYTES / sizeof(float) + chains;
     CUDA_TRY(cudaMalloc((void **)&d->control, floats * sizeof(float)), err);
-    GATE_TRY(cuda_fill_normal(&d->base, d->control, KG_F32, (int64_t)floats, {0, 1}, 0, err));
-    GATE_TRY(enqueue_control(d, NULL, err));
+    TRY(cuda_fill_normal(&d->base, d->control, KG_F32, (int64_t)floats, {0, 1}, 0, err));
+    TRY(enqueue_control(d, NULL, err));
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     return GATE_OK;
 }
@@ -99,6 +99,6 @@ enum gate_status cuda_control_run(struct device *device, struct device_time *out
                                   struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    GATE_TRY(prepare_control(d, err));
+    TRY(prepare_control(d, err));
     return cuda_time(d, enqueue_control, NULL, out, err);
 }

@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 extern "C" {
+#include "gate/base/alloc.h"
 #include "gate/base/clock.h"
 #include "gate/base/error.h"
 #include "gate/base/seed.h"
 #include "gate/device/device.h"
-}
 #include "gate/device/nvml.h"
+}
 
 /* Cycle counter and global timer of one multiprocessor at one moment. */
 struct sm_stamp {
@@ -29,7 +30,7 @@ enum { SM_STAMPS_MAX = 1024 };
 
 /* Host memory that the device reads and writes while it runs. */
 struct cuda_shared {
-    uint64_t released;     /* the host raises it to open the gate: see cuda_hold.cu */
+    uint64_t released;     /* the host raises it to open the gate: see cuda_hold() */
     uint64_t hold_expired; /* sequence number of the last hold that ran into its limit */
     struct sm_stamp stamp[2][SM_STAMPS_MAX]; /* before and after; by multiprocessor */
 };
@@ -40,7 +41,7 @@ struct cuda_device {
     cudaEvent_t start, stop;
     struct nvml *nvml; /* NULL: no NVML here */
     pid_t listed_as;   /* this process's number in NVML's list; 0: not known */
-    struct nvml_throttle throttle_at_open;
+    struct device_throttle throttle_at_open;
     struct cuda_shared *shared; /* page-locked, the same address on the device */
     uint64_t sequence;          /* of the last hold or measurement */
     void *compare_scratch;      /* of cuda_compare.cu and cuda_hash.cu */
@@ -51,6 +52,13 @@ struct cuda_device {
     char *control;   /* memory of the control, see cuda_control.cu; NULL until first needed */
     struct cuda_ceiling *ceiling; /* see cuda_ceiling.cu; NULL until first needed */
 };
+
+static inline __device__ uint64_t cuda_global_ns(void)
+{
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
 
 static inline struct cuda_device *cuda_of(struct device *d)
 {
@@ -76,20 +84,12 @@ enum gate_status cuda_fail_more(struct gate_error *err, cudaError_t error);
             return cuda_fail((err), cuda_try_error_, #call);                                       \
     } while (0)
 
-/* The same for functions that return a gate_status. */
-#define GATE_TRY(call)                                                                             \
-    do {                                                                                           \
-        const enum gate_status gate_try_status_ = (call);                                          \
-        if (gate_try_status_ != GATE_OK)                                                           \
-            return gate_try_status_;                                                               \
-    } while (0)
-
 /* Calls the launch function and turns its status into an error. */
 enum gate_status cuda_call_launch(struct cuda_device *d, device_launch_fn launch, void *context,
                                   unsigned index, struct gate_error *err);
 
 /*
- * cuda_hold.cu: between hold and release the stream stands still, so that what the host enqueues
+ * cuda_time.cu: between hold and release the stream stands still, so that what the host enqueues
  * in between runs without gaps, however slow the host is. cuda_hold_check() is called once all of
  * it has run; GATE_ENVIRONMENT: the hold ran out first, and times taken in it mean nothing.
  */
@@ -97,12 +97,12 @@ enum gate_status cuda_hold(struct cuda_device *d, struct gate_error *err);
 void cuda_release(struct cuda_device *d);
 enum gate_status cuda_hold_check(const struct cuda_device *d, struct gate_error *err);
 
-/* cuda_clock.cu: enqueues a stamp of all multiprocessors; `which` is 0 before and 1 after. */
+/* Enqueues a stamp of all multiprocessors; `which` is 0 before and 1 after. */
 enum gate_status cuda_clock_stamp(struct cuda_device *d, int which, struct gate_error *err);
 /* Mean SM clock between the two stamps, once both have run; 0: not measured. */
 double cuda_clock_mhz(const struct cuda_device *d);
 
-/* cuda_time.cu: runs what `enqueue` puts on the stream and times it. The code of its kernels must
+/* Runs what `enqueue` puts on the stream and times it. The code of its kernels must
  * be loaded before: that cannot be done while the stream is held. */
 typedef enum gate_status (*cuda_enqueue_fn)(struct cuda_device *d, const void *work,
                                             struct gate_error *err);
@@ -119,6 +119,39 @@ struct cuda_launches {
 enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches *launches,
                               cuda_enqueue_fn behind, const void *work, cudaGraph_t *graph,
                               struct gate_error *err);
+
+/* ---- cuda_serial.cu: do the launches in a graph come one after the other? ----
+ *
+ * Launches that overlap take less time together than one by one, and their time is what is
+ * measured.
+ */
+
+/* The questions have other names since CUDA 13, and do not tell the types of edges before 12.3. */
+#if CUDART_VERSION >= 13000
+#define GRAPH_EDGES cudaGraphGetEdges
+#elif CUDART_VERSION >= 12030
+#define GRAPH_EDGES cudaGraphGetEdges_v2
+#endif
+
+/* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
+struct cuda_ends {
+    bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */
+    cudaGraphNode_t *node;
+    size_t n, room;
+    size_t *end; /* by launch: where in `node` its own end */
+    unsigned n_launches, launches_room;
+};
+
+/* Adds what the launch that was just captured into `stream` ends with. */
+enum gate_status cuda_ends_add(struct cuda_ends *e, cudaStream_t stream, struct gate_error *err);
+void cuda_ends_release(struct cuda_ends *e);
+
+/* Whether runtime and driver tell the order of launches; where they do not, none is checked. */
+bool cuda_serial_is_told(void);
+
+/* GATE_WRONG: a launch left nothing in the graph, or begins before the one before it has ended. */
+enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *ends,
+                                   struct gate_error *err);
 
 /*
  * cuda_kernels.cu: what the kernel nodes of a graph are. Nothing is known (n is 0) where the driver
@@ -179,8 +212,6 @@ enum gate_status cuda_control_run(struct device *d, struct device_time *out,
 enum gate_status cuda_ceiling_run(struct device *d, enum device_ceiling which, unsigned rounds,
                                   struct device_ceiling_run *out, struct gate_error *err);
 void cuda_ceiling_free(struct cuda_device *d);
-enum gate_status cuda_state_read(struct device *d, struct device_state *out,
-                                 struct gate_error *err);
 enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);
 
 #endif

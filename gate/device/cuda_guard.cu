@@ -28,28 +28,21 @@ struct guard_driver {
     decltype(&cuMemSetAccess) set_access;
 };
 
-static bool load_symbol(void *library, const char *name, void *function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof(symbol));
-    return symbol != NULL;
-}
-
 static bool load_driver(struct guard_driver *v)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library && load_symbol(library, "cuGetErrorName", &v->error_name) &&
-           load_symbol(library, "cuGetErrorString", &v->error_text) &&
-           load_symbol(library, "cuDeviceGet", &v->device) &&
-           load_symbol(library, "cuDeviceGetAttribute", &v->attribute) &&
-           load_symbol(library, "cuMemGetAllocationGranularity", &v->granularity) &&
-           load_symbol(library, "cuMemAddressReserve", &v->reserve) &&
-           load_symbol(library, "cuMemAddressFree", &v->unreserve) &&
-           load_symbol(library, "cuMemCreate", &v->create) &&
-           load_symbol(library, "cuMemRelease", &v->release) &&
-           load_symbol(library, "cuMemMap", &v->map) &&
-           load_symbol(library, "cuMemUnmap", &v->unmap) &&
-           load_symbol(library, "cuMemSetAccess", &v->set_access);
+    return library && driver_symbol(library, "cuGetErrorName", &v->error_name) &&
+           driver_symbol(library, "cuGetErrorString", &v->error_text) &&
+           driver_symbol(library, "cuDeviceGet", &v->device) &&
+           driver_symbol(library, "cuDeviceGetAttribute", &v->attribute) &&
+           driver_symbol(library, "cuMemGetAllocationGranularity", &v->granularity) &&
+           driver_symbol(library, "cuMemAddressReserve", &v->reserve) &&
+           driver_symbol(library, "cuMemAddressFree", &v->unreserve) &&
+           driver_symbol(library, "cuMemCreate", &v->create) &&
+           driver_symbol(library, "cuMemRelease", &v->release) &&
+           driver_symbol(library, "cuMemMap", &v->map) &&
+           driver_symbol(library, "cuMemUnmap", &v->unmap) &&
+           driver_symbol(library, "cuMemSetAccess", &v->set_access);
 }
 
 /* NULL: there is no such driver. It stays loaded, since the runtime holds it as well. */
@@ -151,7 +144,7 @@ enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const cha
     CUdeviceptr all = 0;
     size_t fence;
     (void)name;
-    GATE_TRY(offer(d, &v, &fence, err));
+    TRY(offer(d, &v, &fence, err));
     const size_t mapped = (bytes + fence - 1) / fence * fence;
     DRIVER_TRY(v, v->reserve(&all, mapped + 2 * fence, fence, 0, 0), "cuMemAddressReserve", err);
     const enum gate_status status = map_middle(v, d, all + fence, mapped, err);
@@ -214,7 +207,7 @@ enum gate_status cuda_spread_alloc(struct device *device, const struct device_pi
     enum gate_status status = GATE_OK;
     CUdeviceptr all = 0;
     size_t whole, n = 0;
-    GATE_TRY(offer(d, &v, &whole, err));
+    TRY(offer(d, &v, &whole, err));
     if (pieces->stride < pieces->bytes + 2 * whole)
         return gate_fail(err, GATE_ENVIRONMENT,
                          "this GPU maps %zu bytes at a time, too many to leave some unmapped",

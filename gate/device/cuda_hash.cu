@@ -61,11 +61,8 @@ enum gate_status cuda_hash(struct device *device, const struct device_span *span
     for (size_t first = 0; first < n; first += room) {
         const size_t some = n - first < room ? n - first : room;
         CUDA_TRY(cudaMemsetAsync(sums, 0, some * sizeof *sums, d->stream), err);
-        for (size_t i = 0; i < some; i++) {
-            enum gate_status status = start_hash(d, &spans[first + i], sums + i, err);
-            if (status)
-                return status;
-        }
+        for (size_t i = 0; i < some; i++)
+            TRY(start_hash(d, &spans[first + i], sums + i, err));
         CUDA_TRY(cudaMemcpyAsync(hashes + first, sums, some * sizeof *sums, cudaMemcpyDeviceToHost,
                                  d->stream),
                  err);

@@ -15,7 +15,6 @@
  */
 #include "gate/device/cuda_device.cuh"
 #include "gate/device/cuda_driver.cuh"
-#include "gate/device/cuda_serial.cuh"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -32,26 +31,19 @@ struct kernel_list {
     uint64_t sequence, order;
 };
 
-static bool load_symbol(void *library, const char *name, void *function)
-{
-    void *const symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof(symbol));
-    return symbol != NULL;
-}
-
 /* The driver is loaded since the runtime uses it. */
 bool cuda_driver_load(struct cuda_driver *d)
 {
     void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    return library && load_symbol(library, "cuGraphKernelNodeGetParams_v2", &d->node) &&
-           load_symbol(library, "cuGraphAddKernelNode_v2", &d->add) &&
-           load_symbol(library, "cuGraphKernelNodeCopyAttributes", &d->copy_settings) &&
-           load_symbol(library, "cuKernelGetFunction", &d->function) &&
-           load_symbol(library, "cuFuncGetName", &d->name) &&
-           load_symbol(library, "cuFuncGetAttribute", &d->attribute) &&
-           load_symbol(library, "cuFuncGetParamInfo", &d->parameter) &&
-           load_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting) &&
-           load_symbol(library, "cuPointerGetAttribute", &d->pointer);
+    return library && driver_symbol(library, "cuGraphKernelNodeGetParams_v2", &d->node) &&
+           driver_symbol(library, "cuGraphAddKernelNode_v2", &d->add) &&
+           driver_symbol(library, "cuGraphKernelNodeCopyAttributes", &d->copy_settings) &&
+           driver_symbol(library, "cuKernelGetFunction", &d->function) &&
+           driver_symbol(library, "cuFuncGetName", &d->name) &&
+           driver_symbol(library, "cuFuncGetAttribute", &d->attribute) &&
+           driver_symbol(library, "cuFuncGetParamInfo", &d->parameter) &&
+           driver_symbol(library, "cuGraphKernelNodeGetAttribute", &d->setting) &&
+           driver_symbol(library, "cuPointerGetAttribute", &d->pointer);
 }
 
 bool cuda_driver_node(const struct cuda_driver *d, cudaGraphNode_t node,
@@ -148,40 +140,30 @@ static bool add_node(const struct cuda_driver *d, cudaGraphNode_t node, struct k
     return place < KERNELS_MAX && mix_parameters(d, &p, &list->sequence);
 }
 
-/* A fill. The pitch means nothing to one line. */
-static bool mix_fill(cudaGraphNode_t node, uint64_t *sequence)
-{
-    cudaMemsetParams fill;
-    memset(&fill, 0, sizeof(fill));
-    if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess)
-        return false;
-    if (fill.height <= 1)
-        fill.pitch = 0;
-    *sequence = seed_hash(*sequence, &fill, sizeof(fill));
-    return true;
-}
-
-/* A copy, up to its last member: the padding behind that is the runtime's. */
-static bool mix_copy(cudaGraphNode_t node, uint64_t *sequence)
-{
-    cudaMemcpy3DParms copy;
-    memset(&copy, 0, sizeof(copy));
-    if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
-        return false;
-    *sequence = seed_hash(*sequence, &copy, offsetof(cudaMemcpy3DParms, kind) + sizeof(copy.kind));
-    return true;
-}
-
 /* A node that is no kernel, with all that it was given; false: one whose work is not known. */
 static bool add_other(cudaGraphNode_t node, cudaGraphNodeType type, uint64_t *sequence)
 {
+    cudaMemsetParams fill;
+    cudaMemcpy3DParms copy;
+    memset(&fill, 0, sizeof(fill));
+    memset(&copy, 0, sizeof(copy));
     switch (type) {
     case cudaGraphNodeTypeEmpty:
         return true;
     case cudaGraphNodeTypeMemset:
-        return mix_fill(node, sequence);
+        if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess)
+            return false;
+        if (fill.height <= 1) /* the pitch means nothing to one line */
+            fill.pitch = 0;
+        *sequence = seed_hash(*sequence, &fill, sizeof(fill));
+        return true;
     case cudaGraphNodeTypeMemcpy:
-        return mix_copy(node, sequence);
+        if (cudaGraphMemcpyNodeGetParams(node, &copy) != cudaSuccess)
+            return false;
+        /* Up to its last member: the padding behind that is the runtime's. */
+        *sequence =
+            seed_hash(*sequence, &copy, offsetof(cudaMemcpy3DParms, kind) + sizeof(copy.kind));
+        return true;
     default:
         return false;
     }
@@ -222,11 +204,10 @@ static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
     uint64_t sum = 0;
     if (GRAPH_EDGES(graph, NULL, NULL, NULL, &edges) != cudaSuccess)
         return false;
-    cudaGraphNode_t *const from = (cudaGraphNode_t *)calloc(edges + 1, sizeof(*from));
-    cudaGraphNode_t *const to = (cudaGraphNode_t *)calloc(edges + 1, sizeof(*to));
-    cudaGraphEdgeData *const data = (cudaGraphEdgeData *)calloc(edges + 1, sizeof(*data));
-    const bool known = from && to && data &&
-                       (edges == 0 || GRAPH_EDGES(graph, from, to, data, &edges) == cudaSuccess);
+    cudaGraphNode_t *const from = (cudaGraphNode_t *)xcalloc(edges, sizeof(*from));
+    cudaGraphNode_t *const to = (cudaGraphNode_t *)xcalloc(edges, sizeof(*to));
+    cudaGraphEdgeData *const data = (cudaGraphEdgeData *)xcalloc(edges, sizeof(*data));
+    const bool known = edges == 0 || GRAPH_EDGES(graph, from, to, data, &edges) == cudaSuccess;
     for (size_t i = 0; i < edges && known; i++) {
         const uint64_t ends[2] = {index_of(nodes, n, from[i]), index_of(nodes, n, to[i])};
         sum += seed_hash(seed_hash(SEED_HASH, ends, sizeof(ends)), &data[i], sizeof(data[i]));
@@ -248,8 +229,8 @@ static bool add_graph(const struct cuda_driver *d, cudaGraph_t graph, struct ker
     size_t n = 0;
     if (cudaGraphGetNodes(graph, NULL, &n) != cudaSuccess || n == 0)
         return false;
-    cudaGraphNode_t *const nodes = (cudaGraphNode_t *)calloc(n, sizeof(*nodes));
-    const bool known = nodes && cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
+    cudaGraphNode_t *const nodes = (cudaGraphNode_t *)xcalloc(n, sizeof(*nodes));
+    const bool known = cudaGraphGetNodes(graph, nodes, &n) == cudaSuccess &&
                        add_nodes(d, nodes, n, list) && mix_edges(graph, nodes, n, list);
     free(nodes);
     return known;
@@ -259,9 +240,7 @@ struct device_kernels cuda_kernels_of(cudaGraph_t graph)
 {
     struct device_kernels kernels = {};
     struct cuda_driver driver;
-    struct kernel_list *const list = (struct kernel_list *)calloc(1, sizeof(*list));
-    if (!list)
-        return kernels;
+    struct kernel_list *const list = (struct kernel_list *)xcalloc(1, sizeof(*list));
     list->sequence = list->order = SEED_HASH;
     if (cuda_driver_load(&driver) && add_graph(&driver, graph, list)) {
         kernels.list = list->kernel; /* its first member: freeing it frees the list */

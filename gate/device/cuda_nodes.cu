@@ -8,7 +8,6 @@
  * graph with a transplanted node computes must be looked at.
  */
 #include "gate/device/cuda_driver.cuh"
-#include "gate/device/cuda_serial.cuh"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +74,8 @@ static enum gate_status chain_of(cudaGraph_t graph, unsigned launches, struct ch
     if (*each > DEVICE_NODES_MAX)
         return gate_fail(err, GATE_USAGE, "a launch has %u nodes, and %d are the most", *each,
                          DEVICE_NODES_MAX);
-    c->node = (cudaGraphNode_t *)calloc(count, sizeof(*c->node));
-    c->edge = (cudaGraphEdgeData *)calloc(count, sizeof(*c->edge));
-    if (!c->node || !c->edge)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", count);
+    c->node = (cudaGraphNode_t *)xcalloc(count, sizeof(*c->node));
+    c->edge = (cudaGraphEdgeData *)xcalloc(count, sizeof(*c->edge));
     return walk(graph, c, count, err);
 }
 
@@ -241,7 +238,7 @@ static enum gate_status check_fit(const struct cuda_driver *d, const struct devi
     if (!cuda_driver_node(d, into->node[t->node], &a) ||
         !cuda_driver_node(d, from->node[t->node], &b))
         return gate_fail(err, GATE_USAGE, "it is no kernel that the driver tells of");
-    GATE_TRY(check_arguments(d, &a, &b, err));
+    TRY(check_arguments(d, &a, &b, err));
     if (uses_private(d, t, into, each) || uses_private(d, t, from, each))
         return gate_fail(err, GATE_USAGE,
                          "it shares memory of its library's own with other nodes of the launch");
@@ -290,11 +287,11 @@ static enum gate_status transplant(const struct device_transplant *t, cudaGraph_
                                    unsigned each, cudaGraph_t *graph, struct gate_error *err)
 {
     struct cuda_driver driver;
-    GATE_TRY(driver_of(&driver, err));
-    GATE_TRY(check_fit(&driver, t, into, from, each, err));
+    TRY(driver_of(&driver, err));
+    TRY(check_fit(&driver, t, into, from, each, err));
     CUDA_TRY(cudaGraphClone(graph, into_graph), err);
     for (unsigned at = t->node; at < into->n; at += each)
-        GATE_TRY(replace(&driver, *graph, into, from, at, err));
+        TRY(replace(&driver, *graph, into, from, at, err));
     return GATE_OK;
 }
 

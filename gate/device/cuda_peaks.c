@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_peaks.c: see cuda_peaks.h. */
-#include "gate/device/cuda_peaks.h"
+/* cuda_peaks.c: datasheet peak rates of the chips that the project knows. */
+#include "gate/device/device.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -66,13 +66,6 @@ enum gate_status cuda_launch_checked(struct device *device, device_launch_fn lau
     return GATE_OK;
 }
 
-static __device__ uint64_t global_ns(void)
-{
-    uint64_t ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 /*
  * Adds *ns to a replay. The span begins when *ns has been read, so that node and read cost the same
  * however long the delay is, zero included, and cancel between two replays that both have the node.
@@ -85,8 +78,8 @@ static __global__ void delay(const uint64_t *ns)
     const uint64_t span = *ns;
     if (span == 0)
         return;
-    const uint64_t begin = global_ns();
-    while (global_ns() - begin < span)
+    const uint64_t begin = cuda_global_ns();
+    while (cuda_global_ns() - begin < span)
         continue;
 }
 
@@ -110,8 +103,8 @@ static enum gate_status make_delay(struct cuda_device *d, uint64_t **delay_ns,
                                    struct gate_error *err)
 {
     CUDA_TRY(cudaMalloc((void **)delay_ns, sizeof(**delay_ns)), err);
-    GATE_TRY(write_delay(d, *delay_ns, 0, err));
-    GATE_TRY(enqueue_delay(d, *delay_ns, err));
+    TRY(write_delay(d, *delay_ns, 0, err));
+    TRY(enqueue_delay(d, *delay_ns, err));
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     return GATE_OK;
 }
@@ -131,10 +124,9 @@ static enum gate_status record(struct cuda_device *d, device_launch_fn launch, v
                                struct gate_error *err)
 {
     if (delayed)
-        GATE_TRY(make_delay(d, &r->delay_ns, err));
+        TRY(make_delay(d, &r->delay_ns, err));
     const struct cuda_launches launches = {launch, context, n};
-    GATE_TRY(
-        cuda_capture(d, &launches, delayed ? enqueue_delay : NULL, r->delay_ns, &r->graph, err));
+    TRY(cuda_capture(d, &launches, delayed ? enqueue_delay : NULL, r->delay_ns, &r->graph, err));
     return instantiate(d, r->graph, &r->exec, err);
 }
 
@@ -142,9 +134,7 @@ enum gate_status cuda_replay_record(struct device *device, device_launch_fn laun
                                     unsigned n, bool delayed, struct device_replay **out,
                                     struct gate_error *err)
 {
-    struct device_replay *r = (struct device_replay *)calloc(1, sizeof(*r));
-    if (!r)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a replay of %u launches", n);
+    struct device_replay *r = (struct device_replay *)xcalloc(1, sizeof(*r));
     const enum gate_status status = record(cuda_of(device), launch, context, n, delayed, r, err);
     if (status != GATE_OK) {
         cuda_replay_free(device, r);
@@ -183,9 +173,7 @@ enum gate_status cuda_replay_nodes(struct device *device, struct device_replay *
 enum gate_status cuda_replay_transplant(struct device *device, const struct device_transplant *t,
                                         struct device_replay **out, struct gate_error *err)
 {
-    struct device_replay *r = (struct device_replay *)calloc(1, sizeof(*r));
-    if (!r)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a replay");
+    struct device_replay *r = (struct device_replay *)xcalloc(1, sizeof(*r));
     enum gate_status status = cuda_transplant(t, t->into->graph, t->from->graph, &r->graph, err);
     if (status == GATE_OK)
         status = instantiate(cuda_of(device), r->graph, &r->exec, err);
@@ -210,8 +198,8 @@ unsigned cuda_replay_room(const struct device_replay *r)
     size_t count = 0, kernels = 0;
     if (cudaGraphGetNodes(r->graph, NULL, &count) != cudaSuccess || count == 0)
         return 1;
-    cudaGraphNode_t *nodes = (cudaGraphNode_t *)calloc(count, sizeof(*nodes));
-    if (!nodes || cudaGraphGetNodes(r->graph, nodes, &count) != cudaSuccess)
+    cudaGraphNode_t *nodes = (cudaGraphNode_t *)xcalloc(count, sizeof(*nodes));
+    if (cudaGraphGetNodes(r->graph, nodes, &count) != cudaSuccess)
         count = 0;
     for (size_t i = 0; i < count; i++) {
         cudaGraphNodeType type;
@@ -250,7 +238,7 @@ enum gate_status cuda_calls_run(struct device *device, device_launch_fn launch, 
         status = cuda_call_launch(d, launch, context, calls.first + i, err);
     *host_ns = clock_ns() - begin;
     const cudaError_t executed = cudaDeviceSynchronize();
-    GATE_TRY(status);
+    TRY(status);
     CUDA_TRY(executed, err);
     return GATE_OK;
 }

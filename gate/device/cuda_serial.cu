@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_serial.cu: see cuda_serial.cuh; what a graph must be like is serial.h's. */
-#include "gate/device/cuda_serial.cuh"
+/* cuda_serial.cu: what a graph must be like is serial.h's. */
+#include "gate/device/cuda_device.cuh"
 
 #include <stdlib.h>
+#include <string.h>
 
 extern "C" {
 #include "gate/device/serial.h"
@@ -23,27 +24,6 @@ extern "C" {
 
 #ifdef CAPTURE_INFO
 
-static bool make_room(struct cuda_ends *e, size_t n)
-{
-    if (e->n + n > e->room) {
-        const size_t room = 2 * (e->n + n);
-        void *more = realloc(e->node, room * sizeof(*e->node));
-        if (!more)
-            return false;
-        e->node = (cudaGraphNode_t *)more;
-        e->room = room;
-    }
-    if (e->n_launches == e->launches_room) {
-        const unsigned room = e->launches_room ? 2 * e->launches_room : 64;
-        void *more = realloc(e->end, room * sizeof(*e->end));
-        if (!more)
-            return false;
-        e->end = (size_t *)more;
-        e->launches_room = room;
-    }
-    return true;
-}
-
 static enum gate_status keep(struct cuda_ends *e, const cudaGraphNode_t *nodes, size_t n,
                              struct gate_error *err)
 {
@@ -52,8 +32,14 @@ static enum gate_status keep(struct cuda_ends *e, const cudaGraphNode_t *nodes, 
                          "launch %u ends with %zu operations side by side, %zu with those of the "
                          "launches before; a launch that uses streams of its own joins them",
                          e->n_launches, n, e->n + n);
-    if (!make_room(e, n))
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", e->n + n);
+    if (e->n + n > e->room) {
+        e->room = 2 * (e->n + n);
+        e->node = (cudaGraphNode_t *)xrealloc(e->node, e->room, sizeof(*e->node));
+    }
+    if (e->n_launches == e->launches_room) {
+        e->launches_room = e->launches_room ? 2 * e->launches_room : 64;
+        e->end = (size_t *)xrealloc(e->end, e->launches_room, sizeof(*e->end));
+    }
     for (size_t i = 0; i < n; i++)
         e->node[e->n++] = nodes[i];
     e->end[e->n_launches++] = e->n;
@@ -119,16 +105,6 @@ struct told {
     uint32_t *last;
 };
 
-static void release(struct told *t)
-{
-    free(t->nodes);
-    free(t->from);
-    free(t->to);
-    free(t->data);
-    free(t->edges);
-    free(t->last);
-}
-
 static int by_handle(const void *a, const void *b)
 {
     const uintptr_t x = (uintptr_t) * (const cudaGraphNode_t *)a;
@@ -143,25 +119,15 @@ static uint32_t number_of(const struct told *t, cudaGraphNode_t node)
     return found ? (uint32_t)((const cudaGraphNode_t *)found - t->nodes) : UINT32_MAX;
 }
 
-static bool allocate(struct told *t, size_t n_edges)
-{
-    free(t->from);
-    free(t->to);
-    free(t->data);
-    t->from = (cudaGraphNode_t *)calloc(n_edges, sizeof(*t->from));
-    t->to = (cudaGraphNode_t *)calloc(n_edges, sizeof(*t->to));
-    t->data = (cudaGraphEdgeData *)calloc(n_edges, sizeof(*t->data));
-    return t->from && t->to && t->data;
-}
-
 /* How many edges there are cannot be asked where they have types: room is made until some is left.
  */
 static enum gate_status ask_edges(struct told *t, cudaGraph_t graph, struct gate_error *err)
 {
-    size_t room = 2 * t->n_nodes + 8;
-    for (;; room *= 2) {
-        if (!allocate(t, room))
-            return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph edges", room);
+    for (size_t room = 2 * t->n_nodes + 8;; room *= 2) {
+        t->from = (cudaGraphNode_t *)xrealloc(t->from, room, sizeof(*t->from));
+        t->to = (cudaGraphNode_t *)xrealloc(t->to, room, sizeof(*t->to));
+        t->data = (cudaGraphEdgeData *)xrealloc(t->data, room, sizeof(*t->data));
+        memset(t->data, 0, room * sizeof(*t->data));
         t->n_edges = room;
         CUDA_TRY(GRAPH_EDGES(graph, t->from, t->to, t->data, &t->n_edges), err);
         if (t->n_edges < room)
@@ -169,24 +135,18 @@ static enum gate_status ask_edges(struct told *t, cudaGraph_t graph, struct gate
     }
 }
 
-static enum gate_status ask_nodes(struct told *t, cudaGraph_t graph, struct gate_error *err)
+static enum gate_status ask(struct told *t, cudaGraph_t graph, const struct cuda_ends *ends,
+                            struct gate_error *err)
 {
     CUDA_TRY(cudaGraphGetNodes(graph, NULL, &t->n_nodes), err);
-    t->nodes = (cudaGraphNode_t *)calloc(t->n_nodes + 1, sizeof(*t->nodes));
-    if (!t->nodes || t->n_nodes >= UINT32_MAX)
+    if (t->n_nodes >= UINT32_MAX)
         return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", t->n_nodes);
+    t->nodes = (cudaGraphNode_t *)xcalloc(t->n_nodes, sizeof(*t->nodes));
     CUDA_TRY(cudaGraphGetNodes(graph, t->nodes, &t->n_nodes), err);
     qsort(t->nodes, t->n_nodes, sizeof(*t->nodes), by_handle);
-    return GATE_OK;
-}
-
-static enum gate_status number_all(struct told *t, const struct cuda_ends *ends,
-                                   struct gate_error *err)
-{
-    t->edges = (struct serial_edge *)calloc(t->n_edges + 1, sizeof(*t->edges));
-    t->last = (uint32_t *)calloc(ends->n + 1, sizeof(*t->last));
-    if (!t->edges || !t->last)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph edges", t->n_edges);
+    TRY(ask_edges(t, graph, err));
+    t->edges = (struct serial_edge *)xcalloc(t->n_edges, sizeof(*t->edges));
+    t->last = (uint32_t *)xcalloc(ends->n, sizeof(*t->last));
     for (size_t i = 0; i < t->n_edges; i++) {
         t->edges[i].from = number_of(t, t->from[i]);
         t->edges[i].to = number_of(t, t->to[i]);
@@ -227,8 +187,6 @@ static enum gate_status judge(const struct told *t, const struct cuda_ends *ends
                          "launch %u begins before launch %u has ended (programmatic dependent "
                          "launch across launches): neither takes the time that is measured",
                          launch, launch - 1);
-    case SERIAL_NO_MEMORY:
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for %zu graph nodes", t->n_nodes);
     default:
         return gate_fail(err, GATE_WRONG,
                          "launch %u did more to the recording than to add to it: the graph's nodes "
@@ -243,14 +201,15 @@ enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *en
     struct told t = {};
     if (ends->unknown)
         return GATE_OK;
-    enum gate_status status = ask_nodes(&t, graph, err);
-    if (status == GATE_OK)
-        status = ask_edges(&t, graph, err);
-    if (status == GATE_OK)
-        status = number_all(&t, ends, err);
+    enum gate_status status = ask(&t, graph, ends, err);
     if (status == GATE_OK)
         status = judge(&t, ends, err);
-    release(&t);
+    free(t.nodes);
+    free(t.from);
+    free(t.to);
+    free(t.data);
+    free(t.edges);
+    free(t.last);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_users.c: see cuda_users.h. */
-#include "gate/device/cuda_users.h"
+/* cuda_users.c: see nvml.h. */
+#include "gate/device/nvml.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "gate/device/nvml.h"
 
 /* "<proc_root>/<pid>/<leaf>"; false when it does not fit. */
 static bool process_path(char *out, size_t size, const char *proc_root, pid_t pid, const char *leaf)
@@ -36,23 +34,6 @@ static bool read_text(char *out, size_t size, const char *proc_root, pid_t pid, 
     return true;
 }
 
-/* The state letter of /proc/PID/stat follows the command name, which is in parentheses and may
- * itself contain any of them: hence the last one. */
-static bool is_dead(const char *proc_root, pid_t pid)
-{
-    char stat[512];
-    if (!read_text(stat, sizeof(stat), proc_root, pid, "stat"))
-        return false;
-    const char *end = strrchr(stat, ')');
-    return end && end[1] == ' ' && strchr("ZXx", end[2]) != NULL && end[2] != '\0';
-}
-
-static bool is_nvidia_device(const char *path)
-{
-    static const char prefix[] = "/dev/nvidia";
-    return strncmp(path, prefix, sizeof(prefix) - 1) == 0;
-}
-
 /* Looks through an open /proc/PID/fd. A link that may not be read counts as an NVIDIA device. */
 static bool any_nvidia_device(DIR *fds)
 {
@@ -66,7 +47,7 @@ static bool any_nvidia_device(DIR *fds)
         if (n <= 0)
             continue;
         target[n] = '\0';
-        if (is_nvidia_device(target))
+        if (!strncmp(target, "/dev/nvidia", strlen("/dev/nvidia")))
             return true;
     }
     return false;
@@ -74,26 +55,22 @@ static bool any_nvidia_device(DIR *fds)
 
 bool cuda_user_is_alive(const char *proc_root, pid_t pid)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], stat[512];
     if (pid <= 0 || !process_path(path, sizeof(path), proc_root, pid, "fd"))
         return false;
-    if (is_dead(proc_root, pid))
-        return false;
+    /* The state letter follows the command name, which is in parentheses and may itself contain any
+     * of them: hence the last one. */
+    if (read_text(stat, sizeof(stat), proc_root, pid, "stat")) {
+        const char *end = strrchr(stat, ')');
+        if (end && end[1] == ' ' && end[2] && strchr("ZXx", end[2]))
+            return false;
+    }
     DIR *fds = opendir(path);
     if (!fds)
         return errno != ENOENT && errno != ENOTDIR && errno != ESRCH;
     bool found = any_nvidia_device(fds);
     closedir(fds);
     return found;
-}
-
-static void read_name(const char *proc_root, struct cuda_user *user)
-{
-    if (!read_text(user->name, sizeof(user->name), proc_root, user->pid, "comm")) {
-        memcpy(user->name, "?", 2);
-        return;
-    }
-    user->name[strcspn(user->name, "\n")] = '\0';
 }
 
 bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t self,
@@ -103,7 +80,9 @@ bool cuda_users_find(const char *proc_root, const pid_t *pids, size_t n, pid_t s
         if (pids[i] == self || !cuda_user_is_alive(proc_root, pids[i]))
             continue;
         out->pid = pids[i];
-        read_name(proc_root, out);
+        if (!read_text(out->name, sizeof(out->name), proc_root, out->pid, "comm"))
+            memcpy(out->name, "?", 2);
+        out->name[strcspn(out->name, "\n")] = '\0';
         return true;
     }
     return false;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,21 @@ enum gate_status device_open(const char *spec, struct device **out, struct gate_
         }
     }
     return gate_fail(err, GATE_USAGE, "unknown device '%s'; use 'auto', 'host' or 'cuda:N'", spec);
+}
+
+/* Lower case, everything else than letters and digits as single dashes: "host-amd-epyc". */
+void device_model_key(const char *prefix, const char *name, char *key, size_t size)
+{
+    size_t n = (size_t)snprintf(key, size, "%s", prefix);
+    for (; *name && n + 1 < size; name++) {
+        if (isalnum((unsigned char)*name))
+            key[n++] = (char)tolower((unsigned char)*name);
+        else if (n && key[n - 1] != '-')
+            key[n++] = '-';
+    }
+    while (n && key[n - 1] == '-')
+        n--;
+    key[n] = '\0';
 }
 
 void device_close(struct device *d)

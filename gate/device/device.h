@@ -30,6 +30,10 @@ struct device_peaks {
     double bytes_per_s; /* device memory */
 };
 
+/* By the name that a GPU gives itself, "NVIDIA H200". All 0 for a chip that is not listed: a wrong
+ * ceiling would be worse than none. */
+struct device_peaks cuda_peaks(const char *name);
+
 struct device_info {
     struct kg_device kg;
     char model[64];      /* key of the stored baselines: "nvidia-h200", "host-amd-epyc" */
@@ -282,6 +286,9 @@ struct device {
 
 enum gate_status device_host_open(struct device **out, struct gate_error *err);
 enum gate_status device_cuda_open(int ordinal, struct device **out, struct gate_error *err);
+
+/* "host-" and "AMD EPYC" -> "host-amd-epyc". */
+void device_model_key(const char *prefix, const char *name, char *key, size_t size);
 
 /* `spec` is "host" or "cuda:N". */
 enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err);

@@ -3,13 +3,12 @@
  * device_cuda.cu: the CUDA backend of device.h: opening a GPU, memory, and the table.
  *
  * Its other parts, by idea: cuda_error, cuda_fill, cuda_compare, cuda_hash, cuda_guard,
- * cuda_replay, cuda_capture, cuda_nodes and cuda_serial (launches and graphs), cuda_time, cuda_hold
- * and cuda_clock (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_ceiling,
- * cuda_state, cuda_peaks, cuda_users and nvml.
+ * cuda_replay, cuda_capture, cuda_kernels, cuda_nodes and cuda_serial (launches and graphs),
+ * cuda_time (what makes a time trustworthy), cuda_cold (sweeps), cuda_control, cuda_ceiling,
+ * cuda_peaks, cuda_users and nvml.
  */
 #include "gate/device/cuda_device.cuh"
 
-#include <ctype.h>
 #include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +16,6 @@
 #include <unistd.h>
 
 #include "kernels/reference/reference_cuda.h"
-#include "gate/device/cuda_peaks.h"
-#include "gate/device/cuda_serial.cuh"
-#include "gate/device/cuda_users.h"
 
 static void cuda_close(struct device *device)
 {
@@ -95,15 +91,17 @@ static enum gate_status cuda_download(struct device *d, void *to, const void *fr
     return copy(cuda_of(d), to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
-/* Packed on the device first: the driver brings rows that are apart one by one, at some
+/* Rows that are apart are packed on the device first: the driver brings them one by one, at some
  * microseconds each. */
-static enum gate_status download_packed(struct device *device, void *to, const void *from,
-                                        size_t row_bytes, size_t stride_bytes, size_t rows,
-                                        struct gate_error *err)
+static enum gate_status cuda_download_rows(struct device *device, void *to, const void *from,
+                                           size_t row_bytes, size_t stride_bytes, size_t rows,
+                                           struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
     struct device_memory packed = {0};
-    GATE_TRY(cuda_alloc(device, row_bytes * rows, &packed, err));
+    if (rows == 1 || row_bytes == stride_bytes) /* one row may be longer than a stride can be */
+        return cuda_download(device, to, from, row_bytes * rows, err);
+    TRY(cuda_alloc(device, row_bytes * rows, &packed, err));
     const cudaError_t copied =
         cudaMemcpy2DAsync(packed.data, row_bytes, from, stride_bytes, row_bytes, rows,
                           cudaMemcpyDeviceToDevice, d->stream);
@@ -112,15 +110,6 @@ static enum gate_status download_packed(struct device *device, void *to, const v
                               : cuda_fail(err, copied, "cudaMemcpy2DAsync");
     cuda_free(device, &packed);
     return status;
-}
-
-static enum gate_status cuda_download_rows(struct device *device, void *to, const void *from,
-                                           size_t row_bytes, size_t stride_bytes, size_t rows,
-                                           struct gate_error *err)
-{
-    if (rows == 1 || row_bytes == stride_bytes) /* one row may be longer than a stride can be */
-        return cuda_download(device, to, from, row_bytes * rows, err);
-    return download_packed(device, to, from, row_bytes, stride_bytes, rows, err);
 }
 
 static enum gate_status cuda_copy(struct device *d, void *to, const void *from, size_t bytes,
@@ -159,12 +148,12 @@ static enum gate_status cuda_throttle_read(struct device *device, struct device_
                                            struct gate_error *err)
 {
     (void)err;
-    struct cuda_device *d = cuda_of(device);
-    struct nvml_throttle now = d->throttle_at_open;
-    if (d->nvml)
-        nvml_read_throttle(d->nvml, &now);
-    out->power_ns = now.power_ns - d->throttle_at_open.power_ns;
-    out->thermal_ns = now.thermal_ns - d->throttle_at_open.thermal_ns;
+    const struct cuda_device *d = cuda_of(device);
+    if (d->nvml) {
+        const struct device_throttle now = nvml_read_throttle(d->nvml);
+        out->power_ns = now.power_ns - d->throttle_at_open.power_ns;
+        out->thermal_ns = now.thermal_ns - d->throttle_at_open.thermal_ns;
+    }
     return GATE_OK;
 }
 
@@ -185,12 +174,36 @@ static enum gate_status cuda_profiler_switch(struct device *device, bool on, str
 
 static struct device_sensors cuda_sensors_read(struct device *device)
 {
-    struct cuda_device *d = cuda_of(device);
-    struct nvml_sensors now = {NAN, NAN};
-    if (d->nvml)
-        nvml_read_sensors(d->nvml, &now);
-    const struct device_sensors sensors = {now.power_w, now.temperature_c};
-    return sensors;
+    const struct cuda_device *d = cuda_of(device);
+    const struct device_sensors unknown = {NAN, NAN};
+    return d->nvml ? nvml_read_sensors(d->nvml) : unknown;
+}
+
+/* What belongs to the whole device, and is no kernel's to change. The stack limit is not among it,
+ * nor are the other flags: the driver changes those by itself. */
+static enum gate_status cuda_state_read(struct device *device, struct device_state *out,
+                                        struct gate_error *err)
+{
+    const struct cuda_device *d = cuda_of(device);
+    size_t total = 0;
+    CUDA_TRY(cudaDeviceSynchronize(), err);
+    CUDA_TRY(cudaGetDevice(&out->current), err);
+    CUDA_TRY(cudaMemGetInfo(&out->memory_free_bytes, &total), err);
+    out->memory_own_bytes = d->listed_as ? nvml_memory_of(d->nvml, d->listed_as) : 0;
+    CUDA_TRY(cudaDeviceGetLimit(&out->malloc_heap_bytes, cudaLimitMallocHeapSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->printf_bytes, cudaLimitPrintfFifoSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->persisting_l2_bytes, cudaLimitPersistingL2CacheSize), err);
+    CUDA_TRY(cudaDeviceGetLimit(&out->l2_fetch_bytes, cudaLimitMaxL2FetchGranularity), err);
+    unsigned flags = 0;
+    CUDA_TRY(cudaGetDeviceFlags(&flags), err);
+    out->wait_flags = flags & cudaDeviceScheduleMask;
+    cudaFuncCache cache = cudaFuncCachePreferNone;
+    CUDA_TRY(cudaDeviceGetCacheConfig(&cache), err);
+    out->cache_preference = (int)cache;
+    cudaMemPool_t pool;
+    CUDA_TRY(cudaDeviceGetDefaultMemPool(&pool, out->current), err);
+    CUDA_TRY(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &out->pool_keeps), err);
+    return GATE_OK;
 }
 
 static enum gate_status hold(struct device *device, struct gate_error *err)
@@ -280,44 +293,6 @@ static void list_users(const struct cuda_device *d, struct listed *out)
     out->n = d->nvml ? nvml_compute_pids(d->nvml, out->pids, sizeof(out->pids) / sizeof(pid_t)) : 0;
 }
 
-/* Two processes on one GPU share its clock, cache and power, so neither measures anything. */
-static enum gate_status refuse_when_busy(const struct listed *users, int ordinal,
-                                         struct gate_error *err)
-{
-    struct cuda_user user;
-    if (!cuda_users_find("/proc", users->pids, users->n, getpid(), &user))
-        return GATE_OK;
-    return gate_fail_busy(
-        err,
-        "cuda:%d is busy: process %ld (%s) computes on it; wait until it ends or choose "
-        "another device",
-        ordinal, (long)user.pid, user.name);
-}
-
-/* "NVIDIA H100 80GB HBM3" -> "nvidia-h100-80gb-hbm3" */
-static void write_model(char *out, size_t size, const char *name)
-{
-    size_t len = 0;
-    for (; *name && len + 1 < size; name++) {
-        const unsigned char c = (unsigned char)*name;
-        if (isalnum(c))
-            out[len++] = (char)tolower(c);
-        else if (len > 0 && out[len - 1] != '-')
-            out[len++] = '-';
-    }
-    while (len > 0 && out[len - 1] == '-')
-        len--;
-    out[len] = '\0';
-}
-
-static void write_uuid(char *out, size_t size, const cudaUUID_t *uuid)
-{
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(out, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-             b[14], b[15]);
-}
-
 static enum gate_status describe_versions(struct cuda_device *d, struct gate_error *err)
 {
     struct device_info *info = &d->base.info;
@@ -356,8 +331,12 @@ static enum gate_status describe_chip(struct cuda_device *d, int ordinal, struct
     info->peaks = cuda_peaks(chip.name);
     snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1, chip.name);
     snprintf(info->capability, sizeof(info->capability), "%d.%d", chip.major, chip.minor);
-    write_model(info->model, sizeof(info->model), chip.name);
-    write_uuid(info->uuid, sizeof(info->uuid), &chip.uuid);
+    device_model_key("", chip.name, info->model, sizeof(info->model));
+    const unsigned char *b = (const unsigned char *)chip.uuid.bytes;
+    snprintf(info->uuid, sizeof(info->uuid),
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
     return GATE_OK;
 }
 
@@ -378,48 +357,46 @@ static enum gate_status make_context(struct cuda_device *d, int ordinal, struct 
     return GATE_OK;
 }
 
-/* Loads the code of the kernels that run while the stream is held: a kernel whose code is loaded
- * lazily, on its first launch, may have to wait for the device. */
-static enum gate_status warm_up(struct cuda_device *d, struct gate_error *err)
-{
-    GATE_TRY(cuda_hold(d, err));
-    cuda_release(d);
-    GATE_TRY(cuda_clock_stamp(d, 0, err));
-    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
-    return GATE_OK;
-}
-
 static enum gate_status open_device(struct cuda_device *d, int ordinal, struct gate_error *err)
 {
     char bus_id[32];
-    GATE_TRY(find_device(ordinal, err));
-    CUDA_TRY(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), ordinal), err);
     struct listed before, now;
+    struct cuda_user user;
+    TRY(find_device(ordinal, err));
+    CUDA_TRY(cudaDeviceGetPCIBusId(bus_id, sizeof(bus_id), ordinal), err);
     d->nvml = nvml_open(bus_id);
     list_users(d, &before);
-    GATE_TRY(refuse_when_busy(&before, ordinal, err));
-    GATE_TRY(describe_chip(d, ordinal, err));
-    GATE_TRY(describe_versions(d, err));
-    GATE_TRY(make_context(d, ordinal, err));
-    GATE_TRY(warm_up(d, err));
+    /* Two processes on one GPU share its clock, cache and power, so neither measures anything. */
+    if (cuda_users_find("/proc", before.pids, before.n, getpid(), &user))
+        return gate_fail_busy(
+            err,
+            "cuda:%d is busy: process %ld (%s) computes on it; wait until it ends or choose "
+            "another device",
+            ordinal, (long)user.pid, user.name);
+    TRY(describe_chip(d, ordinal, err));
+    TRY(describe_versions(d, err));
+    TRY(make_context(d, ordinal, err));
+    /* Loads the code of the kernels that run while the stream is held: a kernel whose code is
+     * loaded lazily, on its first launch, may have to wait for the device. */
+    TRY(cuda_hold(d, err));
+    cuda_release(d);
+    TRY(cuda_clock_stamp(d, 0, err));
+    CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     list_users(d, &now);
     d->listed_as = cuda_users_self(before.pids, before.n, now.pids, now.n, getpid());
     if (d->nvml)
-        nvml_read_throttle(d->nvml, &d->throttle_at_open);
+        d->throttle_at_open = nvml_read_throttle(d->nvml);
     return GATE_OK;
 }
 
 enum gate_status device_cuda_open(int ordinal, struct device **out, struct gate_error *err)
 {
-    struct cuda_device *d = (struct cuda_device *)calloc(1, sizeof(*d));
-    if (!d)
-        return gate_fail(err, GATE_ENVIRONMENT, "out of memory for a device");
+    struct cuda_device *d = (struct cuda_device *)xcalloc(1, sizeof(*d));
     d->base.backend = &cuda_backend;
     const enum gate_status status = open_device(d, ordinal, err);
-    if (status != GATE_OK) {
+    if (status == GATE_OK)
+        *out = &d->base;
+    else
         cuda_close(&d->base);
-        return status;
-    }
-    *out = &d->base;
-    return GATE_OK;
+    return status;
 }

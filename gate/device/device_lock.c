@@ -35,10 +35,10 @@ static enum gate_status write_path(const char *uuid, char out[PATH_MAX], struct 
         return gate_fail(err, GATE_IO,
                          "no folder for the lock of the device: all users may write neither to "
                          "/run/lock nor to /dev/shm; set GATE_LOCKS to a folder that all share");
-    size_t n = 0;
-    for (; uuid[n] && n + 1 < sizeof name; n++)
-        name[n] = isalnum((unsigned char)uuid[n]) ? uuid[n] : '-';
-    name[n] = '\0';
+    snprintf(name, sizeof name, "%s", uuid);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '-';
     snprintf(out, PATH_MAX, "%.3900s/kernel-gate-%s.lock", folder, name);
     return GATE_OK;
 }
@@ -59,12 +59,6 @@ static int open_file(const char *path)
     return fd;
 }
 
-static bool is_plain_file(int fd)
-{
-    struct stat s;
-    return !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1;
-}
-
 /* Who holds it, for people: a hint, and of their own process namespace. */
 static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
 {
@@ -77,24 +71,16 @@ static enum gate_status refuse(const char *uuid, int fd, struct gate_error *err)
                           uuid, text[0] ? text : "not known");
 }
 
-static void write_holder(int fd)
-{
-    char text[16];
-    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
-        return; /* another user's file: it is locked all the same */
-}
-
 enum gate_status device_lock_take(const char *uuid, struct device_lock *out, struct gate_error *err)
 {
-    char path[PATH_MAX];
-    enum gate_status status = write_path(uuid, path, err);
-    if (status)
-        return status;
+    char path[PATH_MAX], holder[16];
+    struct stat s;
+    enum gate_status status = GATE_OK;
+    TRY(write_path(uuid, path, err));
     int fd = open_file(path);
     if (fd < 0)
         return gate_fail(err, GATE_IO, "cannot open the lock file '%s': %s", path, strerror(errno));
-    if (!is_plain_file(fd))
+    if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_nlink != 1)
         status = gate_fail(err, GATE_IO, "the lock '%s' is not a regular file: remove it", path);
     else if (flock(fd, LOCK_EX | LOCK_NB))
         status = errno == EWOULDBLOCK
@@ -104,7 +90,10 @@ enum gate_status device_lock_take(const char *uuid, struct device_lock *out, str
         close(fd);
         return status;
     }
-    write_holder(fd);
+    /* Another user's file cannot be written: it is locked all the same. */
+    int n = snprintf(holder, sizeof holder, "%ld\n", (long)getpid());
+    if (!ftruncate(fd, 0))
+        (void)!pwrite(fd, holder, (size_t)n, 0);
     *out = (struct device_lock){true, fd};
     return GATE_OK;
 }

@@ -7,14 +7,6 @@
 
 #include "gate/device/device.h"
 
-/* What the host says of its processor, memory, caches and system. What cannot be found out is
- * "unknown" or 0. */
-void host_describe(struct device_info *info);
-
-/* A model's key: lower case, all but letters and digits as single dashes: "host-amd-epyc" of
- * "host-" and "AMD EPYC". */
-void host_model_key(const char *prefix, const char *name, char *key, size_t size);
-
 /* Memory between pages that may not be touched: device_guard_alloc() and device_guard_free(). */
 enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
                                   struct device_memory *out, struct gate_error *err);
@@ -47,5 +39,9 @@ struct host_normal {
 
 void host_normal_seed(struct host_normal *n, uint64_t seed);
 double host_normal_next(struct host_normal *n);
+
+/* device_compare() of memory of the host, whatever the device. */
+void host_parts(const struct kg_tensor *out, const double *reference,
+                const struct device_part_rule *rule, struct device_comparison *result);
 
 #endif

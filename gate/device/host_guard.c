@@ -27,21 +27,15 @@ static void put(const char *text)
         return;
 }
 
-static void put_number(size_t n)
+static void report_overrun(const struct region *r, size_t distance, const char *where)
 {
     char digits[24], *at = digits + sizeof digits;
     *--at = '\0';
-    do {
-        *--at = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
-    put(at);
-}
-
-static void report_overrun(const struct region *r, size_t distance, const char *where)
-{
+    do
+        *--at = (char)('0' + distance % 10);
+    while (distance /= 10);
     put("the kernel touched memory that is not its own: ");
-    put_number(distance);
+    put(at);
     put(" bytes ");
     put(where);
     put(" '");
@@ -125,11 +119,6 @@ void host_guard_free(struct device *d, struct device_memory *m)
 
 /* ---- pieces far apart ---- */
 
-static size_t span_of(const struct device_pieces *pieces)
-{
-    return (pieces->n - 1) * pieces->stride + pieces->bytes;
-}
-
 /* The pages that a piece lies in. */
 static bool open_piece(char *piece, size_t bytes)
 {
@@ -142,7 +131,7 @@ static bool open_piece(char *piece, size_t bytes)
 enum gate_status host_spread_alloc(struct device *d, const struct device_pieces *pieces,
                                    struct device_memory *out, struct gate_error *err)
 {
-    size_t span = span_of(pieces);
+    size_t span = (pieces->n - 1) * pieces->stride + pieces->bytes;
     (void)d;
     char *all = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED)

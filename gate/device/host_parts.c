@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/device/host_parts.h"
+#include "gate/device/host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/half.h"
 
@@ -22,14 +23,6 @@ struct part_walk {
     struct part_sum *tiles; /* of the tiles that the row in hand crosses */
     int64_t rows, columns, n_tiles;
 };
-
-/* The reference as the output's dtype has it. */
-static double rounded(uint32_t dtype, double reference)
-{
-    unsigned char bytes[sizeof(float)];
-    kg_store_float(bytes, dtype, 0, (float)reference);
-    return (double)kg_load_float(bytes, dtype, 0);
-}
 
 /* Indices come in rising order. */
 static void note_first(struct device_element *first, int64_t index, double value, double reference)
@@ -93,7 +86,9 @@ static void note_distance(struct device_comparison *found, double value, double 
 static struct part_sum measure(struct part_walk *w, int64_t index, double value, double reference)
 {
     const struct device_part_rule *rule = w->rule;
-    double expected = rounded(w->out->dtype, reference);
+    unsigned char bytes[sizeof(float)];
+    kg_store_float(bytes, w->out->dtype, 0, (float)reference); /* as the output's dtype has it */
+    double expected = (double)kg_load_float(bytes, w->out->dtype, 0);
     if (!isfinite(expected) || rule->exact) {
         /* fp64 does not overflow: an infinite reference has an input that is not finite. */
         bool right = value == expected || (isnan(value) && !isfinite(reference));
@@ -125,17 +120,6 @@ static double relative_error(const struct device_part_rule *rule, const struct p
     return norm_sq > 0 ? sqrt(s->error_sq / norm_sq) : sqrt(s->error_sq);
 }
 
-static void end_row(struct part_walk *w, int64_t row, const struct part_sum *sum)
-{
-    double error = relative_error(w->rule, sum);
-    if (error > w->found.worst_row) {
-        w->found.worst_row = error;
-        w->found.worst_row_at = row;
-    }
-    w->found.error_sq += sum->error_sq;
-    w->found.reference_sq += sum->reference_sq;
-}
-
 static void end_tiles(struct part_walk *w, int64_t tile_row)
 {
     for (int64_t t = 0; t < w->n_tiles; t++) {
@@ -159,12 +143,17 @@ static void walk_row(struct part_walk *w, const double *reference, int64_t row)
         add(&sum, more);
         add(&w->tiles[column / DEVICE_TILE], more);
     }
-    end_row(w, row, &sum);
+    double error = relative_error(w->rule, &sum);
+    if (error > w->found.worst_row) {
+        w->found.worst_row = error;
+        w->found.worst_row_at = row;
+    }
+    w->found.error_sq += sum.error_sq;
+    w->found.reference_sq += sum.reference_sq;
 }
 
-enum gate_status host_parts(const struct kg_tensor *out, const double *reference,
-                            const struct device_part_rule *rule, struct device_comparison *result,
-                            struct gate_error *err)
+void host_parts(const struct kg_tensor *out, const double *reference,
+                const struct device_part_rule *rule, struct device_comparison *result)
 {
     struct part_walk w = {.out = out,
                           .rule = rule,
@@ -180,9 +169,7 @@ enum gate_status host_parts(const struct kg_tensor *out, const double *reference
         w.rows *= out->shape[r];
     w.found.elements = w.rows * w.columns;
     w.n_tiles = (w.columns + DEVICE_TILE - 1) / DEVICE_TILE;
-    w.tiles = calloc((size_t)w.n_tiles, sizeof *w.tiles);
-    if (!w.tiles)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    w.tiles = xcalloc((size_t)w.n_tiles, sizeof *w.tiles);
     for (int64_t row = 0; row < w.rows; row++) {
         walk_row(&w, reference, row);
         if ((row + 1) % DEVICE_TILE == 0 || row + 1 == w.rows)
@@ -190,5 +177,4 @@ enum gate_status host_parts(const struct kg_tensor *out, const double *reference
     }
     free(w.tiles);
     *result = w.found;
-    return GATE_OK;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/base/alloc.h"
+
 enum {
     NVML_SUCCESS = 0,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
@@ -57,67 +59,47 @@ struct nvml {
 
 /* ISO C has no cast from an object pointer to a function pointer; POSIX promises that the bytes
  * that dlsym() returns are one. */
-static int load_symbol(void *library, const char *name, void *function)
+bool driver_symbol(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof(symbol));
+    memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
 }
 
-static int load_functions(struct nvml *n)
+static bool load_functions(struct nvml *n)
 {
-    int ok = 1;
-#define NVML_LOAD(member, parameters, symbol) ok &= load_symbol(n->library, #symbol, &n->member);
+    bool ok = true;
+#define NVML_LOAD(member, parameters, symbol) ok &= driver_symbol(n->library, #symbol, &n->member);
     NVML_FUNCTIONS(NVML_LOAD)
 #undef NVML_LOAD
-    (void)load_symbol(n->library, "nvmlDeviceGetPowerUsage", &n->power);
-    (void)load_symbol(n->library, "nvmlDeviceGetTemperature", &n->temperature);
+    (void)driver_symbol(n->library, "nvmlDeviceGetPowerUsage", &n->power);
+    (void)driver_symbol(n->library, "nvmlDeviceGetTemperature", &n->temperature);
     return ok;
 }
 
-typedef nvml_result find_fn(const struct nvml *n, const char *which, nvml_device *out);
-
-static nvml_result find_by_bus_id(const struct nvml *n, const char *which, nvml_device *out)
+static struct nvml *open_gpu(const char *which, bool by_uuid)
 {
-    return n->by_bus_id(which, out);
-}
-
-static nvml_result find_by_uuid(const struct nvml *n, const char *which, nvml_device *out)
-{
-    return n->by_uuid(which, out);
-}
-
-static struct nvml *open_found(find_fn *find, const char *which)
-{
-    struct nvml *n = calloc(1, sizeof(*n));
-    if (!n)
-        return NULL;
+    struct nvml *n = xcalloc(1, sizeof *n);
     n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!n->library)
-        goto no_library;
-    if (!load_functions(n) || n->init() != NVML_SUCCESS)
-        goto no_init;
-    if (find(n, which, &n->device) != NVML_SUCCESS)
-        goto no_device;
-    return n;
-
-no_device:
-    n->shutdown();
-no_init:
-    dlclose(n->library);
-no_library:
+    if (n->library && load_functions(n) && n->init() == NVML_SUCCESS) {
+        if ((by_uuid ? n->by_uuid : n->by_bus_id)(which, &n->device) == NVML_SUCCESS)
+            return n;
+        n->shutdown();
+    }
+    if (n->library)
+        dlclose(n->library);
     free(n);
     return NULL;
 }
 
 struct nvml *nvml_open(const char *pci_bus_id)
 {
-    return open_found(find_by_bus_id, pci_bus_id);
+    return open_gpu(pci_bus_id, false);
 }
 
 struct nvml *nvml_open_uuid(const char *uuid)
 {
-    return open_found(find_by_uuid, uuid);
+    return open_gpu(uuid, true);
 }
 
 void nvml_close(struct nvml *n)
@@ -144,26 +126,25 @@ void nvml_read_facts(const struct nvml *n, struct nvml_facts *out)
 static int64_t read_violation(const struct nvml *n, int policy)
 {
     struct nvml_violation v = {0};
-    if (n->violation(n->device, policy, &v) != NVML_SUCCESS)
-        return 0;
-    return (int64_t)v.violation_ns;
+    return n->violation(n->device, policy, &v) == NVML_SUCCESS ? (int64_t)v.violation_ns : 0;
 }
 
-void nvml_read_throttle(const struct nvml *n, struct nvml_throttle *out)
+struct device_throttle nvml_read_throttle(const struct nvml *n)
 {
-    out->power_ns = read_violation(n, NVML_PERF_POLICY_POWER);
-    out->thermal_ns = read_violation(n, NVML_PERF_POLICY_THERMAL);
+    return (struct device_throttle){read_violation(n, NVML_PERF_POLICY_POWER),
+                                    read_violation(n, NVML_PERF_POLICY_THERMAL)};
 }
 
-void nvml_read_sensors(const struct nvml *n, struct nvml_sensors *out)
+struct device_sensors nvml_read_sensors(const struct nvml *n)
 {
     unsigned power_mw, temperature_c;
-    *out = (struct nvml_sensors){NAN, NAN};
+    struct device_sensors out = {NAN, NAN};
     if (n->power && n->power(n->device, &power_mw) == NVML_SUCCESS)
-        out->power_w = power_mw / 1e3;
+        out.power_w = power_mw / 1e3;
     if (n->temperature &&
         n->temperature(n->device, NVML_TEMPERATURE_GPU, &temperature_c) == NVML_SUCCESS)
-        out->temperature_c = temperature_c;
+        out.temperature_c = temperature_c;
+    return out;
 }
 
 /* The list is the caller's, to be freed; NULL where there is none, and *count is 0 then. */
@@ -175,8 +156,8 @@ static struct nvml_process *list_processes(const struct nvml *n, unsigned *count
         return NULL;
     }
     *count += 64; /* room for those that start before the second call */
-    struct nvml_process *list = calloc(*count, sizeof(*list));
-    if (!list || n->processes(n->device, count, list) != NVML_SUCCESS)
+    struct nvml_process *list = xcalloc(*count, sizeof *list);
+    if (n->processes(n->device, count, list) != NVML_SUCCESS)
         *count = 0;
     return list;
 }

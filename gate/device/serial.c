@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "gate/base/alloc.h"
+
 struct walk {
     const struct serial_graph *g;
     size_t *into;       /* into[v] to into[v + 1]: where in `from` the nodes before v are */
@@ -22,33 +24,6 @@ struct walk {
     uint32_t *n_begins; /* by launch */
     bool *goes_on;      /* by node: one of its launch comes after it */
 };
-
-static void release(struct walk *w)
-{
-    free(w->into);
-    free(w->from);
-    free(w->launch);
-    free(w->waiting);
-    free(w->counted);
-    free(w->n_ends);
-    free(w->n_begins);
-    free(w->goes_on);
-}
-
-static bool allocate(struct walk *w)
-{
-    size_t nodes = w->g->n_nodes, launches = (size_t)w->g->n_launches + 1;
-    w->into = calloc(nodes + 2, sizeof *w->into);
-    w->from = calloc(w->g->n_edges + 1, sizeof *w->from);
-    w->launch = calloc(nodes + 1, sizeof *w->launch);
-    w->waiting = calloc(nodes + 1, sizeof *w->waiting);
-    w->counted = calloc(nodes + 1, sizeof *w->counted);
-    w->n_ends = calloc(launches, sizeof *w->n_ends);
-    w->n_begins = calloc(launches, sizeof *w->n_begins);
-    w->goes_on = calloc(nodes + 1, sizeof *w->goes_on);
-    return w->into && w->from && w->launch && w->waiting && w->counted && w->n_ends &&
-           w->n_begins && w->goes_on;
-}
 
 static bool is_in_range(const struct serial_graph *g)
 {
@@ -172,19 +147,32 @@ static enum serial look_at_begins(struct walk *w, unsigned *launch)
 
 enum serial serial_check(const struct serial_graph *g, unsigned *launch)
 {
+    const size_t nodes = g->n_nodes, launches = (size_t)g->n_launches + 1;
     struct walk w = {.g = g};
-    enum serial found = SERIAL_NO_MEMORY;
     *launch = 0;
     if (!is_in_range(g))
         return SERIAL_ODD;
-    if (allocate(&w)) {
-        index_edges(&w);
-        found = claim_all(&w, launch);
-        if (found == SERIAL)
-            found = look_at_edges(&w, launch);
-        if (found == SERIAL)
-            found = look_at_begins(&w, launch);
-    }
-    release(&w);
+    w.into = xcalloc(nodes + 2, sizeof *w.into);
+    w.from = xcalloc(g->n_edges, sizeof *w.from);
+    w.launch = xcalloc(nodes, sizeof *w.launch);
+    w.waiting = xcalloc(nodes, sizeof *w.waiting);
+    w.counted = xcalloc(nodes, sizeof *w.counted);
+    w.n_ends = xcalloc(launches, sizeof *w.n_ends);
+    w.n_begins = xcalloc(launches, sizeof *w.n_begins);
+    w.goes_on = xcalloc(nodes, sizeof *w.goes_on);
+    index_edges(&w);
+    enum serial found = claim_all(&w, launch);
+    if (found == SERIAL)
+        found = look_at_edges(&w, launch);
+    if (found == SERIAL)
+        found = look_at_begins(&w, launch);
+    free(w.into);
+    free(w.from);
+    free(w.launch);
+    free(w.waiting);
+    free(w.counted);
+    free(w.n_ends);
+    free(w.n_begins);
+    free(w.goes_on);
     return found;
 }

@@ -31,7 +31,6 @@ enum serial {
     SERIAL_OVERLAPS, /* a node of the launch need not wait for all of the launch before */
     SERIAL_EARLY,    /* an edge into the launch is an early one */
     SERIAL_ODD, /* this is no graph: an index is out of range, or a launch has no begin or end */
-    SERIAL_NO_MEMORY,
 };
 
 /*

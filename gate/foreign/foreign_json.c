@@ -12,7 +12,7 @@
 #include "gate/base/hex.h"
 #include "gate/base/json.h"
 #include "gate/decide/stats.h"
-#include "gate/device/host.h"
+#include "gate/device/device.h"
 #include "gate/document/fields.h"
 #include "gate/foreign/reading.h"
 
@@ -141,7 +141,7 @@ static enum gate_status nvbench_head(struct reading *r, const cJSON *tree)
         if (status)
             break;
         struct foreign_device *d = add_device(r->out, (int64_t)id, name);
-        host_model_key("", name, d->model, sizeof d->model);
+        device_model_key("", name, d->model, sizeof d->model);
         if (!d->model[0])
             status = refuse_at(r, pointer, "has no letter or digit in its name");
     }
@@ -275,7 +275,7 @@ static enum gate_status pytest_head(struct reading *r, const cJSON *tree)
     }
     if (*brand && strlen(brand) <= TEXT_MAX / 4) {
         struct foreign_device *d = add_device(r->out, 0, brand);
-        host_model_key("host-", brand, d->model, sizeof d->model);
+        device_model_key("host-", brand, d->model, sizeof d->model);
     }
     return GATE_OK;
 }

@@ -17,7 +17,7 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/utf8.h"
-#include "gate/device/cuda_users.h"
+#include "gate/device/nvml.h"
 #include "gate/verify/verify_reference.h"
 #include "gate/worker/measure.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/device/host_parts.h"
+#include "gate/device/host.h"
 #include "kernels/ops/half.h"
 #include "tests/gpu/gpu_device.h"
 
@@ -96,9 +96,8 @@ static struct device_comparison on_device(const struct output *o,
 static void check(const struct output *o, const struct device_part_rule *rule)
 {
     struct device_comparison expected = {0};
-    struct gate_error err;
     const struct device_comparison found = on_device(o, rule);
-    CHECK(is_ok(host_parts(&o->tensor, o->reference, rule, &expected, &err), &err));
+    host_parts(&o->tensor, o->reference, rule, &expected);
     if (!same_parts(&found, &expected))
         printf("# dtype %u, %lld x %lld, exact %d\n", o->tensor.dtype,
                (long long)o->tensor.shape[0], (long long)o->tensor.shape[1], rule->exact);

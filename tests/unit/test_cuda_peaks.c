@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_peaks.c: chips are told apart by their names. */
-#include "gate/device/cuda_peaks.h"
+#include "gate/device/device.h"
 #include "tests/unit/unit.h"
 
 TEST(every_chip_by_its_driver_name)

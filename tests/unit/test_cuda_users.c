@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gate/device/cuda_users.h"
+#include "gate/device/nvml.h"
 #include "tests/unit/unit.h"
 
 /* Path of an entry of a process; NULL as leaf: its folder. Valid until the next call. */

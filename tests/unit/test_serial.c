@@ -203,7 +203,7 @@ static enum serial by_pairs(const struct made *m)
 
 TEST(it_finds_what_a_look_at_each_pair_does)
 {
-    unsigned of_kind[SERIAL_NO_MEMORY + 1] = {0}, launch;
+    unsigned of_kind[SERIAL_ODD + 1] = {0}, launch;
     struct made m;
     random_state = 4;
     for (int i = 0; i < GRAPHS; i++) {
