@@ -11,9 +11,7 @@
 #include "gate/base/progress.h"
 #include "gate/baseline/origin.h"
 #include "gate/cli/run_request.h"
-#include "gate/run/blame.h"
-#include "gate/run/instructions.h"
-#include "gate/run/profile.h"
+#include "gate/run/causes.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/revision.h"
 
@@ -273,11 +271,10 @@ static void session_close(struct run_session *s)
 
 /* ---- the run ---- */
 
-static void show_case(void *context, const struct run *run, const struct suite_case *c,
-                      enum document_stage stage, size_t done, size_t n)
+static void show_case(const struct run *run, const struct suite_case *c, enum document_stage stage,
+                      size_t done, size_t n)
 {
     char text[256];
-    (void)context;
     snprintf(text, sizeof text, "%s process %zu [%zu/%zu] %s",
              stage == STAGE_FIRST ? "measuring," : "confirming,", run->n_processes, done + 1, n,
              c->id);
@@ -338,7 +335,7 @@ static enum gate_status measure_warning(struct run_session *s, struct gate_error
     if (!status)
         status = run_start(&s->warning, s->supervisor, err);
     if (!status)
-        status = run_measure(&s->warning, s->supervisor, show_case, NULL, err);
+        status = run_measure(&s->warning, s->supervisor, show_case, err);
     if (!status)
         run_add_warning(&s->run, &s->warning);
     return status;
@@ -397,7 +394,7 @@ static enum gate_status measure_and_write(const struct run_request *r, struct ru
     if (!status)
         status = interrupt_catch(err);
     if (!status)
-        status = run_measure(run, s->setup.supervisor, show_case, NULL, err);
+        status = run_measure(run, s->setup.supervisor, show_case, err);
     if (!status && r->policy.warn_against)
         status = measure_warning(s, err);
     if (!status)

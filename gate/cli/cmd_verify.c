@@ -15,7 +15,6 @@
 #include "gate/base/seed.h"
 #include "gate/document/fields_table.h"
 #include "gate/report/report_run.h"
-#include "gate/run/reproduce.h"
 #include "gate/cli/run_request.h"
 
 struct verify_run {

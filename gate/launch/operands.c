@@ -264,28 +264,26 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
     return status;
 }
 
-/* Literal values are few: they are encoded here and copied. */
-static enum gate_status upload_literals(struct device *d, const struct kg_tensor *t, size_t bytes,
-                                        const struct case_values *literal, struct gate_error *err)
-{
-    unsigned char *encoded = xcalloc(1, bytes);
-    for (size_t i = 0; i < literal->n_values; i++)
-        storage_put(encoded, t->dtype, (int64_t)i, literal->values[i]);
-    enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
-    free(encoded);
-    return status;
-}
-
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_in; i++) {
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
-        TRY(literal
-                ? upload_literals(d, t, problem_tensor_bytes(&o->in[i]), literal, err)
-                : operands_fill_input(d, &c->problem, i, t->data,
-                                      problem_tensor_elements(&o->in[i]), seed_at(seed, i), err));
+        if (!literal) {
+            TRY(operands_fill_input(d, &c->problem, i, t->data, problem_tensor_elements(&o->in[i]),
+                                    seed_at(seed, i), err));
+            continue;
+        }
+        /* Literal values are few: they are encoded here and copied. */
+        const size_t bytes = problem_tensor_bytes(&o->in[i]);
+        unsigned char *encoded = xcalloc(1, bytes);
+        for (size_t k = 0; k < literal->n_values; k++)
+            storage_put(encoded, t->dtype, (int64_t)k, literal->values[k]);
+        enum gate_status status = device_upload(d, t->data, encoded, bytes, err);
+        free(encoded);
+        if (status)
+            return status;
     }
     return GATE_OK;
 }

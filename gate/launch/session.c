@@ -26,18 +26,6 @@
 
 /* ---- set-up ---- */
 
-/* Input sets so that one rotation touches three times the L2; 1 when they do not fit. */
-static unsigned wanted_sets(const struct device *d, const struct kg_problem *p)
-{
-    const struct device_info *info = device_info(d);
-    double bytes = problem_bytes(p);
-    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / bytes);
-    double fit = SETS_MEMORY_SHARE * (double)info->memory_free_bytes / bytes;
-    if (wanted <= 1 || wanted > SETS_MAX || wanted > fit)
-        return 1;
-    return (unsigned)wanted;
-}
-
 unsigned session_content(const struct session *s, unsigned set)
 {
     return (set + s->rotation) % VERIFY_SEEDS;
@@ -110,7 +98,11 @@ static enum gate_status make_sets(struct session *s, struct gate_error *err)
     const struct kg_problem *p = &s->c->problem;
     const size_t bytes = operands_bytes(p);
     uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
-    s->n_sets = wanted_sets(s->device, p);
+    /* So many that one rotation touches three times the L2; 1 when they do not fit. */
+    const struct device_info *info = device_info(s->device);
+    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / problem_bytes(p));
+    double fit = SETS_MEMORY_SHARE * (double)info->memory_free_bytes / problem_bytes(p);
+    s->n_sets = wanted <= 1 || wanted > SETS_MAX || wanted > fit ? 1 : (unsigned)wanted;
     s->has_masters = s->n_sets > 1;
     s->sets = xcalloc(s->n_sets, sizeof *s->sets);
     unsigned all = s->n_sets + (s->has_masters ? VERIFY_SEEDS : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/blame.h"
+#include "gate/run/causes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,31 +22,9 @@ static bool has_several(const struct run_case *c, enum document_role role)
     return launches > 1;
 }
 
-static bool is_wanted(const struct run_case *c)
+bool causes_are_wanted(const struct run_case *c)
 {
-    return c->record.verdict == VERDICT_REGRESSION && c->record.mode == MODE_PAIRED &&
-           !c->left_out && (has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE));
-}
-
-static void find(const struct run *run, struct supervisor *s, const struct run_case *c,
-                 struct blame *b)
-{
-    const struct case_task task = {.c = c->about,
-                                   .seed = seed_of_text(run->seed, c->about->id),
-                                   .budget_ms = BUDGET_MS,
-                                   .baseline =
-                                       run->against_sha256 ? run->against_sha256 : c->opened,
-                                   .kind = TASK_TRANSPLANT};
-    struct gate_error err = {0};
-    enum gate_status status = supervisor_run_case(s, &task, &b->result, &err);
-    if (status)
-        utf8_print(b->message, sizeof b->message, "%.400s", err.message);
-    else if (b->result.outcome != CASE_VERIFIED)
-        utf8_print(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
-    else if (!b->result.has_blame)
-        snprintf(b->message, sizeof b->message, "this worker does not report it");
-    if (!b->message[0])
-        b->document = b->result.blame;
+    return c->record.verdict == VERDICT_REGRESSION && c->record.mode == MODE_PAIRED && !c->left_out;
 }
 
 bool blame_run(struct run *run, struct supervisor *s, double limit_s,
@@ -57,22 +35,36 @@ bool blame_run(struct run *run, struct supervisor *s, double limit_s,
     for (size_t i = 0; i < run->suite->n_cases && !interrupt_signal(); i++) {
         struct run_case *c = &run->cases[i];
         char text[256];
-        c->blame = is_wanted(c) ? xcalloc(1, sizeof *c->blame) : NULL;
-        if (!c->blame)
+        if (!causes_are_wanted(c) ||
+            !(has_several(c, ROLE_CANDIDATE) || has_several(c, ROLE_BASELINE)))
             continue;
-        c->blame->document.message = c->blame->message;
-        c->blame->document.nodes = &c->blame->none;
-        if (n++ >= CASES_MAX) {
-            snprintf(c->blame->message, sizeof c->blame->message,
+        struct blame *b = c->blame = xcalloc(1, sizeof *c->blame);
+        b->document.message = b->message;
+        b->document.nodes = &b->none;
+        if (n++ >= CASES_MAX)
+            snprintf(b->message, sizeof b->message,
                      "only the first %d regressions of a run are taken apart", CASES_MAX);
-        } else if (clock_s() > deadline_s) {
-            snprintf(c->blame->message, sizeof c->blame->message,
+        else if (clock_s() > deadline_s)
+            snprintf(b->message, sizeof b->message,
                      "the regressions before it took the %g s that a run has for this", limit_s);
-        } else {
-            snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
-            progress(text);
-            find(run, s, c, c->blame);
-        }
+        if (b->message[0])
+            continue;
+        snprintf(text, sizeof text, "looking for the node that makes %s slower", c->about->id);
+        progress(text);
+        const struct case_task task = {.c = c->about,
+                                       .seed = seed_of_text(run->seed, c->about->id),
+                                       .budget_ms = BUDGET_MS,
+                                       .baseline = run_baseline_sha256(run, c),
+                                       .kind = TASK_TRANSPLANT};
+        struct gate_error err = {0};
+        if (supervisor_run_case(s, &task, &b->result, &err))
+            utf8_print(b->message, sizeof b->message, "%.400s", err.message);
+        else if (b->result.outcome != CASE_VERIFIED)
+            utf8_print(b->message, sizeof b->message, "the worker: %.400s", b->result.message);
+        else if (!b->result.has_blame)
+            snprintf(b->message, sizeof b->message, "this worker does not report it");
+        else
+            b->document = b->result.blame;
     }
     supervisor_retire_worker(s);
     return n > 0;

@@ -50,31 +50,6 @@ static enum verdict play_once(const double *d, size_t n, double threshold, uint6
     return decision.verdict;
 }
 
-/* Outcomes of protocols whose processes are drawn from n values of d. */
-struct counts {
-    size_t decisions, red, pass, no_verdict;
-};
-
-static struct counts play(const double *d, size_t n, double threshold, uint64_t seed)
-{
-    struct counts counts = {.decisions = DECISIONS};
-    uint64_t state = 0;
-    for (size_t i = 0; i < counts.decisions; i++) {
-        switch (play_once(d, n, threshold, seed, &state)) {
-        case VERDICT_REGRESSION:
-            counts.red++;
-            break;
-        case VERDICT_PASS:
-        case VERDICT_IMPROVEMENT:
-            counts.pass++;
-            break;
-        default:
-            counts.no_verdict++;
-        }
-    }
-    return counts;
-}
-
 bool calibrate_has_figures(const struct calibrated_case *c)
 {
     return c->n >= DECIDE_FIRST_LOOK && c->lacks != VERDICT_WRONG;
@@ -102,15 +77,21 @@ static void add_figures(struct calibrated_case *c, struct document_calibrated *o
         .injected = xcalloc(CALIBRATE_SHARES, sizeof *out->injected),
     };
     for (size_t s = 0; s < CALIBRATE_SHARES; s++) {
-        struct counts n = play(c->d[s], c->n, c->threshold, s + 1);
+        int64_t red = 0, pass = 0;
+        uint64_t state = 0;
+        for (int i = 0; i < DECISIONS; i++) {
+            enum verdict v = play_once(c->d[s], c->n, c->threshold, s + 1, &state);
+            red += v == VERDICT_REGRESSION;
+            pass += v == VERDICT_PASS || v == VERDICT_IMPROVEMENT;
+        }
         out->injected[out->n_injected++] =
             (struct document_injected){.share = calibrate_shares[s],
                                        .log_ratio = c->d[s],
                                        .n_log_ratio = c->n,
-                                       .decisions = (int64_t)n.decisions,
-                                       .red = (int64_t)n.red,
-                                       .pass = (int64_t)n.pass,
-                                       .no_verdict = (int64_t)n.no_verdict};
+                                       .decisions = DECISIONS,
+                                       .red = red,
+                                       .pass = pass,
+                                       .no_verdict = DECISIONS - red - pass};
     }
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/ceilings.h"
+#include "gate/run/run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernels/ops/dtype.h"
 #include "gate/base/json.h"
@@ -15,7 +14,6 @@
 #define FINISH_GRACE_S 5.0
 #define TIMEOUT_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 
-/* What the worker says; texts are copied. */
 static enum gate_status read_answer(const struct buf *line, struct run_ceilings *out,
                                     struct gate_error *err)
 {
@@ -32,7 +30,7 @@ static enum gate_status read_answer(const struct buf *line, struct run_ceilings 
         status = gate_fail(err, GATE_WRONG, "the worker does not measure it");
     else {
         out->document = message.ceilings;
-        out->document.message = NULL;
+        out->document.message = NULL; /* which is taken.texts' */
         fields_release(&message_ceilings_shape, &message);
     }
     free(taken.texts);
@@ -42,23 +40,11 @@ static enum gate_status read_answer(const struct buf *line, struct run_ceilings 
 static enum gate_status ask(const struct supervisor_options *o, struct run_ceilings *out,
                             struct gate_error *err)
 {
-    char program[4096] = "";
-    char *argv[6];
-    unsigned n = 0;
+    struct supervisor_options alone = {
+        .worker = o->worker, .device = o->device, .timeout_s = o->timeout_s};
     struct process process;
     struct buf line;
-    if (!o->worker && readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        return gate_fail(err, GATE_INTERNAL, "cannot find this program");
-    argv[n++] = o->worker ? (char *)o->worker : program;
-    if (!o->worker)
-        argv[n++] = (char *)"worker";
-    argv[n++] = (char *)"--device";
-    argv[n++] = (char *)o->device;
-    argv[n++] = (char *)"--ceilings";
-    argv[n] = NULL;
-    enum gate_status status = process_start_scrubbed(&process, argv, err);
-    if (status)
-        return status;
+    TRY(worker_start(&alone, NULL, 0, false, &process, err));
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
     enum process_event event =
         process_read_line(&process, fmax(o->timeout_s, TIMEOUT_MIN_S), &line);
@@ -67,10 +53,11 @@ static enum gate_status ask(const struct supervisor_options *o, struct run_ceili
     else
         process_kill(&process, NULL, 0);
     const char *last = process_last_words(&process);
-    status = event == PROCESS_LINE ? read_answer(&line, out, err)
-                                   : gate_fail(err, GATE_ENVIRONMENT, "its worker %s%s%.200s",
-                                               event == PROCESS_SILENCE ? "hung" : "failed",
-                                               *last ? "; its last words: " : "", last);
+    enum gate_status status = event == PROCESS_LINE
+                                  ? read_answer(&line, out, err)
+                                  : gate_fail(err, GATE_ENVIRONMENT, "its worker %s%s%.200s",
+                                              event == PROCESS_SILENCE ? "hung" : "failed",
+                                              *last ? "; its last words: " : "", last);
     buf_release(&line);
     return status;
 }
@@ -87,7 +74,8 @@ void run_ceilings_measure(const struct supervisor_options *options,
     out->document.message = out->message;
 }
 
-static double arithmetic(const struct document_ceilings *c, const char *dtype)
+double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
+                          const struct document_timing *timing)
 {
     const struct dtype *row = dtype_by_name(dtype);
     const double of[RATES] = {
@@ -96,13 +84,7 @@ static double arithmetic(const struct document_ceilings *c, const char *dtype)
         [RATE_TF32] = c->tf32_tflops,
         [RATE_FP32] = fmax(c->fp32_tflops, c->tf32_tflops / 3),
     };
-    return row ? of[row->rate] : NAN;
-}
-
-double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
-                          const struct document_timing *timing)
-{
-    double gbps = fmax(c->read_gbps, c->copy_gbps), tflops = arithmetic(c, dtype);
+    double gbps = fmax(c->read_gbps, c->copy_gbps), tflops = row ? of[row->rate] : NAN;
     if (!(gbps > 0) || !(tflops > 0))
         return NAN;
     return fmax(timing->gbps / gbps, timing->tflops / tflops);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c: what of a run is taken from earlier ones, and what later ones may take from it.
+ */
 #include "gate/run/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +19,14 @@
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
 #include "gate/base/process.h"
+#include "gate/base/seed.h"
 #include "gate/baseline/artifact.h"
+#include "gate/cases/op_file.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/needs.h"
 #include "gate/library/piece.h"
+#include "gate/run/run.h"
+#include "version.h"
 
 #define ENTRIES_MAX 2000 /* the newest ones; about 2 kB each */
 #define FILE_MAX ((size_t)64 << 20)
@@ -65,7 +74,12 @@ struct memory {
     size_t n_fresh;
 };
 
-/* ---- reading ---- */
+/* So many cases of a run, and at least so many, are verified whatever is remembered. */
+#define ANEW_OF 10
+#define ANEW_MIN 3
+#define ANEW_SALT 0x766572696679u
+
+/* ---- the file ---- */
 
 static bool hold(struct memory *m, struct gate_error *err)
 {
@@ -88,29 +102,6 @@ static bool hold(struct memory *m, struct gate_error *err)
     return false;
 }
 
-/* A file that does not fit is of another version: nothing is known then. */
-static void parse(struct memory *m)
-{
-    struct gate_error unread;
-    m->file = (struct memory_file){.entries = NULL};
-    if (m->there && fields_parse(&memory_file, m->path, 1, m->bytes.data, m->bytes.len, GATE_IO,
-                                 &m->file, &m->taken, &unread))
-        m->file = (struct memory_file){.entries = NULL};
-    m->dropped = xcalloc(m->file.n_entries, sizeof *m->dropped);
-}
-
-static void hash_environment(char hex[65])
-{
-    struct buf list;
-    SHA2_CTX context;
-    buf_init(&list, FILE_MAX);
-    scrub_list(&list);
-    SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)list.data, list.len);
-    SHA256End(&context, hex);
-    buf_release(&list);
-}
-
 /* False: it cannot be read, and `bytes` are none; a file that is not there is empty. */
 static bool read_file(const char *path, struct buf *bytes, bool *there, struct gate_error *err)
 {
@@ -119,29 +110,30 @@ static bool read_file(const char *path, struct buf *bytes, bool *there, struct g
     return !*there || !file_read(path, bytes, err);
 }
 
-static bool open_for(struct memory *m, const char *library, struct gate_error *err)
-{
-    char other[200];
-    if (!needs_only_system(library, other, sizeof other)) {
-        gate_fail(err, GATE_IO, "'%.200s' needs '%.150s', which its hash does not tell", library,
-                  other);
-        return false;
-    }
-    return hold(m, err) && read_file(m->path, &m->bytes, &m->there, err);
-}
-
 struct memory *memory_open(const char *library)
 {
-    struct gate_error err;
+    struct gate_error err, unread;
+    struct buf environment;
+    char other[200];
     struct memory *m = xcalloc(1, sizeof *m);
     m->lock = -1;
     buf_init(&m->bytes, FILE_MAX);
     buf_init(&m->fresh, FILE_MAX);
+    buf_init(&environment, FILE_MAX);
+    scrub_list(&environment);
+    SHA256Data((const uint8_t *)environment.data, environment.len, m->environment);
+    buf_release(&environment);
     bool known = !piece_hash_file(library, m->library, &err) &&
                  !file_sha256("/proc/self/exe", m->program, &err);
-    hash_environment(m->environment);
-    if (known && open_for(m, library, &err)) {
-        parse(m);
+    if (known && !needs_only_system(library, other, sizeof other))
+        gate_fail(&err, GATE_IO, "'%.200s' needs '%.150s', which its hash does not tell", library,
+                  other);
+    else if (known && hold(m, &err) && read_file(m->path, &m->bytes, &m->there, &err)) {
+        /* A file that does not fit is of another version: nothing is known then. */
+        if (m->there && fields_parse(&memory_file, m->path, 1, m->bytes.data, m->bytes.len, GATE_IO,
+                                     &m->file, &m->taken, &unread))
+            m->file = (struct memory_file){.entries = NULL};
+        m->dropped = xcalloc(m->file.n_entries, sizeof *m->dropped);
         return m;
     }
     if (known)
@@ -150,31 +142,8 @@ struct memory *memory_open(const char *library)
     return NULL;
 }
 
-const char *memory_library(const struct memory *m)
-{
-    return m->library;
-}
-
-const char *memory_program(const struct memory *m)
-{
-    return m->program;
-}
-
-const char *memory_environment(const struct memory *m)
-{
-    return m->environment;
-}
-
-void memory_key(const char *const *texts, char key[65])
-{
-    SHA2_CTX context;
-    SHA256Init(&context);
-    for (size_t i = 0; texts[i]; i++)
-        SHA256Update(&context, (const uint8_t *)texts[i], strlen(texts[i]) + 1);
-    SHA256End(&context, key);
-}
-
-const struct memory_entry *memory_find(const struct memory *m, const char *key)
+/* NULL: not known. */
+static const struct memory_entry *find_entry(const struct memory *m, const char *key)
 {
     for (size_t i = 0; i < m->file.n_entries; i++)
         if (!m->dropped[i] && !strcmp(m->file.entries[i].key, key))
@@ -182,9 +151,8 @@ const struct memory_entry *memory_find(const struct memory *m, const char *key)
     return NULL;
 }
 
-/* ---- writing ---- */
-
-void memory_put(struct memory *m, const struct memory_entry *e)
+/* Stores a copy in place of what has the same key. */
+static void put_entry(struct memory *m, const struct memory_entry *e)
 {
     for (size_t i = 0; i < m->file.n_entries; i++)
         m->dropped[i] |= !strcmp(m->file.entries[i].key, e->key);
@@ -193,49 +161,24 @@ void memory_put(struct memory *m, const struct memory_entry *e)
     m->n_fresh++;
 }
 
-void memory_forget(struct memory *m, const char *library_sha256)
-{
-    for (size_t i = 0; i < m->file.n_entries; i++) {
-        const char *of = m->file.entries[i].library_sha256;
-        m->dropped[i] |= of && !strcmp(of, library_sha256);
-    }
-}
-
-static void put_file(const struct memory *m, struct buf *out)
-{
-    size_t n = m->n_fresh;
-    buf_printf(out, "{\"schema\":\"%s\",\"entries\":[\n", schemas[0]);
-    buf_append(out, m->fresh.data, m->fresh.len);
-    for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
-        if (m->dropped[i])
-            continue;
-        fields_write(&memory_entry, &m->file.entries[i], out);
-        buf_puts(out, ",\n");
-        n++;
-    }
-    if (n)
-        out->len -= 2;
-    buf_puts(out, "]}\n");
-}
-
-/* The file is as it was read. */
-static bool is_untouched(const struct memory *m)
-{
-    struct buf now;
-    struct gate_error unread;
-    bool there, same = read_file(m->path, &now, &there, &unread) && there == m->there &&
-                       now.len == m->bytes.len &&
-                       (!now.len || !memcmp(now.data, m->bytes.data, now.len));
-    buf_release(&now);
-    return same;
-}
-
 static void save(const struct memory *m)
 {
     struct buf text;
     struct gate_error err;
+    size_t n = m->n_fresh;
     buf_init(&text, FILE_MAX);
-    put_file(m, &text);
+    buf_printf(&text, "{\"schema\":\"%s\",\"entries\":[\n", schemas[0]);
+    buf_append(&text, m->fresh.data, m->fresh.len);
+    for (size_t i = 0; i < m->file.n_entries && n < ENTRIES_MAX; i++) {
+        if (m->dropped[i])
+            continue;
+        fields_write(&memory_entry, &m->file.entries[i], &text);
+        buf_puts(&text, ",\n");
+        n++;
+    }
+    if (n)
+        text.len -= 2;
+    buf_puts(&text, "]}\n");
     if (m->n_fresh > ENTRIES_MAX || m->fresh.failed || text.failed)
         fprintf(stderr, "gate run: what was found is too much to be remembered\n");
     else if (file_write_atomic(m->path, text.data, text.len, &err))
@@ -245,12 +188,19 @@ static void save(const struct memory *m)
 
 void memory_close(struct memory *m, bool keep)
 {
-    bool changed = keep && m && m->n_fresh > 0;
+    struct gate_error unread;
+    struct buf now;
+    bool there;
     if (!m)
         return;
+    bool changed = keep && m->n_fresh > 0;
     for (size_t i = 0; i < m->file.n_entries; i++)
         changed |= keep && m->dropped[i];
-    if (m->dropped && !is_untouched(m)) {
+    bool untouched = read_file(m->path, &now, &there, &unread) && there == m->there &&
+                     now.len == m->bytes.len &&
+                     (!now.len || !memcmp(now.data, m->bytes.data, now.len));
+    buf_release(&now);
+    if (m->dropped && !untouched) {
         fprintf(stderr,
                 "gate run: '%s' was changed while kernels ran, and not by this run: it is thrown "
                 "away, and the next run verifies everything\n",
@@ -267,4 +217,290 @@ void memory_close(struct memory *m, bool keep)
     if (m->lock >= 0)
         close(m->lock);
     free(m);
+}
+
+/* ---- keys ---- */
+
+/* A hash of all that a finding depends on. */
+struct key {
+    SHA2_CTX context;
+};
+
+static void add(struct key *k, const char *text)
+{
+    SHA256Update(&k->context, (const uint8_t *)(text ? text : ""), text ? strlen(text) + 1 : 1);
+}
+
+/* The program's hash stands for the version of the gate: of its checks, its references and its
+ * kernels. */
+static struct key begin(const struct run *run, const char *kind)
+{
+    const struct document_device *d = &run->greeting->device;
+    struct key k;
+    SHA256Init(&k.context);
+    add(&k, kind);
+    add(&k, GATE_VERSION);
+    add(&k, run->memory->program);
+    add(&k, run->memory->environment);
+    add(&k, run->greeting->contract);
+    add(&k, d->model);
+    add(&k, d->driver);
+    add(&k, d->runtime);
+    return k;
+}
+
+/* One device: what a kernel takes there is not what it takes on another of this model. */
+static void add_device(struct key *k, const struct run *run)
+{
+    const struct document_device *d = &run->greeting->device;
+    char power[32];
+    snprintf(power, sizeof power, "%" PRId64, d->power_limit_mw);
+    add(k, d->uuid);
+    add(k, power);
+}
+
+static void add_problem(struct key *k, const struct run_case *c)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    fields_write(&case_file, c->about->file, &text);
+    buf_puts(&text, c->record.op_sha256 ? c->record.op_sha256 : "");
+    add(k, text.data);
+    buf_release(&text);
+}
+
+static void key_of_verification(const struct run *run, const struct run_case *c, char key[65])
+{
+    struct key k = begin(run, "verification");
+    add(&k, verify_tier_name(VERIFY_COMMIT));
+    add(&k, run->memory->library);
+    add(&k, run_baseline_sha256(run, c));
+    add_problem(&k, c);
+    SHA256End(&k.context, key);
+}
+
+static void key_of_vendors(const struct run *run, const struct run_case *c, char key[65])
+{
+    struct key k = begin(run, "vendors");
+    add_device(&k, run);
+    add(&k, run->memory->library);
+    for (size_t i = 0; i < run->providers->n_libraries; i++) {
+        const struct document_library *lib = &run->providers->libraries[i];
+        if (lib->role != ROLE_PROVIDER)
+            continue;
+        add(&k, lib->provider);
+        add(&k, lib->version);
+        add(&k, lib->sha256);
+    }
+    add_problem(&k, c);
+    SHA256End(&k.context, key);
+}
+
+static void key_of_ceilings(const struct run *run, char key[65])
+{
+    struct key k = begin(run, "ceilings");
+    add_device(&k, run);
+    SHA256End(&k.context, key);
+}
+
+/* ---- before ---- */
+
+bool run_has_providers(const struct run *run)
+{
+    for (size_t i = 0; i < run->providers->n_libraries; i++)
+        if (run->providers->libraries[i].role == ROLE_PROVIDER)
+            return true;
+    return false;
+}
+
+static void recall_case(const struct run *run, struct run_case *c)
+{
+    const struct own_op *own = op_of(&c->about->problem)->own;
+    char key[65], other[200];
+    bool providers = run_has_providers(run);
+    if (providers && !run->policy.vendors) {
+        key_of_vendors(run, c, key);
+        c->vendors = find_entry(run->memory, key);
+    }
+    /* Vendors are verified beside the candidate, before they are timed. What becomes a baseline, or
+     * moves one, is verified by the run that says so. The hash of a reference that loads other
+     * libraries does not tell what it computes. */
+    if ((providers && !c->vendors) || run->policy.ratchet ||
+        (run->policy.accept_new && c->record.mode == MODE_NONE) ||
+        (own && !needs_only_system(own->reference, other, sizeof other)))
+        return;
+    key_of_verification(run, c, key);
+    const struct memory_entry *e = find_entry(run->memory, key);
+    uint64_t seed;
+    if (e && sscanf(e->seed, "%" SCNx64, &seed) == 1) {
+        c->verified = e;
+        c->seed = seed;
+    }
+}
+
+void run_recall(struct run *run)
+{
+    size_t n = run->suite->n_cases, anew = (n + ANEW_OF - 1) / ANEW_OF;
+    bool known = run->memory && !run->policy.full &&
+                 !strcmp(run_candidate_sha256(run), run->memory->library);
+    for (size_t i = 0; i < n; i++) {
+        run->cases[i].seed = run->seed;
+        if (known)
+            recall_case(run, &run->cases[i]);
+    }
+    /* Of those that are remembered, those that chance puts first are verified all the same. */
+    for (size_t k = 0; k < (anew > ANEW_MIN ? anew : ANEW_MIN); k++) {
+        struct run_case *first = NULL;
+        uint64_t least = UINT64_MAX;
+        for (size_t i = 0; i < n; i++) {
+            struct run_case *c = &run->cases[i];
+            uint64_t drawn = seed_of_text(run->seed ^ ANEW_SALT, c->about->id);
+            if (c->verified && (!first || drawn < least)) {
+                first = c;
+                least = drawn;
+            }
+        }
+        if (!first)
+            return;
+        first->verified = NULL;
+        first->seed = run->seed;
+    }
+}
+
+bool run_recall_ceilings(struct run *run)
+{
+    char key[65] = "";
+    if (!run->memory || run->policy.full || run->policy.vendors)
+        return false;
+    key_of_ceilings(run, key);
+    const struct memory_entry *e = find_entry(run->memory, key);
+    if (!e || !e->has_ceilings)
+        return false;
+    run->ceilings.asked = true;
+    run->ceilings.document = e->ceilings;
+    run->ceilings.document.measured_in = e->run_uuid;
+    return true;
+}
+
+/* ---- while it runs ---- */
+
+bool run_doubts(const struct run *run, const struct run_case *c)
+{
+    for (int stage = STAGE_FIRST; c->verified && stage < DOCUMENT_STAGES; stage++)
+        for (size_t i = 0; i < c->sequence[stage].n; i++)
+            if (c->sequence[stage].process[i].log_ratio < -log1p(run_threshold(run, c)) / 2)
+                return true;
+    return false;
+}
+
+void run_add_remembered(struct run_case *c)
+{
+    struct case_result *r = &c->result;
+    const struct memory_entry *e = c->verified;
+    if (r->outcome != CASE_MEASURED)
+        return;
+    for (size_t i = 0; e && i < r->n_arms; i++) {
+        struct document_arm *arm = &r->arms[i];
+        const struct document_arm *known =
+            document_find_arm(e->arms, e->n_arms, (enum document_role)arm->role);
+        if (!known)
+            continue;
+        arm->verify = known->verify;
+        arm->verify.verified_in = e->run_uuid;
+    }
+    e = c->vendors;
+    if (!e || !e->n_arms || !r->n_arms)
+        return;
+    r->arms = xrealloc(r->arms, r->n_arms + e->n_arms, sizeof *r->arms);
+    for (size_t i = 0; i < e->n_arms; i++) {
+        struct document_arm *arm = &r->arms[r->n_arms++];
+        *arm = e->arms[i];
+        arm->timing.kernels = NULL; /* the memory's */
+        arm->timing.n_kernels = 0;
+        arm->timing.measured_in = e->run_uuid;
+        arm->verify.verified_in = e->run_uuid;
+    }
+}
+
+/* ---- behind ---- */
+
+static struct memory_entry entry_of(const struct run *run, const char *key)
+{
+    return (struct memory_entry){.key = key,
+                                 .library_sha256 = run->memory->library,
+                                 .run_uuid = run->origin.uuid,
+                                 .seed = run->seed_text};
+}
+
+static void remember_verification(struct run *run, const struct run_case *c)
+{
+    char key[65] = "";
+    struct memory_entry e = entry_of(run, key);
+    struct message_fingerprints texts;
+    struct document_arm arms[2];
+    for (size_t i = 0; i < c->result.n_arms && e.n_arms < 2; i++) {
+        arms[e.n_arms] = c->result.arms[i];
+        arms[e.n_arms].has_timing = false;
+        e.n_arms += arms[e.n_arms].role != ROLE_PROVIDER;
+    }
+    e.arms = arms;
+    e.n_fingerprints = message_put_fingerprints(&c->result.fingerprints, &texts);
+    e.fingerprints = texts.texts;
+    key_of_verification(run, c, key);
+    if (e.n_fingerprints)
+        put_entry(run->memory, &e);
+}
+
+/* Those that serve the problem; none of them is a finding, too. */
+static void remember_vendors(struct run *run, const struct run_case *c)
+{
+    char key[65] = "";
+    struct memory_entry e = entry_of(run, key);
+    struct document_arm arms[8];
+    for (size_t i = 0; i < c->result.n_arms && e.n_arms < 8; i++) {
+        arms[e.n_arms] = c->result.arms[i];
+        arms[e.n_arms].timing.n_kernels = 0;
+        arms[e.n_arms].timing.kernels = NULL;
+        arms[e.n_arms].timing.samples_ns = NULL;
+        e.n_arms += arms[e.n_arms].role == ROLE_PROVIDER;
+    }
+    e.arms = arms;
+    key_of_vendors(run, c, key);
+    put_entry(run->memory, &e);
+}
+
+void run_remember(struct run *run)
+{
+    const struct document_ceilings *rates = &run->ceilings.document;
+    const size_t n_wrong = run->counts[VERDICT_WRONG];
+    struct memory *m = run->memory;
+    if (!m || strcmp(run_candidate_sha256(run), m->library) != 0)
+        return;
+    snprintf(run->seed_text, sizeof run->seed_text, "%016" PRIx64, run->seed);
+    /* A library that was wrong is not believed any more. */
+    for (size_t i = 0; i < m->file.n_entries && n_wrong; i++) {
+        const char *of = m->file.entries[i].library_sha256;
+        m->dropped[i] |= of && !strcmp(of, m->library);
+    }
+    for (size_t i = 0; i < run->suite->n_cases && !n_wrong; i++) {
+        const struct run_case *c = &run->cases[i];
+        const struct document_arm *arm = run_arm(c, ROLE_CANDIDATE);
+        /* A case that a worker died of, or whose provider was left out, is not remembered. */
+        if (c->result.outcome != CASE_MEASURED || c->result.message[0] || !arm ||
+            !arm->has_verify || !arm->verify.ok || !arm->has_timing)
+            continue;
+        if (!c->verified)
+            remember_verification(run, c);
+        if (!c->vendors && run_has_providers(run))
+            remember_vendors(run, c);
+    }
+    if (run->ceilings.asked && !rates->message && !rates->measured_in) {
+        char key[65];
+        struct memory_entry e = entry_of(run, key);
+        e.library_sha256 = NULL;
+        e.has_ceilings = true;
+        e.ceilings = *rates;
+        key_of_ceilings(run, key);
+        put_entry(m, &e);
+    }
 }

@@ -23,7 +23,7 @@
 struct memory;
 
 struct memory_entry {
-    const char *key;             /* memory_key() */
+    const char *key;             /* SHA-256 of all that it depends on */
     const char *library_sha256;  /* that it is about; NULL: none */
     const char *run_uuid, *seed; /* of the run that found it */
     const char **fingerprints;   /* of the candidate's outputs with that seed */
@@ -40,27 +40,6 @@ struct memory_entry {
  * all of its code, since it loads others that do not come with the system.
  */
 struct memory *memory_open(const char *library);
-
-/* SHA-256 of the library's file, as it was before any worker started. */
-const char *memory_library(const struct memory *m);
-
-/* SHA-256 of this program, which is its version. */
-const char *memory_program(const struct memory *m);
-
-/* SHA-256 of the environment that workers get: a library may do what a variable says. */
-const char *memory_environment(const struct memory *m);
-
-/* Of texts, NULL behind the last one. */
-void memory_key(const char *const *texts, char key[65]);
-
-/* NULL: not known. What it returns stays until memory_close(). */
-const struct memory_entry *memory_find(const struct memory *m, const char *key);
-
-/* Stores a copy in place of what has the same key. */
-void memory_put(struct memory *m, const struct memory_entry *e);
-
-/* What is known of a library is not believed any more. */
-void memory_forget(struct memory *m, const char *library_sha256);
 
 /* Writes what was put or forgotten, if `keep`, and lets go of it. No worker may be alive. NULL is
  * fine. */

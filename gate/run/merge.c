@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/merge.h"
+#include "gate/run/shard.h"
 
 #include <math.h>
 #include <sha2.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "gate/base/alloc.h"
-#include "gate/run/shard.h"
 
 #define NAMED_MAX 20 /* parts that are missing, by number */
 
@@ -56,25 +55,6 @@ static enum gate_status check_same(const struct document *first, const struct do
                             "runs %.8s and %.8s were measured with %s, and are not one run",
                             first->uuid, d->uuid, what)
                 : GATE_OK;
-}
-
-static enum gate_status check_parts(const struct document *parts, size_t n, struct gate_error *err)
-{
-    unsigned seen[SHARDS_MAX + 1] = {0};
-    char missing[200] = "";
-    size_t used = 0, n_missing = 0;
-    for (size_t i = 0; i < n; i++)
-        if (seen[parts[i].shard.index]++)
-            return gate_fail(err, GATE_NO_VERDICT, "part %lld/%lld was given twice",
-                             (long long)parts[i].shard.index, (long long)parts[i].shard.count);
-    for (int64_t i = 1; i <= parts[0].shard.count; i++)
-        if (!seen[i] && n_missing++ < NAMED_MAX)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, " %lld/%lld",
-                                     (long long)i, (long long)parts[0].shard.count);
-    return n_missing ? gate_fail(err, GATE_NO_VERDICT, "%zu of %lld parts are missing:%s%s",
-                                 n_missing, (long long)parts[0].shard.count, missing,
-                                 n_missing > NAMED_MAX ? " ..." : "")
-                     : GATE_OK;
 }
 
 /* ---- one of several ---- */
@@ -164,32 +144,32 @@ static void add_facts(const struct document *d, struct document *whole)
     add_libraries(d, whole);
 }
 
-static void judge(struct document *whole)
-{
-    size_t counts[VERDICT_COUNT] = {0};
-    for (size_t i = 0; i < whole->n_cases; i++)
-        counts[whole->cases[i].verdict]++;
-    whole->verdict = (int)verdict_of_run(counts);
-    whole->exit_code = verdict_exit_code(counts);
-}
-
 enum gate_status merge_documents(const struct document *parts, size_t n, struct buf *out,
                                  struct gate_error *err)
 {
     struct document whole = parts[0];
     struct document_library libraries[DOCUMENT_LIBRARIES_MAX];
-    char uuid[37];
-    enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < n && !status; i++)
-        status = check_same(&parts[0], &parts[i], err);
-    if (!status)
-        status = check_parts(parts, n, err);
-    if (status)
-        return status;
+    size_t counts[VERDICT_COUNT] = {0}, used = 0, n_missing = 0;
+    unsigned seen[SHARDS_MAX + 1] = {0};
+    char uuid[37], missing[200] = "";
+    for (size_t i = 0; i < n; i++)
+        TRY(check_same(&parts[0], &parts[i], err));
+    for (size_t i = 0; i < n; i++)
+        if (seen[parts[i].shard.index]++)
+            return gate_fail(err, GATE_NO_VERDICT, "part %lld/%lld was given twice",
+                             (long long)parts[i].shard.index, (long long)parts[i].shard.count);
+    for (int64_t i = 1; i <= whole.shard.count; i++)
+        if (!seen[i] && n_missing++ < NAMED_MAX)
+            used += (size_t)snprintf(missing + used, sizeof missing - used, " %lld/%lld",
+                                     (long long)i, (long long)whole.shard.count);
+    if (n_missing)
+        return gate_fail(err, GATE_NO_VERDICT, "%zu of %lld parts are missing:%s%s", n_missing,
+                         (long long)whole.shard.count, missing,
+                         n_missing > NAMED_MAX ? " ..." : "");
     whole.n_cases = whole.n_not_served = 0;
     whole.cases = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.cases);
     whole.not_served = xcalloc((size_t)whole.shard.cases + 1, sizeof *whole.not_served);
-    status = place_cases(parts, n, &whole, err);
+    enum gate_status status = place_cases(parts, n, &whole, err);
     if (!status) {
         derive_uuid(parts, n, uuid);
         whole.uuid = uuid;
@@ -199,7 +179,10 @@ enum gate_status merge_documents(const struct document *parts, size_t n, struct 
         add_libraries(&parts[0], &whole);
         for (size_t i = 1; i < n; i++)
             add_facts(&parts[i], &whole);
-        judge(&whole);
+        for (size_t i = 0; i < whole.n_cases; i++)
+            counts[whole.cases[i].verdict]++;
+        whole.verdict = (int)verdict_of_run(counts);
+        whole.exit_code = verdict_exit_code(counts);
         document_write(&whole, out);
         if (out->failed)
             status = gate_fail(err, GATE_INTERNAL, "out of memory for the merged run");

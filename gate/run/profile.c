@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/profile.h"
+#include "gate/run/causes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,37 +46,31 @@ static int compare_moves(const void *a, const void *b)
     return (x->by < y->by) - (x->by > y->by);
 }
 
-static size_t list_moves(const struct ncu_kernel *new, const struct ncu_kernel *old, size_t kernel,
-                         struct move *moves)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < COUNTERS_N; i++) {
-        double by = counter_moved(i, &new->values, &old->values);
-        if (isnan(by))
-            continue;
-        moves[n++] = (struct move){counter_worsened(i, &new->values, &old->values),
-                                   by * counters[i].weight,
-                                   {.kernel = (int64_t)kernel,
-                                    .counter = (int)i,
-                                    .candidate = new->values.of[i],
-                                    .baseline = old->values.of[i],
-                                    .moved = by}};
-    }
-    return n;
-}
-
-void profile_compare(const struct ncu_table *new, const struct ncu_table *old, struct profile *out)
+/* The kernels that both sides launch, and their counters by how much they moved. */
+static void compare_tables(const struct ncu_table *new, const struct ncu_table *old,
+                           struct profile *out)
 {
     struct move moves[NCU_KERNELS_MAX * COUNTERS_N];
     size_t n = 0;
     for (size_t i = 0; i < new->n; i++) {
-        const struct ncu_kernel *other = find_other(new, i, old);
+        const struct ncu_kernel *own = &new->kernels[i], *other = find_other(new, i, old);
         if (!other)
             continue;
         size_t at = out->document.n_kernels++;
-        memcpy(out->kernels[at], new->kernels[i].name, sizeof out->kernels[at]);
+        memcpy(out->kernels[at], own->name, sizeof out->kernels[at]);
         out->names[at] = out->kernels[at];
-        n += list_moves(&new->kernels[i], other, at, moves + n);
+        for (size_t k = 0; k < COUNTERS_N; k++) {
+            double by = counter_moved(k, &own->values, &other->values);
+            if (isnan(by))
+                continue;
+            moves[n++] = (struct move){counter_worsened(k, &own->values, &other->values),
+                                       by * counters[k].weight,
+                                       {.kernel = (int64_t)at,
+                                        .counter = (int)k,
+                                        .candidate = own->values.of[k],
+                                        .baseline = other->values.of[k],
+                                        .moved = by}};
+        }
     }
     qsort(moves, n, sizeof *moves, compare_moves);
     for (size_t i = 0; i < n; i++)
@@ -102,36 +96,6 @@ struct job {
     bool hopper;
 };
 
-static enum gate_status read_log(const char *path, struct ncu_table *tables, size_t n,
-                                 struct gate_error *err)
-{
-    struct buf text;
-    buf_init(&text, LOG_MAX_BYTES);
-    enum gate_status status = file_read(path, &text, err);
-    if (!status)
-        status = ncu_read(text.data ? text.data : "", text.len, tables, n, err);
-    buf_release(&text);
-    return status;
-}
-
-static enum gate_status launch_case(const struct job *job, struct supervisor *s,
-                                    const struct run_case *c, struct gate_error *err)
-{
-    const struct case_task task = {.c = c->about,
-                                   .seed = seed_of_text(job->run->seed, c->about->id),
-                                   .budget_ms = 1,
-                                   .kind = TASK_PROFILE};
-    struct case_result result;
-    char text[256];
-    snprintf(text, sizeof text, "reading counters of %s", c->about->id);
-    job->progress(text);
-    enum gate_status status = supervisor_run_case(s, &task, &result, err);
-    if (!status && result.outcome != CASE_VERIFIED)
-        status = gate_fail(err, GATE_ENVIRONMENT, "the worker under ncu: %.300s", result.message);
-    case_result_release(&result);
-    return status;
-}
-
 /* Launches the cases in one process, up to one that fails; returns how many were launched. The
  * process ends with it: what ncu has to say is written then. */
 static size_t launch_under(const struct job *job, const struct supervisor_options *options,
@@ -141,28 +105,24 @@ static size_t launch_under(const struct job *job, const struct supervisor_option
     size_t done = 0;
     enum gate_status status = supervisor_start(options, &s, err);
     while (!status && done < n && !interrupt_signal()) {
-        status = launch_case(job, s, sides[done]->c, err);
+        const struct suite_case *about = sides[done]->c->about;
+        const struct case_task task = {.c = about,
+                                       .seed = seed_of_text(job->run->seed, about->id),
+                                       .budget_ms = 1,
+                                       .kind = TASK_PROFILE};
+        struct case_result result;
+        char text[256];
+        snprintf(text, sizeof text, "reading counters of %s", about->id);
+        job->progress(text);
+        status = supervisor_run_case(s, &task, &result, err);
+        if (!status && result.outcome != CASE_VERIFIED)
+            status =
+                gate_fail(err, GATE_ENVIRONMENT, "the worker under ncu: %.300s", result.message);
+        case_result_release(&result);
         done += !status;
     }
     supervisor_stop(s);
     return done;
-}
-
-/* What ncu says of a failure tells more than that its worker is gone. */
-static void share_out(struct profile_side *const *sides, size_t n, size_t launched,
-                      const struct ncu_table *tables, const struct gate_error *read,
-                      const struct gate_error *failed)
-{
-    for (size_t i = 0; i < n && i <= launched; i++) {
-        sides[i]->looked_at = true;
-        sides[i]->table = tables[i];
-        if (read->status == GATE_ENVIRONMENT || (read->status && i < launched))
-            sides[i]->why = *read;
-        else if (i == launched)
-            sides[i]->why = *failed;
-        else if (!tables[i].n)
-            gate_fail(&sides[i]->why, GATE_IO, "ncu saw no kernel of it");
-    }
 }
 
 /* One process for these cases; the one that fails is the last that is looked at. */
@@ -174,6 +134,7 @@ static enum gate_status profile_once(const struct job *job, const char *library,
     const char *words[NCU_WORDS];
     struct supervisor_options o = *job->options;
     struct gate_error read = {0}, failed = {0};
+    struct buf text;
     snprintf(log, sizeof log, "%s/gate-ncu.XXXXXX", file_temporary_folder());
     int fd = mkstemp(log);
     if (fd < 0)
@@ -184,9 +145,22 @@ static enum gate_status profile_once(const struct job *job, const char *library,
     o.n_wrapper = ncu_words(job->ncu, log, job->hopper, metrics, words);
     o.n_providers = 0;
     size_t launched = launch_under(job, &o, sides, n, &failed);
-    read_log(log, tables, n, &read);
+    buf_init(&text, LOG_MAX_BYTES);
+    if (!file_read(log, &text, &read))
+        ncu_read(text.data ? text.data : "", text.len, tables, n, &read);
+    buf_release(&text);
     unlink(log);
-    share_out(sides, n, launched, tables, &read, &failed);
+    for (size_t i = 0; i < n && i <= launched; i++) {
+        sides[i]->looked_at = true;
+        sides[i]->table = tables[i];
+        /* What ncu says of a failure tells more than that its worker is gone. */
+        if (read.status == GATE_ENVIRONMENT || (read.status && i < launched))
+            sides[i]->why = read;
+        else if (i == launched)
+            sides[i]->why = failed;
+        else if (!tables[i].n)
+            gate_fail(&sides[i]->why, GATE_IO, "ncu saw no kernel of it");
+    }
     return GATE_OK;
 }
 
@@ -229,40 +203,30 @@ static void profile_baselines(const struct job *job, struct profile_side *sides,
     }
 }
 
-static void conclude(struct run_case *c, const struct profile_side *new,
-                     const struct profile_side *old)
-{
-    const struct gate_error *why = new->why.status ? &new->why : &old->why;
-    utf8_print(c->profile->message, sizeof c->profile->message, "%.400s",
-               why->status ? why->message : "");
-    if (why->status)
-        return;
-    c->profile->document.message = NULL;
-    profile_compare(&new->table, &old->table, c->profile);
-}
-
 static void profile_cases(struct job *job, struct run_case *const *cases, size_t n)
 {
     struct profile_side *new = xcalloc(n, sizeof *new), *old = xcalloc(n, sizeof *old);
     struct profile_side *all[PROFILE_CASES_MAX];
-    for (size_t i = 0; i < n && new &&old; i++) {
+    for (size_t i = 0; i < n; i++) {
         all[i] = &new[i];
         new[i].c = old[i].c = cases[i];
         ncu_find(job->ncu, &new[i].why);
     }
-    if (new &&old && !new[0].why.status) {
+    if (!new[0].why.status) {
         profile_library(job, job->options->library, all, n);
         profile_baselines(job, old, n);
     }
-    for (size_t i = 0; i < n && new &&old; i++)
-        conclude(cases[i], &new[i], &old[i]);
+    for (size_t i = 0; i < n; i++) {
+        struct profile *p = cases[i]->profile;
+        const struct gate_error *why = new[i].why.status ? &new[i].why : &old[i].why;
+        utf8_print(p->message, sizeof p->message, "%.400s", why->status ? why->message : "");
+        if (why->status)
+            continue;
+        p->document.message = NULL;
+        compare_tables(&new[i].table, &old[i].table, p);
+    }
     free(new);
     free(old);
-}
-
-static bool is_wanted(const struct run_case *c)
-{
-    return c->record.verdict == VERDICT_REGRESSION && c->record.mode == MODE_PAIRED && !c->left_out;
 }
 
 void profile_run(struct run *run, const struct supervisor_options *options,
@@ -276,7 +240,7 @@ void profile_run(struct run *run, const struct supervisor_options *options,
     size_t n = 0;
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         struct run_case *c = &run->cases[i];
-        if (!is_wanted(c))
+        if (!causes_are_wanted(c))
             continue;
         c->profile = xcalloc(1, sizeof *c->profile);
         c->profile->document.kernels = c->profile->names;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +14,11 @@
 #include "gate/base/interrupt.h"
 #include "gate/base/seed.h"
 #include "gate/base/utf8.h"
-#include "gate/run/blame.h"
+#include "gate/run/causes.h"
 
 /* So many processes of a sequence may fail to measure the baseline before the case is left as it
  * is. */
 #define LOST_MAX 3
-
-/* Fisher and Yates, so that a case's neighbours differ from process to process. */
-static void shuffle(size_t *order, size_t n, uint64_t seed)
-{
-    for (size_t i = 0; i < n; i++)
-        order[i] = i;
-    for (size_t i = n; i > 1; i--) {
-        size_t j = (size_t)(seed_at(seed, i) % i);
-        size_t other = order[j];
-        order[j] = order[i - 1];
-        order[i - 1] = other;
-    }
-}
 
 const char *run_candidate_sha256(const struct run *run)
 {
@@ -47,6 +35,17 @@ const char *run_baseline_sha256(const struct run *run, const struct run_case *c)
 const struct document_arm *run_arm(const struct run_case *c, enum document_role role)
 {
     return document_find_arm(c->result.arms, c->result.n_arms, role);
+}
+
+void run_add_reason(struct run_case *c, const char *format, ...)
+{
+    char text[sizeof c->reason];
+    size_t used = strlen(c->reason);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    utf8_print(c->reason + used, sizeof c->reason - used, "; %s", text);
 }
 
 /* ---- what a process measured ---- */
@@ -162,31 +161,26 @@ static void add_process(const struct run *run, struct run_case *c, enum document
     q->baseline[q->n++] = other;
 }
 
-/* Times that were taken warm and cold, or over other sets of inputs, are not pooled. The first
- * process decides for all of a case. */
-static void check_regime(struct run_case *c, struct case_result *fresh)
-{
-    const struct document_arm *arm = document_find_arm(fresh->arms, fresh->n_arms, ROLE_CANDIDATE);
-    if (fresh->outcome != CASE_MEASURED || !arm || !arm->has_timing)
-        return;
-    if (!c->input_sets)
-        c->input_sets = arm->timing.input_sets;
-    if (c->input_sets == arm->timing.input_sets)
-        return;
-    fresh->outcome = CASE_ENVIRONMENT;
-    snprintf(fresh->message, sizeof fresh->message,
-             "the first process rotated over %lld sets of inputs, and a later one over %lld: times "
-             "from two regimes of the cache are not pooled; run it again",
-             (long long)c->input_sets, (long long)arm->timing.input_sets);
-}
-
 /* Keeps the arms of the `first` process, or of one that was verified in its place, and the message
  * of one that went wrong. */
 static void keep_result(const struct run *run, struct run_case *c, enum document_stage stage,
                         struct case_result *fresh, struct document_process p, bool first)
 {
+    const struct document_arm *arm = document_find_arm(fresh->arms, fresh->n_arms, ROLE_CANDIDATE);
     c->has_result = true;
-    check_regime(c, fresh);
+    if (fresh->outcome == CASE_MEASURED && arm && arm->has_timing) {
+        int64_t now = arm->timing.input_sets;
+        if (!c->input_sets)
+            c->input_sets = now;
+        /* Times that were taken warm and cold, or over other sets of inputs, are not pooled. */
+        if (c->input_sets != now) {
+            fresh->outcome = CASE_ENVIRONMENT;
+            snprintf(fresh->message, sizeof fresh->message,
+                     "the first process rotated over %lld sets of inputs, and a later one over "
+                     "%lld: times from two regimes of the cache are not pooled; run it again",
+                     (long long)c->input_sets, (long long)now);
+        }
+    }
     if (fresh->outcome == CASE_MEASURED)
         add_process(run, c, stage, fresh, p);
     if (first || fresh->outcome == CASE_WRONG) {
@@ -210,37 +204,27 @@ static bool is_wanted(const struct run_case *c, enum document_stage stage)
     return q->n < q->wanted && q->lost < LOST_MAX;
 }
 
-/* A part of a suite gives each case what the whole would. */
-static double pot_ms(const struct run *run)
-{
-    size_t n = run->suite->n_cases;
-    return run->shard ? EFFORT_POT_MS * (double)n / (double)run->shard->n_cases : EFFORT_POT_MS;
-}
-
-/* The first process has a budget of its own, but for a file against itself, which one process
- * settles; a later one, its eight rounds, and what brings its interval to `level`. */
-static double budget_ms(const struct run *run, const struct run_case *c, double level)
-{
-    bool as_control = run_same_library(run, c) && !run->policy.full && !run->policy.ratchet &&
-                      (c->vendors || !run_has_providers(run));
-    if (!c->has_result)
-        return as_control ? 0 : run->policy.budget_ms;
-    double more_ms = effort_wanted_ms(&c->effort, level);
-    return more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
-}
-
+/* `level`: of effort_level(). */
 static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
                     enum document_stage stage, bool swap, double level)
 {
     bool first = !c->has_result, doubts = run_doubts(run, c);
+    double budget_ms = run->policy.budget_ms, more_ms = 0;
     if (doubts) {
         c->verified = NULL;
         c->seed = run->seed;
     }
+    /* The first process has a budget of its own, but for a file against itself, which one process
+     * settles; a later one, its eight rounds, and what brings its interval to `level`. */
+    if (!first)
+        more_ms = effort_wanted_ms(&c->effort, level);
+    if (!first || (run_same_library(run, c) && !run->policy.full && !run->policy.ratchet &&
+                   (c->vendors || !run_has_providers(run))))
+        budget_ms = more_ms > 0 ? effort_rounds_ms(&c->effort) + more_ms : 0;
     struct case_task task = {.c = c->about,
                              .kind = TASK_MEASURE,
                              .seed = seed_of_text(c->seed, c->about->id),
-                             .budget_ms = budget_ms(run, c, level),
+                             .budget_ms = budget_ms,
                              .input_sets = c->input_sets,
                              .baseline = run_baseline_sha256(run, c),
                              .verify = doubts || (first && !c->verified),
@@ -275,31 +259,29 @@ static void run_one(struct run *run, struct supervisor *s, struct run_case *c,
         run_decide(run, c);
 }
 
-/* Room for the plan of a process, one element a case. */
-struct plan {
-    size_t *order;
-    struct effort *efforts;
-};
-
-/* One fresh process for all cases that want one of this stage. */
-static void run_process(struct run *run, struct supervisor *s, const struct plan *plan,
-                        enum document_stage stage, run_progress_fn progress, void *context)
+/* One fresh process for all cases that want one of this stage, in this order. */
+static void run_process(struct run *run, struct supervisor *s, const size_t *order,
+                        enum document_stage stage, run_progress_fn progress)
 {
     size_t n = run->suite->n_cases, todo = 0, done = 0;
+    struct effort *efforts = xcalloc(n, sizeof *efforts);
     bool swap = run->n_processes % 2;
     for (size_t i = 0; i < n; i++)
         if (is_wanted(&run->cases[i], stage))
-            plan->efforts[todo++] = run->cases[i].effort;
-    double level = effort_level(plan->efforts, todo, pot_ms(run));
+            efforts[todo++] = run->cases[i].effort;
+    /* A part of a suite gives each case what the whole would. */
+    double share = run->shard ? (double)n / (double)run->shard->n_cases : 1;
+    double level = effort_level(efforts, todo, EFFORT_POT_MS * share);
+    free(efforts);
     if (run->n_processes++) {
         supervisor_leave_providers(s);
         supervisor_retire_worker(s);
     }
     for (size_t i = 0; i < n && !interrupt_signal(); i++) {
-        struct run_case *c = &run->cases[plan->order[i]];
+        struct run_case *c = &run->cases[order[i]];
         if (!is_wanted(c, stage))
             continue;
-        progress(context, run, c->about, stage, done++, todo);
+        progress(run, c->about, stage, done++, todo);
         run_one(run, s, c, stage, swap, level);
     }
     double control = supervisor_control_ns(s);
@@ -328,26 +310,28 @@ static void settle(struct run *run)
 }
 
 /* Processes until no case wants another one of this stage. */
-static void run_stage(struct run *run, struct supervisor *s, const struct plan *plan,
-                      enum document_stage stage, run_progress_fn progress, void *context)
+static void run_stage(struct run *run, struct supervisor *s, enum document_stage stage,
+                      run_progress_fn progress)
 {
-    size_t n = run->suite->n_cases;
+    size_t n = run->suite->n_cases, *order = xcalloc(n, sizeof *order);
     while (any_wanted(run, stage) && !interrupt_signal()) {
-        shuffle(plan->order, n, seed_at(run->seed, run->n_processes));
-        run_process(run, s, plan, stage, progress, context);
+        /* Fisher and Yates, so that a case's neighbours differ from process to process. */
+        const uint64_t seed = seed_at(run->seed, run->n_processes);
+        for (size_t i = 0; i < n; i++)
+            order[i] = i;
+        for (size_t i = n; i > 1; i--) {
+            size_t j = (size_t)(seed_at(seed, i) % i), other = order[j];
+            order[j] = order[i - 1];
+            order[i - 1] = other;
+        }
+        run_process(run, s, order, stage, progress);
         if (stage == STAGE_FIRST)
             settle(run);
         for (size_t i = 0; i < n; i++)
             if (run->cases[i].has_result && !is_wanted(&run->cases[i], stage))
                 run_decide(run, &run->cases[i]);
     }
-}
-
-static void pause_for(double seconds)
-{
-    struct timespec t = {.tv_sec = (time_t)seconds,
-                         .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
-    nanosleep(&t, NULL);
+    free(order);
 }
 
 void run_count_verdicts(struct run *run)
@@ -374,83 +358,60 @@ void run_add_warning(struct run *run, const struct run *warning)
     run_count_verdicts(run);
 }
 
-/* A suite that comes with the gate has more than most libraries serve: that is said and does not
- * count, unless it is all there is, or the case has a baseline and was served once. */
-static void leave_out_unserved(struct run *run)
+static void conclude(struct run *run)
 {
     bool any_served = false;
     for (size_t i = 0; i < run->suite->n_cases; i++)
         any_served |= run->cases[i].result.outcome != CASE_UNSUPPORTED;
     for (size_t i = 0; i < run->suite->n_cases; i++) {
         struct run_case *c = &run->cases[i];
+        /* A suite that comes with the gate has more than most libraries serve: that is said and
+         * does not count, unless it is all there is, or the case has a baseline and was served
+         * once. */
         c->left_out = any_served && !run->own_suite && !c->record.has_baseline &&
                       c->result.outcome == CASE_UNSUPPORTED;
-    }
-}
-
-static enum gate_status fail_interrupted(const struct run *run, struct gate_error *err)
-{
-    size_t n = run->suite->n_cases, n_done = 0;
-    for (size_t i = 0; i < n; i++)
-        n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], STAGE_FIRST) &&
-                  !is_wanted(&run->cases[i], STAGE_CONFIRMATION);
-    int number = interrupt_signal();
-    return gate_fail(err, interrupt_status(),
-                     "interrupted by signal %d (%s) when %zu of %zu cases were measured: nothing "
-                     "is stored, and no baseline has changed",
-                     number, strsignal(number), n_done, n);
-}
-
-/* Notes and messages of workers go behind the reason. */
-static void complete_reason(struct run_case *c)
-{
-    size_t used = strlen(c->reason);
-    if (c->note[0] && used < sizeof c->reason)
-        used += (size_t)snprintf(c->reason + used, sizeof c->reason - used, "; %s", c->note);
-    if (c->result.outcome == CASE_MEASURED && c->result.message[0] && used < sizeof c->reason)
-        utf8_print(c->reason + used, sizeof c->reason - used, "; %.400s", c->result.message);
-}
-
-/* run_doubts() has asked for the verification long before. */
-static void refuse_unverified_gain(struct run_case *c)
-{
-    if (!c->verified || c->record.verdict != VERDICT_IMPROVEMENT)
-        return;
-    c->record.verdict = VERDICT_NO_VERDICT;
-    snprintf(c->reason, sizeof c->reason,
-             "it looks faster, and was not verified in this run: "
-             "--full does both");
-}
-
-static void conclude(struct run *run)
-{
-    leave_out_unserved(run);
-    for (size_t i = 0; i < run->suite->n_cases; i++) {
-        run_summarise(&run->cases[i]);
-        run_judge_questions(&run->cases[i]);
-        run_judge_error(run, &run->cases[i]);
-        refuse_unverified_gain(&run->cases[i]);
-        complete_reason(&run->cases[i]);
-        run_remeasure_baseline(run, &run->cases[i]);
+        run_summarise(c);
+        run_judge_questions(c);
+        run_judge_error(run, c);
+        /* run_doubts() has asked for the verification long before. */
+        if (c->verified && c->record.verdict == VERDICT_IMPROVEMENT) {
+            c->record.verdict = VERDICT_NO_VERDICT;
+            snprintf(c->reason, sizeof c->reason,
+                     "it looks faster, and was not verified in this run: --full does both");
+        }
+        /* Notes and messages of workers go behind the reason. */
+        if (c->note[0])
+            run_add_reason(c, "%s", c->note);
+        if (c->result.outcome == CASE_MEASURED && c->result.message[0])
+            run_add_reason(c, "%.400s", c->result.message);
+        run_remeasure_baseline(run, c);
     }
     run_count_verdicts(run);
 }
 
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
-                             void *context, struct gate_error *err)
+                             struct gate_error *err)
 {
-    size_t n = run->suite->n_cases;
-    struct plan plan = {xcalloc(n, sizeof *plan.order), xcalloc(n, sizeof *plan.efforts)};
     run->start_ms = clock_wall_ms();
-    run_stage(run, s, &plan, STAGE_FIRST, progress, context);
+    run_stage(run, s, STAGE_FIRST, progress);
     if (any_wanted(run, STAGE_CONFIRMATION) && !interrupt_signal()) {
-        pause_for(run->policy.pause_s);
-        run_stage(run, s, &plan, STAGE_CONFIRMATION, progress, context);
+        double whole_s = floor(run->policy.pause_s);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)whole_s,
+                                     .tv_nsec = (long)((run->policy.pause_s - whole_s) * 1e9)},
+                  NULL);
+        run_stage(run, s, STAGE_CONFIRMATION, progress);
     }
-    free(plan.order);
-    free(plan.efforts);
-    if (interrupt_signal())
-        return fail_interrupted(run, err);
+    if (interrupt_signal()) {
+        size_t n = run->suite->n_cases, n_done = 0;
+        for (size_t i = 0; i < n; i++)
+            n_done += run->cases[i].has_result && !is_wanted(&run->cases[i], STAGE_FIRST) &&
+                      !is_wanted(&run->cases[i], STAGE_CONFIRMATION);
+        int number = interrupt_signal();
+        return gate_fail(err, interrupt_status(),
+                         "interrupted by signal %d (%s) when %zu of %zu cases were measured: "
+                         "nothing is stored, and no baseline has changed",
+                         number, strsignal(number), n_done, n);
+    }
     conclude(run);
     run->end_ms = clock_wall_ms();
     return GATE_OK;

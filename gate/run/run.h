@@ -16,17 +16,65 @@
 
 #include "gate/baseline/baseline.h"
 #include "gate/decide/decide.h"
-#include "gate/run/effort.h"
 #include "gate/baseline/origin.h"
 #include "gate/baseline/revision.h"
-#include "gate/run/reproduce.h"
 #include "gate/run/shard.h"
 #include "gate/cases/suite.h"
-#include "gate/run/ceilings.h"
 #include "gate/run/memory.h"
-#include "gate/run/supervisor.h"
+#include "gate/run/target.h"
 
 #define RUN_PROCESSES_MAX DOCUMENT_PROCESSES_MAX /* of one sequence */
+
+/* ---- effort.c: how long each case of a process is sampled for ----
+ *
+ * Eight rounds (four, where these leave no doubt) are enough for most kernels; in a few,
+ * neighbouring samples differ so much that the process itself does not know its d to 0.1 %. More
+ * rounds help these and are lost on the others, so the time that a process may spend beyond its
+ * eight rounds is one pot, which goes where the process before saw the widest intervals: all are
+ * brought down to one level, the lowest that the pot pays for.
+ */
+
+#define EFFORT_POT_MS 400.0  /* of a process, for all cases of the suite; a part has its share */
+#define EFFORT_CASE_MS 300.0 /* of it, for one case */
+
+/* What a process saw of a case. */
+struct effort {
+    double half_width; /* of the interval of the ratio, over it; 0: not known */
+    double samples;    /* of an arm */
+    double replay_ns;  /* how long one lasts */
+};
+
+/* Time that eight rounds take, with the rests between them. */
+double effort_rounds_ms(const struct effort *e);
+
+/* Time beyond them after which the half-width would be `level`, since it shrinks by the root of the
+ * samples; at most EFFORT_CASE_MS. */
+double effort_wanted_ms(const struct effort *e, double level);
+
+/* The lowest level, MEASURE_HALF_WIDTH or more, that this pot brings all of these to, within 1 %;
+ * infinite where even 100 % is too much: then nothing is wanted. */
+double effort_level(const struct effort *efforts, size_t n, double pot_ms);
+
+/* ---- ceilings.c: what the device reaches at best in this run, by a worker of its own after the
+ * verdicts, and how much of it each case reaches ---- */
+
+/* What a document has of it. */
+struct run_ceilings {
+    bool asked;
+    struct document_ceilings document;
+    char message[400];
+};
+
+/* Only of a GPU; what cannot be had is said in the document. No other worker may be at work. */
+void run_ceilings_measure(const struct supervisor_options *options,
+                          const struct document_device *device, struct run_ceilings *out);
+
+/* The share of these ceilings that a case of this dtype reaches; NaN: not known. Memory is held to
+ * the faster of reading and copying, and fp32 to three TF32 products where that is faster. */
+double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
+                          const struct document_timing *timing);
+
+/* ---- a run ---- */
 
 struct profile;
 struct blame;
@@ -148,7 +196,7 @@ struct run {
 };
 
 /* Called before each case is given to a worker; `done` cases of `n` of this process are behind. */
-typedef void (*run_progress_fn)(void *context, const struct run *run, const struct suite_case *c,
+typedef void (*run_progress_fn)(const struct run *run, const struct suite_case *c,
                                 enum document_stage stage, size_t done, size_t n);
 
 /*
@@ -158,11 +206,8 @@ typedef void (*run_progress_fn)(void *context, const struct run *run, const stru
  */
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err);
 
-/* Fills run->missing from the baselines of cases that were taken in this suite. */
-void run_find_missing(struct run *run);
-
-/* How many of them this run reports: of the parts of a suite the first one does, so that each case
- * is there once when they are merged. */
+/* How many missing cases this run reports: of the parts of a suite the first one does, so that each
+ * case is there once when they are merged. */
 size_t run_missing_here(const struct run *run);
 
 /* The baseline cannot be measured: the case is compared with the number on record where that is of
@@ -172,7 +217,11 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why);
 /* Measures until every case is decided; fills cases, counts and times. A case for which no worker
  * can be had any more is of verdict `environment`; the others keep what they have. */
 enum gate_status run_measure(struct run *run, struct supervisor *s, run_progress_fn progress,
-                             void *context, struct gate_error *err);
+                             struct gate_error *err);
+
+/* Puts "; " and this behind the reason, as far as there is room. */
+void run_add_reason(struct run_case *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
  * Changes the baselines as far as the policy lets it: new cases that are right are taken (their

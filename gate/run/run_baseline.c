@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_baseline.c: where a run meets the stored baselines: which libraries to open. run_keep.c: what
- * to keep.
+ * run_baseline.c: where a run meets the stored baselines: which libraries to open, and which cases
+ * are missing. run_keep.c: what to keep.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,51 +12,38 @@
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
 #include "gate/cases/op_file.h"
+#include "gate/document/fields_table.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/tracker.h"
 #include "gate/baseline/revision.h"
 #include "gate/run/run.h"
 
-/* ---- before ---- */
-
+/* Of these the baselines of a suite may lack, and say so once. */
 #define LOST_LIBRARIES_MAX 64
 
-/* A library that is not to be had: a build that fails takes minutes, and one is enough. */
-struct lost_library {
-    char sha256[65], commit[41];
-    char why[800];
+/* The library of some baselines. One that is not to be had is not looked for again: a build that
+ * fails takes minutes. */
+struct sought {
+    char wanted[65], commit[41]; /* by the baselines */
+    struct revision found;
+    char why[800]; /* it is not to be had; "": it is open */
 };
 
-/* The libraries of the baselines of a suite, each once. */
 struct libraries {
-    char wanted[PROTOCOL_BASELINES_MAX][65]; /* by baselines */
-    char sha256[PROTOCOL_BASELINES_MAX][65]; /* of the file that is opened for it */
-    char path[PROTOCOL_BASELINES_MAX][PATHS_MAX];
-    bool other_code[PROTOCOL_BASELINES_MAX]; /* of revision */
-    unsigned n;
-    struct lost_library lost[LOST_LIBRARIES_MAX];
-    unsigned n_lost;
+    struct sought list[PROTOCOL_BASELINES_MAX + LOST_LIBRARIES_MAX];
+    size_t n;
+    unsigned n_open;
     struct fetch fetch;
 };
 
 /* NULL: not looked for yet. */
-static const struct lost_library *find_lost(const struct libraries *l,
-                                            const struct baseline_entry *e)
+static const struct sought *find_sought(const struct libraries *l, const struct baseline_entry *e)
 {
-    for (unsigned i = 0; i < l->n_lost; i++)
-        if (!strcmp(l->lost[i].sha256, e->library_sha256) && !strcmp(l->lost[i].commit, e->commit))
-            return &l->lost[i];
+    for (size_t i = 0; i < l->n; i++)
+        if (!strcmp(l->list[i].wanted, e->library_sha256) &&
+            (!l->list[i].why[0] || !strcmp(l->list[i].commit, e->commit)))
+            return &l->list[i];
     return NULL;
-}
-
-static void note_lost(struct libraries *l, const struct baseline_entry *e, const char *why)
-{
-    if (l->n_lost == LOST_LIBRARIES_MAX)
-        return;
-    struct lost_library *lost = &l->lost[l->n_lost++];
-    snprintf(lost->sha256, sizeof lost->sha256, "%s", e->library_sha256);
-    snprintf(lost->commit, sizeof lost->commit, "%s", e->commit);
-    utf8_print(lost->why, sizeof lost->why, "%.799s", why);
 }
 
 void run_fall_back(const struct run *run, struct run_case *c, const char *why)
@@ -70,66 +57,53 @@ void run_fall_back(const struct run *run, struct run_case *c, const char *why)
                  : "");
 }
 
-/* The same where the library is nowhere to be found: says which command brings it. */
-static void fall_back_without_library(const struct run *run, struct run_case *c, const char *why)
+/* The case is paired with what was found; a file that is not the baseline's own is said. */
+static void pair_with(const struct run *run, struct run_case *c, const struct sought *s)
 {
-    size_t used;
-    run_fall_back(run, c, why);
-    used = strlen(c->note);
-    snprintf(c->note + used, sizeof c->note - used,
-             "; 'gate baseline fetch --server URL' brings the library where a tracking server has "
-             "it, and --against FILE takes a copy of it");
-}
-
-/* From the tracking server into the cache; that it cannot be had costs a rebuild, or the pair. */
-static enum gate_status fetch_baseline(struct fetch *fetch, const char *sha256,
-                                       char path[PATHS_MAX])
-{
-    struct gate_error why;
-    if (!remote_is_named(&fetch->choice))
-        return GATE_NO_VERDICT;
-    enum gate_status status = fetch_library(fetch, sha256, path, &why);
-    if (status)
-        fprintf(stderr, "gate: the library of a baseline is not fetched: %s\n", why.message);
-    return status;
-}
-
-/* The case is paired with this file; one that is not the baseline's own is said. */
-static void pair_with(const struct run *run, struct run_case *c, const char *sha256,
-                      bool other_code)
-{
-    memcpy(c->opened, sha256, sizeof c->opened);
-    c->other_code = other_code;
-    if (other_code && !c->baseline.launches)
+    if (s->why[0]) { /* nowhere: which command brings it? */
+        run_fall_back(run, c, s->why);
+        size_t used = strlen(c->note);
+        snprintf(c->note + used, sizeof c->note - used,
+                 "; 'gate baseline fetch --server URL' brings the library where a tracking server "
+                 "has it, and --against FILE takes a copy of it");
+        return;
+    }
+    memcpy(c->opened, s->found.sha256, sizeof c->opened);
+    c->other_code = s->found.other_code;
+    if (c->other_code && !c->baseline.launches)
         run_fall_back(run, c,
                       "the build of the baseline's commit differs from its library, and what its "
                       "launches run is not stored");
-    else if (other_code)
+    else if (c->other_code)
         snprintf(c->note, sizeof c->note,
                  "the baseline's library was rebuilt from commit %.12s: its host code differs, "
                  "its launches are the stored ones",
                  c->baseline.commit);
-    else if (strcmp(sha256, c->baseline.library_sha256) != 0)
+    else if (strcmp(c->opened, c->baseline.library_sha256) != 0)
         snprintf(c->note, sizeof c->note,
                  "the baseline's library was rebuilt from commit %.12s: another file with the same "
                  "machine code",
                  c->baseline.commit);
 }
 
-/* Where it is not in the cache: the candidate may be this very file, a server may have it, and its
- * commit may make it once more. */
+/* Where it is not in the cache: the candidate may be this very file, a tracking server may have it,
+ * and its commit may make it once more. */
 static enum gate_status find_elsewhere(const struct run *run, const struct run_case *c,
-                                       struct libraries *l, struct revision *found,
+                                       struct fetch *fetch, struct revision *found,
                                        struct gate_error *why)
 {
     const char *sha256 = c->baseline.library_sha256;
-    memcpy(found->sha256, sha256, sizeof found->sha256);
     if (!strcmp(sha256, run_candidate_sha256(run))) {
         snprintf(found->path, sizeof found->path, "%s", run->library);
         return GATE_OK;
     }
-    if (!fetch_baseline(&l->fetch, sha256, found->path))
-        return GATE_OK;
+    if (remote_is_named(&fetch->choice)) {
+        struct gate_error not_fetched;
+        if (!fetch_library(fetch, sha256, found->path, &not_fetched))
+            return GATE_OK;
+        fprintf(stderr, "gate: the library of a baseline is not fetched: %s\n",
+                not_fetched.message);
+    }
     return revision_resolve_baseline(&c->baseline, &run->recipe, found, why);
 }
 
@@ -138,48 +112,33 @@ static enum gate_status find_elsewhere(const struct run *run, const struct run_c
 static enum gate_status open_library(const struct run *run, struct run_case *c, struct libraries *l,
                                      struct gate_error *err)
 {
-    const char *sha256 = c->baseline.library_sha256;
+    const struct baseline_entry *e = &c->baseline;
+    const struct sought *known = find_sought(l, e);
     struct gate_error why = {0};
-    struct revision found = {.other_code = false};
+    struct sought s = {.why = ""};
     c->record.mode = MODE_PAIRED;
-    for (unsigned i = 0; i < l->n; i++)
-        if (!strcmp(l->wanted[i], sha256)) {
-            pair_with(run, c, l->sha256[i], l->other_code[i]);
-            return GATE_OK;
-        }
-    if (l->n == PROTOCOL_BASELINES_MAX) {
+    if (known) {
+        pair_with(run, c, known);
+        return GATE_OK;
+    }
+    if (l->n_open == PROTOCOL_BASELINES_MAX) {
         run_fall_back(run, c, "the baselines of this suite come from too many libraries");
         return GATE_OK;
     }
-    const struct lost_library *lost = find_lost(l, &c->baseline);
-    if (lost) {
-        fall_back_without_library(run, c, lost->why);
-        return GATE_OK;
-    }
-    memcpy(found.sha256, sha256, 65);
-    enum gate_status status = artifact_get(sha256, found.path, &why);
+    snprintf(s.wanted, sizeof s.wanted, "%s", e->library_sha256);
+    snprintf(s.commit, sizeof s.commit, "%s", e->commit);
+    memcpy(s.found.sha256, s.wanted, sizeof s.wanted);
+    enum gate_status status = artifact_get(s.wanted, s.found.path, &why);
     if (status == GATE_ENVIRONMENT)
         return gate_fail(err, status, "%s", why.message);
-    if (status)
-        status = find_elsewhere(run, c, l, &found, &why);
-    if (status) {
-        note_lost(l, &c->baseline, why.message);
-        fall_back_without_library(run, c, why.message);
-        return GATE_OK;
-    }
-    pair_with(run, c, found.sha256, found.other_code);
-    l->other_code[l->n] = found.other_code;
-    memcpy(l->path[l->n], found.path, sizeof found.path);
-    memcpy(l->wanted[l->n], sha256, 65);
-    memcpy(l->sha256[l->n++], found.sha256, 65);
+    if (status && find_elsewhere(run, c, &l->fetch, &s.found, &why))
+        utf8_print(s.why, sizeof s.why, "%.799s", why.message);
+    if (!s.why[0])
+        l->n_open++;
+    if (!s.why[0] || l->n - l->n_open < LOST_LIBRARIES_MAX)
+        l->list[l->n++] = s;
+    pair_with(run, c, &s);
     return GATE_OK;
-}
-
-/* NULL: the op is built in. */
-static const char *own_sha256(const struct kg_problem *p)
-{
-    const struct own_op *own = op_of(p)->own;
-    return own && own->sha256[0] ? own->sha256 : NULL;
 }
 
 static enum gate_status find_baseline(struct run *run, struct run_case *c, struct libraries *l,
@@ -212,35 +171,6 @@ static enum gate_status find_baseline(struct run *run, struct run_case *c, struc
     return open_library(run, c, l, err);
 }
 
-/* A case without a baseline is measured once, or as often as a baseline deserves. */
-static size_t first_processes(const struct run *run, const struct run_case *c)
-{
-    return c->record.mode == MODE_NONE && !run->policy.accept_new ? 1 : DECIDE_FIRST_LOOK;
-}
-
-/* The worker must have loaded what was asked for, byte by byte. */
-static enum gate_status check_loaded(const struct run *run, const struct libraries *l,
-                                     struct gate_error *err)
-{
-    unsigned at = 0;
-    for (size_t i = 0; i < run->greeting->n_libraries; i++) {
-        if (run->greeting->libraries[i].role != ROLE_BASELINE)
-            continue;
-        const char *loaded = run->greeting->libraries[i].sha256;
-        if (at >= l->n || strcmp(loaded, l->sha256[at]) != 0)
-            return gate_fail(err, GATE_ENVIRONMENT,
-                             "the worker loaded a library of hash %.16s... as %s, expected "
-                             "%.16s...: refused",
-                             loaded, run->policy.other, at < l->n ? l->sha256[at] : "none");
-        at++;
-    }
-    if (at != l->n)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "the worker loaded %u of %u libraries to hold the candidate against", at,
-                         l->n);
-    return GATE_OK;
-}
-
 static void copy_greeting(struct run *run, const struct supervisor *s)
 {
     run->greeting = supervisor_greeting(s);
@@ -250,15 +180,34 @@ static void copy_greeting(struct run *run, const struct supervisor *s)
              (long long)device->power_limit_mw);
 }
 
+/* The worker must have loaded what was asked for, byte by byte. */
 static enum gate_status open_baselines(struct run *run, struct supervisor *s,
                                        const struct libraries *l, struct gate_error *err)
 {
-    const char *paths[PROTOCOL_BASELINES_MAX];
-    for (unsigned i = 0; i < l->n; i++)
-        paths[i] = l->path[i];
-    TRY(supervisor_open_baselines(s, paths, l->n, err));
+    const char *paths[PROTOCOL_BASELINES_MAX], *sha256[PROTOCOL_BASELINES_MAX];
+    unsigned n = 0, at = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->list[i].why[0]) {
+            paths[n] = l->list[i].found.path;
+            sha256[n++] = l->list[i].found.sha256;
+        }
+    TRY(supervisor_open_baselines(s, paths, n, err));
     copy_greeting(run, s);
-    return check_loaded(run, l, err);
+    for (size_t i = 0; i < run->greeting->n_libraries; i++) {
+        const struct document_library *lib = &run->greeting->libraries[i];
+        if (lib->role != ROLE_BASELINE)
+            continue;
+        if (at >= n || strcmp(lib->sha256, sha256[at]) != 0)
+            return gate_fail(err, GATE_ENVIRONMENT,
+                             "the worker loaded a library of hash %.16s... as %s, expected "
+                             "%.16s...: refused",
+                             lib->sha256, run->policy.other, at < n ? sha256[at] : "none");
+        at++;
+    }
+    return at == n ? GATE_OK
+                   : gate_fail(err, GATE_ENVIRONMENT,
+                               "the worker loaded %u of %u libraries to hold the candidate against",
+                               at, n);
 }
 
 enum gate_status run_baseline_path(const struct run *run, const struct run_case *c,
@@ -270,24 +219,59 @@ enum gate_status run_baseline_path(const struct run *run, const struct run_case 
     return GATE_OK;
 }
 
-static bool wants_providers(const struct run *run)
+/* ---- cases that the suite has no more ---- */
+
+/* Cases that have a baseline from this suite, and that the suite has no more. Nobody measures them,
+ * so their slowdown would never be seen: such a run is incomplete. */
+static void find_missing(struct run *run)
 {
-    for (size_t i = 0; i < run->suite->n_cases; i++)
-        if (!run->cases[i].vendors)
-            return true;
-    return false;
+    const struct baseline_file *f = run->baseline ? baseline_stored(run->baseline) : NULL;
+    const char *suite = run->suite->file.name;
+    for (size_t i = 0; f && run->whole && i < f->n_cases; i++) {
+        const char *id = f->cases[i].id;
+        const struct baseline_entry *e = &f->cases[i].entry;
+        char op_name[NAME_MAX_CHARACTERS + 1] = "", dtype_name[NAME_MAX_CHARACTERS + 1] = "";
+        bool of_suite = false, is_there = false;
+        for (size_t k = 0; k < e->n_suites; k++)
+            of_suite |= !strcmp(e->suites[k], suite);
+        for (size_t k = 0; k < run->whole->n_cases; k++)
+            is_there |= !strcmp(run->whole->cases[k].id, id);
+        if (!of_suite || is_there || sscanf(id, "%64[^/]/%64[^/]", op_name, dtype_name) != 2)
+            continue;
+        const struct op *op = op_by_name(op_name);
+        const struct dtype *dtype = dtype_by_name(dtype_name);
+        if (!op || !dtype)
+            continue;
+        run->missing = xrealloc(run->missing, run->n_missing + 1, sizeof *run->missing);
+        struct run_missing *to = &run->missing[run->n_missing++];
+        *to = (struct run_missing){.op = op->name, .dtype = dtype->name};
+        snprintf(to->id, sizeof to->id, "%s", id);
+        snprintf(to->reason, sizeof to->reason,
+                 "missing: its baseline was taken in suite '%s', which does not have the case any "
+                 "more: put it back, or `gate baseline retire %s --reason TEXT`",
+                 suite, id);
+    }
 }
+
+size_t run_missing_here(const struct run *run)
+{
+    return !run->shard || run->shard->index == 1 ? run->n_missing : 0;
+}
+
+/* ---- the start of a run ---- */
 
 enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_error *err)
 {
     struct libraries *l = xcalloc(1, sizeof *l);
-    run->cases = xcalloc(run->suite->n_cases, sizeof *run->cases);
     enum gate_status status = GATE_OK;
-    run_find_missing(run);
+    bool wants_providers = false;
+    run->cases = xcalloc(run->suite->n_cases, sizeof *run->cases);
+    find_missing(run);
     if (run->against_sha256) {
-        snprintf(l->path[0], PATHS_MAX, "%s", run->against_path);
-        snprintf(l->sha256[0], sizeof l->sha256[0], "%s", run->against_sha256);
-        l->n = 1;
+        struct revision *found = &l->list[l->n++].found;
+        snprintf(found->path, sizeof found->path, "%s", run->against_path);
+        snprintf(found->sha256, sizeof found->sha256, "%s", run->against_sha256);
+        l->n_open = 1;
     }
     copy_greeting(run, s);
     if (!run->library || machine_code_of_file(run->library, run->candidate_code, NULL))
@@ -295,20 +279,25 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];
+        const struct own_op *own = op_of(&c->about->problem)->own; /* NULL: it is built in */
         fields_clear(&document_case_shape, &c->record);
         c->record.id = c->about->id;
         c->record.op = c->about->problem.op;
-        c->record.op_sha256 = own_sha256(&c->about->problem);
+        c->record.op_sha256 = own && own->sha256[0] ? own->sha256 : NULL;
         c->record.dtype = problem_dtype_name(&c->about->problem);
         c->record.reason = c->reason;
         status = find_baseline(run, c, l, err);
-        c->sequence[STAGE_FIRST].wanted = first_processes(run, c);
+        /* Without a baseline it is measured once, or as often as a baseline deserves. */
+        bool once = c->record.mode == MODE_NONE && !run->policy.accept_new;
+        c->sequence[STAGE_FIRST].wanted = once ? 1 : DECIDE_FIRST_LOOK;
     }
     if (!status)
         run_recall(run);
-    if (!status && !wants_providers(run))
+    for (size_t i = 0; i < run->suite->n_cases; i++)
+        wants_providers |= !run->cases[i].vendors;
+    if (!status && !wants_providers)
         supervisor_leave_providers(s);
-    if (!status && l->n)
+    if (!status && l->n_open)
         status = open_baselines(run, s, l, err);
     fetch_release(&l->fetch);
     free(l);

@@ -65,27 +65,11 @@ static void note_ratio_of_p90s(struct run_case *c)
     c->record.ratio_p90 = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
 }
 
-static double median_baseline_ns(const struct run_sequence *q)
-{
-    double x[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++)
-        x[i] = q->process[i].baseline_p50_ns;
-    return stats_middle(x, q->n);
-}
-
-static double floor_ns(const struct run_case *c)
-{
-    const struct document_arm *arm = run_arm(c, ROLE_CANDIDATE);
-    double mhz = arm && arm->has_timing ? arm->timing.sm_clock_mhz : 0;
-    return mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS;
-}
-
 static double median_control(const struct run *run, enum document_stage stage)
 {
     double x[RUN_PROCESSES_MAX];
-    size_t n = run->n_controls[stage];
-    memcpy(x, run->control_ns[stage], n * sizeof *x);
-    return stats_middle(x, n);
+    memcpy(x, run->control_ns[stage], run->n_controls[stage] * sizeof *x);
+    return stats_middle(x, run->n_controls[stage]);
 }
 
 double run_control_drift(const struct run *run)
@@ -113,32 +97,22 @@ static const char *same_thing(const struct run *run, const struct run_case *c)
                                     : NULL;
 }
 
-/* A number that was taken on another GPU or at another hour shows no more than a large excess. */
-static void judge_by_number(struct run_case *c)
-{
-    struct estimate r = c->decision.ratio;
-    c->decision.mde = fmax(c->decision.mde, NUMBER_THRESHOLD);
-    if (c->decision.next != DECIDE_DONE || c->record.verdict == VERDICT_REGRESSION || r.value <= 0)
-        return;
-    c->record.verdict = VERDICT_NO_VERDICT;
-    snprintf(
-        c->reason, sizeof c->reason,
-        "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the baseline's record; without the "
-        "baseline's library only an excess of more than %.0f %% is a verdict",
-        100 * (r.value - 1), 100 * (r.lo - 1), 100 * (r.hi - 1), 100 * NUMBER_THRESHOLD);
-}
-
 static void decide_measured(const struct run *run, struct run_case *c)
 {
     struct sequences flat;
+    const struct run_sequence *first = &c->sequence[STAGE_FIRST];
+    const struct document_arm *arm = run_arm(c, ROLE_CANDIDATE);
+    double mhz = arm && arm->has_timing ? arm->timing.sm_clock_mhz : 0;
+    double baseline_ns[DECIDE_LAST_LOOK], threshold = run_threshold(run, c);
     bool paired = c->record.mode == MODE_PAIRED;
+    for (size_t i = 0; i < first->n; i++)
+        baseline_ns[i] = first->process[i].baseline_p50_ns;
     struct decide_input in = {
         .first = flatten(c, &flat, STAGE_FIRST),
         .confirmation = flatten(c, &flat, STAGE_CONFIRMATION),
-        .threshold = paired ? run_threshold(run, c) : fmax(run_threshold(run, c), NUMBER_THRESHOLD),
-        .baseline_p50_ns =
-            paired ? median_baseline_ns(&c->sequence[STAGE_FIRST]) : c->baseline.p50_ns,
-        .floor_ns = floor_ns(c),
+        .threshold = paired ? threshold : fmax(threshold, NUMBER_THRESHOLD),
+        .baseline_p50_ns = paired ? stats_middle(baseline_ns, first->n) : c->baseline.p50_ns,
+        .floor_ns = mhz > 0 ? FLOOR_CYCLES * 1e3 / mhz : HOST_FLOOR_NS,
         .control_drift = run_control_drift(run),
         .counts_cycles = paired && counts_cycles(run),
         .other = run->policy.other,
@@ -146,34 +120,28 @@ static void decide_measured(const struct run *run, struct run_case *c)
         .confirm_faster = paired && run->policy.ratchet,
     };
     c->decision = decide(&in);
-    for (int stage = STAGE_FIRST; c->decision.next == DECIDE_DONE && stage < DOCUMENT_STAGES;
-         stage++)
-        c->decided_n[stage] = stage == STAGE_FIRST ? in.first.n : in.confirmation.n;
+    const struct decision *d = &c->decision;
+    if (d->next == DECIDE_DONE) {
+        c->decided_n[STAGE_FIRST] = in.first.n;
+        c->decided_n[STAGE_CONFIRMATION] = in.confirmation.n;
+    } else { /* what the next processes are wanted for */
+        bool confirm = d->next == DECIDE_CONFIRM;
+        c->sequence[confirm ? STAGE_CONFIRMATION : STAGE_FIRST].wanted = d->next_n;
+    }
     note_ratio_of_p90s(c);
-    c->record.verdict = c->decision.verdict;
-    snprintf(c->reason, sizeof c->reason, "%s", c->decision.reason);
-    if (!paired)
-        judge_by_number(c);
-}
-
-/* What the next processes are wanted for. */
-static void plan_more(struct run_case *c)
-{
-    if (c->decision.next == DECIDE_MORE_FIRST)
-        c->sequence[STAGE_FIRST].wanted = c->decision.next_n;
-    else if (c->decision.next == DECIDE_CONFIRM)
-        c->sequence[STAGE_CONFIRMATION].wanted = c->decision.next_n;
-}
-
-/* What is wrong, and the one command that shows it again. */
-static void conclude_wrong(const struct run *run, struct run_case *c)
-{
-    char command[500];
-    struct reproduce how = run->reproduce;
-    how.seed = c->seed;
-    reproduce_command(&how, c->about->id, c->result.while_measuring, command, sizeof command);
-    int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
-    snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
+    c->record.verdict = d->verdict;
+    snprintf(c->reason, sizeof c->reason, "%s", d->reason);
+    if (paired)
+        return;
+    c->decision.mde = fmax(d->mde, NUMBER_THRESHOLD);
+    if (d->next == DECIDE_DONE && d->verdict != VERDICT_REGRESSION && d->ratio.value > 0) {
+        c->record.verdict = VERDICT_NO_VERDICT;
+        snprintf(c->reason, sizeof c->reason,
+                 "p50 over the control is %+.2f %% (%+.2f to %+.2f) off the baseline's record; "
+                 "without the baseline's library only an excess of more than %.0f %% is a verdict",
+                 100 * (d->ratio.value - 1), 100 * (d->ratio.lo - 1), 100 * (d->ratio.hi - 1),
+                 100 * NUMBER_THRESHOLD);
+    }
 }
 
 static void decide_unmeasured(const struct run *run, struct run_case *c)
@@ -182,19 +150,17 @@ static void decide_unmeasured(const struct run *run, struct run_case *c)
                         : c->result.outcome == CASE_ENVIRONMENT ? VERDICT_ENVIRONMENT
                                                                 : VERDICT_NO_VERDICT;
     c->sequence[STAGE_FIRST].wanted = c->sequence[STAGE_CONFIRMATION].wanted = 0;
-    if (c->record.verdict == VERDICT_WRONG)
-        conclude_wrong(run, c);
-    else if (c->result.outcome == CASE_UNSUPPORTED)
-        snprintf(c->reason, sizeof c->reason, "not served: %s", c->result.message);
-    else
-        snprintf(c->reason, sizeof c->reason, "%s", c->result.message);
-}
-
-/* Is this case one of the tenth that is measured all the same, by chance? Where equal code is
- * slower after all, that shows there. It joins the processes of others. */
-static bool is_sampled(const struct run *run, const struct run_case *c)
-{
-    return run->samples && seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0;
+    if (c->record.verdict == VERDICT_WRONG) { /* and the one command that shows it again */
+        char command[500];
+        struct reproduce how = run->reproduce;
+        how.seed = c->seed;
+        reproduce_command(&how, c->about->id, c->result.while_measuring, command, sizeof command);
+        int room = (int)(sizeof c->reason - strlen(command) - sizeof "; again: ");
+        snprintf(c->reason, sizeof c->reason, "%.*s; again: %s", room, c->result.message, command);
+    } else {
+        snprintf(c->reason, sizeof c->reason, "%s%s",
+                 c->result.outcome == CASE_UNSUPPORTED ? "not served: " : "", c->result.message);
+    }
 }
 
 /* Does the one process show no more than the threshold? What calls of one file take on the host is
@@ -206,20 +172,21 @@ static bool is_flat(const struct run *run, const struct run_case *c)
            (run_same_library(run, c) || !run_calls_stand_out(run, p));
 }
 
-/* One process that shows more is no control. A file against itself on the host shows how noisy that
- * is, and no process more would change it. */
-static bool is_control(const struct run *run, const struct run_case *c)
-{
-    return is_flat(run, c) || (!counts_cycles(run) && run_same_library(run, c));
-}
-
 bool run_is_settled(const struct run *run, const struct run_case *c)
 {
-    const struct run_sequence *q = &c->sequence[STAGE_FIRST];
-    bool host_is_judged = run->policy.host_threshold > 0 && !run_same_library(run, c);
-    return !run->policy.full && !host_is_judged && c->result.outcome == CASE_MEASURED &&
-           q->n == 1 && same_thing(run, c) && is_control(run, c) && !run_may_move(run, c) &&
-           !is_sampled(run, c);
+    bool same_file = run_same_library(run, c);
+    if (run->policy.full || c->result.outcome != CASE_MEASURED || c->sequence[STAGE_FIRST].n != 1 ||
+        !same_thing(run, c) || (run->policy.host_threshold > 0 && !same_file))
+        return false;
+    /* One process that shows more is no control. A file against itself on the host shows how noisy
+     * that is, and no process more would change it. */
+    if (!is_flat(run, c) && !(same_file && !counts_cycles(run)))
+        return false;
+    /* A tenth, by chance, joins the processes of others: where equal code is slower after all, that
+     * shows there. */
+    if (run->samples && seed_of_text(run->seed ^ SAMPLE_SALT, c->about->id) % SAMPLED_OF == 0)
+        return false;
+    return !run_may_move(run, c);
 }
 
 void run_decide(const struct run *run, struct run_case *c)
@@ -247,7 +214,6 @@ void run_decide(const struct run *run, struct run_case *c)
                  is_new ? "; --accept-new makes this measurement one" : "");
     } else {
         decide_measured(run, c);
-        plan_more(c);
         run_ask_more(run, c);
     }
 }

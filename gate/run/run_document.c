@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_document.c: a run as a document.
+ * run_document.c: a run as a document, with the times of a case over all of its processes in place
+ * of those of one.
  */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gate/run/blame.h"
 #include "gate/base/alloc.h"
-#include "gate/run/instructions.h"
-#include "gate/run/profile.h"
-#include "gate/run/run.h"
+#include "gate/run/causes.h"
 #include "version.h"
 
 /* A list that is there and has nothing in it. */
@@ -23,36 +22,18 @@ static const char *text_or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
+/* The list; NULL where nothing is in it. */
+static struct document_not_served *own_list(struct document_not_served *list, size_t n)
+{
+    if (n)
+        return list;
+    free(list);
+    return NULL;
+}
+
 static double positive_or_nan(double x)
 {
     return x > 0 ? x : NAN;
-}
-
-static enum yes_no told(bool yes)
-{
-    return yes ? YES : NO;
-}
-
-static struct document_warning warning_of(const struct run_case *c)
-{
-    return (struct document_warning){.verdict = (int)c->record.verdict,
-                                     .reason = c->reason,
-                                     .has_ratio = c->decision.ratio.value > 0,
-                                     .ratio = c->decision.ratio,
-                                     .mde = positive_or_nan(c->decision.mde)};
-}
-
-/* Their timings are the case's own. */
-static void share_ceilings(const struct run *run, const struct run_case *c)
-{
-    const struct document_ceilings *measured = &run->ceilings.document;
-    for (size_t i = 0; i < c->result.n_arms; i++) {
-        struct document_timing *t = &c->result.arms[i].timing;
-        t->measured_ceiling =
-            run->ceilings.asked
-                ? run_ceilings_share(measured, problem_dtype_name(&c->about->problem), t)
-                : NAN;
-    }
 }
 
 static void add_case(const struct run *run, const struct run_case *c, struct document_case *out)
@@ -66,14 +47,17 @@ static void add_case(const struct run *run, const struct run_case *c, struct doc
     out->has_ratio = c->decision.ratio.value > 0;
     out->ratio = c->decision.ratio;
     out->mde = positive_or_nan(c->decision.mde);
-    out->same_library = told(run_same_library(run, c));
-    out->same_code = told(run_same_code(c));
+    out->same_library = run_same_library(run, c) ? YES : NO;
+    out->same_code = run_same_code(c) ? YES : NO;
     out->error_ratio = positive_or_nan(run_error_ratio(run, c));
     out->threshold = positive_or_nan(c->about->threshold);
     out->arms = c->result.arms ? c->result.arms : &no_arm;
     out->n_arms = c->result.n_arms;
-    out->has_warning = run->warning != NULL;
-    share_ceilings(run, c);
+    for (size_t i = 0; i < out->n_arms; i++) {
+        struct document_timing *t = &out->arms[i].timing;
+        t->measured_ceiling =
+            run->ceilings.asked ? run_ceilings_share(&run->ceilings.document, out->dtype, t) : NAN;
+    }
     out->has_counters = c->profile != NULL;
     if (c->profile)
         out->counters = c->profile->document;
@@ -83,8 +67,15 @@ static void add_case(const struct run *run, const struct run_case *c, struct doc
     out->has_instructions = c->instructions != NULL;
     if (c->instructions)
         out->instructions = c->instructions->document;
-    if (run->warning)
-        out->warning = warning_of(&run->warning->cases[c - run->cases]);
+    out->has_warning = run->warning != NULL;
+    if (run->warning) {
+        const struct run_case *w = &run->warning->cases[c - run->cases];
+        out->warning = (struct document_warning){.verdict = (int)w->record.verdict,
+                                                 .reason = w->reason,
+                                                 .has_ratio = w->decision.ratio.value > 0,
+                                                 .ratio = w->decision.ratio,
+                                                 .mde = positive_or_nan(w->decision.mde)};
+    }
 }
 
 /* One that the suite lacks: it is there, so that it counts, and was not measured. */
@@ -103,20 +94,6 @@ static struct document_case missing_case(const struct run *run, const struct run
     c.warning =
         (struct document_warning){.verdict = VERDICT_NO_VERDICT, .reason = m->reason, .mde = NAN};
     return c;
-}
-
-/* The cases that --filter left out. */
-static void add_filtered(const struct run *run, struct document *out)
-{
-    size_t n = run->filter && run->whole ? run->whole->n_cases : 0;
-    struct document_not_served *filtered = xcalloc(n, sizeof *filtered);
-    for (size_t i = 0; i < n; i++)
-        if (fnmatch(run->filter, run->whole->cases[i].id, 0))
-            filtered[out->n_filtered++].id = run->whole->cases[i].id;
-    if (out->n_filtered)
-        out->filtered = filtered;
-    else
-        free(filtered);
 }
 
 static void add_shard(const struct run *run, struct document *out)
@@ -152,11 +129,12 @@ static void add_libraries(struct run *run, struct document *out)
             run->libraries[out->n_libraries++] = p->libraries[i];
 }
 
-/* The cases, and apart from them those that do not count. */
+/* The cases, and apart from them those that do not count, and those that --filter left out. */
 static void add_cases(const struct run *run, struct document *out)
 {
-    size_t n = run->suite->n_cases;
+    size_t n = run->suite->n_cases, n_whole = run->filter && run->whole ? run->whole->n_cases : 0;
     struct document_not_served *not_served = xcalloc(n, sizeof *not_served);
+    struct document_not_served *filtered = xcalloc(n_whole, sizeof *filtered);
     for (size_t i = 0; i < n; i++) {
         const struct run_case *c = &run->cases[i];
         if (c->left_out)
@@ -166,10 +144,11 @@ static void add_cases(const struct run *run, struct document *out)
     }
     for (size_t i = 0; i < run_missing_here(run); i++)
         out->cases[out->n_cases++] = missing_case(run, &run->missing[i]);
-    if (out->n_not_served)
-        out->not_served = not_served;
-    else
-        free(not_served);
+    for (size_t i = 0; i < n_whole; i++)
+        if (fnmatch(run->filter, run->whole->cases[i].id, 0))
+            filtered[out->n_filtered++].id = run->whole->cases[i].id;
+    out->not_served = own_list(not_served, out->n_not_served);
+    out->filtered = own_list(filtered, out->n_filtered);
 }
 
 void run_document(struct run *run, struct document *out)
@@ -211,7 +190,6 @@ void run_document(struct run *run, struct document *out)
     };
     add_libraries(run, out);
     add_cases(run, out);
-    add_filtered(run, out);
     if (run->shard)
         add_shard(run, out);
 }
@@ -226,4 +204,82 @@ void run_document_release(struct document *d)
     free(d->filtered);
     free(d->shard.positions);
     *d = (struct document){.schema = NULL};
+}
+
+/* ---- all processes of a case ---- */
+
+/* Figures of the processes, by their place in the timing of an arm, and how they become one. */
+enum figure_how { FIGURE_MEDIAN, FIGURE_SUM };
+
+static const struct {
+    size_t offset;
+    enum figure_how how;
+} figures[] = {
+    {offsetof(struct document_timing, p10_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, p90_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, call_ns), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, sm_clock_mhz), FIGURE_MEDIAN},
+    {offsetof(struct document_timing, throttled_power_ns), FIGURE_SUM},
+    {offsetof(struct document_timing, throttled_thermal_ns), FIGURE_SUM},
+};
+
+static double *figure_at(const struct document_timing *t, size_t offset)
+{
+    return (double *)(void *)((char *)(uintptr_t)t + offset);
+}
+
+/* Of the processes that timed the arm; their number. What a process does not say counts as 0. */
+static size_t collect(const struct run_case *c, bool baseline, size_t offset,
+                      double x[DECIDE_MAX_PROCESSES])
+{
+    size_t n = 0;
+    for (int stage = STAGE_FIRST; stage < DOCUMENT_STAGES; stage++) {
+        const struct run_sequence *q = &c->sequence[stage];
+        for (size_t i = 0; i < q->n && n < DECIDE_MAX_PROCESSES; i++) {
+            const struct document_timing *t = baseline ? &q->baseline[i] : &q->candidate[i];
+            double value = *figure_at(t, offset);
+            if (t->p50_ns > 0)
+                x[n++] = isnan(value) ? 0 : value;
+        }
+    }
+    return n;
+}
+
+static void summarise(const struct run_case *c, bool baseline, struct document_timing *timing)
+{
+    double x[DECIDE_MAX_PROCESSES];
+    size_t n = collect(c, baseline, offsetof(struct document_timing, p50_ns), x);
+    if (n == 0)
+        return;
+    timing->processes = (int64_t)n;
+    if (n == 1)
+        return;
+    struct estimate e = decide_bounds(x, n);
+    double faster = timing->p50_ns / e.value;
+    timing->p50_ns = e.value;
+    timing->p50_lo_ns = e.lo;
+    timing->p50_hi_ns = e.hi;
+    for (size_t i = 0; i < n; i++)
+        x[i] = log(x[i]);
+    timing->spread = stats_deviation(x, n);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        double *to = figure_at(timing, figures[i].offset), total = 0;
+        collect(c, baseline, figures[i].offset, x);
+        for (size_t j = 0; j < n; j++)
+            total += x[j];
+        if (!isnan(*to))
+            *to = figures[i].how == FIGURE_SUM ? total : stats_middle(x, n);
+    }
+    timing->tflops *= faster;
+    timing->gbps *= faster;
+    timing->ceiling *= faster;
+}
+
+void run_summarise(struct run_case *c)
+{
+    for (size_t i = 0; i < c->result.n_arms; i++) {
+        struct document_arm *arm = &c->result.arms[i];
+        if (arm->has_timing && arm->role != ROLE_PROVIDER)
+            summarise(c, arm->role == ROLE_BASELINE, &arm->timing);
+    }
 }

@@ -25,17 +25,6 @@
  * measured, 0.41; the worst of few elements is up to 1. */
 #define ROUNDED_SHARE 0.41
 
-/* Of the smallest output. */
-static double fewest_elements(const struct kg_problem *p)
-{
-    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    double n = INFINITY;
-    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
-        if (tensors[i].is_output)
-            n = fmin(n, (double)problem_tensor_elements(&tensors[i]));
-    return n;
-}
-
 /* What rounding n outputs comes to. */
 static double least_error(uint32_t dtype, double n)
 {
@@ -63,27 +52,21 @@ static double input_effect(const struct baseline_entry *baseline,
                : 1;
 }
 
-static double output_error(bool has_outputs, const struct document_outputs *outputs,
-                           const char *output)
+/* Of an output, or the worst of all if it is NULL; NaN: it is not known. */
+static double error_of(const char *output, double all, bool has_outputs,
+                       const struct document_outputs *outputs)
 {
-    return !has_outputs            ? NAN
+    return !output                 ? all
+           : !has_outputs          ? NAN
            : !strcmp(output, "dx") ? outputs->dx
            : !strcmp(output, "dw") ? outputs->dw
            : !strcmp(output, "db") ? outputs->db
                                    : NAN;
 }
 
-/* Of an output, or the worst of all if it is NULL; NaN: it is not known. */
-static double recorded_error(const struct baseline_entry *e, const char *output)
-{
-    return output ? output_error(e->has_outputs, &e->outputs, output) : e->rel_fro;
-}
-
 static double verified_error(const struct document_verify *v, const char *output)
 {
-    if (!v || v->seeds <= 0)
-        return NAN;
-    return output ? output_error(v->has_outputs, &v->outputs, output) : v->rel_fro;
+    return !v || v->seeds <= 0 ? NAN : error_of(output, v->rel_fro, v->has_outputs, &v->outputs);
 }
 
 static const struct document_verify *verify_of(const struct run_case *c, enum document_role role)
@@ -105,34 +88,38 @@ struct held {
 static struct held hold(const struct run *run, const struct run_case *c, const char *output,
                         double n)
 {
-    bool paired = c->record.mode == MODE_PAIRED;
+    const struct kg_problem *p = &c->about->problem;
+    const struct baseline_entry *b = &c->baseline;
     const struct document_verify *candidate = verify_of(c, ROLE_CANDIDATE);
-    const struct document_verify *baseline = verify_of(c, ROLE_BASELINE);
-    double other = paired                          ? verified_error(baseline, output)
-                   : c->record.mode == MODE_NUMBER ? recorded_error(&c->baseline, output) *
-                                                         input_effect(&c->baseline, candidate)
-                                                   : NAN;
     struct held h = {output, verified_error(candidate, output), NAN};
+    bool paired = c->record.mode == MODE_PAIRED;
+    double other = NAN;
+    if (paired)
+        other = verified_error(verify_of(c, ROLE_BASELINE), output);
+    else if (c->record.mode == MODE_NUMBER)
+        other =
+            error_of(output, b->rel_fro, b->has_outputs, &b->outputs) * input_effect(b, candidate);
     if (!paired || output)
         other *= luck(n);
     if (h.own >= 0 && other >= 0)
         h.ratio =
-            run_same_library(run, c)
-                ? 1
-                : h.own /
-                      fmax(other, least_error(c->about->problem.dtype[c->about->problem.n_in], n));
+            run_same_library(run, c) ? 1 : h.own / fmax(other, least_error(p->dtype[p->n_in], n));
     return h;
 }
 
 /* Of all outputs together and each of several: the one whose error has grown most. */
 static struct held worst(const struct run *run, const struct run_case *c)
 {
-    const struct kg_problem *p = &c->about->problem;
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    struct held h = hold(run, c, NULL, fewest_elements(p));
+    unsigned n = problem_tensors(&c->about->problem, tensors);
+    double fewest = INFINITY; /* elements of an output */
+    for (unsigned i = 0; i < n; i++)
+        if (tensors[i].is_output)
+            fewest = fmin(fewest, (double)problem_tensor_elements(&tensors[i]));
+    struct held h = hold(run, c, NULL, fewest);
     if (c->result.outcome != CASE_MEASURED)
         h.ratio = NAN;
-    for (unsigned i = problem_tensors(p, tensors); i-- > 0 && !isnan(h.ratio);) {
+    for (unsigned i = n; i-- > 0 && !isnan(h.ratio);) {
         struct held one = {.ratio = NAN};
         if (tensors[i].is_output)
             one = hold(run, c, tensors[i].name, (double)problem_tensor_elements(&tensors[i]));
@@ -150,43 +137,32 @@ double run_error_ratio(const struct run *run, const struct run_case *c)
 
 bool run_error_jumped(const struct run *run, const struct run_case *c)
 {
-    return run_error_ratio(run, c) > DECIDE_ERROR_JUMP;
-}
-
-/* What is not compared is said: nobody shall take it for right. */
-static void note_not_compared(const struct run *run, struct run_case *c, double own)
-{
-    size_t used = strlen(c->note);
-    if (c->result.outcome != CASE_MEASURED || c->record.mode == MODE_NONE)
-        return;
-    snprintf(c->note + used, sizeof c->note - used, "%saccuracy is not compared: %s %s",
-             used ? "; " : "", isnan(own) ? "the candidate" : run->policy.other,
-             !isnan(own) && c->record.mode == MODE_NUMBER ? "has no error on record"
-                                                          : "was not verified");
-}
-
-static void describe_jump(const struct run *run, struct run_case *c, const struct held *h)
-{
-    char speed[sizeof c->reason], output[64] = "";
-    if (h->output)
-        snprintf(output, sizeof output, " of output '%s'", h->output);
-    snprintf(speed, sizeof speed, "%s", c->reason);
-    snprintf(c->reason, sizeof c->reason,
-             "less accurate: the relative error%s is %.3g, %.3g times what %s %s, over the %g "
-             "times that pass%s. Its speed: %.500s",
-             output, h->own, h->ratio, run->policy.other,
-             c->record.mode == MODE_PAIRED ? "has on the same inputs" : "has by its record",
-             DECIDE_ERROR_JUMP,
-             run->against_sha256 ? "" : "; 'gate baseline accept' takes it, with a reason", speed);
+    return worst(run, c).ratio > DECIDE_ERROR_JUMP;
 }
 
 void run_judge_error(const struct run *run, struct run_case *c)
 {
     const struct held h = worst(run, c);
-    if (isnan(h.ratio)) {
-        note_not_compared(run, c, h.own);
-    } else if (h.ratio > DECIDE_ERROR_JUMP) {
+    char speed[sizeof c->reason], output[64] = "";
+    size_t used = strlen(c->note);
+    if (h.ratio > DECIDE_ERROR_JUMP) {
         c->record.verdict = VERDICT_REGRESSION;
-        describe_jump(run, c, &h);
+        if (h.output)
+            snprintf(output, sizeof output, " of output '%s'", h.output);
+        snprintf(speed, sizeof speed, "%s", c->reason);
+        snprintf(c->reason, sizeof c->reason,
+                 "less accurate: the relative error%s is %.3g, %.3g times what %s %s, over the %g "
+                 "times that pass%s. Its speed: %.500s",
+                 output, h.own, h.ratio, run->policy.other,
+                 c->record.mode == MODE_PAIRED ? "has on the same inputs" : "has by its record",
+                 DECIDE_ERROR_JUMP,
+                 run->against_sha256 ? "" : "; 'gate baseline accept' takes it, with a reason",
+                 speed);
+    } else if (isnan(h.ratio) && c->result.outcome == CASE_MEASURED &&
+               c->record.mode != MODE_NONE) { /* said: nobody shall take it for right */
+        snprintf(c->note + used, sizeof c->note - used, "%saccuracy is not compared: %s %s",
+                 used ? "; " : "", isnan(h.own) ? "the candidate" : run->policy.other,
+                 !isnan(h.own) && c->record.mode == MODE_NUMBER ? "has no error on record"
+                                                                : "was not verified");
     }
 }

@@ -3,26 +3,12 @@
  * run_keep.c: what a run leaves behind in the stored baselines.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/ratchet.h"
 #include "gate/run/run.h"
-
-__attribute__((format(printf, 2, 3))) static void add_reason(struct run_case *c, const char *format,
-                                                             ...)
-{
-    size_t used = strlen(c->reason);
-    va_list args;
-    if (used + 3 >= sizeof c->reason)
-        return;
-    memcpy(c->reason + used, "; ", 3);
-    va_start(args, format);
-    vsnprintf(c->reason + used + 2, sizeof c->reason - used - 2, format, args);
-    va_end(args);
-}
 
 /* ---- the baseline's own library ---- */
 
@@ -50,7 +36,7 @@ void run_remeasure_baseline(const struct run *run, struct run_case *c)
         return;
     c->record.baseline.off = YES;
     if (!run->policy.ratchet)
-        add_reason(c, "the baseline's own library %s: its record may be of another epoch", why);
+        run_add_reason(c, "the baseline's own library %s: its record may be of another epoch", why);
 }
 
 bool run_may_move(const struct run *run, const struct run_case *c)
@@ -92,40 +78,30 @@ static bool candidate_entry(const struct run *run, const struct run_case *c,
     return baseline_of_arm(out, q->process, q->n, stage, run_arm(c, ROLE_CANDIDATE));
 }
 
-/* What the processes know their p50 within: the median of half of the interval. */
-static double half_width_of(const struct run_sequence *q)
-{
-    double x[DECIDE_LAST_LOOK];
-    for (size_t i = 0; i < q->n; i++)
-        x[i] = isnan(q->process[i].half_width) ? 0 : q->process[i].half_width;
-    return decide_bounds(x, q->n).value;
-}
-
-static bool is_new(const struct run *run, const struct run_case *c)
-{
-    return run->policy.accept_new && !c->record.has_baseline &&
-           c->result.outcome == CASE_MEASURED && c->sequence[STAGE_FIRST].n > 0;
-}
-
-static enum gate_status keep_new(const struct run *run, struct run_case *c, const char *contract,
+static enum gate_status keep_new(const struct run *run, struct run_case *c,
                                  struct baseline *baseline, struct kept *kept,
                                  struct gate_error *err)
 {
+    const struct run_sequence *q = &c->sequence[STAGE_FIRST];
     const struct baseline_note note = {BASELINE_ACCEPT_NEW, "first measurement of the case",
                                        run->author, run->end_ms};
     struct baseline_entry entry;
     char width[120] = "";
-    double half_width = half_width_of(&c->sequence[STAGE_FIRST]);
+    double half_widths[DECIDE_LAST_LOOK];
     if (!candidate_entry(run, c, STAGE_FIRST, &entry)) {
-        add_reason(c, "%s", no_control);
+        run_add_reason(c, "%s", no_control);
         return GATE_OK;
     }
-    /* The pairs with its library carry the verdict. */
+    /* The median over the processes of what each knows its p50 within. That it is wide does not
+     * matter much: the pairs with its library carry the verdict. */
+    for (size_t i = 0; i < q->n; i++)
+        half_widths[i] = isnan(q->process[i].half_width) ? 0 : q->process[i].half_width;
+    double half_width = decide_bounds(half_widths, q->n).value;
     bool wide = half_width > run_threshold(run, c) / 2;
     if (wide)
         snprintf(width, sizeof width, ", though its p50 is known within %.2f %% only",
                  half_width * 100);
-    TRY(baseline_set(baseline, c->about->id, contract, &entry, &note, err));
+    TRY(baseline_set(baseline, c->about->id, run->greeting->contract, &entry, &note, err));
     kept->changed = kept->candidate = true;
     kept->n_wide += wide;
     c->record.verdict = VERDICT_PASS;
@@ -135,56 +111,42 @@ static enum gate_status keep_new(const struct run *run, struct run_case *c, cons
     return GATE_OK;
 }
 
-static bool is_judged(const struct run *run, const struct run_case *c)
-{
-    return c->record.mode == MODE_PAIRED && c->result.outcome == CASE_MEASURED &&
-           c->sequence[STAGE_FIRST].n >= DECIDE_FIRST_LOOK && c->record.verdict != VERDICT_WRONG &&
-           c->record.verdict != VERDICT_ENVIRONMENT &&
-           c->calls.decision.verdict != VERDICT_REGRESSION &&
-           c->fresh.decision.verdict != VERDICT_REGRESSION && !run_error_jumped(run, c);
-}
-
 /* The baseline of a case that has one, moved as far as this run moves it. */
-static enum gate_status keep_moved(const struct run *run, struct run_case *c, const char *contract,
+static enum gate_status keep_moved(const struct run *run, struct run_case *c,
                                    struct baseline *baseline, struct kept *kept,
                                    struct gate_error *err)
 {
+    bool paired = c->record.mode == MODE_PAIRED;
+    bool judged = paired && c->result.outcome == CASE_MEASURED &&
+                  c->sequence[STAGE_FIRST].n >= DECIDE_FIRST_LOOK &&
+                  c->record.verdict != VERDICT_WRONG && c->record.verdict != VERDICT_ENVIRONMENT &&
+                  c->calls.decision.verdict != VERDICT_REGRESSION &&
+                  c->fresh.decision.verdict != VERDICT_REGRESSION && !run_error_jumped(run, c);
     struct ratchet_run found = {.again = c->again,
                                 .ratio = c->decision.ratio,
                                 .threshold = run_threshold(run, c),
-                                .judged = is_judged(run, c),
+                                .judged = judged,
+                                .confirmed = paired && c->record.verdict == VERDICT_IMPROVEMENT &&
+                                             c->decision.confirmed_ratio > 0 &&
+                                             c->decision.confirmed_ratio < 1,
                                 .time_ms = run->end_ms,
                                 .author = run->author};
     struct ratchet_end end;
     if (run_same_library(run, c)) /* is as fast as itself, whatever was measured */
         found.ratio = (struct estimate){1, 1, 1};
-    found.confirmed = c->record.mode == MODE_PAIRED && c->record.verdict == VERDICT_IMPROVEMENT &&
-                      c->decision.confirmed_ratio > 0 && c->decision.confirmed_ratio < 1;
     enum document_stage stage =
         c->sequence[STAGE_CONFIRMATION].n ? STAGE_CONFIRMATION : STAGE_FIRST;
     if (!found.judged && !found.confirmed)
         return GATE_OK;
     if (!candidate_entry(run, c, stage, &found.candidate)) {
-        add_reason(c, "%s", no_control);
+        run_add_reason(c, "%s", no_control);
         return GATE_OK;
     }
-    TRY(ratchet_move(baseline, c->about->id, contract, &found, &end, err));
+    TRY(ratchet_move(baseline, c->about->id, run->greeting->contract, &found, &end, err));
     kept->changed |= end.changed;
     kept->candidate |= end.lowered;
     if (end.text[0])
-        add_reason(c, "%s", end.text);
-    return GATE_OK;
-}
-
-static enum gate_status keep_case(const struct run *run, struct run_case *c,
-                                  struct baseline *baseline, struct kept *kept,
-                                  struct gate_error *err)
-{
-    const char *contract = run->greeting->contract;
-    if (is_new(run, c))
-        return keep_new(run, c, contract, baseline, kept, err);
-    if (run->policy.ratchet && c->record.has_baseline)
-        return keep_moved(run, c, contract, baseline, kept, err);
+        run_add_reason(c, "%s", end.text);
     return GATE_OK;
 }
 
@@ -204,8 +166,14 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
 {
     struct kept kept = {.changed = false};
     enum gate_status status = GATE_OK;
-    for (size_t i = 0; i < run->suite->n_cases && !status; i++)
-        status = keep_case(run, &run->cases[i], baseline, &kept, err);
+    for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
+        struct run_case *c = &run->cases[i];
+        if (run->policy.accept_new && !c->record.has_baseline &&
+            c->result.outcome == CASE_MEASURED && c->sequence[STAGE_FIRST].n > 0)
+            status = keep_new(run, c, baseline, &kept, err);
+        else if (run->policy.ratchet && c->record.has_baseline)
+            status = keep_moved(run, c, baseline, &kept, err);
+    }
     run_count_verdicts(run);
     if (!status && kept.n_wide)
         fprintf(stderr,

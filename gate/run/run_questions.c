@@ -47,11 +47,6 @@ static struct ratio_column column_of(const struct run_case *c, enum document_sta
     return column;
 }
 
-static struct decide_sequence sequence(const struct ratio_column *column)
-{
-    return (struct decide_sequence){.d = column->d, .swapped = column->swapped, .n = column->n};
-}
-
 static void want(struct run_sequence *s, size_t known, size_t next_n)
 {
     size_t n = s->n + (next_n > known ? next_n - known : 0);
@@ -60,23 +55,18 @@ static void want(struct run_sequence *s, size_t known, size_t next_n)
         s->wanted = n;
 }
 
-static bool is_final(const struct run_question *q)
-{
-    return q->asked && q->decision.next == DECIDE_DONE;
-}
-
 /* Decides as far as the processes go, and asks for those that it lacks; below `floor_ns` nothing is
  * slower. */
 static void ask(const struct run *run, struct run_case *c, struct run_question *q, double threshold,
                 double floor_ns)
 {
-    if (is_final(q))
+    if (q->asked && q->decision.next == DECIDE_DONE)
         return;
     struct ratio_column first = column_of(c, STAGE_FIRST, q);
     struct ratio_column confirmation = column_of(c, STAGE_CONFIRMATION, q);
     const struct decide_input in = {
-        .first = sequence(&first),
-        .confirmation = sequence(&confirmation),
+        .first = {.d = first.d, .swapped = first.swapped, .n = first.n},
+        .confirmation = {.d = confirmation.d, .swapped = confirmation.swapped, .n = confirmation.n},
         .threshold = threshold,
         .baseline_p50_ns = stats_middle(first.baseline_ns, first.n),
         .floor_ns = floor_ns,
@@ -97,50 +87,25 @@ static void ask(const struct run *run, struct run_case *c, struct run_question *
         want(&c->sequence[STAGE_CONFIRMATION], confirmation.n, q->decision.next_n);
 }
 
-static void note_ratio_of_calls(struct run_case *c)
+/* A host's times are too noisy for equality. Where that is open, what is left of the improvement
+ * decides: what the candidate takes on fresh inputs and destroyed outputs is less than the
+ * baseline's time by more than the threshold, as all processes of the interval have it. */
+static void ask_fresh(const struct run *run, struct run_case *c)
 {
-    struct ratio_column column = column_of(c, STAGE_CONFIRMATION, &c->calls);
-    if (column.n < DECIDE_FIRST_LOOK)
-        column = column_of(c, STAGE_FIRST, &c->calls);
-    if (column.n < DECIDE_FIRST_LOOK)
-        return;
-    struct estimate e = decide_bounds(column.d, column.n);
-    c->record.has_ratio_calls = true;
-    c->record.ratio_calls = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
-}
-
-/* It is, or is to be confirmed. */
-static bool seems_faster(const struct run_case *c)
-{
-    return c->record.verdict == VERDICT_IMPROVEMENT ||
-           (c->decision.next == DECIDE_CONFIRM && c->decision.ratio.value < 1);
-}
-
-/* What the candidate takes on fresh inputs and destroyed outputs is less than the baseline's time
- * by more than the threshold, as all processes of the interval have it. */
-static bool is_faster_afresh(const struct run *run, const struct run_case *c)
-{
-    const struct run_sequence *s = &c->sequence[STAGE_FIRST];
+    struct run_question *q = &c->fresh;
+    struct run_sequence *s = &c->sequence[STAGE_FIRST];
     double d[DECIDE_LAST_LOOK];
-    size_t n = 0;
+    size_t n = 0, wanted = s->wanted;
+    ask(run, c, q, run_threshold(run, c), CLOCK_NS);
+    if (q->decision.next != DECIDE_MORE_FIRST && q->decision.verdict != VERDICT_NO_VERDICT)
+        return;
     for (size_t i = 0; i < s->n; i++) {
         d[n] = s->process[i].log_ratio + s->process[i].log_ratio_fresh;
         n += isfinite(d[n]);
     }
-    return n >= DECIDE_FIRST_LOOK && decide_bounds(d, n).hi < -log1p(run_threshold(run, c));
-}
-
-/* A host's times are too noisy for equality. Where that is open, what is left of the improvement
- * decides. */
-static void ask_fresh(const struct run *run, struct run_case *c)
-{
-    struct run_question *q = &c->fresh;
-    size_t wanted = c->sequence[STAGE_FIRST].wanted;
-    ask(run, c, q, run_threshold(run, c), CLOCK_NS);
-    bool open = q->decision.next == DECIDE_MORE_FIRST || q->decision.verdict == VERDICT_NO_VERDICT;
-    if (!open || !is_faster_afresh(run, c))
+    if (n < DECIDE_FIRST_LOOK || !(decide_bounds(d, n).hi < -log1p(run_threshold(run, c))))
         return;
-    c->sequence[STAGE_FIRST].wanted = wanted;
+    s->wanted = wanted;
     q->decision = (struct decision){.verdict = VERDICT_IMPROVEMENT, .next = DECIDE_DONE};
 }
 
@@ -160,12 +125,21 @@ void run_ask_more(const struct run *run, struct run_case *c)
 {
     if (c->record.mode != MODE_PAIRED)
         return;
-    note_ratio_of_calls(c);
+    struct ratio_column column = column_of(c, STAGE_CONFIRMATION, &c->calls);
+    if (column.n < DECIDE_FIRST_LOOK)
+        column = column_of(c, STAGE_FIRST, &c->calls);
+    if (column.n >= DECIDE_FIRST_LOOK) {
+        struct estimate e = decide_bounds(column.d, column.n);
+        c->record.has_ratio_calls = true;
+        c->record.ratio_calls = (struct estimate){exp(e.value), exp(e.lo), exp(e.hi)};
+    }
     if (run->policy.host_threshold > 0)
         ask(run, c, &c->calls, run->policy.host_threshold, CLOCK_NS);
     else if (c->calls.asked || calls_seem_slow(run, c))
         ask(run, c, &c->calls, CALLS_THRESHOLD, CALLS_FLOOR_NS);
-    if (seems_faster(c) || c->fresh.asked)
+    bool faster = c->record.verdict == VERDICT_IMPROVEMENT ||
+                  (c->decision.next == DECIDE_CONFIRM && c->decision.ratio.value < 1);
+    if (faster || c->fresh.asked)
         ask_fresh(run, c);
 }
 
@@ -214,45 +188,34 @@ static int rank(enum verdict v)
     return 0;
 }
 
-static void judge_calls(struct run_case *c)
-{
-    const struct decision *calls = &c->calls.decision;
-    char before[sizeof c->reason];
-    if (!c->calls.asked || rank(calls->verdict) == 0)
-        return;
-    bool worse = rank(calls->verdict) > rank(c->record.verdict);
-    snprintf(before, sizeof before, "%s", c->reason);
-    if (worse)
-        c->record.verdict = calls->verdict;
-    snprintf(c->reason, sizeof c->reason, "%s%.700s. %s%.700s",
-             worse ? "launch() on the host: " : "", worse ? calls->reason : before,
-             worse ? "Its time on the device: " : "launch() on the host: ",
-             worse ? before : calls->reason);
-}
-
-/* Who leaves work out where it is done already is not faster; who cannot be shown to do it all is
- * not called faster. */
-static void judge_fresh(struct run_case *c)
-{
-    const struct decision *fresh = &c->fresh.decision;
-    char before[sizeof c->reason];
-    bool believed = fresh->next == DECIDE_DONE &&
-                    (fresh->verdict == VERDICT_PASS || fresh->verdict == VERDICT_IMPROVEMENT);
-    if (c->record.verdict != VERDICT_IMPROVEMENT || believed)
-        return;
-    bool idles = fresh->verdict == VERDICT_REGRESSION;
-    c->record.verdict = idles ? VERDICT_NO_VERDICT : VERDICT_PASS;
-    snprintf(before, sizeof before, "%s", c->reason);
-    snprintf(c->reason, sizeof c->reason,
-             "%s: %.600s. On fresh inputs and destroyed outputs, against repeated launches: %.600s",
-             idles ? "faster where its result is there already" : "faster, which is not believed",
-             before, fresh->reason);
-}
-
 void run_judge_questions(struct run_case *c)
 {
+    const struct decision *fresh = &c->fresh.decision, *calls = &c->calls.decision;
+    char before[sizeof c->reason];
     if (c->result.outcome != CASE_MEASURED)
         return;
-    judge_fresh(c);
-    judge_calls(c);
+    /* A kernel that skips work already done is not faster. If it cannot be shown to do all of it,
+     * it is not called faster. */
+    bool believed = fresh->next == DECIDE_DONE &&
+                    (fresh->verdict == VERDICT_PASS || fresh->verdict == VERDICT_IMPROVEMENT);
+    if (c->record.verdict == VERDICT_IMPROVEMENT && !believed) {
+        bool idles = fresh->verdict == VERDICT_REGRESSION;
+        c->record.verdict = idles ? VERDICT_NO_VERDICT : VERDICT_PASS;
+        snprintf(before, sizeof before, "%s", c->reason);
+        snprintf(
+            c->reason, sizeof c->reason,
+            "%s: %.600s. On fresh inputs and destroyed outputs, against repeated launches: %.600s",
+            idles ? "faster where its result is there already" : "faster, which is not believed",
+            before, fresh->reason);
+    }
+    if (c->calls.asked && rank(calls->verdict) > 0) {
+        bool worse = rank(calls->verdict) > rank(c->record.verdict);
+        snprintf(before, sizeof before, "%s", c->reason);
+        if (worse)
+            c->record.verdict = calls->verdict;
+        snprintf(c->reason, sizeof c->reason, "%s%.700s. %s%.700s",
+                 worse ? "launch() on the host: " : "", worse ? calls->reason : before,
+                 worse ? "Its time on the device: " : "launch() on the host: ",
+                 worse ? before : calls->reason);
+    }
 }

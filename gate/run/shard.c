@@ -46,31 +46,25 @@ static bool is_mine(const struct shard *s, size_t turn)
     return (at < s->count ? at : 2 * s->count - 1 - at) == s->index - 1;
 }
 
-static void describe(struct shard *s, const struct suite *suite)
+enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_error *err)
 {
-    SHA2_CTX sha;
+    size_t n = suite->n_cases, mine = 0;
     char threshold[40];
+    SHA2_CTX sha;
+    if (n < s->count)
+        return gate_fail(err, GATE_USAGE, "%zu cases cannot be measured in %zu parts", n, s->count);
+    struct dealt *all = xcalloc(n, sizeof *all);
+    s->positions = xcalloc(n, sizeof *s->positions);
     SHA256Init(&sha);
-    for (size_t i = 0; i < suite->n_cases; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct suite_case *c = &suite->cases[i];
+        all[i] = (struct dealt){problem_flops(&c->problem), i};
         SHA256Update(&sha, (const unsigned char *)c->id, strlen(c->id) + 1);
         snprintf(threshold, sizeof threshold, "%.17g", c->threshold);
         SHA256Update(&sha, (const unsigned char *)threshold, strlen(threshold) + 1);
     }
     SHA256End(&sha, s->suite_sha256);
-    s->n_cases = suite->n_cases;
-}
-
-enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_error *err)
-{
-    size_t n = suite->n_cases, mine = 0;
-    if (n < s->count)
-        return gate_fail(err, GATE_USAGE, "%zu cases cannot be measured in %zu parts", n, s->count);
-    struct dealt *all = xcalloc(n, sizeof *all);
-    s->positions = xcalloc(n, sizeof *s->positions);
-    describe(s, suite);
-    for (size_t i = 0; i < n; i++)
-        all[i] = (struct dealt){problem_flops(&suite->cases[i].problem), i};
+    s->n_cases = n;
     qsort(all, n, sizeof *all, compare_flops);
     for (size_t turn = 0; turn < n; turn++)
         if (is_mine(s, turn))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard.h: a suite in parts that are measured apart, by several GPUs or runners.
+ * shard.h: a suite in parts that are measured apart, by several GPUs or runners, and these as one
+ * run.
  */
 #ifndef GATE_RUN_SHARD_H
 #define GATE_RUN_SHARD_H
@@ -8,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gate/base/buf.h"
 #include "gate/cases/suite.h"
+#include "gate/document/document.h"
 
 #define SHARDS_MAX 1000
 
@@ -28,5 +31,15 @@ bool shard_parse(const char *text, struct shard *out);
  */
 enum gate_status shard_select(struct shard *s, struct suite *suite, struct gate_error *err);
 void shard_release(struct shard *s);
+
+/*
+ * Appends the document of the whole run. The same parts give the same document, uuid and all.
+ *
+ * GATE_USAGE: a document is no part, or they are parts of different suites, commits, libraries or
+ * policies. GATE_NO_VERDICT: a part is missing, or there twice. GATE_ENVIRONMENT: they were
+ * measured on different device models, in different epochs or by different contracts.
+ */
+enum gate_status merge_documents(const struct document *parts, size_t n, struct buf *out,
+                                 struct gate_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/run/starved.h"
+#include "gate/run/supervisor.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -21,34 +21,25 @@ static void read_line(const char *thread, const char *name, char *out, int size)
         fclose(file);
 }
 
-static struct processor_time read_thread(const char *thread)
-{
-    uint64_t ran_ns = 0, waited_ns = 0;
-    char line[1024];
-    read_line(thread, "schedstat", line, sizeof line);
-    if (sscanf(line, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) != 2)
-        return (struct processor_time){0};
-    read_line(thread, "stat", line, sizeof line);
-    const char *name_end = strrchr(line, ')'); /* the name may have brackets, too */
-    return (struct processor_time){.ran_s = (double)ran_ns * 1e-9,
-                                   .waited_s = (double)waited_ns * 1e-9,
-                                   .ready = name_end && !strncmp(name_end, ") R", 3)};
-}
-
 struct processor_time processor_time_of(pid_t pid)
 {
     struct processor_time sum = {0};
-    char folder[64], thread[340];
+    char folder[64], thread[340], line[1024];
+    uint64_t ran_ns, waited_ns;
     snprintf(folder, sizeof folder, "/proc/%ld/task", (long)pid);
     DIR *tasks = opendir(folder);
     for (struct dirent *e; tasks && (e = readdir(tasks));) {
         if (e->d_name[0] == '.')
             continue;
         snprintf(thread, sizeof thread, "%s/%s", folder, e->d_name);
-        struct processor_time one = read_thread(thread);
-        sum.ran_s += one.ran_s;
-        sum.waited_s += one.waited_s;
-        sum.ready += one.ready;
+        read_line(thread, "schedstat", line, sizeof line);
+        if (sscanf(line, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) != 2)
+            continue;
+        sum.ran_s += (double)ran_ns * 1e-9;
+        sum.waited_s += (double)waited_ns * 1e-9;
+        read_line(thread, "stat", line, sizeof line);
+        const char *name_end = strrchr(line, ')'); /* the name may have brackets, too */
+        sum.ready += name_end && !strncmp(name_end, ") R", 3);
     }
     if (tasks)
         closedir(tasks);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/run/supervisor.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -13,17 +12,11 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/launch/arm.h"
 #include "gate/base/clock.h"
 #include "gate/base/json.h"
 #include "gate/base/interrupt.h"
-#include "gate/base/process.h"
-#include "gate/base/paths.h"
-#include "gate/cases/op_file.h"
 #include "gate/decide/decide.h"
-#include "gate/run/starved.h"
 #include "gate/verify/verify_state.h"
-#include "gate/worker/message.h"
 
 #define GREETING_MIN_S 60.0 /* opening a GPU takes seconds, whatever the time-out for cases */
 #define FINISH_GRACE_S 5.0
@@ -31,31 +24,33 @@
 #define TASK_TIMEOUTS 10      /* a task as a whole may take this many times the longest silence */
 #define SKIP_MAX 16           /* arms that are left out of a case */
 
+/* What a worker said of itself; its texts NULL: nothing yet. */
+struct greeting {
+    struct fields_taken taken;
+    struct message_greeting m;
+};
+
 struct supervisor {
     const struct supervisor_options *options;
     struct process process;
-    char *hello; /* texts of the first worker's greeting; NULL: none has greeted yet */
-    struct message_greeting greeting; /* the same */
-    char *hello_before;               /* of a worker that opened the providers, where later ones
-                                         do not; NULL: they do */
-    struct message_greeting greeting_before;
+    struct greeting first;     /* of the first worker, or the first that opened the baselines */
+    struct greeting providers; /* of one that opened the providers, where `first` does not */
     double control_ns;
     char *baselines[PROTOCOL_BASELINES_MAX];
     unsigned n_baselines;
     bool without_providers;
     unsigned findings;
-    char program[4096];
     bool starved; /* the last silence: it got no processor */
 };
 
 const struct message_greeting *supervisor_greeting(const struct supervisor *s)
 {
-    return &s->greeting;
+    return &s->first.m;
 }
 
 const struct message_greeting *supervisor_providers(const struct supervisor *s)
 {
-    return s->hello_before ? &s->greeting_before : &s->greeting;
+    return s->providers.taken.texts ? &s->providers.m : &s->first.m;
 }
 
 void case_result_release(struct case_result *r)
@@ -76,43 +71,6 @@ double supervisor_control_ns(const struct supervisor *s)
 }
 
 /* ---- talking to a worker ---- */
-
-static enum gate_status start_process(struct supervisor *s, struct gate_error *err)
-{
-    const struct supervisor_options *o = s->options;
-    char found[PATHS_MAX];
-    char *argv[9 + SUPERVISOR_WRAPPER_MAX + 2 * (ARMS_MAX + PROTOCOL_BASELINES_MAX + OPS_OWN_MAX)];
-    unsigned n = 0;
-    if (o->worker && strchr(o->worker, '/') && access(o->worker, X_OK))
-        return gate_fail(err, GATE_IO, "cannot run worker '%s': %s", o->worker, strerror(errno));
-    if (o->worker && !strchr(o->worker, '/') && toolkit_find(o->worker, NULL, found, NULL))
-        return gate_fail(err, GATE_IO, "cannot run worker '%s': it is not on PATH", o->worker);
-    for (; n < o->n_wrapper && n < SUPERVISOR_WRAPPER_MAX; n++)
-        argv[n] = (char *)o->wrapper[n];
-    argv[n++] = o->worker ? (char *)o->worker : s->program;
-    if (!o->worker)
-        argv[n++] = (char *)"worker";
-    argv[n++] = (char *)"--device";
-    argv[n++] = (char *)o->device;
-    argv[n++] = (char *)"--library";
-    argv[n++] = (char *)o->library;
-    for (unsigned i = 0; i < s->n_baselines; i++) {
-        argv[n++] = (char *)"--baseline";
-        argv[n++] = s->baselines[i];
-    }
-    for (unsigned i = 0; i < o->n_providers && i < ARMS_MAX - 1 && !s->without_providers; i++) {
-        argv[n++] = (char *)"--provider";
-        argv[n++] = (char *)o->providers[i];
-    }
-    if (o->untimed)
-        argv[n++] = (char *)"--untimed";
-    for (size_t i = 0; own_op_at(i); i++) {
-        argv[n++] = (char *)"--op";
-        argv[n++] = (char *)own_op_at(i)->path;
-    }
-    argv[n] = NULL;
-    return process_start_scrubbed(&s->process, argv, err);
-}
 
 /* Kills the worker and whatever came of it. */
 static void kill_worker(struct supervisor *s, char *how, size_t size)
@@ -144,14 +102,16 @@ static void describe_failure(struct supervisor *s, enum process_event event, dou
     snprintf(message, size, *last ? "%s; its last words: \"%s\"" : "%s%s", what, last);
 }
 
-enum talk {
-    TALK_OK,
-    TALK_FAILED, /* the worker is gone; the message says why */
-};
+static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
+{
+    snprintf(message, size, "talked nonsense: %s%s%s", fault->pointer,
+             fault->pointer[0] ? ": " : "", fault->message);
+}
 
-/* Reads one line of JSON; a worker that fails to deliver one is killed. */
-static enum talk read_record(struct supervisor *s, double timeout_s, struct buf *line,
-                             char *message, size_t size)
+/* Reads one line of JSON; a worker that fails to deliver one is killed, and the message says why.
+ */
+static bool read_record(struct supervisor *s, double timeout_s, struct buf *line, char *message,
+                        size_t size)
 {
     struct gate_error err = {0};
     buf_clear(line);
@@ -161,15 +121,13 @@ static enum talk read_record(struct supervisor *s, double timeout_s, struct buf 
                  processor_was_missing(before, processor_time_of(s->process.pid), timeout_s);
     if (event != PROCESS_LINE) {
         describe_failure(s, event, timeout_s, message, size);
-        return TALK_FAILED;
-    }
-    if (json_check("worker", 1, line->data, line->len, GATE_WRONG, &err)) {
-        char how[96];
-        kill_worker(s, how, sizeof how);
+    } else if (json_check("worker", 1, line->data, line->len, GATE_WRONG, &err)) {
+        kill_worker(s, NULL, 0);
         utf8_print(message, size, "talked nonsense: %.300s", err.message);
-        return TALK_FAILED;
+    } else {
+        return true;
     }
-    return TALK_OK;
+    return false;
 }
 
 static bool has_member(const struct buf *line, const char *pointer)
@@ -178,126 +136,103 @@ static bool has_member(const struct buf *line, const char *pointer)
     return json_locate(line->data, line->len, pointer, true, &row, &column);
 }
 
-static void describe_nonsense(const struct field_fault *fault, char *message, size_t size)
-{
-    snprintf(message, size, "talked nonsense: %s%s%s", fault->pointer,
-             fault->pointer[0] ? ": " : "", fault->message);
-}
-
 /* ---- starting ---- */
 
-static enum gate_status read_refusal(const struct buf *hello, struct gate_error *err)
-{
-    struct message_refusal refusal;
-    struct field_fault fault;
-    struct fields_taken taken;
-    if (!fields_pick(&message_refusal_shape, hello->data, hello->len, &refusal, &taken, &fault))
-        return gate_fail(err, GATE_WRONG, "the worker talked nonsense: %s: %s", fault.pointer,
-                         fault.message);
-    enum gate_status status = !strcmp(refusal.refuse, "environment") ? GATE_ENVIRONMENT
-                              : !strcmp(refusal.refuse, "usage")     ? GATE_USAGE
-                              : !strcmp(refusal.refuse, "io")        ? GATE_IO
-                                                                     : GATE_WRONG;
-    if (!strcmp(refusal.refuse, "busy"))
-        status =
-            gate_fail_busy(err, "%s", refusal.message ? refusal.message : "the device is busy");
-    else
-        gate_fail(err, status, "%s", refusal.message ? refusal.message : "the worker refuses");
-    free(taken.texts);
-    return status;
-}
-
-static enum gate_status read_greeting(const struct supervisor *s, const struct buf *hello,
-                                      struct message_greeting *out, struct fields_taken *taken,
-                                      struct gate_error *err)
+static enum gate_status read_greeting(const struct supervisor *s, const struct buf *line,
+                                      struct greeting *out, struct gate_error *err)
 {
     char message[600];
+    struct message_refusal refusal;
+    struct fields_taken taken;
     struct field_fault fault;
-    if (has_member(hello, "/refuse"))
-        return read_refusal(hello, err);
-    if (fields_pick(&message_greeting_shape, hello->data, hello->len, out, taken, &fault))
-        return GATE_OK;
-    if (!has_member(hello, "/hello") || !strcmp(fault.pointer, "/hello"))
-        return gate_fail(err, GATE_WRONG, "worker '%s' speaks another protocol than " MESSAGE_HELLO,
-                         s->options->worker ? s->options->worker : s->program);
+    if (has_member(line, "/refuse")) {
+        if (fields_pick(&message_refusal_shape, line->data, line->len, &refusal, &taken, &fault)) {
+            const char *said = refusal.message, *kind = refusal.refuse;
+            enum gate_status status = !strcmp(kind, "environment") ? GATE_ENVIRONMENT
+                                      : !strcmp(kind, "usage")     ? GATE_USAGE
+                                      : !strcmp(kind, "io")        ? GATE_IO
+                                                                   : GATE_WRONG;
+            if (!strcmp(kind, "busy"))
+                status = gate_fail_busy(err, "%s", said ? said : "the device is busy");
+            else
+                gate_fail(err, status, "%s", said ? said : "the worker refuses");
+            free(taken.texts);
+            return status;
+        }
+    } else {
+        if (fields_pick(&message_greeting_shape, line->data, line->len, &out->m, &out->taken,
+                        &fault))
+            return GATE_OK;
+        if (!has_member(line, "/hello") || !strcmp(fault.pointer, "/hello"))
+            return gate_fail(err, GATE_WRONG,
+                             "worker '%s' speaks another protocol than " MESSAGE_HELLO,
+                             s->options->worker ? s->options->worker : "gate worker");
+    }
     describe_nonsense(&fault, message, sizeof message);
     return gate_fail(err, GATE_WRONG, "the worker %s", message);
 }
 
-/* The next library of a greeting that judges, candidate or baseline; NULL: there is none. */
-static const struct document_library *next_judge(const struct message_greeting *g, size_t *at)
-{
-    while (*at < g->n_libraries) {
-        const struct document_library *lib = &g->libraries[(*at)++];
-        if (lib->role != ROLE_PROVIDER)
-            return lib;
-    }
-    return NULL;
-}
-
+/* The same candidate and baselines? */
 static bool has_same_judges(const struct message_greeting *a, const struct message_greeting *b)
 {
-    size_t i = 0, k = 0;
-    for (;;) {
-        const struct document_library *x = next_judge(a, &i), *y = next_judge(b, &k);
-        if (!x || !y)
-            return x == y;
-        if (!document_same_library(x, y))
+    for (size_t i = 0, k = 0;; i++, k++) {
+        while (i < a->n_libraries && a->libraries[i].role == ROLE_PROVIDER)
+            i++;
+        while (k < b->n_libraries && b->libraries[k].role == ROLE_PROVIDER)
+            k++;
+        if (i == a->n_libraries || k == b->n_libraries)
+            return i == a->n_libraries && k == b->n_libraries;
+        if (!document_same_library(&a->libraries[i], &b->libraries[k]))
             return false;
     }
 }
 
 /* A later worker must be of the same device and libraries as the first. */
-static enum gate_status check_same(const struct supervisor *s, const struct message_greeting *now,
-                                   struct gate_error *err)
+static enum gate_status check_same(const struct message_greeting *first,
+                                   const struct message_greeting *now, struct gate_error *err)
 {
-    const char *changed = !has_same_judges(&s->greeting, now) ? "libraries" : NULL;
-    if (strcmp(s->greeting.contract, now->contract) != 0)
-        changed = "contract";
-    if (!document_same_device(&s->greeting.device, &now->device))
-        changed = "device";
-    if (!changed)
-        return GATE_OK;
-    return gate_fail(err, GATE_ENVIRONMENT, "the %s changed while the gate ran; run it again",
-                     changed);
+    const char *changed = !document_same_device(&first->device, &now->device) ? "device"
+                          : strcmp(first->contract, now->contract) != 0       ? "contract"
+                          : !has_same_judges(first, now)                      ? "libraries"
+                                                                              : NULL;
+    return changed ? gate_fail(err, GATE_ENVIRONMENT,
+                               "the %s changed while the gate ran; run it again", changed)
+                   : GATE_OK;
 }
 
-static void forget_greeting(struct supervisor *s)
+static void forget_greeting(struct greeting *g)
 {
-    fields_release(&message_greeting_shape, &s->greeting);
-    free(s->hello);
-    s->hello = NULL;
+    if (g->taken.texts)
+        fields_release(&message_greeting_shape, &g->m);
+    free(g->taken.texts);
+    g->taken.texts = NULL;
 }
 
 static enum gate_status start_worker(struct supervisor *s, struct gate_error *err)
 {
     char message[900];
-    struct buf hello;
-    struct fields_taken taken = {.texts = NULL};
-    struct message_greeting greeting = {.contract = NULL};
-    double timeout_s =
-        s->options->timeout_s > GREETING_MIN_S ? s->options->timeout_s : GREETING_MIN_S;
-    enum gate_status status = start_process(s, err);
-    if (status)
-        return status;
-    buf_init(&hello, PROTOCOL_LINE_MAX + 1);
-    enum talk talk = read_record(s, timeout_s, &hello, message, sizeof message);
-    if (talk == TALK_OK)
-        status = read_greeting(s, &hello, &greeting, &taken, err);
-    buf_release(&hello);
-    if (talk)
+    struct buf line;
+    struct greeting g = {.taken = {.texts = NULL}};
+    enum gate_status status;
+    TRY(worker_start(s->options, (const char *const *)s->baselines, s->n_baselines,
+                     !s->without_providers, &s->process, err));
+    buf_init(&line, PROTOCOL_LINE_MAX + 1);
+    if (!read_record(s, fmax(s->options->timeout_s, GREETING_MIN_S), &line, message,
+                     sizeof message)) {
+        buf_release(&line);
         return gate_fail(err, s->starved ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", message);
-    if (!status && s->hello)
-        status = check_same(s, &greeting, err);
+    }
+    status = read_greeting(s, &line, &g, err);
+    buf_release(&line);
+    if (!status && s->first.taken.texts)
+        status = check_same(&s->first.m, &g.m, err);
     if (!status)
-        s->control_ns = isnan(greeting.control_ns) ? 0 : greeting.control_ns;
-    if (!status && !s->hello) {
-        s->hello = taken.texts;
-        s->greeting = greeting;
+        s->control_ns = isnan(g.m.control_ns) ? 0 : g.m.control_ns;
+    if (!status && !s->first.taken.texts) {
+        s->first = g;
         return GATE_OK;
     }
-    fields_release(&message_greeting_shape, &greeting);
-    free(taken.texts);
+    forget_greeting(&g);
     if (status)
         supervisor_retire_worker(s);
     return status;
@@ -310,44 +245,26 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
     process_adopt_orphans();
     struct supervisor *s = xcalloc(1, sizeof *s);
     s->options = options;
-    ssize_t n = readlink("/proc/self/exe", s->program, sizeof s->program - 1);
-    enum gate_status status = GATE_OK;
-    if (n < 0)
-        status = gate_fail(err, GATE_INTERNAL, "cannot find this program");
-    if (!status)
-        status = start_worker(s, err);
-    if (status) {
+    enum gate_status status = start_worker(s, err);
+    if (status)
         supervisor_stop(s);
-        return status;
-    }
-    *out = s;
-    return GATE_OK;
-}
-
-/* What it said of the providers stays. */
-static void keep_greeting(struct supervisor *s)
-{
-    s->hello_before = s->hello;
-    s->greeting_before = s->greeting;
-    s->hello = NULL;
-}
-
-static void forget_baselines(struct supervisor *s)
-{
-    for (unsigned i = 0; i < s->n_baselines; i++)
-        free(s->baselines[i]);
-    s->n_baselines = 0;
+    else
+        *out = s;
+    return status;
 }
 
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
                                            unsigned n, struct gate_error *err)
 {
     supervisor_retire_worker(s);
-    forget_baselines(s);
-    if (s->without_providers && !s->hello_before)
-        keep_greeting(s);
-    else
-        forget_greeting(s);
+    while (s->n_baselines > 0)
+        free(s->baselines[--s->n_baselines]);
+    if (s->without_providers &&
+        !s->providers.taken.texts) { /* what it said of the providers stays */
+        s->providers = s->first;
+        s->first.taken.texts = NULL;
+    }
+    forget_greeting(&s->first);
     for (; s->n_baselines < n && s->n_baselines < PROTOCOL_BASELINES_MAX; s->n_baselines++)
         s->baselines[s->n_baselines] = xstrdup(paths[s->n_baselines]);
     return start_worker(s, err);
@@ -378,11 +295,10 @@ void supervisor_stop(struct supervisor *s)
     if (!s)
         return;
     supervisor_retire_worker(s);
-    forget_baselines(s);
-    forget_greeting(s);
-    if (s->hello_before)
-        fields_release(&message_greeting_shape, &s->greeting_before);
-    free(s->hello_before);
+    while (s->n_baselines > 0)
+        free(s->baselines[--s->n_baselines]);
+    forget_greeting(&s->first);
+    forget_greeting(&s->providers);
     free(s);
 }
 
@@ -440,53 +356,35 @@ static bool send_task(struct supervisor *s, struct attempt *a)
     return ok;
 }
 
-/* Notes what the worker does next. */
-static bool read_phase(struct attempt *a, const struct buf *line, char *message, size_t size)
+/* Reads records until the task is done; false with a message when the worker is gone. Signs of life
+ * alone do not keep it alive forever. */
+static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line, char *message,
+                       size_t size)
 {
-    struct message_phase p;
-    struct fields_taken taken;
-    struct field_fault fault;
-    if (!fields_pick(&message_phase_shape, line->data, line->len, &p, &taken, &fault)) {
-        describe_nonsense(&fault, message, size);
-        return false;
-    }
-    snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
-    snprintf(a->provider, sizeof a->provider, "%.63s", p.provider ? p.provider : "");
-    utf8_print(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
-    free(taken.texts);
-    return true;
-}
-
-/* Reads records until the task is done; TALK_FAILED with a message when the worker is gone. Signs
- * of life alone do not keep it alive forever. */
-static enum talk await_done(struct supervisor *s, struct attempt *a, struct buf *line,
-                            char *message, size_t size)
-{
-    double deadline = clock_s() + TASK_TIMEOUTS * s->options->timeout_s;
+    const double all_s = TASK_TIMEOUTS * s->options->timeout_s, deadline_s = clock_s() + all_s;
     const struct processor_time before = processor_time_of(s->process.pid);
-    for (;;) {
-        if (clock_s() > deadline) {
-            s->starved = processor_was_missing(before, processor_time_of(s->process.pid),
-                                               TASK_TIMEOUTS * s->options->timeout_s);
-            describe_failure(s, PROCESS_SILENCE, TASK_TIMEOUTS * s->options->timeout_s, message,
-                             size);
-            return TALK_FAILED;
-        }
-        if (read_record(s, s->options->timeout_s, line, message, size))
-            return TALK_FAILED;
+    while (clock_s() <= deadline_s) {
+        struct message_phase p;
+        struct fields_taken taken;
+        struct field_fault fault;
+        if (!read_record(s, s->options->timeout_s, line, message, size))
+            return false;
         if (!has_member(line, "/phase"))
-            return TALK_OK;
-        if (!read_phase(a, line, message, size)) {
-            char how[96];
-            kill_worker(s, how, sizeof how);
-            return TALK_FAILED;
+            return true;
+        if (!fields_pick(&message_phase_shape, line->data, line->len, &p, &taken, &fault)) {
+            describe_nonsense(&fault, message, size);
+            kill_worker(s, NULL, 0);
+            return false;
         }
+        /* What the worker does next. */
+        snprintf(a->phase, sizeof a->phase, "%.15s", p.phase);
+        snprintf(a->provider, sizeof a->provider, "%.63s", p.provider ? p.provider : "");
+        utf8_print(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
+        free(taken.texts);
     }
-}
-
-static const char *candidate_provider(const struct supervisor *s)
-{
-    return s->greeting.libraries[0].provider;
+    s->starved = processor_was_missing(before, processor_time_of(s->process.pid), all_s);
+    describe_failure(s, PROCESS_SILENCE, all_s, message, size);
+    return false;
 }
 
 static bool skip_provider(struct attempt *a, const char *provider)
@@ -507,7 +405,7 @@ static bool skip_provider(struct attempt *a, const char *provider)
  */
 static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
 {
-    const char *candidate = candidate_provider(s);
+    const char *candidate = s->first.m.libraries[0].provider;
     if (a->task->kind == TASK_CALIBRATE)
         return false; /* both arms are the candidate */
     if (a->provider[0])
@@ -515,23 +413,13 @@ static bool leave_out_providers(const struct supervisor *s, struct attempt *a)
     if (strcmp(a->phase, "measure") != 0)
         return false;
     bool left_out = false;
-    for (size_t i = 0; i < s->greeting.n_libraries; i++) {
-        const struct document_library *lib = &s->greeting.libraries[i];
+    for (size_t i = 0; i < s->first.m.n_libraries; i++) {
+        const struct document_library *lib = &s->first.m.libraries[i];
         const char *label = lib->role == ROLE_BASELINE ? "baseline" : lib->provider;
         if (strcmp(label, candidate) != 0)
             left_out |= skip_provider(a, label);
     }
     return left_out;
-}
-
-static void note_skipped(const struct attempt *a, struct case_result *out)
-{
-    size_t used = strlen(out->message);
-    for (unsigned i = 0; i < a->n_skip && used < sizeof out->message; i++)
-        used += (size_t)snprintf(out->message + used, sizeof out->message - used, "%sleft out '%s'",
-                                 used ? "; " : "", a->skip[i]);
-    if (used < sizeof out->message && a->n_skip)
-        utf8_print(out->message + used, sizeof out->message - used, ", which %.300s", a->blamed);
 }
 
 /* "hung: ... (in phase verify, probe 'integers' on ...)" as the message of a wrong case. */
@@ -549,65 +437,10 @@ static void set_died(const struct attempt *a, const char *message, struct case_r
              message);
 }
 
-/* A worker that talked nonsense is not heard any more. */
-static void dismiss(struct supervisor *s, const struct attempt *a, const char *message,
-                    struct case_result *out)
-{
-    char how[96];
-    kill_worker(s, how, sizeof how);
-    set_died(a, message, out);
-}
-
-/* The worker names the provider that failed in front of what happened: "cublas: ...". */
-static bool read_blame(struct supervisor *s, struct attempt *a, const char *what,
-                       struct case_result *out)
-{
-    snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
-    utf8_print(a->blamed, sizeof a->blamed, "failed: %.380s", what);
-    supervisor_retire_worker(s);
-    if (leave_out_providers(s, a))
-        return true;
-    set_died(a, "blamed a provider that it was not to use", out);
-    return false;
-}
-
 /* ---- its answer ---- */
 
-static bool read_outcome(const char *name, enum case_outcome *out)
-{
-    static const struct {
-        const char *name;
-        enum case_outcome outcome;
-    } names[] = {{"measured", CASE_MEASURED},
-                 {"verified", CASE_VERIFIED},
-                 {"wrong", CASE_WRONG},
-                 {"unsupported", CASE_UNSUPPORTED},
-                 {"environment", CASE_ENVIRONMENT}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(names[i].name, name)) {
-            *out = names[i].outcome;
-            return true;
-        }
-    return false;
-}
-
-/* The arm that was timed with fewer samples than a median can rest on; NULL: none. */
-static const struct document_arm *hasty_arm(const struct case_result *r)
-{
-    for (size_t i = 0; i < r->n_arms; i++)
-        if (r->arms[i].has_timing && r->arms[i].timing.samples < PROTOCOL_SAMPLES_MIN)
-            return &r->arms[i];
-    return NULL;
-}
-
-/* A measured case must have a timed candidate in front, verified if that was asked for. */
-static bool measured_candidate(const struct case_task *task, const struct case_result *r)
-{
-    const struct document_arm *first = r->arms;
-    return r->n_arms && first->role == ROLE_CANDIDATE &&
-           (!task->verify || (first->has_verify && first->verify.ok)) &&
-           (task->kind == TASK_CALIBRATE || first->has_timing == (task->kind == TASK_MEASURE));
-}
+static const char *const outcomes[] = {"measured", "verified", "wrong", "unsupported",
+                                       "environment"}; /* enum case_outcome */
 
 /* Is the case measured or verified, and its kernel right? */
 static bool is_good(enum case_outcome outcome)
@@ -615,25 +448,13 @@ static bool is_good(enum case_outcome outcome)
     return outcome == CASE_MEASURED || outcome == CASE_VERIFIED;
 }
 
-static bool read_injected(const struct case_task *task, const struct message_answer *answer,
-                          struct case_result *out)
-{
-    if (answer->n_log_ratio != task->n_shares)
-        return false;
-    for (unsigned i = 0; i < task->n_shares; i++) {
-        if (!decide_is_measured(answer->log_ratio[i]))
-            return false;
-        out->d[i] = answer->log_ratio[i];
-    }
-    return true;
-}
-
 /* Turns an answer, whose arms are the result's then, into a result; false, with a message, when it
  * is nonsense. */
 static bool read_answer(const struct case_task *task, struct message_answer *answer,
                         struct case_result *out, char *message, size_t size)
 {
-    bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
+    const size_t n_outcomes = sizeof outcomes / sizeof outcomes[0];
+    size_t outcome = 0;
     if (!answer->done || strcmp(answer->done, task->c->id) != 0) {
         snprintf(message, size, "talked nonsense: it answered for case '%.160s'",
                  answer->done ? answer->done : "");
@@ -646,18 +467,37 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
     out->has_blame = answer->has_blame;
     out->blame = answer->blame;
     answer->blame = (struct document_blame){.nodes = NULL};
-    if (!read_outcome(answer->outcome ? answer->outcome : "", &out->outcome) ||
-        (is_good(out->outcome) &&
-         ((out->outcome == CASE_MEASURED) != times || !measured_candidate(task, out) ||
-          !read_injected(task, answer, out)))) {
+    while (outcome < n_outcomes &&
+           strcmp(outcomes[outcome], answer->outcome ? answer->outcome : "") != 0)
+        outcome++;
+    out->outcome = (enum case_outcome)outcome;
+    bool fits = outcome < n_outcomes;
+    if (fits && is_good(out->outcome)) {
+        bool times = task->kind == TASK_MEASURE || task->kind == TASK_CALIBRATE;
+        /* A timed candidate in front, verified if that was asked for. */
+        const struct document_arm *first = out->arms;
+        fits =
+            (out->outcome == CASE_MEASURED) == times && out->n_arms &&
+            first->role == ROLE_CANDIDATE &&
+            (!task->verify || (first->has_verify && first->verify.ok)) &&
+            (task->kind == TASK_CALIBRATE || first->has_timing == (task->kind == TASK_MEASURE)) &&
+            answer->n_log_ratio == task->n_shares;
+        for (unsigned i = 0; i < task->n_shares && fits; i++) {
+            fits = decide_is_measured(answer->log_ratio[i]);
+            out->d[i] = answer->log_ratio[i];
+        }
+    }
+    if (!fits) {
         snprintf(message, size, "talked nonsense: its outcome does not fit its record");
         return false;
     }
-    const struct document_arm *hasty = hasty_arm(out);
-    if (hasty) {
+    for (size_t i = 0; i < out->n_arms; i++) {
+        const struct document_arm *arm = &out->arms[i];
+        if (!arm->has_timing || arm->timing.samples >= PROTOCOL_SAMPLES_MIN)
+            continue; /* a median can rest on these */
         snprintf(message, size,
                  "talked nonsense: it took %lld samples of '%.64s', at least %d count",
-                 (long long)hasty->timing.samples, hasty->provider, PROTOCOL_SAMPLES_MIN);
+                 (long long)arm->timing.samples, arm->provider, PROTOCOL_SAMPLES_MIN);
         return false;
     }
     snprintf(out->message, sizeof out->message, "%s", answer->message ? answer->message : "");
@@ -669,38 +509,42 @@ static bool read_answer(const struct case_task *task, struct message_answer *ans
 static bool read_done(struct supervisor *s, struct attempt *a, const struct buf *line,
                       struct case_result *out)
 {
-    char message[900];
+    char message[900] = "";
     bool again = false;
     struct message_answer answer;
-    struct fields_taken taken;
     struct field_fault fault;
-    if (!fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault)) {
+    struct fields_taken taken;
+    bool read = fields_pick(&message_answer_shape, line->data, line->len, &answer, &taken, &fault);
+    if (!read) {
         describe_nonsense(&fault, message, sizeof message);
-        dismiss(s, a, message, out);
-        return false;
-    }
-    if (!answer.nonce || strcmp(answer.nonce, a->nonce) != 0) {
-        dismiss(s, a, "talked nonsense: it answered without the task's nonce", out);
+    } else if (!answer.nonce || strcmp(answer.nonce, a->nonce) != 0) {
+        snprintf(message, sizeof message, "talked nonsense: it answered without the task's nonce");
     } else if (answer.outcome && !strcmp(answer.outcome, "provider")) {
-        again = read_blame(s, a, answer.message ? answer.message : "", out);
+        /* The one that failed stands in front of what happened: "cublas: ...". */
+        const char *what = answer.message ? answer.message : "";
+        snprintf(a->provider, sizeof a->provider, "%.*s", (int)strcspn(what, ":"), what);
+        utf8_print(a->blamed, sizeof a->blamed, "failed: %.380s", what);
+        supervisor_retire_worker(s);
+        again = leave_out_providers(s, a);
+        if (!again)
+            set_died(a, "blamed a provider that it was not to use", out);
     } else if (!read_answer(a->task, &answer, out, message, sizeof message)) {
         case_result_release(out);
-        dismiss(s, a, message, out);
     } else {
         if (answer.spoiled == YES)
             supervisor_retire_worker(s);
         out->texts = taken.texts;
         taken.texts = NULL;
     }
-    fields_release(&message_answer_shape, &answer);
-    free(taken.texts);
+    if (message[0]) { /* a worker that talked nonsense is not heard any more */
+        kill_worker(s, NULL, 0);
+        set_died(a, message, out);
+    }
+    if (read) {
+        fields_release(&message_answer_shape, &answer);
+        free(taken.texts);
+    }
     return again;
-}
-
-/* An administrator may renice a run. A library that does so does it again in a fresh process. */
-static bool may_be_from_outside(const struct case_result *r)
-{
-    return r->outcome == CASE_WRONG && strstr(r->message, STATE_SCHEDULING);
 }
 
 /* Gives the task to the worker at hand; true: it is to be tried again without a provider. */
@@ -712,7 +556,7 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
     s->starved = false;
-    if (send_task(s, a) && await_done(s, a, &line, message, sizeof message) == TALK_OK) {
+    if (send_task(s, a) && await_done(s, a, &line, message, sizeof message)) {
         again = read_done(s, a, &line, out);
     } else {
         if (!message[0])
@@ -746,12 +590,18 @@ enum gate_status supervisor_run_case(struct supervisor *s, const struct case_tas
 {
     struct attempt a = {.task = task};
     enum gate_status status = run_attempts(s, &a, out, err);
-    if (!status && may_be_from_outside(out)) {
+    /* An administrator may renice a run. A library that does so does it again in a fresh process.
+     */
+    if (!status && out->outcome == CASE_WRONG && strstr(out->message, STATE_SCHEDULING)) {
         case_result_release(out);
         supervisor_retire_worker(s);
         status = run_attempts(s, &a, out, err);
     }
-    if (a.n_skip && is_good(out->outcome))
-        note_skipped(&a, out);
+    size_t used = strlen(out->message);
+    for (unsigned i = 0; i < a.n_skip && is_good(out->outcome) && used < sizeof out->message; i++)
+        used += (size_t)snprintf(out->message + used, sizeof out->message - used, "%sleft out '%s'",
+                                 used ? "; " : "", a.skip[i]);
+    if (a.n_skip && is_good(out->outcome) && used < sizeof out->message)
+        utf8_print(out->message + used, sizeof out->message - used, ", which %.300s", a.blamed);
     return status;
 }

@@ -11,6 +11,7 @@
 #define GATE_RUN_SUPERVISOR_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "gate/document/document.h"
 #include "gate/launch/fingerprints.h"
@@ -29,7 +30,7 @@ struct supervisor_options {
     unsigned n_wrapper;  /* at most SUPERVISOR_WRAPPER_MAX */
     bool wrapper_judges; /* a worker that does not end with 0 under it has findings */
     const char *device;  /* "host" or "cuda:N" */
-    const char *library; /* the candidate */
+    const char *library; /* the candidate; NULL: the worker measures the ceilings alone */
     const char *const *providers;
     unsigned n_providers;
     double timeout_s; /* longest silence of a worker before it is killed */
@@ -84,6 +85,11 @@ enum gate_status supervisor_start(const struct supervisor_options *options, stru
                                   struct gate_error *err);
 void supervisor_stop(struct supervisor *s); /* NULL is fine */
 
+/* The process of a worker, which nobody supervises. */
+enum gate_status worker_start(const struct supervisor_options *o, const char *const *baselines,
+                              unsigned n_baselines, bool with_providers, struct process *out,
+                              struct gate_error *err);
+
 /* From now on workers also open these libraries (at most PROTOCOL_BASELINES_MAX), for cases to be
  * compared with; a fresh worker is started at once and its greeting taken. Copies the paths. */
 enum gate_status supervisor_open_baselines(struct supervisor *s, const char *const *paths,
@@ -113,5 +119,25 @@ void supervisor_retire_worker(struct supervisor *s);
 
 /* Workers that were retired so far and did not end with 0, where the wrapper judges. */
 unsigned supervisor_findings(const struct supervisor *s);
+
+/* ---- starved.c: did a silent worker hang, or did it get no processor? ----
+ *
+ * The kernel counts for each thread how long it ran, and how long it could have run and waited for
+ * a processor (/proc/PID/task/TID/schedstat). A thread that sleeps or is stuck in a lock does
+ * neither. A wait is counted when it ends: one that has not ended is known by the thread's state.
+ */
+
+/* Of all threads of a process; 0 where the system does not say. */
+struct processor_time {
+    double ran_s, waited_s;
+    unsigned ready; /* threads that run or could run, now */
+};
+
+struct processor_time processor_time_of(pid_t pid);
+
+/* From one reading to the next, `silence_s` apart: it waited most of the time, and had at most a
+ * quarter of what it wanted. An endless loop has more, unless the machine is as busy as that. */
+bool processor_was_missing(struct processor_time before, struct processor_time now,
+                           double silence_s);
 
 #endif

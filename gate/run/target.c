@@ -2,6 +2,7 @@
 #include "gate/run/target.h"
 
 #include <glob.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,57 +20,33 @@ bool target_has_gpu(void)
     return any || !access("/dev/dxg", F_OK);
 }
 
-static void choose_device(const char *wanted, char *device, size_t size)
-{
-    if (wanted && strcmp(wanted, "auto") != 0) {
-        snprintf(device, size, "%s", wanted);
-        return;
-    }
-    bool gpu = target_has_gpu();
-    snprintf(device, size, "%s", gpu ? "cuda:0" : "host");
-    if (!gpu)
-        fprintf(stderr, "gate: no GPU found; using the host device\n");
-}
-
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The vendor's libraries that are shipped, but for one that is the candidate itself; each says
- * itself when what it opens is not there. */
-static enum gate_status add_vendors(struct target *t, unsigned *n, struct gate_error *err)
-{
-    static const char *const vendors[] = {"libcublas_provider.so", "libcublaslt_provider.so",
-                                          "libeager_provider.so", "libcudnn_provider.so"};
-    enum gate_status status = GATE_OK;
-    for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0] && !status; i++) {
-        if (!strcmp(vendors[i], name_of(t->library)))
-            continue;
-        status = paths_library(vendors[i], t->provider_paths[*n], err);
-        t->providers[*n] = t->provider_paths[*n];
-        (*n)++;
-    }
-    return status;
-}
-
-enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
+enum gate_status target_resolve(const struct target_choice *choice, struct target *t,
                                 struct gate_error *err)
 {
-    struct target *t = out;
+    /* The vendor's libraries that are shipped; each says itself when what it opens is not there. */
+    static const char *const vendors[] = {"libcublas_provider.so", "libcublaslt_provider.so",
+                                          "libeager_provider.so", "libcudnn_provider.so"};
+    bool any = !choice->device || !strcmp(choice->device, "auto");
+    bool host = any ? !target_has_gpu() : !strcmp(choice->device, "host");
     unsigned n = 0;
-    enum gate_status status = GATE_OK;
-    choose_device(choice->device, t->device, sizeof t->device);
-    bool host = !strcmp(t->device, "host");
+    if (any && host)
+        fprintf(stderr, "gate: no GPU found; using the host device\n");
+    snprintf(t->device, sizeof t->device, "%s", !any ? choice->device : host ? "host" : "cuda:0");
     if (choice->library)
         snprintf(t->library, sizeof t->library, "%s", choice->library);
     else
-        status = paths_library(host ? "libhost.so" : "libours.so", t->library, err);
+        TRY(paths_library(host ? "libhost.so" : "libours.so", t->library, err));
     for (; n < choice->n_providers; n++)
         t->providers[n] = choice->providers[n];
-    if (!choice->n_providers && !choice->without_vendors && !host && !status)
-        status = add_vendors(t, &n, err);
+    const char *slash = strrchr(t->library, '/'), *candidate = slash ? slash + 1 : t->library;
+    bool beside = !choice->n_providers && !choice->without_vendors && !host;
+    for (unsigned i = 0; beside && i < sizeof vendors / sizeof vendors[0]; i++) {
+        if (!strcmp(vendors[i], candidate))
+            continue;
+        TRY(paths_library(vendors[i], t->provider_paths[n], err));
+        t->providers[n] = t->provider_paths[n];
+        n++;
+    }
     t->options = (struct supervisor_options){
         .worker = choice->worker,
         .wrapper = choice->wrapper,
@@ -81,5 +58,34 @@ enum gate_status target_resolve(const struct target_choice *choice, struct targe
         .n_providers = n,
         .untimed = choice->untimed,
         .timeout_s = choice->timeout_s > 0 ? choice->timeout_s : DEFAULT_TIMEOUT_S};
-    return status;
+    return GATE_OK;
+}
+
+/* ---- the command ---- */
+
+/* What no shell takes for more than itself. */
+static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+:";
+
+/* Appends " --name value", quoted where it has to be; nothing for no value. */
+static size_t add_value(char *text, size_t size, size_t used, const char *name, const char *value)
+{
+    if (!value || used >= size)
+        return used;
+    const char *quote = value[strspn(value, plain)] ? "'" : "";
+    return used +
+           (size_t)snprintf(text + used, size - used, " --%s %s%s%s", name, quote, value, quote);
+}
+
+void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
+                       size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "gate %s", timed ? "run" : "verify");
+    used = add_value(text, size, used, "device", r->device);
+    used = add_value(text, size, used, "suite", r->suite);
+    used = add_value(text, size, used, "library", r->library);
+    used = add_value(text, size, used, "filter", case_id);
+    if (!timed && r->tier != VERIFY_COMMIT)
+        used = add_value(text, size, used, "tier", verify_tier_name(r->tier));
+    if (used < size)
+        snprintf(text + used, size - used, " --seed %016" PRIx64, r->seed);
 }

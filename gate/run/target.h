@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.h: which device, and which kernel libraries on it.
+ * target.h: which device, which kernel libraries on it, and the command that looks at them again.
  */
 #ifndef GATE_RUN_TARGET_H
 #define GATE_RUN_TARGET_H
@@ -8,6 +8,7 @@
 #include "gate/launch/arm.h"
 #include "gate/base/paths.h"
 #include "gate/run/supervisor.h"
+#include "gate/verify/verify.h"
 
 struct target {
     char device[32];
@@ -32,14 +33,25 @@ struct target_choice {
 };
 
 /*
- * Fills *out: the device ("auto" is cuda:0 where the system has a GPU node, else the host, which is
- * said on standard error), our own library for it, and the vendor's as a provider. *out must not
+ * Fills *t: the device ("auto" is cuda:0 where the system has a GPU node, else the host, which is
+ * said on standard error), our own library for it, and the vendor's as a provider. *t must not
  * be moved afterwards.
  */
-enum gate_status target_resolve(const struct target_choice *choice, struct target *out,
+enum gate_status target_resolve(const struct target_choice *choice, struct target *t,
                                 struct gate_error *err);
 
 /* Is a GPU on this machine, by its device nodes? It is not opened. */
 bool target_has_gpu(void);
+
+/* What a run or a verification was asked for; NULL: the default. */
+struct reproduce {
+    const char *device, *suite, *library;
+    uint64_t seed; /* of the run */
+    enum verify_tier tier;
+};
+
+/* `gate verify ...` for one case, with the same inputs; `timed`: `gate run ...`. */
+void reproduce_command(const struct reproduce *r, const char *case_id, bool timed, char *text,
+                       size_t size);
 
 #endif

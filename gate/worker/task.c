@@ -35,15 +35,6 @@ static bool is_skipped(const struct task *t, const char *label)
     return false;
 }
 
-static bool takes_part(const struct worker *w, const struct task *t, unsigned i)
-{
-    const struct library *lib = &w->libraries[i];
-    const char *baseline = t->message->baseline ? t->message->baseline : "";
-    if (w->roles[i] == ROLE_BASELINE)
-        return !strcmp(lib->sha256, baseline) && !is_skipped(t, "baseline");
-    return w->roles[i] == ROLE_CANDIDATE || (t->providers && !is_skipped(t, lib->table->provider));
-}
-
 static bool is_paired(const struct task *t)
 {
     return t->n_arms > 1 && t->arms[1].role == ROLE_BASELINE;
@@ -53,16 +44,21 @@ static bool is_paired(const struct task *t)
 static void choose_arms(struct worker *w, struct task *t)
 {
     const struct kg_device *where = &device_info(w->device)->kg;
+    const char *baseline = t->message->baseline ? t->message->baseline : "";
     for (unsigned i = 0; i < w->n_libraries && t->n_arms < ARMS_MAX; i++) {
         const struct library *lib = &w->libraries[i];
-        const struct kg_kernel *k =
-            takes_part(w, t, i) ? library_choose(lib, &t->c.problem, where, NULL) : NULL;
-        if (!k && w->roles[i] == ROLE_CANDIDATE)
+        const enum document_role role = w->roles[i];
+        if (role == ROLE_BASELINE
+                ? strcmp(lib->sha256, baseline) != 0 || is_skipped(t, "baseline")
+                : role == ROLE_PROVIDER && (!t->providers || is_skipped(t, lib->table->provider)))
+            continue;
+        const struct kg_kernel *k = library_choose(lib, &t->c.problem, where, NULL);
+        if (!k && role == ROLE_CANDIDATE)
             return;
         if (k)
             t->arms[t->n_arms++] = (struct arm){.library = lib,
                                                 .kernel = k,
-                                                .role = w->roles[i],
+                                                .role = role,
                                                 .verification = verification_start(&t->c.problem)};
     }
     for (unsigned i = 0; i < 2 && is_paired(t); i++) {

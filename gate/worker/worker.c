@@ -248,16 +248,6 @@ static enum gate_status parse_options(int argc, char **argv, struct worker_optio
     return GATE_OK;
 }
 
-/* No kernel library is loaded, so that nothing but the gate's own kernels runs. */
-static enum gate_status send_ceilings(struct worker *w, struct gate_error *err)
-{
-    struct message_ceilings message = {.ceilings = {.message = NULL}};
-    if (ceilings_measure(w->device, &message.ceilings, err))
-        return refuse(w, err);
-    send_message(w->out, &message_ceilings_shape, &message);
-    return GATE_OK;
-}
-
 static enum gate_status open_libraries(struct worker *w, const struct worker_options *o,
                                        struct gate_error *err)
 {
@@ -273,6 +263,13 @@ static enum gate_status open_libraries(struct worker *w, const struct worker_opt
 static enum gate_status work(struct worker *w, const struct worker_options *o,
                              struct gate_error *err)
 {
+    if (o->ceilings) { /* no kernel library is loaded, so that only the gate's own kernels run */
+        struct message_ceilings message = {.ceilings = {.message = NULL}};
+        if (ceilings_measure(w->device, &message.ceilings, err))
+            return refuse(w, err);
+        send_message(w->out, &message_ceilings_shape, &message);
+        return GATE_OK;
+    }
     if (open_libraries(w, o, err))
         return refuse(w, err);
     send_greeting(w);
@@ -324,7 +321,7 @@ int cmd_worker(int argc, char **argv)
     if (status)
         refuse(&w, &err);
     else
-        status = o.ceilings ? send_ceilings(&w, &err) : work(&w, &o, &err);
+        status = work(&w, &o, &err);
     for (unsigned i = 0; i < w.n_libraries; i++) {
         library_close(&w.libraries[i]);
         library_close(&w.second_copies[i]);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gate/run/ceilings.h"
+#include "gate/run/run.h"
 #include "gate/worker/measure.h"
 #include "tests/unit/unit.h"
 

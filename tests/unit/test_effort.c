@@ -2,7 +2,7 @@
 /* How the time of a process is shared out among its cases. */
 #include <math.h>
 
-#include "gate/run/effort.h"
+#include "gate/run/run.h"
 #include "gate/worker/measure.h"
 #include "tests/unit/unit.h"
 

@@ -2,7 +2,7 @@
 /* test_starved.c: a worker that hung, and one that got no processor. */
 #include <unistd.h>
 
-#include "gate/run/starved.h"
+#include "gate/run/supervisor.h"
 #include "tests/unit/unit.h"
 
 TEST(who_waited_for_a_processor_did_not_hang)
