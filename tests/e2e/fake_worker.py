@@ -26,7 +26,8 @@ In a calibration
 each process is a little slower than the last, by turns of three; "noise" maps case ids to how
 much (0.0005). With "by_file", the times of candidate and baseline stand in their files,
 "time=1040", a file with "wrong" is wrong, one with "idles=1.05" takes that much more on fresh
-inputs, one with "error=0.0005" has that error, and each process is off by a normal error of this standard deviation.
+inputs, one with "error=0.0005" has that error, and each process is off by a normal error of this
+standard deviation.
 """
 import math
 import os
