@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "gate/base/environment.h"
 #include "gate/base/alloc.h"
+#include "gate/base/term.h"
 #include "gate/baseline/artifact.h"
 #include "gate/baseline/baseline.h"
 #include "gate/cli/commands.h"
@@ -48,6 +50,21 @@ const struct command command_doctor = {
 };
 
 #define LINE "  %-14s " /* of text, with its label */
+
+/* Prints a line that is safe for a terminal: a library says itself what it is called. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    char line[4096];
+    struct buf safe;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    buf_init(&safe, 4 * sizeof line);
+    term_puts(line, &safe);
+    puts(safe.data ? safe.data : "");
+    buf_release(&safe);
+}
 
 static const char *shown(const struct environment_variable *v)
 {
@@ -154,22 +171,21 @@ static void look_at_library(const struct doctor_arguments *a, const struct targe
 
 static void print_library(const struct doctor_library *l)
 {
+    struct buf cases;
     printf("library to test\n");
     if (l->message) {
-        printf(LINE "%s\n", "library", l->message);
+        say(LINE "%s", "library", l->message);
         return;
     }
-    printf(LINE "%s: opens; provider %s, version %s, ABI %u, sha256 %.16s...\n", "library", l->file,
-           l->provider, l->version, KG_ABI_VERSION, l->sha256);
-    printf(LINE "%s: ", "suite", l->suite);
-    if (l->suite_message) {
-        printf("%s\n", l->suite_message);
-        return;
-    }
-    printf("%" PRId64 " cases, %zu not served", l->cases, l->n_not_served);
+    say(LINE "%s: opens; provider %s, version %s, ABI %u, sha256 %.16s...", "library", l->file,
+        l->provider, l->version, KG_ABI_VERSION, l->sha256);
+    buf_init(&cases, 4096);
+    buf_printf(&cases, "%" PRId64 " cases, %zu not served", l->cases, l->n_not_served);
     for (size_t i = 0; i < l->n_not_served && i < NAMED_MAX; i++)
-        printf("%s%s", i > 0 ? ", " : ": ", l->not_served[i]);
-    printf("%s\n", l->n_not_served > NAMED_MAX ? ", ..." : "");
+        buf_printf(&cases, "%s%s", i > 0 ? ", " : ": ", l->not_served[i]);
+    buf_puts(&cases, l->n_not_served > NAMED_MAX ? ", ..." : "");
+    say(LINE "%s: %s", "suite", l->suite, l->suite_message ? l->suite_message : cases.data);
+    buf_release(&cases);
 }
 
 static void print_greeting(const struct message_greeting *g)
@@ -187,10 +203,10 @@ static void print_greeting(const struct message_greeting *g)
         printf("  the order of launches is not checked: this needs CUDA 12.3 or later\n");
     printf("libraries\n");
     for (size_t i = 0; i < g->n_libraries; i++)
-        printf(LINE "%s, %s, sha256 %.16s...\n", g->libraries[i].provider, g->libraries[i].file,
-               g->libraries[i].version, g->libraries[i].sha256);
+        say(LINE "%s, %s, sha256 %.16s...", g->libraries[i].provider, g->libraries[i].file,
+            g->libraries[i].version, g->libraries[i].sha256);
     for (size_t i = 0; i < g->n_absent; i++)
-        printf(LINE "absent: %s\n", g->absent[i].provider, g->absent[i].reason);
+        say(LINE "absent: %s", g->absent[i].provider, g->absent[i].reason);
     bool curl = http_client_version(version, &why);
     printf("tracking server\n" LINE "%s%s\n", "curl",
            curl ? "" : "absent: ", curl ? version : why.message);

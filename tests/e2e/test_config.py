@@ -164,6 +164,11 @@ class Environment(Gate):
         self.assertEqual([a["provider"] for a in json.loads(done.stdout)["absent"]],
                          ["nope", "wrong_abi"])
 
+    def test_what_doctor_says_of_a_library_cannot_speak_to_the_terminal(self):
+        done = self.gate("doctor", "--device", "host", "--library", "a\x1b[31m.so")
+        self.assertIn("cannot read kernel library 'a\ufffd[31m.so'", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+
     def test_doctor_looks_at_the_library_of_gate_json(self):
         attention = {"op": "attention_fwd", "dtype": "fp16", "b": 1, "h": 1, "s": 8,
                      "causal": False}
