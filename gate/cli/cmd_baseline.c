@@ -253,7 +253,6 @@ static enum gate_status fetch_libraries(const struct baseline_request *r, struct
         enum gate_status written = list_print(&list, NULL, status ? NULL : err);
         status = status ? status : written;
     }
-    fetch_release(&fetch);
     for (size_t i = 0; i < l.n; i++) {
         free(l.list[i].device_model);
         free(l.list[i].library_sha256);

@@ -207,7 +207,7 @@ static void print_greeting(const struct message_greeting *g)
             g->libraries[i].version, g->libraries[i].sha256);
     for (size_t i = 0; i < g->n_absent; i++)
         say(LINE "absent: %s", g->absent[i].provider, g->absent[i].reason);
-    bool curl = http_client_version(version, &why);
+    bool curl = !http_client_version(version, &why);
     printf("tracking server\n" LINE "%s%s\n", "curl",
            curl ? "" : "absent: ", curl ? version : why.message);
 }
@@ -277,7 +277,7 @@ static void print_json(const struct message_greeting *greeting,
                                 .environment = variables};
     char version[32];
     struct buf text;
-    if (http_client_version(version, NULL))
+    if (!http_client_version(version, NULL))
         all.curl = version;
     const struct environment_variable *v = environment_variables;
     for (; v->name && all.n_environment < VARIABLES_MAX; v++)

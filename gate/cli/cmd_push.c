@@ -226,17 +226,16 @@ static int push(const struct push_arguments *a, struct store *store)
     struct gate_error filling = {0}, sending = {0}, absence = {0};
     struct enqueue q = {.arguments = a, .store = store, .err = &filling};
     struct push_counts counts;
-    struct http_client *client = NULL;
+    char version[32];
     enum gate_status absent =
         a->remote.token[0]
-            ? http_client_open(&a->remote, &client, &absence)
+            ? http_client_version(version, &absence)
             : gate_fail(&absence, GATE_USAGE,
                         "no token: use --token-file FILE, or set GATE_TOKEN to the token that "
                         "`gate-server token create` printed");
     enum gate_status filled = fill_outbox(&q);
-    enum gate_status sent = push_waiting(client, store, a->remote.url, (double)a->patience_s,
-                                         print_line, &counts, &sending);
-    http_client_close(client);
+    enum gate_status sent = push_waiting(absent ? NULL : &a->remote, store, a->remote.url,
+                                         (double)a->patience_s, print_line, &counts, &sending);
     int code = print_counts(&counts, a);
     if (filled)
         code = command_failed(&command_push, &filling);

@@ -42,14 +42,14 @@ enum gate_status comment_target_read(const struct target_options *options,
 /* Looks up the number of the change, where only the fork's branch and its commit are known: the
  * open pull request that has that commit as its head. GATE_NO_VERDICT: there is none, it has moved
  * on. */
-enum gate_status comment_target_find(struct comment_target *t, struct http_client *client,
-                                     struct http_answer *answer, struct gate_error *err);
+enum gate_status comment_target_find(struct comment_target *t, struct http_answer *answer,
+                                     struct gate_error *err);
 
 /*
  * Sends `body` (JSON; NULL: none). *out is the answer's JSON, the caller's. GATE_IO: it was
  * refused, with the service's own words, or there is no answer; answer->status is 0 then.
  */
-enum gate_status comment_ask(struct http_client *client, const char *method, const char *path,
+enum gate_status comment_ask(const struct remote *remote, const char *method, const char *path,
                              const cJSON *body, struct http_answer *answer, cJSON **out,
                              struct gate_error *err);
 

@@ -17,7 +17,6 @@
 struct posting {
     struct comment_target *t;
     const char *marker, *body;
-    struct http_client *client;
     struct http_answer answer;
     char login[100]; /* GitHub: whose the token is; "": an application's */
     int64_t user;    /* GitLab: the same */
@@ -27,7 +26,7 @@ struct posting {
 
 /* ---- one question to the service ---- */
 
-enum gate_status comment_ask(struct http_client *client, const char *method, const char *path,
+enum gate_status comment_ask(const struct remote *remote, const char *method, const char *path,
                              const cJSON *body, struct http_answer *answer, cJSON **out,
                              struct gate_error *err)
 {
@@ -45,7 +44,7 @@ enum gate_status comment_ask(struct http_client *client, const char *method, con
     answer->status = 0;
     enum gate_status status = text.failed
                                   ? gate_fail(err, GATE_INTERNAL, "out of memory for a comment")
-                                  : http_client_ask(client, &request, answer, err);
+                                  : http_client_ask(remote, &request, answer, err);
     bool good = answer->status == 200 || answer->status == 201, answered = !status;
     if (answered)
         status = json_parse("the service's answer", answer->body.data ? answer->body.data : "",
@@ -78,7 +77,8 @@ enum gate_status comment_ask(struct http_client *client, const char *method, con
 static enum gate_status read_user(struct posting *p, struct gate_error *err)
 {
     cJSON *user = NULL;
-    enum gate_status status = comment_ask(p->client, "GET", "/user", NULL, &p->answer, &user, err);
+    enum gate_status status =
+        comment_ask(&p->t->remote, "GET", "/user", NULL, &p->answer, &user, err);
     snprintf(p->login, sizeof p->login, "%s", json_string(user, "login", ""));
     p->user = json_integer(user, "id", 0);
     cJSON_Delete(user);
@@ -130,7 +130,7 @@ static enum gate_status find_comment(struct posting *p, struct gate_error *err)
         snprintf(rest, sizeof rest, "?per_page=%d&page=%d%s", PER_PAGE, page,
                  p->t->service == COMMENT_GITLAB ? "&sort=asc&order_by=created_at" : "");
         put_path(p, false, rest, path, sizeof path);
-        status = comment_ask(p->client, "GET", path, NULL, &p->answer, &comments, err);
+        status = comment_ask(&p->t->remote, "GET", path, NULL, &p->answer, &comments, err);
         cJSON_ArrayForEach (comment, comments)
             if (!p->comment && is_ours(p, comment))
                 p->comment = json_integer(comment, "id", 0);
@@ -147,7 +147,7 @@ static enum gate_status write_comment(struct posting *p, struct gate_error *err)
     bool update = p->comment > 0, hub = p->t->service == COMMENT_GITHUB;
     cJSON_AddStringToObject(body, "body", p->body);
     put_path(p, update, "", path, sizeof path);
-    enum gate_status status = comment_ask(p->client,
+    enum gate_status status = comment_ask(&p->t->remote,
                                           !update ? "POST"
                                           : hub   ? "PATCH"
                                                   : "PUT",
@@ -170,7 +170,8 @@ static enum gate_status check_head(struct posting *p, struct gate_error *err)
         return GATE_OK;
     snprintf(path, sizeof path, hub ? "/repos/%s/pulls/%s" : "/projects/%s/merge_requests/%s",
              t->project, t->change);
-    enum gate_status status = comment_ask(p->client, "GET", path, NULL, &p->answer, &change, err);
+    enum gate_status status =
+        comment_ask(&p->t->remote, "GET", path, NULL, &p->answer, &change, err);
     const char *head = json_string(hub ? json_member(change, "head") : change, "sha", "");
     if (!status && !hex_is(head, 40))
         status = gate_fail(err, GATE_IO, "GET %s does not say the head of the change", path);
@@ -189,14 +190,14 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
 {
     struct posting p = {.t = t, .marker = marker, .body = body, .url = url};
     struct backoff backoff = backoff_start(patience_s);
-    enum gate_status status = http_client_open(&t->remote, &p.client, err);
-    if (status)
-        return status;
+    char version[32];
+    enum gate_status status = GATE_OK;
+    TRY(http_client_version(version, err));
     http_answer_init(&p.answer, ANSWER_MAX);
     for (unsigned n = 1;; n++) {
         /* From the beginning each time: a comment whose receipt was lost is found, and not written
          * twice. */
-        status = comment_target_find(p.t, p.client, &p.answer, err);
+        status = comment_target_find(p.t, &p.answer, err);
         if (!status)
             status = read_user(&p, err);
         if (!status)
@@ -217,6 +218,5 @@ enum gate_status comment_post(struct comment_target *t, const char *marker, cons
     }
     *created = p.comment == 0;
     http_answer_release(&p.answer);
-    http_client_close(p.client);
     return status;
 }

@@ -121,8 +121,8 @@ enum gate_status comment_target_read(const struct target_options *o, struct comm
 
 /* ---- a fork's pull request ---- */
 
-enum gate_status comment_target_find(struct comment_target *t, struct http_client *client,
-                                     struct http_answer *answer, struct gate_error *err)
+enum gate_status comment_target_find(struct comment_target *t, struct http_answer *answer,
+                                     struct gate_error *err)
 {
     char path[700], branch[400] = "";
     size_t n = 0;
@@ -140,7 +140,7 @@ enum gate_status comment_target_find(struct comment_target *t, struct http_clien
                          "of: give --change NUMBER");
     snprintf(path, sizeof path, "/repos/%s/pulls?state=open&per_page=100&head=%.*s:%s", t->project,
              (int)strcspn(t->fork, "/"), t->fork, branch);
-    enum gate_status status = comment_ask(client, "GET", path, NULL, answer, &pulls, err);
+    enum gate_status status = comment_ask(&t->remote, "GET", path, NULL, answer, &pulls, err);
     cJSON_ArrayForEach (pull, pulls) {
         const cJSON *head = json_member(pull, "head");
         if (!t->change[0] && !strcmp(json_string(head, "sha", ""), t->head) &&

@@ -299,7 +299,6 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
         supervisor_leave_providers(s);
     if (!status && l->n_open)
         status = open_baselines(run, s, l, err);
-    fetch_release(&l->fetch);
     free(l);
     return status;
 }

@@ -13,21 +13,22 @@
 enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
                                struct gate_error *err)
 {
-    char address[128];
+    char address[128], version[32];
     struct http_answer answer;
     struct backoff backoff = backoff_start(PATIENCE_S);
     enum gate_status status = f->failure.status;
-    if (!status && !f->client)
+    if (!status && !f->is_open)
         status = remote_resolve(&f->choice, &f->remote, &f->failure);
-    if (!status && !f->client)
-        status = http_client_open(&f->remote, &f->client, &f->failure);
+    if (!status && !f->is_open)
+        status = http_client_version(version, &f->failure);
+    f->is_open = !status;
     snprintf(address, sizeof address, "/api/v1/artifacts/%s", sha256);
     const struct http_request get = {.method = "GET", .path = address, .timeout_s = TIMEOUT_S};
     http_answer_init(&answer, ARTIFACT_MAX_BYTES);
     bool again = !status;
     for (unsigned n = 1; again; n++) {
         struct gate_error why = {0};
-        status = http_client_ask(f->client, &get, &answer, &why);
+        status = http_client_ask(&f->remote, &get, &answer, &why);
         f->failure = status ? why : (struct gate_error){0};
         bool may_pass = status ? status == GATE_IO : answer.status == 429 || answer.status >= 500;
         double delay = backoff_delay(&backoff, n, status ? 0 : (double)answer.retry_after);
@@ -49,10 +50,4 @@ enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PA
                                : "");
     http_answer_release(&answer);
     return status;
-}
-
-void fetch_release(struct fetch *f)
-{
-    http_client_close(f->client);
-    *f = (struct fetch){0};
 }

@@ -26,13 +26,9 @@
 /* Exit codes of curl(1). */
 enum { CURL_PEER_FAILED = 60, CURL_FILE_SIZE = 63, CURL_BAD_CA = 77, CURL_BAD_CERT = 58 };
 
-struct http_client {
-    const struct remote *remote;
-};
-
 /* ---- the program ---- */
 
-const char *http_client_version(char version[32], struct gate_error *err)
+enum gate_status http_client_version(char version[32], struct gate_error *err)
 {
     char *argv[] = {(char *)"curl", (char *)"--version", NULL};
     struct process p = {0};
@@ -47,36 +43,17 @@ const char *http_client_version(char version[32], struct gate_error *err)
         buf_release(&line);
     }
     if (!version[0])
-        gate_fail(err, GATE_IO,
-                  "the program 'curl' is missing on this machine, and is needed to reach a server: "
-                  "install it (apt-get install curl), or carry the JSON report of the run to a "
-                  "machine that has it, 'gate import' it there and push");
-    else if (sscanf(version, "%d.%d", &major, &minor) != 2 || major < 7 ||
-             (major == 7 && minor < 84)) /* which brought %header{} in --write-out */
-        gate_fail(err, GATE_IO, "the curl of this machine is version %s: 7.84 or later is needed",
-                  version);
-    else
-        return version;
-    return NULL;
-}
-
-enum gate_status http_client_open(const struct remote *remote, struct http_client **out,
-                                  struct gate_error *err)
-{
-    char version[32];
-    if (!http_client_version(version, err))
-        return GATE_IO;
-    struct http_client *c = calloc(1, sizeof *c);
-    if (!c)
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    c->remote = remote;
-    *out = c;
+        return gate_fail(
+            err, GATE_IO,
+            "the program 'curl' is missing on this machine, and is needed to reach a server: "
+            "install it (apt-get install curl), or carry the JSON report of the run to a "
+            "machine that has it, 'gate import' it there and push");
+    if (sscanf(version, "%d.%d", &major, &minor) != 2 || major < 7 ||
+        (major == 7 && minor < 84)) /* which brought %header{} in --write-out */
+        return gate_fail(err, GATE_IO,
+                         "the curl of this machine is version %s: 7.84 or later is needed",
+                         version);
     return GATE_OK;
-}
-
-void http_client_close(struct http_client *c)
-{
-    free(c);
 }
 
 /* ---- one request ---- */
@@ -105,18 +82,18 @@ static void put_option(struct buf *out, const char *name, const char *value)
     buf_puts(out, "\"\n");
 }
 
-static void put_options(const struct http_client *c, const struct http_request *r, int body,
+static void put_options(const struct remote *remote, const struct http_request *r, int body,
                         int answer, size_t answer_max, struct buf *out)
 {
     char text[REMOTE_URL_MAX + REMOTE_TOKEN_MAX + 1100];
-    bool https = !strncmp(c->remote->url, "https:", 6);
-    snprintf(text, sizeof text, "%s%s", c->remote->url, r->path);
+    bool https = !strncmp(remote->url, "https:", 6);
+    snprintf(text, sizeof text, "%s%s", remote->url, r->path);
     put_option(out, "url", text);
     put_option(out, "proto", https ? "=https" : "=http");
     put_option(out, "user-agent", "gate/" GATE_VERSION);
     put_option(out, "header", "Expect:");
-    if (c->remote->token[0]) {
-        snprintf(text, sizeof text, "Authorization: Bearer %s", c->remote->token);
+    if (remote->token[0]) {
+        snprintf(text, sizeof text, "Authorization: Bearer %s", remote->token);
         put_option(out, "header", text);
     }
     if (r->gzipped)
@@ -137,9 +114,9 @@ static void put_options(const struct http_client *c, const struct http_request *
                "silent\nshow-error\ngloboff\npath-as-is\ntlsv1.2\nconnect-timeout = %d\n"
                "speed-limit = 1\nspeed-time = %d\nmax-time = %ld\nmax-filesize = %zu\n",
                CONNECT_TIMEOUT_S, SILENCE_S, r->timeout_s, answer_max);
-    if (https && c->remote->ca_file[0])
-        put_option(out, "cacert", c->remote->ca_file);
-    if (c->remote->loopback)
+    if (https && remote->ca_file[0])
+        put_option(out, "cacert", remote->ca_file);
+    if (remote->loopback)
         put_option(out, "noproxy", "*"); /* whatever $http_proxy says */
     snprintf(text, sizeof text, "/proc/%d/fd/%d", (int)getpid(), answer);
     put_option(out, "output", text);
@@ -186,7 +163,7 @@ static bool write_all(int file, const char *bytes, size_t n)
 }
 
 /* Why there is no answer, and whether asking again may help. */
-static enum gate_status explain(const struct http_client *c, int code, const char *words,
+static enum gate_status explain(const struct remote *remote, int code, const char *words,
                                 struct gate_error *err)
 {
     switch (code) {
@@ -196,14 +173,14 @@ static enum gate_status explain(const struct http_client *c, int code, const cha
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the certificate of %s cannot be verified: %.300s; name the certificate "
                          "of its issuer (--ca-file FILE or GATE_CA_FILE)",
-                         c->remote->url, words);
+                         remote->url, words);
     default:
-        return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", c->remote->url,
+        return gate_fail(err, GATE_IO, "%s cannot be reached: %.300s", remote->url,
                          words[0] ? words : "curl was ended");
     }
 }
 
-enum gate_status http_client_ask(struct http_client *c, const struct http_request *request,
+enum gate_status http_client_ask(const struct remote *remote, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err)
 {
     char *argv[] = {(char *)"curl", (char *)"--disable", (char *)"--config", (char *)"-", NULL};
@@ -218,7 +195,7 @@ enum gate_status http_client_ask(struct http_client *c, const struct http_reques
     if (body < 0 || file < 0 || !write_all(body, request->body, request->len))
         status = gate_fail(err, GATE_IO, "cannot keep a request in memory: %s", strerror(errno));
     else
-        put_options(c, request, body, file, max, &options);
+        put_options(remote, request, body, file, max, &options);
     if (!status)
         status = process_start(&p, argv, err);
     if (!status) {
@@ -228,11 +205,11 @@ enum gate_status http_client_ask(struct http_client *c, const struct http_reques
         answer->length = lines[2];
         if (code == CURL_FILE_SIZE || is_too_long(file, max))
             status = gate_fail(err, GATE_ENVIRONMENT, "the answer of %s is longer than %zu bytes",
-                               c->remote->url, max);
+                               remote->url, max);
         else if (code)
-            status = explain(c, code, process_last_words(&p), err);
+            status = explain(remote, code, process_last_words(&p), err);
         else if (lseek(file, 0, SEEK_SET) || file_read_fd(file, "the answer", &answer->body, NULL))
-            status = gate_fail(err, GATE_IO, "cannot read the answer of %s", c->remote->url);
+            status = gate_fail(err, GATE_IO, "cannot read the answer of %s", remote->url);
     }
     close(body);
     close(file);

@@ -2,9 +2,9 @@
 /*
  * http_client.h: one request after the other to one server, by the program curl.
  *
- * A runner may not have curl: its absence is an error of http_client_open(), and of nothing else.
- * The token goes to it by standard input. Certificates are always verified, redirects are never
- * followed (they would carry the token elsewhere), and an answer has a maximum.
+ * A runner may not have curl: its absence is an error of http_client_version(), and of nothing
+ * else. The token goes to it by standard input. Certificates are always verified, redirects are
+ * never followed (they would carry the token elsewhere), and an answer has a maximum.
  */
 #ifndef GATE_TRACKER_HTTP_CLIENT_H
 #define GATE_TRACKER_HTTP_CLIENT_H
@@ -59,8 +59,6 @@ enum gate_status remote_take(const char *url, const struct remote_choice *choice
 /* The address alone: no token, and the system's certificates. */
 enum gate_status remote_take_url(const char *text, struct remote *out, struct gate_error *err);
 
-struct http_client;
-
 struct http_request {
     const char *method; /* "GET", "HEAD", "POST", "PUT" */
     const char *path;   /* below the server's address: "/api/v1/runs" */
@@ -79,27 +77,19 @@ struct http_answer {
     struct buf body;
 };
 
-/*
- * A client of the server; `remote` must outlive it. *out is the caller's (http_client_close).
- * GATE_IO: there is no curl here that would do; the message names the remedy.
- */
-enum gate_status http_client_open(const struct remote *remote, struct http_client **out,
-                                  struct gate_error *err);
-void http_client_close(struct http_client *c); /* NULL is fine */
-
-/* "7.88.1", or NULL with the reason why there is none: for `gate doctor`. */
-const char *http_client_version(char version[32], struct gate_error *err);
+/* "7.88.1". GATE_IO: there is no curl here that would do; the message names the remedy. */
+enum gate_status http_client_version(char version[32], struct gate_error *err);
 
 void http_answer_init(struct http_answer *a, size_t max_bytes);
 void http_answer_release(struct http_answer *a);
 
 /*
- * Asks, and waits for the whole answer. GATE_OK: there is one, of whatever status. GATE_IO: there
- * is none, or half of one; what the server made of the request is not known. GATE_ENVIRONMENT: the
- * server is not the one that was meant (its certificate), or its answer is longer than the maximum;
- * asking again would not help. The message never has the token in it.
+ * Asks the server, and waits for the whole answer. GATE_OK: there is one, of whatever status.
+ * GATE_IO: there is none, or half of one; what the server made of the request is not known.
+ * GATE_ENVIRONMENT: the server is not the one that was meant (its certificate), or its answer is
+ * longer than the maximum; asking again would not help. The message never has the token in it.
  */
-enum gate_status http_client_ask(struct http_client *c, const struct http_request *request,
+enum gate_status http_client_ask(const struct remote *remote, const struct http_request *request,
                                  struct http_answer *answer, struct gate_error *err);
 
 #endif

@@ -29,7 +29,7 @@ enum outcome {
 };
 
 struct pushing {
-    struct http_client *client;
+    const struct remote *remote;
     struct store *store;
     const char *server;
     double patience_s;
@@ -121,7 +121,7 @@ static enum outcome judge(struct pushing *p, const struct store_outbox_entry *e)
 static bool ask(struct pushing *p, const struct http_request *r, enum outcome *outcome)
 {
     struct gate_error err;
-    enum gate_status status = http_client_ask(p->client, r, &p->answer, &err);
+    enum gate_status status = http_client_ask(p->remote, r, &p->answer, &err);
     if (!status)
         return true;
     p->answer.retry_after = 0;
@@ -290,11 +290,11 @@ static enum gate_status push_list(struct pushing *p, const struct store_outbox_e
     return GATE_OK;
 }
 
-enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,
+enum gate_status push_waiting(const struct remote *remote, struct store *store, const char *server,
                               double patience_s, push_say_fn say, struct push_counts *counts,
                               struct gate_error *err)
 {
-    struct pushing p = {.client = client,
+    struct pushing p = {.remote = remote,
                         .store = store,
                         .server = server,
                         .patience_s = patience_s,
@@ -306,9 +306,9 @@ enum gate_status push_waiting(struct http_client *client, struct store *store, c
     *counts = (struct push_counts){0};
     http_answer_init(&p.answer, MAX_ANSWER);
     enum gate_status status = store_outbox_read(store, server, OUTBOX_WAITING, &list, &n, err);
-    for (size_t i = 0; !client && i < n; i++)
+    for (size_t i = 0; !remote && i < n; i++)
         counts->left[list[i].kind]++;
-    if (!status && client)
+    if (!status && remote)
         status = push_list(&p, list, n, err);
     if (!status && p.worst)
         status = gate_fail(err, p.worst, "%s", p.why);

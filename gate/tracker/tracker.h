@@ -33,13 +33,13 @@ struct push_counts {
 typedef void (*push_say_fn)(const char *line);
 
 /*
- * Sends what waits for `server` to the client's server; NULL: only counts it. Gives up when it has
+ * Sends what waits for `server` to `remote`; NULL: only counts it. Gives up when it has
  * tried again for `patience_s` and nothing was sent meanwhile; requests under way end by
  * themselves.
  * GATE_OK: nothing is left, and nothing was refused; else GATE_IO, or GATE_ENVIRONMENT when the
  * server is not the one that was meant, with the last reason. *counts is filled in any case.
  */
-enum gate_status push_waiting(struct http_client *client, struct store *store, const char *server,
+enum gate_status push_waiting(const struct remote *remote, struct store *store, const char *server,
                               double patience_s, push_say_fn say, struct push_counts *counts,
                               struct gate_error *err);
 
@@ -54,7 +54,7 @@ enum gate_status push_waiting(struct http_client *client, struct store *store, c
 struct fetch {
     struct remote_choice choice;
     struct remote remote;
-    struct http_client *client;
+    bool is_open;              /* it is named, and there is a curl */
     struct gate_error failure; /* status 0, or why the server is not asked any more */
 };
 
@@ -67,7 +67,5 @@ struct fetch {
  */
 enum gate_status fetch_library(struct fetch *f, const char *sha256, char path[PATHS_MAX],
                                struct gate_error *err);
-
-void fetch_release(struct fetch *f);
 
 #endif

@@ -32,7 +32,6 @@
 struct webhook {
     struct remote remote;
     char query[QUERY_MAX + 2]; /* "?..." of the address, or ""; it may be a secret */
-    struct http_client *client;
     struct buf secret;
     char target[2 * HMAC_BYTES + 1];
     struct store *store;
@@ -247,7 +246,7 @@ static enum gate_status post(struct webhook *w, const struct buf *body, long *re
         .headers = headers,
     };
     http_answer_init(&answer, MAX_ANSWER);
-    enum gate_status status = http_client_ask(w->client, &request, &answer, err);
+    enum gate_status status = http_client_ask(&w->remote, &request, &answer, err);
     *retry_after = answer.retry_after;
     if (answer.status >= 200 && answer.status <= 299)
         status = GATE_OK; /* however long what it says is */
@@ -387,11 +386,12 @@ static enum gate_status read_address(struct webhook *w, const char *text, struct
 static enum gate_status prepare(struct webhook *w, const struct webhook_options *o,
                                 struct gate_error *err)
 {
+    char version[32];
     enum gate_status status = read_address(w, o->url, err);
     if (!status)
         status = read_secret(o->secret_file, &w->secret, err);
     if (!status)
-        status = http_client_open(&w->remote, &w->client, err);
+        status = http_client_version(version, err);
     name_target(w);
     return !status ? find_mark(w, err) : status;
 }
@@ -423,7 +423,6 @@ void webhook_close(struct webhook *w)
 {
     if (!w)
         return;
-    http_client_close(w->client);
     buf_release(&w->told);
     if (w->secret.data)
         explicit_bzero(w->secret.data, w->secret.len);
