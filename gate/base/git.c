@@ -35,7 +35,6 @@ void git_lines(git_line_fn fn, void *context, ...)
 }
 
 struct wanted_line {
-    unsigned left;
     char *out;
     size_t size;
     bool found;
@@ -44,15 +43,14 @@ struct wanted_line {
 static bool take_line(void *context, const char *line)
 {
     struct wanted_line *w = context;
-    w->found = w->left-- == 0;
-    if (w->found)
-        snprintf(w->out, w->size, "%s", line);
-    return !w->found;
+    w->found = true;
+    snprintf(w->out, w->size, "%s", line);
+    return false;
 }
 
-bool git_line(unsigned n, char *out, size_t size, ...)
+bool git_line(char *out, size_t size, ...)
 {
-    struct wanted_line wanted = {n, out, size, false};
+    struct wanted_line wanted = {out, size, false};
     va_list words;
     va_start(words, size);
     ask(take_line, &wanted, words);

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs git with these words, the last of which is NULL, and copies line n of its output (0: the
- * first). False: there is no such line, or no git. */
-bool git_line(unsigned n, char *out, size_t size, ...) __attribute__((sentinel));
+/* Runs git with these words, the last of which is NULL, and copies the first line of its output.
+ * False: there is none, or no git. */
+bool git_line(char *out, size_t size, ...) __attribute__((sentinel));
 
 /* Receives one line; false ends the reading. */
 typedef bool (*git_line_fn)(void *context, const char *line);

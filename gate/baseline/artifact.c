@@ -135,14 +135,6 @@ static bool move_aside(const char *path, char aside[PATHS_MAX])
     return !rename(path, aside);
 }
 
-enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err)
-{
-    if (bytes <= ARTIFACT_MAX_BYTES)
-        return GATE_OK;
-    return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have", path,
-                     ARTIFACT_MAX_BYTES >> 20);
-}
-
 static enum gate_status store(const struct buf *bytes, const char *sha256, struct gate_error *err)
 {
     char folder[PATHS_MAX], path[PATHS_MAX], aside[PATHS_MAX], how[96];

@@ -33,9 +33,6 @@ enum gate_status artifact_cache_dir(char path[PATHS_MAX], struct gate_error *err
 enum gate_status artifact_cache_folder(const char *name, char path[PATHS_MAX],
                                        struct gate_error *err);
 
-/* GATE_USAGE: a file of so many bytes is no library, and need not be read to the end. */
-enum gate_status artifact_check_size(const char *path, uintmax_t bytes, struct gate_error *err);
-
 /*
  * Copies a library and the files that belong to it into the cache, whole or not at all; one that is
  * there already stays, one that is damaged is replaced. *sha256 is that of the bytes written. Any

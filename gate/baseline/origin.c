@@ -57,13 +57,13 @@ static bool is_dirty(const char *baselines)
 {
     char here[4096], there[4096], prefix[4096], change[16];
     bool below =
-        baselines && git_line(0, here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
-        git_line(0, there, sizeof there, "-C", baselines, "rev-parse", "--show-toplevel", NULL) &&
-        git_line(0, prefix, sizeof prefix, "-C", baselines, "rev-parse", "--show-prefix", NULL) &&
+        baselines && git_line(here, sizeof here, "rev-parse", "--show-toplevel", NULL) &&
+        git_line(there, sizeof there, "-C", baselines, "rev-parse", "--show-toplevel", NULL) &&
+        git_line(prefix, sizeof prefix, "-C", baselines, "rev-parse", "--show-prefix", NULL) &&
         !strcmp(here, there) && prefix[0];
-    return git_line(0, change, sizeof change, "-C", below ? baselines : ".", "status",
-                    "--porcelain", "--untracked-files=no", "--", ":/",
-                    below ? ":(exclude,glob)*.json" : NULL, NULL);
+    return git_line(change, sizeof change, "-C", below ? baselines : ".", "status", "--porcelain",
+                    "--untracked-files=no", "--", ":/", below ? ":(exclude,glob)*.json" : NULL,
+                    NULL);
 }
 
 /* Of a shallow clone, git may not know the commit: then its hash is all there is. */
@@ -119,7 +119,7 @@ static void read_history(struct origin *o)
               NULL);
     for (size_t i = 0; i < 2 && o->base[0] && !o->merge_base[0]; i++) {
         snprintf(name, sizeof name, "%s%s", places[i], o->base);
-        if (git_line(0, commit, sizeof commit, "merge-base", o->commit, name, NULL) &&
+        if (git_line(commit, sizeof commit, "merge-base", o->commit, name, NULL) &&
             hex_is(commit, 40))
             memcpy(o->merge_base, commit, sizeof o->merge_base);
     }
@@ -138,9 +138,8 @@ void origin_author(char *out, size_t size)
     char name[150] = "", mail[150] = "";
     struct origin o = {0};
     struct ci_job job;
-    if (git_line(0, name, sizeof name, "config", "--get", "user.name", NULL) &&
-        git_line(0, mail, sizeof mail, "config", "--get", "user.email", NULL) && name[0] &&
-        mail[0]) {
+    if (git_line(name, sizeof name, "config", "--get", "user.name", NULL) &&
+        git_line(mail, sizeof mail, "config", "--get", "user.email", NULL) && name[0] && mail[0]) {
         snprintf(out, size, "%s <%s>", name, mail);
         return;
     }
@@ -152,7 +151,7 @@ void origin_author(char *out, size_t size)
 bool origin_ignores(const char *path)
 {
     char line[16];
-    return git_line(0, line, sizeof line, "check-ignore", "--", path, NULL);
+    return git_line(line, sizeof line, "check-ignore", "--", path, NULL);
 }
 
 static void make_uuid(char uuid[37])
@@ -180,7 +179,7 @@ void origin_read(const struct origin_choice *choice, struct origin *out)
         memcpy(out->job, job.job, sizeof out->job);
     } else {
         if (read_commit("HEAD", out)) {
-            git_line(0, out->branch, sizeof out->branch, "symbolic-ref", "--short", "-q", "HEAD",
+            git_line(out->branch, sizeof out->branch, "symbolic-ref", "--short", "-q", "HEAD",
                      NULL);
             out->dirty = is_dirty(choice->baselines);
         }

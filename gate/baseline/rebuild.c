@@ -386,7 +386,7 @@ static enum gate_status name_file(struct rebuild *r, struct gate_error *err)
     }
     /* Where its folder lies in the repository, as git has it: with a '/' at its end. */
     const char *folder = recipe->folder && recipe->folder[0] ? recipe->folder : ".";
-    if (!git_line(0, r->prefix, sizeof r->prefix, "-C", folder, "rev-parse", "--show-prefix", NULL))
+    if (!git_line(r->prefix, sizeof r->prefix, "-C", folder, "rev-parse", "--show-prefix", NULL))
         return gate_fail(
             err, GATE_ENVIRONMENT,
             "git finds no repository that it may use at '%s': 'git -C %s status' says why", folder,

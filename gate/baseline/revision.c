@@ -95,15 +95,13 @@ static enum gate_status resolve_file(const char *path, struct revision *out, str
 {
     struct revision r = {0};
     struct stat st;
-    enum gate_status status = GATE_OK;
     snprintf(r.path, sizeof r.path, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (!stat(r.path, &st))
-        status = artifact_check_size(path, (uintmax_t)st.st_size, err);
-    if (!status)
-        status = piece_hash_file(r.path, r.sha256, err);
-    if (!status)
-        *out = r;
-    return status;
+    if (!stat(r.path, &st) && (uintmax_t)st.st_size > ARTIFACT_MAX_BYTES)
+        return gate_fail(err, GATE_USAGE, "'%s' is larger than the %zu MiB a library may have",
+                         path, ARTIFACT_MAX_BYTES >> 20);
+    TRY(piece_hash_file(r.path, r.sha256, err));
+    *out = r;
+    return GATE_OK;
 }
 
 static enum gate_status resolve_commit(const char *commit, const struct rebuild_recipe *recipe,

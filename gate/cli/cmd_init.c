@@ -187,7 +187,7 @@ static bool is_branch(const char *name)
     char ref[300], found[100];
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
         snprintf(ref, sizeof ref, "refs/%s/%s", places[k], name);
-        if (git_line(0, found, sizeof found, "rev-parse", "--verify", "-q", ref, NULL))
+        if (git_line(found, sizeof found, "rev-parse", "--verify", "-q", ref, NULL))
             return true;
     }
     return false;
@@ -198,17 +198,17 @@ static void find_branch(struct init *i)
 {
     static const char prefix[] = "refs/remotes/origin/";
     char found[200];
-    if (git_line(0, found, sizeof found, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", NULL) &&
+    if (git_line(found, sizeof found, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", NULL) &&
         !strncmp(found, prefix, sizeof prefix - 1)) {
         i->why_branch = "origin says so";
         snprintf(i->branch, sizeof i->branch, "%s", found + sizeof prefix - 1);
-    } else if (git_line(0, i->branch, sizeof i->branch, "config", "init.defaultBranch", NULL) &&
+    } else if (git_line(i->branch, sizeof i->branch, "config", "init.defaultBranch", NULL) &&
                is_branch(i->branch)) {
         i->why_branch = "it exists, and git's init.defaultBranch names it";
     } else if (is_branch("main") || is_branch("master")) {
         i->why_branch = "a branch of this name exists";
         snprintf(i->branch, sizeof i->branch, "%s", is_branch("main") ? "main" : "master");
-    } else if (git_line(0, i->branch, sizeof i->branch, "symbolic-ref", "-q", "--short", "HEAD",
+    } else if (git_line(i->branch, sizeof i->branch, "symbolic-ref", "-q", "--short", "HEAD",
                         NULL)) {
         i->why_branch = "it is the current one";
     } else {
@@ -232,7 +232,7 @@ static const char *find_ci(const struct init *i)
         return "github";
     if (is_at_top(i, ".gitlab-ci.yml"))
         return "gitlab";
-    if (git_line(0, url, sizeof url, "remote", "get-url", "origin", NULL) && strstr(url, "github"))
+    if (git_line(url, sizeof url, "remote", "get-url", "origin", NULL) && strstr(url, "github"))
         return "github";
     return strstr(url, "gitlab") ? "gitlab" : "none";
 }
@@ -471,8 +471,8 @@ static enum gate_status write_all(struct init *i)
     if (is_there)
         TRY(take_kept(i));
     take_defaults(i);
-    if (!git_line(0, i->top, sizeof i->top, "rev-parse", "--show-cdup", NULL) ||
-        !git_line(0, i->inside, sizeof i->inside, "rev-parse", "--show-prefix", NULL))
+    if (!git_line(i->top, sizeof i->top, "rev-parse", "--show-cdup", NULL) ||
+        !git_line(i->inside, sizeof i->inside, "rev-parse", "--show-prefix", NULL))
         i->top[0] = i->inside[0] = '\0';
     if (!i->main_branch)
         find_branch(i);

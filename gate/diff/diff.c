@@ -89,30 +89,24 @@ static enum gate_status read_sides(const struct machine_code *code, unsigned arc
     return GATE_OK;
 }
 
-static void add_row(struct diff *d, const struct diff_side *new, const struct diff_side *old)
-{
-    struct diff_row *row = &d->rows[d->n++];
-    if (new)
-        row->new = *new;
-    if (old)
-        row->old = *old;
-    row->change = !old                                    ? DIFF_ADDED
-                  : !new                                  ? DIFF_REMOVED
-                  : strcmp(new->sha256, old->sha256) != 0 ? DIFF_CHANGED
-                                                          : DIFF_SAME;
-    d->count[row->change]++;
-}
-
+/* A row for each kernel of either side; the sides are in the order of the rows. */
 static void match(const struct sides *new, const struct sides *old, struct diff *out)
 {
     size_t i = 0, k = 0;
     while (i < new->n || k < old->n) {
+        struct diff_row *row = &out->rows[out->n++];
         int order = i == new->n   ? 1
                     : k == old->n ? -1
                                   : compare_sides(&new->list[i], &old->list[k]);
-        add_row(out, order <= 0 ? &new->list[i] : NULL, order >= 0 ? &old->list[k] : NULL);
-        i += order <= 0;
-        k += order >= 0;
+        if (order <= 0)
+            row->new = new->list[i++];
+        if (order >= 0)
+            row->old = old->list[k++];
+        row->change = order < 0                                       ? DIFF_ADDED
+                      : order > 0                                     ? DIFF_REMOVED
+                      : strcmp(row->new.sha256, row->old.sha256) != 0 ? DIFF_CHANGED
+                                                                      : DIFF_SAME;
+        out->count[row->change]++;
     }
 }
 
