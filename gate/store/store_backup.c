@@ -20,7 +20,6 @@ struct store_backup {
     sqlite3_backup *backup;
     char *path;
     char *part; /* as SQLite is to read it: never an URI or ":memory:" */
-    bool is_done;
     bool is_current; /* of this version of the schema */
 };
 
@@ -118,7 +117,6 @@ static enum gate_status settle(struct store_backup *b, struct gate_error *err)
     /* link() rather than rename(): it does not replace a file that came in between. */
     if (!good || link(b->part, b->path) < 0)
         return gate_fail(err, GATE_IO, "cannot write '%s': %s", b->path, strerror(errno));
-    b->is_done = true;
     return sync_folder(b->path, err);
 }
 

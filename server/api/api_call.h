@@ -65,13 +65,6 @@ bool read_number(struct call *c, const char *parameter, int64_t otherwise, int64
 bool read_word(struct call *c, const char *parameter, const char *const *words, int n,
                int otherwise, int *out);
 
-/*
- * The `next` of a page whose key is names and numbers: "a,b,c", of which no part has a comma. Takes
- * `after` apart into n strings that lie in `text`; *found: there is one. False: it has another
- * number of parts, or is too long, and a problem was written.
- */
-#define API_MAX_KEY 400
-bool read_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found);
 /* The problem of an `after` that was not a `next`. */
 void refuse_after(struct call *c);
 

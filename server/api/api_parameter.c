@@ -100,27 +100,6 @@ void refuse_after(struct call *c)
     reply_problem(c->reply, 400, "The parameter 'after' is not the 'next' of an earlier answer.");
 }
 
-bool read_key(struct call *c, char text[API_MAX_KEY + 1], const char **parts, int n, bool *found)
-{
-    const char *after = request_parameter(c->request, "after");
-    *found = after != NULL;
-    if (!after)
-        return true;
-    int n_found = 0;
-    bool fits = strlen(after) <= API_MAX_KEY;
-    char *rest = text;
-    snprintf(text, API_MAX_KEY + 1, "%s", after);
-    for (char *part = strsep(&rest, ","); part; part = strsep(&rest, ",")) {
-        if (n_found < n)
-            parts[n_found] = part;
-        n_found++;
-    }
-    if (fits && n_found == n)
-        return true;
-    refuse_after(c);
-    return false;
-}
-
 int64_t parse_count(const char *s)
 {
     char *stop;

@@ -392,17 +392,6 @@ static bool is_whole(struct artifacts *a, int fd, const char *name)
     return true;
 }
 
-bool artifacts_is_known(struct artifacts *a, const char *name)
-{
-    uint64_t size;
-    struct seen now;
-    int fd = artifacts_is_name(name) ? find(a, name, &size) : -1;
-    bool known = fd < 0 || !describe(fd, name, &now) || is_seen(a, &now);
-    if (fd >= 0)
-        close(fd);
-    return known;
-}
-
 int artifacts_find_whole(struct artifacts *a, const char *name, uint64_t *size, bool *damaged)
 {
     int fd = find(a, name, size);

@@ -34,8 +34,6 @@ bool artifacts_is_name(const char *name);
  * once as long as nobody touches the file (a few milliseconds a megabyte). -1 as well where they
  * are others: *damaged then. */
 int artifacts_find_whole(struct artifacts *a, const char *name, uint64_t *size, bool *damaged);
-/* Is that known without reading it? Also of one that is not there. */
-bool artifacts_is_known(struct artifacts *a, const char *name);
 
 /* Free bytes where the artifacts lie; -1: not known. */
 int64_t artifacts_free_bytes(const struct artifacts *a);

@@ -9,6 +9,8 @@
 
 #include "server/api/api_call.h"
 
+#define MAX_KEY 400
+
 /* ---- parameters of a request ---- */
 
 /* One answer in the making. */
@@ -18,7 +20,7 @@ struct rows {
     const struct rows_value *given;          /* by the handler */
     const char *values[ROWS_MAX_PARAMETERS]; /* of its parameters */
     struct store_cell after[ROWS_MAX_KEYS];
-    char after_text[API_MAX_KEY + 1], next[API_MAX_KEY + 1];
+    char after_text[MAX_KEY + 1], next[MAX_KEY + 1];
     int64_t n, limit;
     bool has_more; /* another page follows */
 };
@@ -48,37 +50,49 @@ static bool read_value(struct call *c, const struct rows_parameter *p, const cha
     return true;
 }
 
-/* The `next` of a page, "a,b,c": the keys of its last row. */
+static size_t place_of_key(const struct rows_query *q, int key)
+{
+    size_t i = 0;
+    while (q->columns[i].key != key)
+        i++;
+    return i;
+}
+
+/* False: the text cannot be of such a column. */
+static bool read_part(const char *text, enum rows_type type, struct store_cell *out)
+{
+    char *end;
+    *out = (struct store_cell){.kind = STORE_TEXT, .text = text};
+    if (type == ROWS_INTEGER) {
+        out->kind = STORE_INTEGER;
+        out->integer = parse_count(text);
+        return out->integer >= 0;
+    }
+    if (type == ROWS_NUMBER) {
+        out->kind = STORE_REAL;
+        out->real = strtod(text, &end);
+        return *end == '\0' && end != text && out->real == out->real;
+    }
+    return text[0] != '\0';
+}
+
+/* The `next` of a page, "a,b,c": the keys of its last row, of which no part has a comma. */
 static bool read_after(struct rows *r)
 {
-    const char *parts[ROWS_MAX_KEYS] = {NULL};
-    bool found;
-    if (r->query.n_keys == 0)
+    const char *after = request_parameter(r->call->request, "after");
+    if (r->query.n_keys == 0 || !after)
         return true;
-    if (!read_key(r->call, r->after_text, parts, r->query.n_keys, &found))
-        return false;
-    for (size_t i = 0; i < r->query.n_columns && found; i++) {
-        const struct rows_column *column = &r->query.columns[i];
-        if (column->key == 0)
-            continue;
-        struct store_cell *cell = &r->after[column->key - 1];
-        const char *text = parts[column->key - 1];
-        char *end = NULL;
-        *cell = (struct store_cell){.kind = STORE_TEXT, .text = text};
-        if (column->type == ROWS_INTEGER) {
-            cell->kind = STORE_INTEGER;
-            cell->integer = parse_count(text);
-        } else if (column->type == ROWS_NUMBER) {
-            cell->kind = STORE_REAL;
-            cell->real = strtod(text, &end);
-        }
-        if ((column->type == ROWS_INTEGER && cell->integer < 0) ||
-            (end && (*end != '\0' || end == text || cell->real != cell->real)) || !*text) {
-            refuse_after(r->call);
-            return false;
-        }
+    bool good = strlen(after) <= MAX_KEY;
+    char *rest = r->after_text;
+    snprintf(r->after_text, sizeof r->after_text, "%s", after);
+    for (int key = 1; key <= r->query.n_keys && good; key++) {
+        const char *part = strsep(&rest, ",");
+        const struct rows_column *column = &r->query.columns[place_of_key(&r->query, key)];
+        good = part && read_part(part, column->type, &r->after[key - 1]);
     }
-    return true;
+    if (!good || rest)
+        refuse_after(r->call);
+    return good && !rest;
 }
 
 static bool read_values(struct rows *r)
@@ -244,9 +258,7 @@ static void write_next(struct rows *r, const struct store_cell *cells)
 {
     size_t at = 0;
     for (int key = 1; key <= r->query.n_keys; key++) {
-        size_t i = 0;
-        while (r->query.columns[i].key != key)
-            i++;
+        size_t i = place_of_key(&r->query, key);
         const char *comma = key > 1 ? "," : "";
         size_t room = sizeof r->next - at;
         if (cells[i].kind == STORE_INTEGER)

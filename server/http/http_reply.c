@@ -112,7 +112,7 @@ static struct MHD_Response *response_of(struct peer *p)
 static const char *cache_control(const struct http *h, const struct reply *reply)
 {
     /* no-cache: keep it, but ask whether the tag still holds. */
-    bool alone = h->options.private_reads || reply->personal;
+    bool alone = h->options.private_reads;
     if (reply->immutable)
         return alone ? "private, max-age=31536000, immutable"
                      : "public, max-age=31536000, immutable";

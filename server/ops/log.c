@@ -155,10 +155,3 @@ void log_end(struct log_line *l)
         write_line(&l->text);
     l->begun = false;
 }
-
-void log_drop(struct log_line *l)
-{
-    if (l->begun)
-        buf_release(&l->text);
-    l->begun = false;
-}

@@ -28,7 +28,7 @@ bool log_wants(enum log_level level);
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A line that is put together, to be written or dropped later. All zero: there is none. */
+/* A line that is put together. */
 struct log_line {
     struct buf text;
     bool begun;
@@ -40,6 +40,5 @@ void log_word(struct log_line *l, const char *name, const char *value); /* of no
 void log_text(struct log_line *l, const char *name, const char *value); /* of anybody's bytes */
 void log_number(struct log_line *l, const char *name, int64_t value);
 void log_end(struct log_line *l); /* writes it */
-void log_drop(struct log_line *l);
 
 #endif

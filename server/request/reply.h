@@ -31,7 +31,6 @@ struct reply {
     bool close;           /* the connection ends with it: what follows on it is not trusted */
     bool login;           /* of a 401: say how to identify oneself */
     bool embedded;        /* a picture for the pages of other sites */
-    bool personal;        /* only for who sent this token */
     unsigned retry_after; /* seconds, of a 429 or 503; 0: not said */
     int file_fd;          /* instead of `body`, or -1: a file, which the reply owns */
     uint64_t file_size;

@@ -103,7 +103,6 @@ static void begin_member(struct emit *e)
 {
     end_member(e);
     e->drops = e->members && !has_word(e->members, e->key);
-    e->n_kept += !e->drops;
     e->kept = e->out->len;
     e->kept_header = e->header.len;
     e->kept_comma = e->comma;

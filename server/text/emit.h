@@ -37,7 +37,6 @@ struct emit {
     struct buf header; /* of CSV, until it is written; emit_init() and emit_release() */
     bool has_header;
     const char *members; /* of rows, with commas between: those that are kept; NULL: all */
-    int64_t n_kept;      /* members of all rows */
     int depth;           /* of objects and arrays in the row */
     bool drops;          /* what is written from here on is of a member that is left out */
     size_t kept, kept_header;

@@ -78,14 +78,7 @@ void background_touch(struct background *b, const char *token_id)
 /* Waits until somebody wakes it; false: it is to end. */
 static bool wait_ms(struct background *b, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = monotonic_in_ms(ms);
     pthread_mutex_lock(&b->mutex);
     while (!b->woken && !b->closing && pthread_cond_timedwait(&b->changed, &b->mutex, &until) == 0)
         ;
@@ -210,17 +203,13 @@ enum gate_status background_open(const struct background_options *options, struc
                                  struct gate_error *err)
 {
     struct background *b = calloc(1, sizeof *b);
-    pthread_condattr_t attr;
     *out = NULL;
     if (!b)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     b->options = *options;
     atomic_store(&b->beat_ms, now_ms());
     pthread_mutex_init(&b->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&b->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    monotonic_cond_init(&b->changed);
     enum gate_status status = store_open(options->db, STORE_READ_ONLY, &b->reader, err);
     if (!status)
         status = open_webhook(b, err);

@@ -26,10 +26,26 @@ struct writer {
     bool failing;
 };
 
+void monotonic_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+struct timespec monotonic_in_ms(int64_t ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
+    return (struct timespec){t.tv_sec + ms / 1000 + ns / 1000000000, ns % 1000000000};
+}
+
 enum gate_status writer_open(const char *db, struct writer **out, struct gate_error *err)
 {
     struct writer *w = calloc(1, sizeof *w);
-    pthread_condattr_t attr;
     *out = NULL;
     if (!w)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
@@ -41,10 +57,7 @@ enum gate_status writer_open(const char *db, struct writer **out, struct gate_er
     store_set_patience(w->store, PATIENCE_MS);
     store_cache_pages(w->store, PAGE_BYTES);
     pthread_mutex_init(&w->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    monotonic_cond_init(&w->changed);
     *out = w;
     return GATE_OK;
 }
@@ -59,14 +72,6 @@ void writer_close(struct writer *w)
     free(w);
 }
 
-static struct timespec in_ms(int64_t ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t ns = t.tv_nsec + ms % 1000 * 1000000;
-    return (struct timespec){t.tv_sec + ms / 1000 + ns / 1000000000, ns % 1000000000};
-}
-
 /* The next ticket is served whose holder still waits. */
 static void serve_next(struct writer *w)
 {
@@ -78,7 +83,7 @@ static void serve_next(struct writer *w)
 
 struct store *writer_take(struct writer *w, int64_t wait_ms)
 {
-    struct timespec until = in_ms(wait_ms);
+    struct timespec until = monotonic_in_ms(wait_ms);
     bool mine = false;
     pthread_mutex_lock(&w->mutex);
     if (w->next - w->serving < MAX_TICKETS) {

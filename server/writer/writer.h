@@ -8,12 +8,18 @@
 #ifndef SERVER_WRITER_WRITER_H
 #define SERVER_WRITER_WRITER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "gate/store/store.h"
 
 struct writer;
+
+/* A condition that is waited for by the monotonic clock, and a time of that. */
+void monotonic_cond_init(pthread_cond_t *cond);
+struct timespec monotonic_in_ms(int64_t ms);
 
 /* Opens the file, and creates or upgrades it where that is needed. */
 enum gate_status writer_open(const char *db, struct writer **out, struct gate_error *err);
