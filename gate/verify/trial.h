@@ -14,7 +14,6 @@
 #define GATE_VERIFY_TRIAL_H
 
 #include "gate/verify/verify.h"
-#include "gate/verify/verify_guard.h"
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/pattern.h"
 

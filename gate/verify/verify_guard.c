@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/verify/verify_guard.h"
+/* verify_guard.c: operands beside unmapped memory, or with rows far apart; see verify_layout.h. */
+#include "gate/verify/verify_layout.h"
 
 #define TENSOR_ALIGNMENT 16 /* kernel.h promises these */
 #define WORKSPACE_ALIGNMENT 256

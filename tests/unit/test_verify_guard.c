@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "gate/verify/verify_guard.h"
+#include "gate/verify/verify_layout.h"
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
