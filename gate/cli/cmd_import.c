@@ -230,8 +230,8 @@ static enum gate_status import_foreign(struct import *im, struct buf *text, stru
                                          .device = a->device,
                                          .origin = &origin,
                                          .time_ms = time_ms};
-        if (!a->commit && file.commit)
-            origin.dirty = file.dirty;
+        if (choice.commit) /* then it is not known to be the tree that git has here */
+            origin.dirty = !a->commit && file.dirty;
         status = foreign_documents(&file, &of, store_foreign, im, err);
     }
     if (!status && file.n_left_out > 0)

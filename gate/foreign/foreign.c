@@ -32,10 +32,10 @@ const char *const foreign_tools[] = {
     NULL,
 };
 
-/* What the time of a result is, as a document names the kernel. */
+/* What the time of a result is; also in the place of the kernel's name. */
 static const char *const figures[] = {
-    [FOREIGN_NVBENCH] = "mean", [FOREIGN_PYTEST] = "median", [FOREIGN_GOOGLE] = "median",
-    [FOREIGN_JUNIT] = "once",   [FOREIGN_CSV] = "p50",
+    [FOREIGN_NVBENCH] = "mean",   [FOREIGN_PYTEST] = "median", [FOREIGN_GOOGLE] = "median",
+    [FOREIGN_JUNIT] = "one-time", [FOREIGN_CSV] = "p50",
 };
 
 /* ---- reading ---- */
@@ -212,7 +212,8 @@ static void make_case(const struct making *m, struct made *made, struct document
     struct document_timing *t = &made->arm.timing;
     fields_clear(&document_case_shape, c);
     fields_clear(&document_timing_shape, t);
-    made->reason = xasprintf("not judged: a time of %s, %s", m->tool, made->time->name);
+    made->reason = xasprintf("not judged: %s of %s, by %s", figures[m->about->tool],
+                             made->time->name, m->tool);
     c->id = made->id;
     c->op = m->tool;
     c->dtype = "none";

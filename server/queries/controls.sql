@@ -2,7 +2,8 @@
 WITH RECURSIVE name(machine) AS (SELECT min(machine) FROM run WHERE :run IS NULL UNION ALL
   SELECT (SELECT min(r.machine) FROM run r WHERE r.machine > n.machine) FROM name n
   WHERE n.machine IS NOT NULL),
-asked(id) AS (SELECT id FROM run WHERE uuid = :run UNION ALL
+asked(id) AS (
+  SELECT id FROM run WHERE uuid = :run AND contract NOT GLOB 'foreign-*' UNION ALL
   SELECT (SELECT r.id FROM run r WHERE r.machine = n.machine AND r.contract NOT GLOB 'foreign-*'
     AND (:device IS NULL OR r.device = :device) ORDER BY r.time_ms DESC, r.uuid DESC LIMIT 1)
   FROM name n WHERE n.machine <> '')

@@ -25,7 +25,7 @@ READ = [
     ("google-benchmark", GOOGLE, ("--device", "nvidia-h200"),
      [("bm_x-float-/8", 12000, None, 3, "median")]),
     ("junit", made.junit('<testcase classname="a.b" name="t[&lt;x&gt;]" time="0.25"/>'),
-     ("--device", "host-x"), [("a.b/t--x", 250000000, None, 1, "once")]),
+     ("--device", "host-x"), [("a.b/t--x", 250000000, None, 1, "one-time")]),
     ("csv", 'name,p50_ns,p90_ns\r\n"a ""b"", c",1500,1600\n\nplain,2.5e3,\n',
      ("--device", "host-x"), [("a--b---c", 1500, 1600, 1, "p50"), ("plain", 2500, None, 1, "p50")]),
 ]
@@ -211,10 +211,17 @@ class Import(Gate):
                 ["git", "-c", "user.name=A", "-c", "user.email=a@b", *args], cwd=self.folder,
                 check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         git("init", "-qb", "work")
-        git("commit", "-q", "--allow-empty", "-m", "first")
+        write_file(self.path("tracked"), "1")
+        git("add", "tracked")
+        git("commit", "-qm", "first")
+        write_file(self.path("tracked"), "2")
         code, _, err = self.put("csv", "name,p50_ns\na,1\n", "--device", "host-x", about=())
         self.assertEqual(code, 0, err)
         run = self.runs()[0]
+        self.assertTrue(run["git"]["dirty"])
+        self.put("csv", "name,p50_ns\na,2\n", "--device", "host-x")  # another commit than here
+        self.assertFalse(next(r for r in self.runs() if r["git"]["commit"] == made.COMMIT)
+                         ["git"]["dirty"])
         self.assertEqual(run["git"]["commit"], git("rev-parse", "HEAD"))
         self.assertEqual((run["git"]["branch"], run["git"]["subject"]), ("work", "first"))
         self.assertEqual(run["time_ms"] // 1000, int(os.stat(self.path("file")).st_mtime))
@@ -228,7 +235,7 @@ class Import(Gate):
             self.assertIn("1.500 us", text)
             self.assertNotIn("nan", text)
             self.assertNotRegex(text, r"\b0\.0+ [a-zA-Z%]")
-        self.assertIn("not judged: a time of csv, a", texts[0])
+        self.assertIn("not judged: p50 of a, by csv", texts[0])
         self.assertNotIn("foreign", self.gate("leaderboard").stdout)
 
     def test_a_document_does_not_mix_both(self):
@@ -329,6 +336,9 @@ class Shown(SeededCase):
             self.assertEqual(now, self.before[path], path)
         self.assertEqual(self.server.json(f"/badge/{GPU}.json")["message"].split(",")[0],
                          self.badge["message"].split(",")[0])
+
+    def test_a_run_has_no_control(self):
+        self.assertEqual(self.get(f"controls?run={self.sent[-1]}"), {"controls": []})
 
     def test_the_badge_of_a_case_is_its_time(self):
         badge = self.server.json(f"/badge/{GPU}/{CASE}.json")

@@ -162,7 +162,7 @@ export async function caseView({ query, signal }) {
         save: () => note(charted()), chosen: () => choose(charted()),
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
-    const counters = timed && !device.startsWith("host") &&
+    const counters = timed && !device.startsWith("host") && found.verdict !== "foreign" &&
         counterHistory({ id, signal, load: () => get("trends", { ...asked("time", null),
             points: CSV_POINTS, columns: "time_ms,n,run,commit,verdict" }, signal) });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});

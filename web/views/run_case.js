@@ -65,8 +65,8 @@ function timingCells(timing, isVendor) {
         h("td", { class: "number" }, against && (isVendor ? versus(against.value, "", against)
             : change(against.value)),
             against && h("span", { class: "aside" }, interval(against.lo, against.hi))),
-        h("td", { class: "number" }, number(timing.tflops)),
-        h("td", { class: "number" }, number(timing.gbps)),
+        h("td", { class: "number" }, number(timing.tflops || null)),
+        h("td", { class: "number" }, number(timing.gbps || null)),
         h("td", { class: "number" }, share(timing.ceiling), timing.measured_ceiling !== undefined &&
             h("span", { class: "aside" }, share(timing.measured_ceiling), " here")),
         h("td", { class: "number" }, number(timing.sm_clock_mhz || null)),
@@ -146,6 +146,6 @@ export async function caseDetail({ id }, run) {
         await countersSection(item), instructionsSection(item),
         h("div", { class: "panels" }, evidenceSection(item, threshold), samplesSection(item)),
         h("p", {}, caseLink(item.id, run.device.model, "Show its trend")),
-        command("Repeat this case", reproduce(run, [item.id])),
+        run.verdict !== "foreign" && command("Repeat this case", reproduce(run, [item.id])),
     ];
 }
