@@ -218,13 +218,13 @@ class Import(Gate):
         code, _, err = self.put("csv", "name,p50_ns\na,1\n", "--device", "host-x", about=())
         self.assertEqual(code, 0, err)
         run = self.runs()[0]
+        self.assertEqual(run["time_ms"] // 1000, int(os.stat(self.path("file")).st_mtime))
         self.assertTrue(run["git"]["dirty"])
         self.put("csv", "name,p50_ns\na,2\n", "--device", "host-x")  # another commit than here
         self.assertFalse(next(r for r in self.runs() if r["git"]["commit"] == made.COMMIT)
                          ["git"]["dirty"])
         self.assertEqual(run["git"]["commit"], git("rev-parse", "HEAD"))
         self.assertEqual((run["git"]["branch"], run["git"]["subject"]), ("work", "first"))
-        self.assertEqual(run["time_ms"] // 1000, int(os.stat(self.path("file")).st_mtime))
 
     def test_reports_and_lists_have_blanks_for_what_is_not_known(self):
         self.put("csv", "name,p50_ns\na,1500\n", "--device", "nvidia-h200")
@@ -336,6 +336,13 @@ class Shown(SeededCase):
             self.assertEqual(now, self.before[path], path)
         self.assertEqual(self.server.json(f"/badge/{GPU}.json")["message"].split(",")[0],
                          self.badge["message"].split(",")[0])
+        run = json.loads(self.server.get(f"/api/v1/runs/{self.sent[-1]}").bytes)
+        run["uuid"] = "5a3b1e00-0000-4000-8000-000000000001"
+        run["git"].update(commit="f" * 40, branch="theirs", change="8", first_parents=[])
+        answer = self.server.send("/api/v1/runs", json.dumps(run).encode(), self.secret)
+        self.assertEqual(answer.status, 201, answer.bytes)
+        for path in ("changes", "pushes"):
+            self.assertEqual(self.get(path), self.before[path], path)
 
     def test_a_run_has_no_control(self):
         self.assertEqual(self.get(f"controls?run={self.sent[-1]}"), {"controls": []})
@@ -371,6 +378,8 @@ class Shown(SeededCase):
             for base in ("parent", "merge-base"):
                 found = self.get(f"compare?a={base}&b={run}")
                 self.assertIn(found["a"]["uuid"], allowed, (run, base))
+        # Runs of the gate are of its commit's parent, and before it; none of the tool is.
+        self.assertEqual(self.server.get(f"/api/v1/compare?a=parent&b={self.sent[0]}").status, 404)
 
     def test_a_commit_names_its_run_of_the_gate(self):
         """The first run of the other tool is of the same commit, and newer."""
