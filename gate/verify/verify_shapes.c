@@ -207,13 +207,28 @@ static double draw_counts(uint64_t *state, struct kg_problem *p)
     return repeats;
 }
 
+/* Another one as often as not: a kernel that knows the problem's own alone shows. Of a positive one
+ * all sizes from the least to the most are as likely. */
+static void draw_param(uint64_t *state, struct kg_problem *p)
+{
+    const struct op_param *param = op_of(p)->param;
+    if (!param || seed_next(state) % 2)
+        return;
+    const double share = pattern_uniform(seed_next(state), 0);
+    op_set_param(p, param,
+                 param->least > 0 ? param->least * pow(param->most / param->least, share)
+                                  : param->least + share * (param->most - param->least));
+}
+
 static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
 {
     struct kg_problem p = *own;
-    if (op_of(own)->draw)
+    if (op_of(own)->draw) {
         op_of(own)->draw(state, own, &p);
-    else
+    } else {
         draw_lengths(state, &p, draw_counts(state, &p));
+        draw_param(state, &p);
+    }
     return op_fit(op_of(own), &p) ? p : *own;
 }
 

@@ -316,3 +316,48 @@ TEST(values_are_allowed)
     assert_int_equal(patterns, 7);
     end(own);
 }
+
+/* Of a right kernel that sums in fp32, in order, terms that are not few bits. */
+static double error_of_a_sum(const struct kg_tensor *in, int64_t n)
+{
+    const float *x = in[0].data, *u = in[2].data;
+    double off = 0, of = 0;
+    for (int64_t j = 0; j < 64; j++) {
+        float sum = 0;
+        double wanted = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const float term = expf(fmaxf(fminf(x[i * 64 + j], 8), -8)) * expf(u[i]);
+            sum += term;
+            wanted += term;
+        }
+        off += pow(sum - wanted, 2);
+        of += wanted * wanted;
+    }
+    return sqrt(off / of);
+}
+
+TEST(sums_of_terms_that_are_alike_may_lose_more)
+{
+    struct own_op *own = use();
+    enum { N = 4992 };
+    struct kg_problem p = problem(own, 1, 1, N, 64);
+    static float x[N * 64], u[N];
+    static int32_t at[N];
+    const struct kg_tensor in[] = {
+        {.data = x, .dtype = KG_F32, .rank = 3, .shape = {1, N, 64}, .stride = {N * 64, 64, 1}},
+        {.data = at, .dtype = KG_I32, .rank = 1, .shape = {N}, .stride = {1}},
+        {.data = u, .dtype = KG_F32, .rank = 1, .shape = {N}, .stride = {1}},
+    };
+    double worst = 0;
+    op_set_dtype(&p, KG_F32);
+    for (int probe = 0; probe < PROBES; probe++)
+        for (uint64_t seed = 0; probe_applies((enum probe)probe, &p) && seed < 4; seed++) {
+            probe_fill((enum probe)probe, &p, in, 3, seed);
+            const double error = error_of_a_sum(in, N), limit = problem_error_limit(&p);
+            worst = fmax(worst, error / limit);
+            if (error > limit + probe_slack((enum probe)probe, &p))
+                fail_msg("%s: %g", probe_name((enum probe)probe), error);
+        }
+    assert_true(worst > 1);
+    end(own);
+}
