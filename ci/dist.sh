@@ -47,7 +47,7 @@ https://docs.nvidia.com/cuda/eula/' >"$licences/cuda-runtime.txt"
 fi
 cp LICENSE CHANGELOG.md "$stage/"
 # What it takes to write a kernel library and its suite.
-install -Dm 644 docs/kernels.md "$stage/docs/kernels.md"
+install -Dm 644 -t "$stage/docs" docs/kernels.md docs/ops.md
 cp -r "$build/include" "$stage/"
 cp -r "$build/lib/pkgconfig" "$build/lib/cmake" "$stage/lib/"
 if [ -d tests/gpu ]; then

@@ -393,6 +393,9 @@ enum gate_status baseline_retire_case(const struct baseline_request *r, struct g
     origin_author(author, sizeof author);
     const struct baseline_note note = {BASELINE_RETIRE, r->reason, author, clock_wall_ms()};
     struct retiring retiring = {r, &note, 0};
+    if (strpbrk(r->cases, "*?"))
+        return gate_fail(err, GATE_USAGE, "retire takes the id of one case, and '%s' is a pattern",
+                         r->cases);
     TRY(baseline_lock(r->baselines, &lock, err));
     enum gate_status status =
         baseline_files_each(r->baselines, r->device_model, retire, &retiring, err);

@@ -447,6 +447,9 @@ static void print_next(const struct init *i)
     if (i->why_branch)
         printf("guessed   that '%s' is the main branch, because %s: if not, change it in %s\n",
                i->main_branch, i->why_branch, places);
+    if (i->op && strcmp(i->op, OP_MARK) != 0)
+        printf("example   the files of '%s' compute a layer norm: write your op in its place\n",
+               i->op);
     if (i->is_guess)
         printf("guessed   that '%s' builds the library %s: if not, change both in %s%s\n", i->build,
                i->library, places,

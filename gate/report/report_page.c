@@ -427,10 +427,23 @@ static bool accept_command(const struct page *p, char out[ACCEPT_MAX])
     return p->run->counts[VERDICT_REGRESSION] && stored && !p->d->has_shard;
 }
 
-/* Did something disturb a run on a CPU, where it is mostly other programs? */
-static bool was_disturbed(const struct page *p)
+/* What to do where the machine was not quiet: on a CPU it is mostly other programs. */
+static void put_hints(const struct page *p, bool markdown)
 {
-    return p->d->device.kind == DEVICE_HOST && p->run->counts[VERDICT_ENVIRONMENT] > 0;
+    const char *stop = markdown ? ".\n" : "\n";
+    bool undecided = false;
+    for (size_t i = 0; i < p->d->n_cases; i++)
+        undecided |= p->d->cases[i].verdict == VERDICT_NO_VERDICT && p->d->cases[i].has_ratio;
+    if (p->d->device.kind == DEVICE_HOST && p->run->counts[VERDICT_ENVIRONMENT] > 0)
+        buf_printf(p->out,
+                   "%s other programs disturbed it: `chrt -f 1 gate run` (as root) comes before "
+                   "them on a CPU%s",
+                   markdown ? "\nIf" : "if", stop);
+    if (undecided)
+        buf_printf(p->out,
+                   "%s decide what has no verdict: measure when nothing else runs, or longer, as "
+                   "with `gate run --budget 1000`%s",
+                   markdown ? "\nTo" : "to", stop);
 }
 
 static void text_page(const struct page *p)
@@ -453,9 +466,7 @@ static void text_page(const struct page *p)
     buf_putc(p->out, '\n');
     if (accept_command(p, accept))
         buf_printf(p->out, "if a slowdown is intended: %s\n", accept);
-    if (was_disturbed(p))
-        buf_puts(p->out, "if other programs disturbed it: `chrt -f 1 gate run` (as root) comes "
-                         "before them on a CPU\n");
+    put_hints(p, false);
     if (p->run->link) {
         report_link_run(p->run->link, p->d->uuid, p->out);
         buf_putc(p->out, '\n');
@@ -485,9 +496,7 @@ static void markdown_page(const struct page *p)
         buf_puts(p->out, " (elsewhere than on the runner: first `gate import gate-run.json`, an "
                          "artifact of the job)\n");
     }
-    if (was_disturbed(p))
-        buf_puts(p->out, "\nIf other programs disturbed it: `chrt -f 1 gate run` (as root) comes "
-                         "before them on a CPU.\n");
+    put_hints(p, true);
     size_t n_told = count_told(p);
     if (n_told) {
         buf_printf(p->out, "\n<details><summary>Reasons and evidence (%zu)</summary>\n\n", n_told);

@@ -19,7 +19,7 @@ struct store_backup {
     sqlite3 *db;         /* the copy */
     sqlite3_backup *backup;
     char *path;
-    char *part; /* as SQLite is to read it: never an URI or ":memory:" */
+    char *part;      /* as SQLite is to read it: never an URI or ":memory:" */
     bool is_current; /* of this version of the schema */
 };
 

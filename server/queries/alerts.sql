@@ -32,7 +32,8 @@ shown AS MATERIALIZED (
   WHERE n_before < :limit - 1
   UNION ALL SELECT value, -key, 0 FROM json_each(:ids)),
 told AS MATERIALIZED (
-  SELECT a.*, t.case_id, t.kind AS track_kind, s.leader, s.more, r.uuid, r.subject, r.author,
+  SELECT a.*, t.case_id, t.kind AS track_kind, s.leader, s.more, r.uuid, r.dirty,
+    iif(r.dirty, '', r.subject) AS subject, iif(r.dirty, '', r.author) AS author,
     r.contract AS run_contract, r.branch, r.place_ms, v.commit_id, v.parent,
     w.commit_id AS before_commit, b.subject AS before_subject, b.author AS before_author,
     iif(a.confirmed = 0 AND a.kind IN ('regression', 'improvement') AND t.kind <> 'paired'
@@ -59,8 +60,8 @@ SELECT a.leader, -- integer key1 hidden: the newest of its group, where groups a
   a.time_ms, -- integer: of the first run at the new level
   a.uuid AS run, -- text: that run
   a.commit_id AS "commit", -- text null: of that run
-  nullif(a.subject, '') AS subject, -- text null: of the commit
-  nullif(a.author, '') AS author, -- text null: of the commit: a name, never an e-mail address
+  nullif(a.subject, '') AS subject, -- text null: of the commit; null where the run had other changes
+  nullif(a.author, '') AS author, -- text null: the same: a name, never an e-mail address
   nullif(a.parent, '')
     AS parent, -- text null: of the commit; any between before_commit and it may be the cause
   a.machine, -- text null: of times alone: the new machine that they began with, and no commit
@@ -79,7 +80,8 @@ SELECT a.leader, -- integer key1 hidden: the newest of its group, where groups a
           WHEN a.change > 0 THEN percent(a.change) || ' slower' ELSE 'a regression' END,
         duration(a.before_value), duration(a.after_value)) END
     || coalesce(' since another machine measures: ' || substr(a.machine, 1, 64),
-      ' since commit ' || substr(a.commit_id, 1, 12), '')
+      ' since commit ' || substr(a.commit_id, 1, 12) ||
+        iif(a.dirty, ' with changes that it does not have', ''), '')
     || iif(a.kind = 'regression' AND a.told_run_id <> a.run_id, ', now over the threshold', '')
     AS text, -- text: what it is about, in a sentence
   iif(a.kind = 'wrong', NULL, a.change) AS change, -- number null: after over before, less 1

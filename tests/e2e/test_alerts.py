@@ -68,12 +68,13 @@ class Case(unittest.TestCase):
         return cls.send(f"/api/v1/alerts/{number}", body, server=server)
 
     @classmethod
-    def runs_of_another_level(cls, case, factor, n, server, branch="main"):
+    def runs_of_another_level(cls, case, factor, n, server, branch="main",
+                              dirty=False):
         """Stores n runs more, in which a case takes so many times as long."""
         for i in range(n):
             run = copy.deepcopy(cls.newest)
             run["uuid"] = str(uuid.uuid4())
-            run["git"]["branch"] = branch
+            run["git"] |= {"branch": branch, "dirty": dirty}
             run["time_ms"] += (i + 1) * 60000
             for item in run["cases"]:
                 if item["id"] == case:
@@ -213,10 +214,13 @@ class Branches(Case):
 
     def test_only_runs_of_the_main_branch_raise_alerts(self):
         for branch, factor, n in (("next", 1, 0), ("main", 1.3, 0), ("next", 1, 1)):
-            self.runs_of_another_level(FLAT, factor, 12, self.server, branch)
+            self.runs_of_another_level(FLAT, factor, 12, self.server, branch, dirty=n == 1)
             found = [a for a in self.alerts()["alerts"] if a["case"] == FLAT]
             self.assertEqual(len(found), n)
         self.assertEqual(found[0]["kind"], "regression")
+        # The commit's author did not make changes that the commit does not have.
+        self.assertIn(" with changes that it does not have", found[0]["text"])
+        self.assertEqual((found[0]["subject"], found[0]["author"]), (None, None))
         branches = {self.server.json(f"/api/v1/runs/{a['run']}")["git"]["branch"]
                     for a in self.alerts()["alerts"]}
         self.assertEqual(branches, {"next"})

@@ -138,6 +138,9 @@ class Coverage(FakeRuns):
         self.assertEqual([log[-1][key] for key in ("case", "action", "from_ns", "to_ns",
                                                    "reason")],
                          [SECOND, "retire", 1000.0, None, "the op is gone"])
+        done = self.retire("*", "--reason", "all")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("'*' is a pattern", done.stderr)
         done = self.retire(SECOND, "--reason", "again")
         self.assertEqual(done.returncode, 64)
         self.assertIn("has no baseline in", done.stderr)

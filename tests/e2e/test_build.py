@@ -165,7 +165,8 @@ class Build(unittest.TestCase):
                      "share/bash-completion/completions/gate",
                      "share/bash-completion/completions/gate-server",
                      "lib/cmake/kernel-gate/kernel-gate-config.cmake",
-                     "share/doc/kernel-gate/kernels.md", "share/doc/kernel-gate/CHANGELOG.md",
+                     "share/doc/kernel-gate/kernels.md", "share/doc/kernel-gate/ops.md",
+                     "share/doc/kernel-gate/CHANGELOG.md",
                      "share/kernel-gate/schemas/run.schema.json"):
             self.assertTrue(os.path.isfile(os.path.join(at, name)), name)
         for folder, _, files in os.walk(at):
@@ -239,7 +240,7 @@ class Build(unittest.TestCase):
             tar.extractall(at)
         top, = os.listdir(at)
         for name in ("bin/gate", "lib/kernel-gate/libhost.so", "lib/kernel-gate/libcjson.so.1",
-                     "share/kernel-gate/suites/host.json", "README.md", "docs/kernels.md",
+                     "share/kernel-gate/suites/host.json", "README.md", "docs/kernels.md", "docs/ops.md",
                      "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
         self.assertFalse(os.path.exists(os.path.join(at, top, "lib/kernel-gate/libours.so")))

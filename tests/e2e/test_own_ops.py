@@ -244,6 +244,7 @@ class OwnOps(Gate):
         self.assertIn("take one of them", gate("init", "--op", "a", "--example", expect=64))
         said = gate("init", "--op", "row_norm")
         self.assertIn("make -f row_norm.mk", said)
+        self.assertIn("the files of 'row_norm' compute a layer norm", said)
         self.assertNotIn("layernorm", read_file(self.path("row_norm.op.json")))
         subprocess.run(["make", "-s", "-C", self.folder, "-f", "row_norm.mk"], check=True)
         self.assertIn("3 right", gate("verify", "--device", "host"))
