@@ -83,8 +83,8 @@ static bool entry(void *context, const struct store_row *a)
     buf_printf(out, "#/alerts/%lld\"/>\n<category term=\"%s\"/>\n<content type=\"text\">",
                (long long)id, store_text_of(a, "kind"));
     xml_text(out, text);
-    if (!store_text_of(a, "machine")[0] && store_text_of(a, "commit")[0] &&
-        store_text_of(a, "subject")[0]) {
+    if (!store_text_of(a, "machine")[0] && !store_integer_of(a, "dirty") &&
+        store_text_of(a, "commit")[0] && store_text_of(a, "subject")[0]) {
         put_part(out, " (", store_text_of(a, "subject"));
         put_part(out, ", by ", store_text_of(a, "author"));
         buf_putc(out, ')');

@@ -32,8 +32,7 @@ shown AS MATERIALIZED (
   WHERE n_before < :limit - 1
   UNION ALL SELECT value, -key, 0 FROM json_each(:ids)),
 told AS MATERIALIZED (
-  SELECT a.*, t.case_id, t.kind AS track_kind, s.leader, s.more, r.uuid, r.dirty,
-    iif(r.dirty, '', r.subject) AS subject, iif(r.dirty, '', r.author) AS author,
+  SELECT a.*, t.case_id, t.kind AS track_kind, s.leader, s.more, r.uuid, r.subject, r.author, r.dirty,
     r.contract AS run_contract, r.branch, r.place_ms, v.commit_id, v.parent,
     w.commit_id AS before_commit, b.subject AS before_subject, b.author AS before_author,
     iif(a.confirmed = 0 AND a.kind IN ('regression', 'improvement') AND t.kind <> 'paired'
@@ -60,8 +59,9 @@ SELECT a.leader, -- integer key1 hidden: the newest of its group, where groups a
   a.time_ms, -- integer: of the first run at the new level
   a.uuid AS run, -- text: that run
   a.commit_id AS "commit", -- text null: of that run
-  nullif(a.subject, '') AS subject, -- text null: of the commit; null where the run had other changes
-  nullif(a.author, '') AS author, -- text null: the same: a name, never an e-mail address
+  nullif(a.subject, '') AS subject, -- text null: of the commit
+  nullif(a.author, '') AS author, -- text null: of the commit: a name, never an e-mail address
+  a.dirty, -- boolean: that run had changes that the commit does not have
   nullif(a.parent, '')
     AS parent, -- text null: of the commit; any between before_commit and it may be the cause
   a.machine, -- text null: of times alone: the new machine that they began with, and no commit

@@ -220,7 +220,7 @@ class Branches(Case):
         self.assertEqual(found[0]["kind"], "regression")
         # The commit's author did not make changes that the commit does not have.
         self.assertIn(" with changes that it does not have", found[0]["text"])
-        self.assertEqual((found[0]["subject"], found[0]["author"]), (None, None))
+        self.assertIs(found[0]["dirty"], True)
         branches = {self.server.json(f"/api/v1/runs/{a['run']}")["git"]["branch"]
                     for a in self.alerts()["alerts"]}
         self.assertEqual(branches, {"next"})
@@ -402,8 +402,10 @@ class Feed(Case):
         self.assertEqual(self.links(feed), [f"./#/alerts/{a['id']}" for a in alerts])
         for entry, alert in zip(feed.findall(ATOM + "entry"), alerts):
             self.assertEqual(entry.find(ATOM + "title").text, f"{alert['text']} ({alert['state']})")
-            self.assertIn(f"since commit {alert['commit'][:12]} ({alert['subject']}, by "
-                          f"{alert['author']})", entry.find(ATOM + "content").text)
+            whose = f" ({alert['subject']}, by {alert['author']})"
+            self.assertIn(f"since commit {alert['commit'][:12]}" + (
+                " with changes that it does not have, before" if alert["dirty"] else whose),
+                entry.find(ATOM + "content").text)
         newest = max(e.find(ATOM + "updated").text for e in feed.findall(ATOM + "entry"))
         self.assertEqual(feed.find(ATOM + "updated").text, newest)
 

@@ -77,8 +77,9 @@ export const isOneCommit = ({ before_commit: before, parent }) => !before || bef
 export const causeSubject = (alert) => (alert.machine ? "the machine was exchanged"
     : alert.subject && !isOneCommit(alert) ? `the last: ${alert.subject}` : alert.subject);
 
-/** And its author, who is not named for what another commit of the range may have done. */
-export const causeAuthor = (alert) => (isOneCommit(alert) && !alert.machine
+/** And its author, who is not named for what another commit of the range, or changes that are in no
+ *  commit, may have done. */
+export const causeAuthor = (alert) => (isOneCommit(alert) && !alert.machine && !alert.dirty
     ? alert.author : null);
 
 /** What a run was compared with: a commit in short, anything else as it is named. */
