@@ -54,7 +54,7 @@ static void read_color(const char *verdict, char color[COLOR_SIZE])
 static void show_verdict(struct badge *b, const char *verdict, const char *more)
 {
     const char *word = !strcmp(verdict, "no-verdict") ? "no verdict" : verdict;
-    snprintf(b->message, sizeof b->message, "%s%s", word, more);
+    snprintf(b->message, sizeof b->message, "%.15s%.48s", word, more);
     read_color(verdict, b->color); /* else as what has no verdict */
 }
 
