@@ -207,17 +207,17 @@ static double draw_counts(uint64_t *state, struct kg_problem *p)
     return repeats;
 }
 
-/* Another one as often as not: a kernel that knows the problem's own alone shows. Of a positive one
- * all sizes from the least to the most are as likely. */
+/* Another one in half of the candidates, so that a kernel that knows one value alone shows. All
+ * orders of magnitude of a positive one are as likely. */
 static void draw_param(uint64_t *state, struct kg_problem *p)
 {
     const struct op_param *param = op_of(p)->param;
     if (!param || seed_next(state) % 2)
         return;
-    const double share = pattern_uniform(seed_next(state), 0);
+    const double share = pattern_uniform(seed_next(state), 0), least = param->least;
     op_set_param(p, param,
-                 param->least > 0 ? param->least * pow(param->most / param->least, share)
-                                  : param->least + share * (param->most - param->least));
+                 least > 0 ? least * pow(param->most / least, share)
+                           : least + share * (param->most - least));
 }
 
 static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
