@@ -81,7 +81,7 @@ SELECT a.leader, -- integer key1 hidden: the newest of its group, where groups a
         duration(a.before_value), duration(a.after_value)) END
     || coalesce(' since another machine measures: ' || substr(a.machine, 1, 64),
       ' since commit ' || substr(a.commit_id, 1, 12) ||
-        iif(a.dirty, ' with changes that it does not have', ''), '')
+        iif(a.dirty, ' with uncommitted changes', ''), '')
     || iif(a.kind = 'regression' AND a.told_run_id <> a.run_id, ', now over the threshold', '')
     AS text, -- text: what it is about, in a sentence
   iif(a.kind = 'wrong', NULL, a.change) AS change, -- number null: after over before, less 1

@@ -219,7 +219,7 @@ class Branches(Case):
             self.assertEqual(len(found), n)
         self.assertEqual(found[0]["kind"], "regression")
         # The commit's author did not make changes that the commit does not have.
-        self.assertIn(" with changes that it does not have", found[0]["text"])
+        self.assertIn(" with uncommitted changes", found[0]["text"])
         self.assertIs(found[0]["dirty"], True)
         branches = {self.server.json(f"/api/v1/runs/{a['run']}")["git"]["branch"]
                     for a in self.alerts()["alerts"]}
@@ -404,7 +404,7 @@ class Feed(Case):
             self.assertEqual(entry.find(ATOM + "title").text, f"{alert['text']} ({alert['state']})")
             whose = f" ({alert['subject']}, by {alert['author']})"
             self.assertIn(f"since commit {alert['commit'][:12]}" + (
-                " with changes that it does not have, before" if alert["dirty"] else whose),
+                " with uncommitted changes, before" if alert["dirty"] else whose),
                 entry.find(ATOM + "content").text)
         newest = max(e.find(ATOM + "updated").text for e in feed.findall(ATOM + "entry"))
         self.assertEqual(feed.find(ATOM + "updated").text, newest)

@@ -87,8 +87,8 @@ static float cut_to_fp16(float value)
     return isfinite(value) && fabsf(value) < 65504 ? with_bits(value, 13) : value;
 }
 
-/* No isfinite() is asked first: GCC 12 makes `value` of such a choice at -O1. An infinity stays one,
- * and so does a NaN that an operation made. */
+/* No isfinite() is asked first: GCC 12 makes `value` of such a choice at -O1. An infinity stays
+ * one, and so does a NaN that an operation made. */
 static float cut_to_bf16(float value)
 {
     return with_bits(value, 16);
