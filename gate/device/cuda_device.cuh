@@ -133,6 +133,18 @@ enum gate_status cuda_capture(struct cuda_device *d, const struct cuda_launches 
 #define GRAPH_EDGES cudaGraphGetEdges_v2
 #endif
 
+#ifdef GRAPH_EDGES
+/* The edges of a graph of `nodes`, to be released in any case. */
+struct cuda_edges {
+    cudaGraphNode_t *from, *to;
+    cudaGraphEdgeData *data;
+    size_t n;
+};
+enum gate_status cuda_edges_of(cudaGraph_t graph, size_t nodes, struct cuda_edges *out,
+                               struct gate_error *err);
+void cuda_edges_release(struct cuda_edges *e);
+#endif
+
 /* The nodes that launches end with, in the order of the launches. All zero: of no launch. */
 struct cuda_ends {
     bool unknown; /* not told here (cuda_serial_is_told), or the capture is broken */

@@ -200,21 +200,17 @@ static bool mix_edges(cudaGraph_t graph, const cudaGraphNode_t *nodes, size_t n,
                       struct kernel_list *list)
 {
 #ifdef GRAPH_EDGES
-    size_t edges = 0;
+    struct cuda_edges edges = {};
+    struct gate_error unused;
     uint64_t sum = 0;
-    if (GRAPH_EDGES(graph, NULL, NULL, NULL, &edges) != cudaSuccess)
-        return false;
-    cudaGraphNode_t *const from = (cudaGraphNode_t *)xcalloc(edges, sizeof(*from));
-    cudaGraphNode_t *const to = (cudaGraphNode_t *)xcalloc(edges, sizeof(*to));
-    cudaGraphEdgeData *const data = (cudaGraphEdgeData *)xcalloc(edges, sizeof(*data));
-    const bool known = edges == 0 || GRAPH_EDGES(graph, from, to, data, &edges) == cudaSuccess;
-    for (size_t i = 0; i < edges && known; i++) {
-        const uint64_t ends[2] = {index_of(nodes, n, from[i]), index_of(nodes, n, to[i])};
-        sum += seed_hash(seed_hash(SEED_HASH, ends, sizeof(ends)), &data[i], sizeof(data[i]));
+    const bool known = cuda_edges_of(graph, n, &edges, &unused) == GATE_OK;
+    for (size_t i = 0; i < edges.n && known; i++) {
+        const uint64_t ends[2] = {index_of(nodes, n, edges.from[i]),
+                                  index_of(nodes, n, edges.to[i])};
+        sum += seed_hash(seed_hash(SEED_HASH, ends, sizeof(ends)), &edges.data[i],
+                         sizeof(edges.data[i]));
     }
-    free(from);
-    free(to);
-    free(data);
+    cuda_edges_release(&edges);
     list->sequence = seed_hash(list->sequence, &sum, sizeof(sum));
     list->order = seed_hash(list->order, &sum, sizeof(sum));
     return known;

@@ -94,13 +94,35 @@ void cuda_ends_release(struct cuda_ends *e)
 
 #ifdef GRAPH_EDGES
 
+/* How many edges there are cannot be asked where they have types: room is made until some is left.
+ */
+enum gate_status cuda_edges_of(cudaGraph_t graph, size_t nodes, struct cuda_edges *out,
+                               struct gate_error *err)
+{
+    for (size_t room = 2 * nodes + 8;; room *= 2) {
+        out->from = (cudaGraphNode_t *)xrealloc(out->from, room, sizeof(*out->from));
+        out->to = (cudaGraphNode_t *)xrealloc(out->to, room, sizeof(*out->to));
+        out->data = (cudaGraphEdgeData *)xrealloc(out->data, room, sizeof(*out->data));
+        memset(out->data, 0, room * sizeof(*out->data));
+        out->n = room;
+        CUDA_TRY(GRAPH_EDGES(graph, out->from, out->to, out->data, &out->n), err);
+        if (out->n < room)
+            return GATE_OK;
+    }
+}
+
+void cuda_edges_release(struct cuda_edges *e)
+{
+    free(e->from);
+    free(e->to);
+    free(e->data);
+}
+
 /* A graph as CUDA tells of it, and as serial.h wants it. */
 struct told {
     cudaGraphNode_t *nodes; /* sorted, so that a node's number is found */
     size_t n_nodes;
-    cudaGraphNode_t *from, *to;
-    cudaGraphEdgeData *data;
-    size_t n_edges;
+    struct cuda_edges told;
     struct serial_edge *edges;
     uint32_t *last;
 };
@@ -119,22 +141,6 @@ static uint32_t number_of(const struct told *t, cudaGraphNode_t node)
     return found ? (uint32_t)((const cudaGraphNode_t *)found - t->nodes) : UINT32_MAX;
 }
 
-/* How many edges there are cannot be asked where they have types: room is made until some is left.
- */
-static enum gate_status ask_edges(struct told *t, cudaGraph_t graph, struct gate_error *err)
-{
-    for (size_t room = 2 * t->n_nodes + 8;; room *= 2) {
-        t->from = (cudaGraphNode_t *)xrealloc(t->from, room, sizeof(*t->from));
-        t->to = (cudaGraphNode_t *)xrealloc(t->to, room, sizeof(*t->to));
-        t->data = (cudaGraphEdgeData *)xrealloc(t->data, room, sizeof(*t->data));
-        memset(t->data, 0, room * sizeof(*t->data));
-        t->n_edges = room;
-        CUDA_TRY(GRAPH_EDGES(graph, t->from, t->to, t->data, &t->n_edges), err);
-        if (t->n_edges < room)
-            return GATE_OK;
-    }
-}
-
 static enum gate_status ask(struct told *t, cudaGraph_t graph, const struct cuda_ends *ends,
                             struct gate_error *err)
 {
@@ -144,13 +150,13 @@ static enum gate_status ask(struct told *t, cudaGraph_t graph, const struct cuda
     t->nodes = (cudaGraphNode_t *)xcalloc(t->n_nodes, sizeof(*t->nodes));
     CUDA_TRY(cudaGraphGetNodes(graph, t->nodes, &t->n_nodes), err);
     qsort(t->nodes, t->n_nodes, sizeof(*t->nodes), by_handle);
-    TRY(ask_edges(t, graph, err));
-    t->edges = (struct serial_edge *)xcalloc(t->n_edges, sizeof(*t->edges));
+    TRY(cuda_edges_of(graph, t->n_nodes, &t->told, err));
+    t->edges = (struct serial_edge *)xcalloc(t->told.n, sizeof(*t->edges));
     t->last = (uint32_t *)xcalloc(ends->n, sizeof(*t->last));
-    for (size_t i = 0; i < t->n_edges; i++) {
-        t->edges[i].from = number_of(t, t->from[i]);
-        t->edges[i].to = number_of(t, t->to[i]);
-        t->edges[i].early = t->data[i].type == cudaGraphDependencyTypeProgrammatic;
+    for (size_t i = 0; i < t->told.n; i++) {
+        t->edges[i].from = number_of(t, t->told.from[i]);
+        t->edges[i].to = number_of(t, t->told.to[i]);
+        t->edges[i].early = t->told.data[i].type == cudaGraphDependencyTypeProgrammatic;
     }
     for (size_t i = 0; i < ends->n; i++)
         t->last[i] = number_of(t, ends->node[i]);
@@ -164,7 +170,7 @@ static enum gate_status judge(const struct told *t, const struct cuda_ends *ends
     unsigned launch = 0;
     g.n_nodes = (uint32_t)t->n_nodes;
     g.edges = t->edges;
-    g.n_edges = t->n_edges;
+    g.n_edges = t->told.n;
     g.n_launches = ends->n_launches;
     g.last = t->last;
     g.last_end = ends->end;
@@ -205,9 +211,7 @@ enum gate_status cuda_check_serial(cudaGraph_t graph, const struct cuda_ends *en
     if (status == GATE_OK)
         status = judge(&t, ends, err);
     free(t.nodes);
-    free(t.from);
-    free(t.to);
-    free(t.data);
+    cuda_edges_release(&t.told);
     free(t.edges);
     free(t.last);
     return status;

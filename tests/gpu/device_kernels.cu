@@ -70,6 +70,21 @@ enum kg_status launch_two_side_by_side(void *context, unsigned index, void *stre
     return status_of(error == cudaSuccess ? cudaStreamWaitEvent(own, done, 0) : error);
 }
 
+enum kg_status launch_two_early(void *context, unsigned index, void *stream)
+{
+    if (launch_spin(context, index, stream) != KG_OK)
+        return KG_LAUNCH_FAILED;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = config.blockDim = dim3(1);
+    config.stream = (cudaStream_t)stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    return status_of(cudaLaunchKernelEx(&config, spin, *(const uint64_t *)context));
+}
+
 enum kg_status launch_add(void *context, unsigned index, void *stream)
 {
     add<<<1, 1, 0, (cudaStream_t)stream>>>((unsigned long long *)context, index + 1);

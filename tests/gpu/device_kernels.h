@@ -18,6 +18,8 @@ enum kg_status launch_spin(void *context, unsigned index, void *stream);
 /* Two of these, one after the other, and side by side: the second one on a stream of its own. */
 enum kg_status launch_two_in_turn(void *context, unsigned index, void *stream);
 enum kg_status launch_two_side_by_side(void *context, unsigned index, void *stream);
+/* Two in turn of which the second one may start early (programmatic dependent launch). */
+enum kg_status launch_two_early(void *context, unsigned index, void *stream);
 /* The context is const int64_t * to device memory; adds index + 1 to it. */
 enum kg_status launch_add(void *context, unsigned index, void *stream);
 
