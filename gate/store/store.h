@@ -19,7 +19,7 @@
 #include "gate/decide/verdict.h"
 
 #define STORE_APPLICATION_ID 0x4b474831 /* "KGH1" */
-#define STORE_SCHEMA_VERSION 6
+#define STORE_SCHEMA_VERSION 7
 
 struct store;
 

@@ -18,7 +18,7 @@
 #define MAX_SCRIPTS 7
 #define MAX_PATH 4096
 
-_Static_assert(STORE_APPLICATION_ID == 0x4b474831 && STORE_SCHEMA_VERSION == 6,
+_Static_assert(STORE_APPLICATION_ID == 0x4b474831 && STORE_SCHEMA_VERSION == 7,
                "new_file stamps a file with both");
 
 /* A script, or a statement where it has a space. */
@@ -27,18 +27,19 @@ static const char *const new_file[] = {
     "views.sql",
     "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))), ('copy', ''),"
     " ('n_writes', 0), ('watch_run', 0), ('watch_track', 0)",
-    "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 6",
+    "PRAGMA application_id = 0x4b474831; PRAGMA user_version = 7",
     NULL,
 };
 
 /* What brings a file of each version on. Version 1 gets the tables of today at once. */
 static const char *const upgrades[STORE_SCHEMA_VERSION][MAX_SCRIPTS + 1] = {
     [1] = {"upgrade_2_before.sql", "schema.sql", "upgrade_2.sql", "places.sql", "placed.sql",
-           "views.sql", "PRAGMA user_version = 6"},
+           "views.sql", "PRAGMA user_version = 7"},
     [2] = {"upgrade_3.sql", "places.sql", "placed.sql", "views.sql", "PRAGMA user_version = 3"},
     [3] = {"upgrade_4.sql", "PRAGMA user_version = 4"},
     [4] = {"upgrade_5.sql", "PRAGMA user_version = 5"},
     [5] = {"upgrade_6.sql", "PRAGMA user_version = 6"},
+    [6] = {"upgrade_7.sql", "PRAGMA user_version = 7"},
 };
 
 static const char *const tables[] = {"meta",        "revision", "run",   "document",

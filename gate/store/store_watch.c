@@ -19,7 +19,7 @@ static bool mark_row(struct query *q, void *call)
 
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
 {
-    *item = (struct watch_item){.main_branch = item->main_branch};
+    *item = (struct watch_item){.main_branch = item->main_branch, .known = item->known};
     struct query q = query_begin(s, "SELECT (SELECT value FROM meta WHERE key = 'watch_run'), "
                                     " (SELECT value FROM meta WHERE key = 'watch_track')");
     return store_each_row(s, &q, mark_row, item, err);
@@ -50,7 +50,7 @@ static bool item_row(struct query *q, void *call)
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err)
 {
-    struct watch_item next = {.main_branch = item->main_branch};
+    struct watch_item next = {.main_branch = item->main_branch, .known = item->known};
     struct query q = query_begin(
         s,
         "SELECT e.run_id, e.track_id, r.epoch, r.branch, s.provider, s.contract "
@@ -74,23 +74,74 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
 /* ---- points ---- */
 
 struct watch_point_call {
+    struct store *store;
     const struct watch_item *item;
     watch_point_fn fn;
     void *context;
+    enum gate_status status;
+    struct gate_error *err;
 };
 
-/* The run of a point: of the item's epoch, of the main branch? */
-static bool begin_point(const struct watch_point_call *c, struct query *q,
-                        struct watch_point *point)
+static bool run_row(struct query *q, void *call)
 {
+    struct watch_run *run = call;
+    run->revision = column_int(q, 0);
+    run->own_epoch = column_int(q, 1) != 0;
+    return false;
+}
+
+static const struct watch_run *run_of(struct watch_point_call *c, int64_t id)
+{
+    struct watch_known *known = c->item->known;
+    struct watch_run *run = &known->run[id % WATCH_KNOWN];
+    if (known->run_id != c->item->run_id)
+        *known = (struct watch_known){.run_id = c->item->run_id};
+    if (run->id == id)
+        return run;
+    *run = (struct watch_run){.id = id};
+    struct query q = query_begin(c->store, "SELECT revision_id, epoch = ?2 FROM run WHERE id = ?1");
+    bind_int(&q, id);
+    bind_text(&q, c->item->epoch);
+    c->status = store_each_row(c->store, &q, run_row, run, c->err);
+    return run;
+}
+
+static bool commit_row(struct query *q, void *call)
+{
+    struct watch_known *known = call;
+    known->revision = column_int(q, 0);
+    known->place_ms = column_int(q, 1);
+    return false;
+}
+
+/* The commit of a point's baseline. */
+static void find_baseline(struct watch_point_call *c, const char *commit, struct watch_point *point)
+{
+    struct watch_known *known = c->item->known;
+    if (strcmp(known->commit, commit) != 0) {
+        known->revision = known->place_ms = 0;
+        snprintf(known->commit, sizeof known->commit, "%s", commit);
+        struct query q =
+            query_begin(c->store, "SELECT id, place_ms FROM revision WHERE commit_id = ?1");
+        bind_text(&q, known->commit);
+        c->status = store_each_row(c->store, &q, commit_row, known, c->err);
+    }
+    point->baseline_revision = known->revision;
+    point->baseline_place_ms = known->place_ms;
+}
+
+/* Of the main branch? */
+static bool begin_point(struct watch_point_call *c, struct query *q, struct watch_point *point)
+{
+    const struct watch_run *run = run_of(c, column_int(q, 2));
     *point = (struct watch_point){
         .key = {column_int(q, 0), column_int(q, 1), column_int(q, 2)},
-        .own_epoch = !strcmp(column_text(q, 3), c->item->epoch),
-        .revision = column_int(q, 5),
+        .own_epoch = run->own_epoch,
+        .revision = run->revision,
         .rel_err = -1,
         .vendor_ratio = -1,
     };
-    return !strcmp(c->item->main_branch, column_text(q, 4));
+    return !strcmp(c->item->main_branch, column_text(q, 3));
 }
 
 static enum watch_verdict verdict_of(const char *verdict)
@@ -106,45 +157,43 @@ static bool point_row(struct query *q, void *call)
 {
     struct watch_point_call *c = call;
     struct watch_point point;
-    if (!begin_point(c, q, &point))
-        return true;
-    point.verdict = verdict_of(column_text(q, 6));
-    point.p50_ns = column_real(q, 7);
-    point.control_ns = column_real(q, 8);
-    point.baseline_ns = column_real(q, 9);
-    point.ratio = column_real(q, 10);
-    point.baseline_ms = column_int(q, 11);
-    point.baseline_revision = column_int(q, 12);
-    point.baseline_place_ms = column_int(q, 13);
-    if (sqlite3_column_type(q->stmt, 14) != SQLITE_NULL)
-        point.rel_err = column_real(q, 14);
-    if (sqlite3_column_type(q->stmt, 15) != SQLITE_NULL)
-        point.vendor_ratio = column_real(q, 15);
-    point.judged = column_real(q, 16);
-    return c->fn(c->context, &point);
+    begin_point(c, q, &point);
+    point.verdict = verdict_of(column_text(q, 4));
+    point.p50_ns = column_real(q, 5);
+    point.control_ns = column_real(q, 6);
+    point.baseline_ns = column_real(q, 7);
+    point.ratio = column_real(q, 8);
+    point.baseline_ms = column_int(q, 9);
+    if (sqlite3_column_type(q->stmt, 11) != SQLITE_NULL)
+        point.rel_err = column_real(q, 11);
+    if (sqlite3_column_type(q->stmt, 12) != SQLITE_NULL)
+        point.vendor_ratio = column_real(q, 12);
+    point.judged = column_real(q, 13);
+    if (!c->status)
+        find_baseline(c, column_text(q, 10), &point);
+    return !c->status && c->fn(c->context, &point);
 }
 
 enum gate_status store_watch_points(struct store *s, const struct watch_item *item, int limit,
                                     watch_point_fn fn, void *context, struct gate_error *err)
 {
-    struct watch_point_call call = {item, fn, context};
+    struct watch_point_call call = {s, item, fn, context, GATE_OK, err};
     struct query q = query_begin(
-        s, "SELECT e.place_ms, e.time_ms, e.run_id, r.epoch, e.branch, r.revision_id, e.verdict, "
-           " e.p50_ns, e.control_ns, e.baseline_p50_ns, iif(e.paired, e.ratio, NULL), "
-           " e.baseline_ms, b.id, b.place_ms, e.rel_err, e.vendor_error, iif(e.verdict = "
-           "'regression', e.ratio, NULL) "
-           "FROM result e INDEXED BY result_by_branch CROSS JOIN run r ON r.id = e.run_id "
-           "LEFT JOIN revision b ON b.commit_id = e.baseline_commit "
-           "WHERE e.track_id = ?1 AND e.branch = ?2 AND e.arm = 0 AND e.p50_ns IS NOT NULL "
-           " AND e.provider = ?3 AND e.contract = ?4 AND e.run_id <= ?5 "
-           "ORDER BY e.place_ms DESC, e.time_ms DESC, e.run_id DESC LIMIT ?6");
+        s, "SELECT place_ms, time_ms, run_id, branch, verdict, p50_ns, control_ns, "
+           " baseline_p50_ns, iif(paired, ratio, NULL), baseline_ms, baseline_commit, rel_err, "
+           " vendor_error, iif(verdict = 'regression', ratio, NULL) "
+           "FROM result INDEXED BY result_by_branch "
+           "WHERE track_id = ?1 AND branch = ?2 AND arm = 0 AND p50_ns IS NOT NULL "
+           " AND provider = ?3 AND contract = ?4 AND run_id <= ?5 "
+           "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?6");
     bind_int(&q, item->track_id);
     bind_text(&q, item->main_branch);
     bind_text(&q, item->series.provider);
     bind_text(&q, item->series.contract);
     bind_int(&q, item->run_id);
     bind_int(&q, limit);
-    return store_each_row(s, &q, point_row, &call, err);
+    enum gate_status status = store_each_row(s, &q, point_row, &call, err);
+    return !status ? call.status : status;
 }
 
 static bool wrong_row(struct query *q, void *call)
@@ -154,28 +203,27 @@ static bool wrong_row(struct query *q, void *call)
     if (!begin_point(c, q, &point))
         return true;
     point.verdict = WATCH_WRONG;
-    return c->fn(c->context, &point);
+    return !c->status && c->fn(c->context, &point);
 }
 
 enum gate_status store_watch_wrong(struct store *s, const struct watch_item *item,
                                    struct watch_key from, int limit, watch_point_fn fn,
                                    void *context, struct gate_error *err)
 {
-    struct watch_point_call call = {item, fn, context};
+    struct watch_point_call call = {s, item, fn, context, GATE_OK, err};
     struct query q = query_begin(
-        s, "SELECT w.place_ms, w.time_ms, w.run_id, r.epoch, w.branch, r.revision_id "
-           "FROM result w INDEXED BY result_wrong "
-           "CROSS JOIN run r ON r.id = w.run_id "
-           "WHERE w.track_id = ?1 AND w.verdict = 'wrong' AND w.arm = 0 AND w.run_id <= ?2 "
-           " AND (w.place_ms, w.time_ms, w.run_id) >= (?3, ?4, ?5) "
-           "ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT ?6");
+        s, "SELECT place_ms, time_ms, run_id, branch FROM result INDEXED BY result_wrong "
+           "WHERE track_id = ?1 AND verdict = 'wrong' AND arm = 0 AND run_id <= ?2 "
+           " AND (place_ms, time_ms, run_id) >= (?3, ?4, ?5) "
+           "ORDER BY place_ms DESC, time_ms DESC, run_id DESC LIMIT ?6");
     bind_int(&q, item->track_id);
     bind_int(&q, item->run_id);
     bind_int(&q, from.place_ms);
     bind_int(&q, from.time_ms);
     bind_int(&q, from.run_id);
     bind_int(&q, limit);
-    return store_each_row(s, &q, wrong_row, &call, err);
+    enum gate_status status = store_each_row(s, &q, wrong_row, &call, err);
+    return !status ? call.status : status;
 }
 
 /* ---- accepts ---- */

@@ -27,9 +27,26 @@ static inline int watch_compare(struct watch_key a, struct watch_key b)
 
 #define WATCH_TEXT_MAX 1604 /* as long as the schema lets a text be, in bytes */
 
+#define WATCH_KNOWN 1024
+
+/*
+ * What points say of their runs and of the commits of their baselines, in the looks of one batch:
+ * all tracks of a run have the same ones, and to find them takes longer than to read a point.
+ */
+struct watch_known {
+    int64_t run_id; /* of the item: the epoch is its own */
+    struct watch_run {
+        int64_t id, revision;
+        bool own_epoch;
+    } run[WATCH_KNOWN]; /* each at the place that its id gives it */
+    char commit[41];    /* of a baseline, the last one that was asked for */
+    int64_t revision, place_ms;
+};
+
 /* One track in one run. */
 struct watch_item {
-    const char *main_branch; /* set before all else */
+    const char *main_branch; /* set before all else, as is: */
+    struct watch_known *known;
     int64_t run_id, track_id;
     struct store_series series;  /* of the candidate; "": it never had a verified timing */
     char epoch[WATCH_TEXT_MAX];  /* "": not known, an epoch of its own */

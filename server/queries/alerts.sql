@@ -39,7 +39,7 @@ told AS MATERIALIZED (
       AND b.machine <> r.machine AND NOT EXISTS (SELECT 1 FROM run o WHERE o.machine = r.machine
         AND o.device = r.device AND (o.time_ms, o.id) < (r.time_ms, r.id)), r.machine, NULL)
       AS machine,
-    (SELECT n.run_id FROM result n INDEXED BY result_by_branch WHERE a.confirmed = 1
+    (SELECT n.run_id FROM result n INDEXED BY result_red WHERE a.confirmed = 1
        AND n.track_id = a.track_id AND n.branch = r.branch AND n.arm = 0
        AND n.verdict IN ('regression', 'wrong')
        AND (n.place_ms, n.time_ms, n.run_id) >= (r.place_ms, r.time_ms, r.id)

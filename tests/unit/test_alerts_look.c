@@ -51,6 +51,28 @@ TEST_WITHIN(what_the_tables_refuse_is_left_out, store_set_up, store_tear_down)
     history_end(&h);
 }
 
+/* What is known of runs in the looks of one turn is of the epoch of the run that is looked at. The
+ * ids are further apart than there are places for what is known. */
+TEST_WITHIN(a_turn_with_runs_of_two_epochs, store_set_up, store_tear_down)
+{
+    struct history h = history_begin(state);
+    bool more = true;
+    h.watched = false;
+    h.spec.epoch = "one";
+    history_add(&h, 60, 20000);
+    execute(h.f->path, "UPDATE result SET run_id = 1024 WHERE run_id = 60;"
+                       "UPDATE document SET run_id = 1024 WHERE run_id = 60;"
+                       "UPDATE run SET id = 1024 WHERE id = 60");
+    h.spec.epoch = "two";
+    history_add(&h, 60, 21000);
+    history_add(&h, 30, 22000);
+    assert_int_equal(alerts_look(h.s, "main", 600000, &more, &h.f->err), GATE_OK);
+    assert_false(more);
+    assert_alerts(&h, 1, ALERT_REGRESSION, ALERT_NEW);
+    assert_int_equal(history_index_of(&history_alerts(&h).alert[0]), 120);
+    history_end(&h);
+}
+
 /* ---- the log, when the store fails on the way ---- */
 
 struct call {

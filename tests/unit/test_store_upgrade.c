@@ -179,12 +179,12 @@ static void assert_tables_of_a_new_one(struct store_fixture *f, int version)
         " c.\"notnull\" || c.pk AS x FROM sqlite_schema m, pragma_table_info(m.name) c"
         " WHERE m.type IN ('table', 'view') ORDER BY m.name, c.name)";
     static const char indexes[] =
-        "SELECT group_concat(name) FROM (SELECT name FROM sqlite_schema WHERE type = 'index'"
-        " ORDER BY name)";
+        "SELECT group_concat(x) FROM (SELECT m.name || ' ' || c.name AS x FROM sqlite_schema m,"
+        " pragma_index_info(m.name) c WHERE m.type = 'index' ORDER BY m.name, c.seqno)";
     make_version(f, version);
     store_close(open_store(f, STORE_READ_WRITE));
     text_of(f->path, sql, NULL, columns[0], sizeof columns[0]);
-    char names[2][2000];
+    char names[2][8000];
     text_of(f->path, indexes, NULL, names[0], sizeof names[0]);
     unlink(f->path);
     store_close(open_store(f, STORE_READ_WRITE));
