@@ -28,7 +28,7 @@ class Mutants(unittest.TestCase):
     def test_the_messages_name_the_fault(self):
         silent = [f"{suite.title(j.row)}: {j.message}" for j in self.judgements
                   if not j.right and j.outcome == j.row["must"]]
-        self.assertEqual(silent, [])
+        self.assertEqual(silent, [], "\n".join(silent))
 
 
 if __name__ == "__main__":
