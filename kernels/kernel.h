@@ -55,8 +55,8 @@
  * for itself, but not most of the device's.
  *
  * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
- *  - NaN and infinity occur only in gemm, batched_gemm and gemv, in either input. They must
- *    propagate to every sum that uses them, and zero times infinity is NaN. An infinity may arrive
+ *  - NaN and infinity occur only in gemm, batched_gemm, gemv, gemm_fp8 and gemm_fp8_block, in A, B
+ *    and x. They must propagate to every sum that uses them, and zero times infinity is NaN. An infinity may arrive
  *    as a NaN, because a kernel that splits a factor into parts subtracts it from itself. In the
  *    other ops a maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
  *  - Numbers, products and sums smaller than 2^-126, which are subnormal in fp32 and bf16, may
@@ -67,6 +67,13 @@
  *    attention is such a factor: TF32 does not round them.
  *  - Scaled attention scores are below 2^16 in size, where fp32 still resolves 1/128. Their error,
  *    and that of a log-sum-exp over splits, is allowed.
+ *
+ *  - Scales of fp8 are from 2^-40 to 2^40, each for itself: neighbours differ as they like. So a
+ *    kernel may multiply with them one after the other or together, before or after it sums.
+ *  - Products of fp8 factors are exact in fp32, but tensor cores keep 14 bits of their sum: a unit
+ *    of it is 2^-13 of the power of two of its largest part, and what is below that is cut off. So
+ *    at most 128 products are summed like this, and such sums in fp32. cuBLASLt does it too, but
+ *    for its fast accumulation, which is not allowed.
  *
  * Results are rounded to nearest, ties to even, and only once. So neither the product of a linear
  * layer before its bias nor a part of a split sum may be kept in 16 bits, as cuBLAS and cuBLASLt do
@@ -99,9 +106,9 @@ extern "C" {
 #define KG_EXPORT __attribute__((visibility("default")))
 
 /* What is computed: an op by its name, with its sizes, parameters and tensors in the order given
- * here, all of one dtype: fp16, bf16 or fp32 (L is fp32). Ops of your own: docs/ops.md. Matrices
- * are row-major, but for their strides. Sums are in fp32 or wider, and rounded once to the output's
- * dtype.
+ * here, all of one dtype: fp16, bf16 or fp32 (L is fp32). Those of fp8 have A and B of e4m3, scales
+ * of fp32 and C of bf16. Ops of your own: docs/ops.md. Matrices are row-major, but for their
+ * strides. Sums are in fp32 or wider, and rounded once to the output's dtype.
  * attention_fwd    in: Q[b,h,sq,d]  K[b,kv_heads,s,d]  V[b,kv_heads,s,d]  out: O[b,h,sq,d]
  *                  sizes b kv_heads h sq s d, parameter scale, flag KG_FLAG_CAUSAL
  *                  O = softmax(scale * Q K^T) V, softmax in fp32; its weights may be rounded to
@@ -128,6 +135,11 @@ extern "C" {
  * linear_relu_bwd  in: dY[m,n]  X[m,k]  W[n,k]  Y[m,n]                out: dX[m,k]  dW[n,k]  db[n]
  *                  sizes m n k
  *                  G = dY where Y > 0, else 0;  dX = G W;  dW = G^T X;  db = column sums of G
+ * gemm_fp8         in: A[m,k]  B[n,k]  SA[1]  SB[1]                   out: C[m,n]
+ *                  sizes m n k;  C = SA SB A B^T
+ * gemm_fp8_block   in: A[m,k]  B[n,k]  SA[m,K]  SB[N,K]               out: C[m,n]
+ *                  sizes m n k, from which K = k / 128 and N = n / 128, rounded up
+ *                  C[i,j] = sum of SA[i,l / 128] A[i,l] SB[j / 128,l / 128] B[j,l] over l
  * rmsnorm          in: X[m,n]  w[n]                                   out: Y[m,n]
  *                  sizes m n, parameter eps;  Y = X / sqrt(mean of X^2 over a row + eps) * w
  */

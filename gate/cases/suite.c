@@ -190,10 +190,11 @@ static enum gate_status read_problem(const struct case_file *c, struct kg_proble
     *key = op ? "dtype" : "op";
     for (size_t i = 0; op ? i < DTYPES : op_at(i) != NULL; i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                 op ? dtypes[i].name : op_at(i)->name);
+        if (!op || op_has_dtype(op, &dtypes[i]))
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                     op ? dtypes[i].name : op_at(i)->name);
     }
-    if (!op || !dtype)
+    if (!op || !op_has_dtype(op, dtype))
         return gate_fail(err, GATE_USAGE, "unknown %s '%.100s'; there are %s", *key,
                          op ? c->dtype : c->op, names);
     *out = op_problem(op, dtype->code, dtype->flags);

@@ -102,6 +102,10 @@ static enum gate_status fill_dtype(struct device *device, void *to, enum kg_dtyp
         return GATE_OK;
 #define FILL(T) return fill<T>(d, to, count, largest, spread, seed, err)
     KG_DISPATCH(dtype, FILL)
+    if (dtype == KG_E4M3)
+        FILL(__nv_fp8_e4m3);
+    if (dtype == KG_E5M2)
+        FILL(__nv_fp8_e5m2);
 #undef FILL
     return gate_fail(err, GATE_INTERNAL, "cannot fill elements of unknown dtype %d", (int)dtype);
 }

@@ -15,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "kernels/ops/half.h"
+#include "kernels/ops/storage.h"
 #include "kernels/reference/reference.h"
 #include "gate/base/alloc.h"
 #include "gate/base/clock.h"
@@ -129,8 +129,7 @@ static enum gate_status host_fill_normal(struct device *d, void *to, enum kg_dty
     struct host_normal normal;
     host_normal_seed(&normal, seed);
     for (int64_t i = 0; i < count; i++)
-        kg_store_float(to, dtype, i,
-                       (float)(spread.mean + spread.deviation * host_normal_next(&normal)));
+        storage_put(to, dtype, i, spread.mean + spread.deviation * host_normal_next(&normal));
     return GATE_OK;
 }
 
@@ -142,7 +141,7 @@ static enum gate_status host_fill_integers(struct device *d, void *to, enum kg_d
     (void)err;
     for (int64_t i = 0; i < count; i++) {
         int value = (int)(seed_at(seed, (uint64_t)i) % (uint64_t)(2 * largest + 1)) - largest;
-        kg_store_float(to, dtype, i, (float)value);
+        storage_put(to, dtype, i, value);
     }
     return GATE_OK;
 }

@@ -7,6 +7,7 @@
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
 #include "gate/cases/op_file.h"
+#include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 
 #define ALIGNMENT 256
@@ -246,20 +247,33 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
 /* ---- contents ---- */
 
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
-                                     void *to, int64_t count, uint64_t seed, struct gate_error *err)
+                                     const struct kg_tensor *t, int64_t count, bool exact,
+                                     uint64_t seed, struct gate_error *err)
 {
     const struct op *op = op_of(p);
     const struct own_op *own = op->own;
-    const size_t bytes = storage_bytes(p->dtype[i], count);
-    if (!own || (own_op_is_normal(own, i) && dtype_stored(p->dtype[i])))
-        return device_fill_spread(d, to, p->dtype[i], count,
-                                  op->spread ? op->spread(p, i) : (struct op_spread){0, 1}, seed,
-                                  err);
-    void *values = malloc(bytes); /* as large as the tensor */
+    const bool scales = op->tensors[i].role == OP_SCALE;
+    const uint64_t own_seed = seed_at(seed, i);
+    const size_t bytes = storage_bytes(t->dtype, count);
+    if (exact && !scales)
+        return device_fill_integers(d, t->data, t->dtype, count, probe_integers(p), own_seed, err);
+    if (!scales && (!own || (own_op_is_normal(own, i) && dtype_stored(t->dtype))))
+        return device_fill_spread(d, t->data, t->dtype, count,
+                                  op->spread ? op->spread(p, i) : (struct op_spread){0, 1},
+                                  own_seed, err);
+    unsigned char *values = calloc(bytes, 1); /* as large as the tensor */
     if (!values)
         return gate_fail(err, GATE_INTERNAL, "out of memory");
-    own_op_fill(p, i, values, count, seed);
-    enum gate_status status = device_upload(d, to, values, bytes, err);
+    struct kg_tensor here = *t;
+    here.data = values;
+    if (scales) {
+        const struct drawing drawing = {
+            .p = p, .tensor = i, .n = pattern_elements(t), .seed = own_seed, .all = seed};
+        pattern_draw_scales(&drawing, &here, exact);
+    } else {
+        own_op_fill(p, i, values, count, own_seed);
+    }
+    enum gate_status status = device_upload(d, t->data, values, bytes, err);
     free(values);
     return status;
 }
@@ -271,8 +285,8 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
         if (!literal) {
-            TRY(operands_fill_input(d, &c->problem, i, t->data, problem_tensor_elements(&o->in[i]),
-                                    seed_at(seed, i), err));
+            TRY(operands_fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false,
+                                    seed, err));
             continue;
         }
         /* Literal values are few: they are encoded here and copied. */

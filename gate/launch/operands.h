@@ -63,10 +63,11 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
                                         unsigned char byte, char *text, size_t size,
                                         struct gate_error *err);
 
-/* Fills `count` elements of input i: with normal numbers, or what the file of a user's op says. */
+/* Fills input i, `count` elements with what lies between its rows: with normal numbers, scales, or
+ * what the file of a user's op says; `exact`: with the integers of PROBE_INTEGERS. */
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
-                                     void *to, int64_t count, uint64_t seed,
-                                     struct gate_error *err);
+                                     const struct kg_tensor *t, int64_t count, bool exact,
+                                     uint64_t seed, struct gate_error *err);
 
 /* Fills each input likewise from `seed`, or with the case's literal values. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,

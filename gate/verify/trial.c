@@ -370,13 +370,10 @@ static enum gate_status fill_input(struct work *w, const struct kg_tensor *t, ui
     struct device *d = w->b->device;
     const struct trial_given *given = w->t->given;
     const int64_t elements = (int64_t)(w->image.span[i] / kg_dtype_bytes(t->dtype));
-    const uint64_t seed = seed_at(w->t->seed, i);
     if (given)
         return device_copy(d, t->data, given->inputs->args.in[i].data, w->image.span[i], err);
-    if (w->t->probe == PROBE_INTEGERS)
-        return device_fill_integers(d, t->data, t->dtype, elements, probe_integers(&w->t->problem),
-                                    seed, err);
-    return operands_fill_input(d, &w->t->problem, i, t->data, elements, seed, err);
+    return operands_fill_input(d, &w->t->problem, i, t, elements, probe_is_exact(w->t->probe),
+                               w->t->seed, err);
 }
 
 /* The same inputs but for one element, among other bytes. */

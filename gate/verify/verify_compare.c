@@ -40,9 +40,10 @@ void compare_index(const struct problem_tensor *t, int64_t index, char *text, si
 
 /* Rounding to the subnormal numbers of a narrow dtype adds half a unit whatever the size: from this
  * root mean square on that stays within the limit, and what is smaller is measured by it. */
-static double least_rms(const struct kg_problem *p, double limit, double rms)
+static double least_rms(const struct kg_problem *p, const struct problem_tensor *about,
+                        double limit, double rms)
 {
-    const struct dtype *d = dtype_of(p);
+    const struct dtype *d = dtype_stored(about->dtype);
     const double half_unit = ldexp(0.5, d->least - (int)d->mantissa);
     double least = rms * (op_of(p)->multilinear ? PRODUCT_NORM_SHARE : OTHER_NORM_SHARE);
     return dtype_is_narrow(d) ? fmax(least, half_unit / limit) : least;
@@ -60,10 +61,11 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
 static void set_rule(struct look *look, bool exact, double rms)
 {
     look->rms = rms;
-    look->rule = (struct device_part_rule){.exact = exact,
-                                           .least_rms = least_rms(look->problem, look->limit, rms),
-                                           .bad_share = BAD_FACTOR * look->limit,
-                                           .bad_rms = rms};
+    look->rule = (struct device_part_rule){
+        .exact = exact,
+        .least_rms = least_rms(look->problem, look->about, look->limit, rms),
+        .bad_share = BAD_FACTOR * look->limit,
+        .bad_rms = rms};
 }
 
 void compare_start(struct look *look, const struct kg_problem *p,

@@ -50,11 +50,27 @@ static struct band *band_of(struct bands *b, const struct op *op, char axis)
     return &b->of[op_axis(op, axis) - op->sizes];
 }
 
+/* Of two blocks it would lie in it has its places in the second one alone: a part begins with a
+ * block. */
 static struct band place(int64_t length, int64_t width, unsigned at, uint64_t random)
 {
     width = length < width ? length : width;
-    uint64_t from = which(at, (uint64_t)(length - width + 1), random);
-    return (struct band){(int64_t)from, width};
+    const int64_t from = (int64_t)which(at, (uint64_t)(length - width + 1), random);
+    const int64_t next = from / OP_BLOCK * OP_BLOCK + OP_BLOCK;
+    return from + width > next ? (struct band){next, from + width - next}
+                               : (struct band){from, width};
+}
+
+/* That of an axis of a tensor, which may be one of blocks. */
+static struct band band_along(struct bands *b, const struct op *op, char axis)
+{
+    if (!op_axis(op, axis))
+        return (struct band){0, 1};
+    const struct band whole = *band_of(b, op, axis);
+    const int64_t first = whole.from / OP_BLOCK;
+    return op_letter(axis) == axis
+               ? whole
+               : (struct band){first, (whole.from + whole.length - 1) / OP_BLOCK + 1 - first};
 }
 
 /* Axes of the output on which its elements depend by their place alone have a band, all others are
@@ -103,7 +119,7 @@ static enum gate_status bring(struct device *d, const struct operands *o, struct
     int64_t stride[BANDS_RANK] = {0};
     const unsigned first = BANDS_RANK - t->rank;
     for (unsigned r = 0; r < t->rank; r++) {
-        band[first + r] = *band_of(b, op, axes[r]);
+        band[first + r] = band_along(b, op, axes[r]);
         stride[first + r] = t->stride[r];
     }
     char *to = malloc(problem_tensor_bytes(about));

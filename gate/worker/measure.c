@@ -37,6 +37,7 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
         [RATE_FP16] = peaks->fp16_flops,
         [RATE_BF16] = peaks->fp16_flops,
         [RATE_TF32] = peaks->tf32_flops,
+        [RATE_FP8] = 2 * peaks->fp16_flops,
         [RATE_FP32] = fmax(peaks->fp32_flops, peaks->tf32_flops / 3),
     };
     return peak[dtype_of(p)->rate];

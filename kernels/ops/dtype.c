@@ -12,6 +12,8 @@ const struct dtype dtypes[DTYPES] = {
     {"fp32", KG_F32, 0, 4, 23, 23, -126, 0x1.fffffep127, 1e-5, RATE_FP32, 8},
     /* Products of factors with 10-bit mantissas: 3e-4 rounded, 6e-4 truncated. */
     {"tf32", KG_F32, KG_FLAG_TF32, 4, 23, 10, -126, 0x1.fffffep127, 1e-3, RATE_TF32, 50},
+    {"e4m3", KG_E4M3, 0, 1, 3, 3, -6, 448, 6e-2, RATE_FP8, 200},
+    {"e5m2", KG_E5M2, 0, 1, 2, 2, -14, 57344, 1.2e-1, RATE_FP8, 200},
 };
 
 const struct dtype *dtype_of(const struct kg_problem *p)

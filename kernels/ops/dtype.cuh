@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dtype.cuh: elements of the usual dtypes on a GPU; KG_DISPATCH of problem.h chooses by dtype. */
+ * dtype.cuh: elements of the usual dtypes, and of fp8, on a GPU; KG_DISPATCH of problem.h chooses by
+ * dtype. */
 #ifndef KG_OPS_DTYPE_CUH
 #define KG_OPS_DTYPE_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "kernels/problem.h"
 
@@ -24,6 +26,16 @@ static __device__ inline double load(const __nv_bfloat16 *p)
     return (double)__bfloat162float(*p);
 }
 
+static __device__ inline double load(const __nv_fp8_e4m3 *p)
+{
+    return (double)(float)*p;
+}
+
+static __device__ inline double load(const __nv_fp8_e5m2 *p)
+{
+    return (double)(float)*p;
+}
+
 static __device__ inline void store(float *to, float value)
 {
     *to = value;
@@ -37,6 +49,17 @@ static __device__ inline void store(__half *to, float value)
 static __device__ inline void store(__nv_bfloat16 *to, float value)
 {
     *to = __float2bfloat16_rn(value);
+}
+
+/* The largest number where it is too large. */
+static __device__ inline void store(__nv_fp8_e4m3 *to, float value)
+{
+    *to = __nv_fp8_e4m3(value);
+}
+
+static __device__ inline void store(__nv_fp8_e5m2 *to, float value)
+{
+    *to = __nv_fp8_e5m2(value);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * dtype.h: a dtype as data: one row says what storage and arithmetic in it can do.
  *
  * A row is a name that stands in suites, ids and documents. TF32 is fp32 in memory and has a row of
- * its own, since its factors are rounded. half.h has the storage, dtype.cuh the same on a GPU.
+ * its own, since its factors are rounded. storage.h has the storage, dtype.cuh the same on a GPU.
  */
 #ifndef KG_OPS_DTYPE_H
 #define KG_OPS_DTYPE_H
@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* The peak of a device that bounds products in a dtype. */
-enum dtype_rate { RATE_FP16, RATE_BF16, RATE_TF32, RATE_FP32, RATES };
+enum dtype_rate { RATE_FP16, RATE_BF16, RATE_TF32, RATE_FP32, RATE_FP8, RATES };
 
 struct dtype {
     const char *name;
@@ -33,7 +33,7 @@ struct dtype {
                        peaks of data-center GPUs, so that one near both bounds is told so */
 };
 
-#define DTYPES 4
+#define DTYPES 6
 
 extern const struct dtype dtypes[DTYPES];
 
@@ -52,6 +52,12 @@ const struct dtype *dtype_stored(uint32_t code);
 static inline int dtype_is_narrow(const struct dtype *d)
 {
     return d->max < 0x1p20;
+}
+
+/* e4m3 has no infinity: what is too large is its largest number. */
+static inline int dtype_has_infinity(const struct dtype *d)
+{
+    return d->code != KG_E4M3;
 }
 
 /* Is all that fp32 has kept of a factor? */

@@ -7,18 +7,12 @@
 #include "kernels/ops/dtype.h"
 
 extern const struct op op_attention_fwd, op_gemm, op_gemv, op_linear_relu, op_linear_relu_bwd,
-    op_batched_gemm, op_rmsnorm, op_attention_bwd;
+    op_batched_gemm, op_rmsnorm, op_attention_bwd, op_gemm_fp8, op_gemm_fp8_block;
 
 static const struct op *const ops[] = {
-    &op_attention_fwd,
-    &op_gemm,
-    &op_gemv,
-    &op_linear_relu,
-    &op_linear_relu_bwd,
-    &op_batched_gemm,
-    &op_rmsnorm,
-    &op_attention_bwd,
-    NULL,
+    &op_attention_fwd,   &op_gemm,           &op_gemv,    &op_linear_relu,
+    &op_linear_relu_bwd, &op_batched_gemm,   &op_rmsnorm, &op_attention_bwd,
+    &op_gemm_fp8,        &op_gemm_fp8_block, NULL,
 };
 
 #define BUILT_IN (sizeof ops / sizeof ops[0] - 1)
@@ -99,14 +93,17 @@ uint32_t op_dtype(const struct kg_problem *p)
 const struct op_size *op_axis(const struct op *op, char axis)
 {
     for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].axis == axis)
+        if (op->sizes[i].axis == op_letter(axis))
             return &op->sizes[i];
     return NULL;
 }
 
 int64_t op_length(const struct kg_problem *p, char axis)
 {
-    return op_size(p, op_axis(op_of(p), axis));
+    const struct op_size *size = op_axis(op_of(p), axis);
+    if (!size)
+        return 1;
+    return size->axis == axis ? op_size(p, size) : (op_size(p, size) + OP_BLOCK - 1) / OP_BLOCK;
 }
 
 struct kg_shape op_shape_of(const struct kg_problem *p, unsigned tensor)
@@ -158,10 +155,16 @@ int64_t op_longest_sum(const struct kg_problem *p)
     return longest;
 }
 
+bool op_has_dtype(const struct op *op, const struct dtype *dtype)
+{
+    return dtype && (op->only ? dtype->code == op->only : dtype->bytes > 1);
+}
+
 bool op_allows(const struct kg_problem *p)
 {
     struct kg_problem fitted = *p;
-    return op_fit(op_of(p), &fitted) && !memcmp(fitted.size, p->size, sizeof p->size);
+    return op_has_dtype(op_of(p), dtype_of(p)) && op_fit(op_of(p), &fitted) &&
+           !memcmp(fitted.size, p->size, sizeof p->size);
 }
 
 static bool flags_fit(const struct op *op, const struct kg_problem *p)

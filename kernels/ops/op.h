@@ -4,7 +4,9 @@
  *
  * Each op is one file of this folder and one line in op.c. Suites, ids, operands, input patterns,
  * shapes, layouts, comparison and documents read its tables; nothing outside of this folder asks
- * which op it is. An axis is one letter, which names a size of the op; tensors are strings of axes:
+ * which op it is. An axis is one letter, which names a size of the op; tensors are strings of axes.
+ * A capital letter stands for the blocks of OP_BLOCK that the axis of its small letter has, the
+ * last one cut short if need be, and '1' for an axis of one element.
  *
  *     static const struct op_size sizes[] = {
  *         OP_SIZE(0, m, 'm'), OP_SIZE(1, n, 'n'), OP_SIZE(2, k, 'k')};
@@ -25,6 +27,8 @@ extern "C" {
 
 #define OP_SIZES_MAX KG_MAX_SIZES
 #define OP_TENSORS_MAX KG_MAX_TENSORS /* inputs and outputs together */
+
+#define OP_BLOCK 128 /* elements along an axis that have one scale */
 
 /* Sizes past these are refused, so that products of a few of them fit in 63 bits. */
 #define OP_SIZE_MAX ((int64_t)1 << 30)
@@ -75,6 +79,7 @@ struct op_flag {
 enum op_role {
     OP_FACTOR, /* an input that is multiplied */
     OP_ADDEND, /* an input that is added to each sum: not a factor */
+    OP_SCALE,  /* an input that multiplies a factor: one number for many of its elements */
     OP_INPUT,  /* another input */
     OP_OUT,
 };
@@ -108,6 +113,8 @@ struct op_spread {
 
 struct op_pattern;
 struct own_op;
+struct drawing;
+struct dtype;
 
 struct op {
     const char *name;
@@ -120,6 +127,7 @@ struct op {
     const char *id;     /* axes in the order in which an id has their sizes */
     bool multilinear;   /* outputs are sums of products of the factors over `whole`: random inputs
                            have results of a known size, and integers exact ones */
+    uint32_t only;      /* the dtype of its cases; 0: fp16, bf16, fp32 and TF32 */
     bool rounds_inside; /* a kernel may round what is not its result to the dtype, so that the
                            errors of a row are alike */
     double (*flops)(const struct kg_problem *p);
@@ -136,6 +144,8 @@ struct op {
 
     /* Of the random elements of an input; NULL: 0 and 1. */
     struct op_spread (*spread)(const struct kg_problem *p, unsigned tensor);
+    /* Values of OP_SCALE; `exact`: that leave exact what is. */
+    double (*scale)(const struct drawing *d, int64_t flat, bool exact);
     double (*limit)(const struct kg_problem *p); /* of the error; NULL, or 0: that of the dtype */
     uint32_t fixed[OP_TENSORS_MAX]; /* dtype of a tensor whatever the case's is; 0: the case's */
 
@@ -182,7 +192,9 @@ static inline bool op_fit(const struct op *op, struct kg_problem *p)
     return !op->fit || op->fit(p);
 }
 
-/* Does the op allow the sizes? Only a user's op asks for more than op.h does. */
+/* Does the op have cases in the dtype, and does it allow the sizes? Only a user's op asks for more
+ * of these than op.h does. */
+bool op_has_dtype(const struct op *op, const struct dtype *dtype);
 bool op_allows(const struct kg_problem *p);
 
 static inline int64_t op_size(const struct kg_problem *p, const struct op_size *s)
@@ -205,9 +217,15 @@ static inline void op_set_param(struct kg_problem *p, const struct op_param *par
     p->param[param->at].value = value;
 }
 
-/* The size of an axis; NULL: the op has none such. */
+/* The size of an axis, or of what its blocks cut; NULL: the op has none such. */
 const struct op_size *op_axis(const struct op *op, char axis);
-int64_t op_length(const struct kg_problem *p, char axis);
+int64_t op_length(const struct kg_problem *p, char axis); /* in elements, or blocks */
+
+/* The small letter of an axis; '1': there is none. */
+static inline char op_letter(char axis)
+{
+    return (char)(axis >= 'A' && axis <= 'Z' ? axis - 'A' + 'a' : axis);
+}
 
 struct kg_shape {
     uint32_t rank;

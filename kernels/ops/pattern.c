@@ -88,13 +88,22 @@ struct drawing pattern_drawing(const struct kg_problem *p, const struct kg_tenso
     return d;
 }
 
+void pattern_draw_scales(const struct drawing *d, const struct kg_tensor *t, bool exact)
+{
+    for (int64_t flat = 0; flat < d->n; flat++)
+        pattern_put(t, flat, op_of(d->p)->scale(d, flat, exact));
+}
+
 void probe_fill(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                 unsigned n_in, uint64_t seed)
 {
     const struct op_pattern *pattern = pattern_of(probe, p);
     for (unsigned i = 0; i < n_in; i++) {
         const struct drawing d = pattern_drawing(p, in, i, seed);
-        pattern_draw(pattern->value, &d, &in[i]);
+        if (op_of(p)->tensors[i].role == OP_SCALE)
+            pattern_draw_scales(&d, &in[i], probe_is_exact(probe));
+        else
+            pattern_draw(pattern->value, &d, &in[i]);
     }
     if (pattern->finish)
         pattern->finish(probe, p, in, n_in, seed);
@@ -111,14 +120,16 @@ void probe_change(enum probe probe, const struct kg_problem *p, const struct kg_
 int probe_integers(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
-    const struct dtype *d = dtype_of(p);
+    const struct dtype *d = dtype_of(p), *out = dtype_stored(p->dtype[p->n_in]);
     double terms = (double)op_longest_sum(p);
-    for (unsigned i = 0; i < op->n_tensors; i++)
+    for (unsigned i = 0; i < op->n_tensors; i++) {
         terms += op->tensors[i].role == OP_ADDEND;
+        terms *= op->tensors[i].role == OP_SCALE ? 4 : 1; /* see gemm_fp8.c */
+    }
     for (int a = d->factor < 7 ? 1 << d->factor : 128; a > 1; a--) {
         bool exact = terms * a * a <= 0x1p24;
-        bool in_range = 8 * sqrt(terms) * a * (a + 1) / 3 <= d->max;
-        if (exact && (in_range || !dtype_is_narrow(d)))
+        bool in_range = 8 * sqrt(terms) * a * (a + 1) / 3 <= out->max;
+        if (exact && (in_range || !dtype_is_narrow(out)))
             return a;
     }
     return 1;

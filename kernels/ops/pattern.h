@@ -58,6 +58,9 @@ struct op_pattern {
 struct drawing pattern_drawing(const struct kg_problem *p, const struct kg_tensor *in, unsigned i,
                                uint64_t seed);
 
+/* Scales, which leave exact what is. */
+void pattern_draw_scales(const struct drawing *d, const struct kg_tensor *t, bool exact);
+
 /* For any op: random numbers, tensors, rows and tiles of zeros, and tensors of one value. */
 pattern_fn plain_normal, plain_uniform, plain_zero_first, plain_zero_second, plain_zero_third,
     plain_zero_parts, plain_one_value;

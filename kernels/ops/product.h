@@ -35,6 +35,8 @@ bool product_cannot_cancel(const struct kg_problem *p);
 pattern_fn product_integer, product_constant;
 void product_finish_integers(enum probe probe, const struct kg_problem *p,
                              const struct kg_tensor *in, unsigned n_in, uint64_t seed);
+void product_finish_special(enum probe probe, const struct kg_problem *p,
+                            const struct kg_tensor *in, unsigned n_in, uint64_t seed);
 
 /* Exponents of what multiplies the integers from -4 to 4, see product_patterns.c. */
 struct exponents {

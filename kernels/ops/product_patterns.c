@@ -14,6 +14,7 @@
  * terms may nearly cancel, and what it lost to rounding is then no small share of it: in 3 or 4 of
  * 1,000 draws of a single sum in fp32, and in more with TF32. Among many elements that is lost.
  * 16-bit factors have products without rounding, and the rounding of the output goes by its size.
+ * What fp8 loses goes by the largest part of a sum.
  */
 bool product_cannot_cancel(const struct kg_problem *p)
 {
@@ -23,7 +24,7 @@ bool product_cannot_cancel(const struct kg_problem *p)
         const struct kg_shape shape = op_shape_of(p, i);
         few |= kg_shape_elements(&shape) < FEW_ELEMENTS;
     }
-    return !few || dtype_of(p)->mantissa < 23;
+    return !few || dtype_of(p)->bytes == 2;
 }
 
 /* Step of the sum that an element of a factor belongs to. */
@@ -218,6 +219,8 @@ static double special_value(enum probe probe, const struct drawing *d, uint64_t 
     static const double values[SPECIAL_KINDS] = {INFINITY, NAN, -INFINITY};
     if (probe == PROBE_NAN_SECOND)
         return NAN;
+    if (!dtype_has_infinity(dtype_of(d->p)))
+        return draw % 2 ? NAN : -NAN;
     return lines_of(d) == 1 && d->tensor == 1 ? values[draw % 2 * 2] : values[draw % SPECIAL_KINDS];
 }
 
@@ -240,8 +243,8 @@ static void put_special(enum probe probe, const struct kg_problem *p, const stru
 }
 
 /* In one factor alone: a line of each would leave nothing else of many an output. */
-static void finish_special(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
-                           unsigned n_in, uint64_t seed)
+void product_finish_special(enum probe probe, const struct kg_problem *p,
+                            const struct kg_tensor *in, unsigned n_in, uint64_t seed)
 {
     const struct drawing d = pattern_drawing(p, in, probe != PROBE_SPECIAL, seed);
     int64_t lines = lines_of(&d);
@@ -261,9 +264,9 @@ const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
     {PROBE_EXPONENTS, .value = value_exponents},
     {PROBE_CONSTANT, .value = product_constant},
     PLAIN_PATTERN_ROWS(NULL),
-    {PROBE_SPECIAL, .value = product_integer, .finish = finish_special},
-    {PROBE_SPECIAL_SECOND, .value = product_integer, .finish = finish_special},
-    {PROBE_NAN_SECOND, .value = product_integer, .finish = finish_special},
+    {PROBE_SPECIAL, .value = product_integer, .finish = product_finish_special},
+    {PROBE_SPECIAL_SECOND, .value = product_integer, .finish = product_finish_special},
+    {PROBE_NAN_SECOND, .value = product_integer, .finish = product_finish_special},
 };
 
 /* ---- one element ---- */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/half.h"
 #include "kernels/ops/op.h"
+#include "kernels/ops/storage.h"
 #include "kernels/reference/reference.h"
 
 struct share {
@@ -67,7 +67,7 @@ double *rows_decoded(const struct kg_tensor *t)
     for (int64_t r = 0; r < rows; r++) {
         const void *row = row_of(t, r);
         for (int64_t c = 0; c < columns; c++)
-            dense[r * columns + c] = (double)kg_load_float(row, t->dtype, c);
+            dense[r * columns + c] = storage_get(row, t->dtype, c);
     }
     return dense;
 }
@@ -115,7 +115,7 @@ double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64
     int64_t offset = 0;
     for (uint32_t r = 0; r < t->rank; r++)
         offset += at[r] * t->stride[r];
-    return (double)kg_load_float(t->data, t->dtype, offset);
+    return storage_get(t->data, t->dtype, offset);
 }
 
 /* ---- any op ---- */

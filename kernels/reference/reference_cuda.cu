@@ -35,7 +35,12 @@ template <typename T> struct view {
     int64_t outer, inner;
     const T *gate;
     int64_t gate_outer, gate_inner;
+    const float *scale; /* of OP_BLOCK elements each along l; NULL: there is none */
+    int64_t scale_outer, scale_inner; /* from i, or from OP_BLOCK of them, to the next; from block */
+    bool scale_rows;                  /* each i has its own */
 };
+
+static_assert(OP_BLOCK % STEP == 0 && LARGE == OP_BLOCK, "a tile has one block along each axis");
 
 /* Element (i, l) of the view that begins at (i0, l0) of `v`. */
 template <typename T>
@@ -44,6 +49,9 @@ static __device__ struct view<T> from(const struct view<T> &v, int64_t i0, int64
     rest.data += i0 * v.outer + l0 * v.inner;
     if (v.gate)
         rest.gate += i0 * v.gate_outer + l0 * v.gate_inner;
+    if (v.scale)
+        rest.scale += (v.scale_rows ? i0 : i0 / OP_BLOCK) * v.scale_outer +
+                      l0 / OP_BLOCK * v.scale_inner;
     return rest;
 }
 
@@ -52,7 +60,8 @@ static __device__ double element(const struct view<T> &v, int i, int l)
 {
     if (v.gate && !(load(v.gate + i * v.gate_outer + l * v.gate_inner) > 0.0))
         return 0.0;
-    return load(v.data + i * v.outer + l * v.inner);
+    const double scale = v.scale ? load(v.scale + (v.scale_rows ? i * v.scale_outer : 0)) : 1.0;
+    return load(v.data + i * v.outer + l * v.inner) * scale;
 }
 
 /* Loads elements (i0 .., l0 ..) of a view whose sizes are n_i and n_l; 0 outside of it.
@@ -594,6 +603,27 @@ static cudaError_t any_product(const struct kg_problem *p, const struct kg_tenso
     return error;
 }
 
+/* A factor with its scales, which are one or a matrix. */
+static struct view<__nv_fp8_e4m3> scaled(const struct kg_problem *p, const struct kg_tensor *in,
+                                         int factor)
+{
+    const struct kg_tensor &t = in[2 + factor];
+    struct view<__nv_fp8_e4m3> v = plain<__nv_fp8_e4m3>(in[factor]);
+    v.scale = (const float *)t.data;
+    v.scale_outer = t.rank > 1 ? t.stride[0] : 0;
+    v.scale_inner = t.rank > 1 ? 1 : 0;
+    v.scale_rows = op_of(p)->tensors[2 + factor].axes[0] == 'm';
+    return v;
+}
+
+static cudaError_t gemm_fp8(const struct kg_problem *p, const struct kg_tensor *in,
+                            double *const *out, cudaStream_t stream)
+{
+    const __nv_fp8_e4m3 *none = NULL;
+    return enqueue_product(scaled(p, in, 0), scaled(p, in, 1), none, out[0], kg_size(p, "m"),
+                           kg_size(p, "n"), kg_size(p, "k"), stream);
+}
+
 template <typename T>
 static cudaError_t linear_relu(const struct kg_problem *p, const struct kg_tensor *in,
                                double *const *out, cudaStream_t stream)
@@ -684,5 +714,7 @@ cudaError_t kg_reference_cuda(const struct kg_problem *p, const struct kg_tensor
 #define ENQUEUE(T) return enqueue<T>(p, in, out, stream)
     KG_DISPATCH(p->dtype[0], ENQUEUE)
 #undef ENQUEUE
+    if (op_of(p)->only == KG_E4M3)
+        return gemm_fp8(p, in, out, stream);
     return cudaErrorInvalidValue;
 }

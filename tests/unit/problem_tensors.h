@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/half.h"
 #include "kernels/ops/op.h"
+#include "kernels/ops/storage.h"
 #include "tests/named.h"
 
 enum layout {
@@ -123,12 +123,12 @@ static inline int64_t tensor_offset(const struct kg_tensor *t, int64_t flat)
 
 static inline float tensor_get(const struct kg_tensor *t, int64_t flat)
 {
-    return kg_load_float(t->data, t->dtype, tensor_offset(t, flat));
+    return (float)storage_get(t->data, t->dtype, tensor_offset(t, flat));
 }
 
 static inline void tensor_set(const struct kg_tensor *t, int64_t flat, float value)
 {
-    kg_store_float(t->data, t->dtype, tensor_offset(t, flat), value);
+    storage_put(t->data, t->dtype, tensor_offset(t, flat), (double)value);
 }
 
 /* A tensor whose bytes are all `fill`. The caller frees .data. */

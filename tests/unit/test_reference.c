@@ -7,7 +7,7 @@
 #include "tests/unit/problem_tensors.h"
 #include "tests/unit/unit.h"
 
-enum { MAX_OUT = 64 };
+enum { MAX_OUT = 129 };
 
 /* Runs `p` on inputs given as lists of values and compares every output, by both paths. */
 static void check(const struct kg_problem *p, const float *const *values,
@@ -63,6 +63,30 @@ TEST(batched_gemm)
         check(&p, LIST(float, VALUES(1, 2, 3, 4), VALUES(1, 0, 0, 1, 1, 1, 1, -1)),
               LIST(double, EXPECTED(1, 2, 7, -1)));
     }
+}
+
+TEST(gemm_fp8)
+{
+    struct kg_problem p = gemm_like("gemm_fp8", KG_E4M3, 2, 1, 3);
+    check(&p,
+          LIST(float, VALUES(0, 0, 0x1p-9f, 448, 1, -0.0f), VALUES(1, 2, -1), VALUES(3),
+               VALUES(0x1p40f)),
+          LIST(double, EXPECTED(-0x1.8p32, 0x1.518p50)));
+}
+
+/* Ones but for the ends: a sum of 128 and one of 2, with the scales of their blocks. */
+TEST(gemm_fp8_block)
+{
+    enum { K_SIZE = 130, N_SIZE = 129 };
+    struct kg_problem p = gemm_like("gemm_fp8_block", KG_E4M3, 1, N_SIZE, K_SIZE);
+    float ones[N_SIZE * K_SIZE];
+    double expected[N_SIZE];
+    for (int i = 0; i < N_SIZE * K_SIZE; i++)
+        ones[i] = 1;
+    for (int j = 0; j < N_SIZE; j++)
+        expected[j] = j < 128 ? 128 * 3 * 5 + 2 * 0.25 * 7 : 128 * 3 * 11 + 2 * 0.25 * 13;
+    check(&p, LIST(float, ones, ones, VALUES(3, 0.25f), VALUES(5, 7, 11, 13)),
+          LIST(double, expected));
 }
 
 /* The mean of the squares of 3 and 4 is 12.5, of which eps makes 16. */

@@ -77,6 +77,20 @@ TEST(products_agree)
         }
 }
 
+/* Bands lie in one block each, whose scales come with them. */
+TEST(blocks_agree)
+{
+    static const char *const ops[] = {"gemm_fp8", "gemm_fp8_block"};
+    static const int64_t sizes[][3] = {{130, 258, 300}, {3, 129, 127}, {1, 1, 1}};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
+            struct kg_problem p = gemm_like(ops[i], KG_E4M3, sizes[j][0], sizes[j][1], sizes[j][2]);
+            assert_agrees(&p);
+            assert_is_found(&p, 0, 0);
+            assert_is_found(&p, 0, sizes[j][0] * sizes[j][1] - 1);
+        }
+}
+
 /* Whatever the seed is; a wrong tail is what a reference would have first. */
 TEST(the_ends_of_a_product_are_looked_at)
 {
