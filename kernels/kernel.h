@@ -42,7 +42,9 @@
  * Rules of launch():
  *  - It only enqueues work on args->stream and returns a status. It allocates nothing, frees
  *    nothing, never synchronises, and keeps no state between calls: the plan is only read.
- *  - It writes to `out` and `workspace` only. Their contents on entry are garbage.
+ *  - It writes to `out` and `workspace` only. Their contents on entry are garbage, with one
+ *    exception: a tensor that its op declares as updated in place is an input and an output, which
+ *    are the same memory and begin with the input's contents. No built-in op has one.
  *  - Its work begins after the work of the previous launch has ended. Within a launch, a kernel may
  *    be a programmatic dependent launch, but not the first one, which would overlap with the
  *    previous launch. If it uses another stream, that stream first waits for all earlier work on

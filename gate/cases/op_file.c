@@ -30,7 +30,7 @@
 
 static const char *const schemas[] = {"gate-op/1", NULL};
 static const char *const kinds[] = {"length", "count", "given", NULL};
-static const char *const roles[] = {"in", "out", NULL};
+static const char *const roles[] = {"in", "inout", "out", NULL};
 static const char *const fills[] = {"normal",   "any",      "uniform", "integers",
                                     "positive", "constant", NULL};
 
@@ -337,7 +337,19 @@ static bool read_flag(struct reading *r)
     return true;
 }
 
-/* ---- tensors ---- */
+/* ---- tensors ----
+ *
+ * One that is updated in place is an input and an output of the op. So outputs lie further back
+ * there than in the file.
+ */
+
+static size_t as_output(const struct op_file *f, size_t at)
+{
+    size_t output = at;
+    for (size_t i = 0; i < f->n_tensors; i++)
+        output += f->tensors[i].role == FILE_INOUT;
+    return output;
+}
 
 static bool read_dtype(struct reading *r, size_t at)
 {
@@ -345,11 +357,14 @@ static bool read_dtype(struct reading *r, size_t at)
     const struct storage *s = f->dtype ? storage_by_name(f->dtype) : NULL;
     if (!f->dtype)
         return true;
-    if (!s || kg_dtype_bits(s->code) < 8 || (f->role && !dtype_stored(s->code)))
+    if (!s || kg_dtype_bits(s->code) < 8 || (f->role != FILE_IN && !dtype_stored(s->code)))
         return refuse_in(r, "tensors", at, "dtype",
-                         f->role ? "must be fp16, bf16 or fp32 in an output"
-                                 : "no dtype of 8 bits or more has this name");
-    r->own->op.fixed[at] = s->code;
+                         f->role != FILE_IN ? "must be fp16, bf16 or fp32 in an output"
+                                            : "no dtype of 8 bits or more has this name");
+    if (f->role != FILE_OUT)
+        r->own->op.fixed[at] = s->code;
+    if (f->role != FILE_IN)
+        r->own->op.fixed[as_output(&r->own->file, at)] = s->code;
     return true;
 }
 
@@ -361,9 +376,9 @@ static bool read_fill(struct reading *r, size_t at)
     const int fill = f->fill < 0 ? (s->is_float ? FILL_NORMAL : FILL_INTEGERS) : f->fill;
     const bool ranged = fill == FILL_UNIFORM || fill == FILL_INTEGERS, one = fill == FILL_CONSTANT;
     struct own_range *range = &r->own->range[at];
-    *range = (struct own_range){(enum own_fill)fill, -INFINITY, INFINITY};
-    if (f->role)
+    if (f->role == FILE_OUT)
         return f->fill < 0 || refuse_in(r, "tensors", at, "fill", "is for inputs alone");
+    *range = (struct own_range){(enum own_fill)fill, -INFINITY, INFINITY};
     if (ranged != (!isnan(f->least) && !isnan(f->most)) || one != !isnan(f->value))
         return refuse_in(r, "tensors", at, "",
                          "'uniform' and 'integers' need 'least' and 'most', 'constant' needs "
@@ -395,18 +410,22 @@ static bool read_tensor(struct reading *r, size_t at)
     for (size_t i = 0; i < at; i++)
         if (!strcmp(own->file.tensors[i].name, f->name))
             return refuse_in(r, "tensors", at, "name", "'%s' is there already", f->name);
-    if (at && !f->role && own->file.tensors[at - 1].role)
-        return refuse_in(r, "tensors", at, "role", "inputs come before outputs");
+    if (at && f->role < own->file.tensors[at - 1].role)
+        return refuse_in(r, "tensors", at, "role",
+                         "'in' comes before 'inout', and that before 'out'");
     if (!f->n_axes)
         return refuse_in(r, "tensors", at, "axes", "must be one or more");
-    if (!f->role && f->n_whole)
+    if (f->role == FILE_IN && f->n_whole)
         return refuse_in(r, "tensors", at, "whole", "is for outputs alone");
-    own->tensors[at] = (struct op_tensor){.name = f->name,
-                                          .axes = own->axes[at],
-                                          .role = f->role ? OP_OUT
-                                                  : all   ? OP_FACTOR
-                                                          : OP_INPUT,
-                                          .whole = f->role ? own->whole[at] : NULL};
+    if (f->role != FILE_OUT)
+        own->tensors[at] = (struct op_tensor){.name = f->name,
+                                              .axes = own->axes[at],
+                                              .role = f->role == FILE_INOUT ? OP_INOUT
+                                                      : all                 ? OP_FACTOR
+                                                                            : OP_INPUT};
+    if (f->role != FILE_IN)
+        own->tensors[as_output(&own->file, at)] = (struct op_tensor){
+            .name = f->name, .axes = own->axes[at], .role = OP_OUT, .whole = own->whole[at]};
     return read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) &&
            read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at) &&
            read_fill(r, at);
@@ -419,7 +438,7 @@ static bool check_multilinear(struct reading *r)
     bool good = own->file.multilinear != YES || op_inputs(&own->op) == 2;
     for (unsigned i = 0; i < own->op.n_tensors && own->file.multilinear == YES; i++) {
         const struct op_tensor *t = &own->tensors[i];
-        good = good && !own->op.fixed[i] &&
+        good = good && !own->op.fixed[i] && t->role != OP_INOUT &&
                (t->role == OP_OUT ? *t->whole != '\0' : own->range[i].fill == FILL_NORMAL);
     }
     return good ||
@@ -432,12 +451,15 @@ static bool read_tensors(struct reading *r)
 {
     struct own_op *own = r->own;
     unsigned n_free = 0;
-    own->op.n_tensors = (unsigned)own->file.n_tensors;
-    for (size_t i = 0; i < own->file.n_tensors; i++) {
+    own->op.n_tensors = (unsigned)as_output(&own->file, own->file.n_tensors);
+    if (own->op.n_tensors > OP_TENSORS_MAX)
+        return refuse(r, "/tensors", "are more than %d; one that is updated in place counts twice",
+                      OP_TENSORS_MAX);
+    for (size_t i = 0; i < own->file.n_tensors; i++)
         if (!read_tensor(r, i))
             return false;
-        n_free += own->tensors[i].role != OP_OUT && !own->op.fixed[i];
-    }
+    for (unsigned i = 0; i < op_inputs(&own->op); i++)
+        n_free += !own->op.fixed[i];
     const unsigned n_in = op_inputs(&own->op);
     if (!n_in || n_in == own->op.n_tensors)
         return refuse(r, "/tensors", "must be one input and one output, or more");

@@ -37,9 +37,11 @@ struct op_file_flag {
 /* Values that an input may have, in the order of their names in the file. */
 enum own_fill { FILL_NORMAL, FILL_ANY, FILL_UNIFORM, FILL_INTEGERS, FILL_POSITIVE, FILL_CONSTANT };
 
+enum op_file_role { FILE_IN, FILE_INOUT, FILE_OUT };
+
 struct op_file_tensor {
     const char *name, *dtype; /* dtype: NULL: the case's */
-    int role;                 /* 0: in, 1: out */
+    int role;                 /* enum op_file_role */
     const char **axes, **whole;
     size_t n_axes, n_whole;
     int fill;

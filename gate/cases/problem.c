@@ -82,6 +82,8 @@ unsigned problem_tensors(const struct kg_problem *p, struct problem_tensor out[P
         const struct kg_shape shape = op_shape_of(p, i);
         out[i] = (struct problem_tensor){.name = op->tensors[i].name,
                                          .is_output = op->tensors[i].role == OP_OUT,
+                                         .begins = op_begins(op, i),
+                                         .is_updated = op->tensors[i].role == OP_INOUT,
                                          .dtype = p->dtype[i],
                                          .rank = shape.rank};
         memcpy(out[i].shape, shape.size, sizeof shape.size);

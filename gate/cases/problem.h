@@ -30,7 +30,9 @@ void problem_id(const struct kg_problem *p, char id[PROBLEM_ID_MAX]);
 struct problem_tensor {
     const char *name;
     bool is_output;
-    uint32_t dtype; /* enum kg_dtype */
+    unsigned begins; /* op_begins() */
+    bool is_updated; /* an input, in place */
+    uint32_t dtype;  /* enum kg_dtype */
     uint32_t rank;
     int64_t shape[KG_MAX_RANK];
 };
@@ -41,6 +43,15 @@ unsigned problem_tensors(const struct kg_problem *p,
 
 int64_t problem_tensor_elements(const struct problem_tensor *t);
 size_t problem_tensor_bytes(const struct problem_tensor *t);
+
+/* A kernel finds an input that is updated in place where the output is. */
+static inline void problem_update_in_place(const struct problem_tensor *outputs,
+                                           struct kg_args *args)
+{
+    for (uint32_t i = 0; i < args->n_out; i++)
+        if (outputs[i].begins)
+            args->in[outputs[i].begins - 1] = args->out[i];
+}
 
 /* A dense view of `data`. */
 struct kg_tensor problem_dense(const struct problem_tensor *t, void *data);

@@ -120,7 +120,9 @@ struct arm_launch arm_launch_of(const struct arm *arm, const struct kg_kernel *k
 enum kg_status arm_launch(void *context, unsigned index, void *stream)
 {
     const struct arm_launch *l = context;
-    struct kg_args args = l->sets[index % l->n_sets].args;
+    const struct operands *set = &l->sets[index % l->n_sets];
+    struct kg_args args = set->args;
+    problem_update_in_place(set->out, &args);
     args.workspace_bytes = l->arm->workspace_bytes;
     args.workspace = args.workspace_bytes ? l->workspace.data : NULL;
     args.stream = stream;

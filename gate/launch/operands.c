@@ -299,6 +299,16 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         if (status)
             return status;
     }
+    return operands_restore(d, o, err);
+}
+
+enum gate_status operands_restore(struct device *d, const struct operands *o,
+                                  struct gate_error *err)
+{
+    for (uint32_t i = 0; i < o->args.n_out; i++)
+        if (o->out[i].begins)
+            TRY(device_copy(d, o->args.out[i].data, o->args.in[o->out[i].begins - 1].data,
+                            problem_tensor_bytes(&o->out[i]), err));
     return GATE_OK;
 }
 
@@ -306,6 +316,8 @@ enum gate_status operands_poison(struct device *d, struct operands *o, unsigned 
                                  struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_out; i++)
-        TRY(device_fill_bytes(d, o->args.out[i].data, byte, problem_tensor_bytes(&o->out[i]), err));
-    return GATE_OK;
+        if (!o->out[i].begins)
+            TRY(device_fill_bytes(d, o->args.out[i].data, byte, problem_tensor_bytes(&o->out[i]),
+                                  err));
+    return operands_restore(d, o, err);
 }

@@ -69,14 +69,18 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
                                      const struct kg_tensor *t, int64_t count, bool exact,
                                      uint64_t seed, struct gate_error *err);
 
-/* Fills each input likewise from `seed`, or with the case's literal values. */
+/* Fills each input likewise from `seed`, or with the case's literal values; restores outputs. */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err);
 
 /* Bytes that make a NaN, and a large finite number, of every dtype: what was not written shows. */
 enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
 
-/* Fills the outputs with a byte. */
+/* Gives outputs that are updated in place the contents that they begin with. */
+enum gate_status operands_restore(struct device *d, const struct operands *o,
+                                  struct gate_error *err);
+
+/* Fills the other outputs with a byte, and restores these. */
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err);
 

@@ -91,6 +91,31 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
     return status;
 }
 
+enum gate_status session_restore(struct session *s, unsigned first, unsigned n,
+                                 struct gate_error *err)
+{
+    for (unsigned i = first; i < first + n && s->in_place; i++)
+        TRY(operands_restore(s->device, &s->sets[i % s->n_sets], err));
+    return s->in_place ? device_synchronize(s->device, err) : GATE_OK;
+}
+
+enum gate_status session_replay(struct session *s, struct device_replay *replay,
+                                struct device_time *out, struct gate_error *err)
+{
+    TRY(session_restore(s, 0, s->n_sets, err));
+    return device_replay_run(s->device, replay, out, err);
+}
+
+/* Bytes of memory that a launch touches: what is updated in place counts twice as traffic. */
+static double touched_bytes(const struct kg_problem *p)
+{
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
+    double bytes = problem_bytes(p);
+    for (unsigned i = problem_tensors(p, tensors); i-- > 0;)
+        bytes -= tensors[i].begins ? (double)problem_tensor_bytes(&tensors[i]) : 0;
+    return bytes;
+}
+
 /* One allocation for all sets: hundreds of small ones would take longer than the measurement. A
  * set that is alone is as large as the caches, so it has no masters: its contents are made anew. */
 static enum gate_status make_sets(struct session *s, struct gate_error *err)
@@ -100,8 +125,10 @@ static enum gate_status make_sets(struct session *s, struct gate_error *err)
     uint64_t hashes[VERIFY_SEEDS * OPERANDS_KEPT_MAX];
     /* So many that one rotation touches three times the L2; 1 when they do not fit. */
     const struct device_info *info = device_info(s->device);
-    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / problem_bytes(p));
+    double wanted = ceil(L2_MULTIPLE * (double)info->kg.l2_bytes / touched_bytes(p));
     double fit = SETS_MEMORY_SHARE * (double)info->memory_free_bytes / problem_bytes(p);
+    s->in_place = touched_bytes(p) < problem_bytes(p);
+    wanted = s->in_place ? fmin(wanted, SETS_MAX) : wanted;
     s->n_sets = wanted <= 1 || wanted > SETS_MAX || wanted > fit ? 1 : (unsigned)wanted;
     s->has_masters = s->n_sets > 1;
     s->sets = xcalloc(s->n_sets, sizeof *s->sets);
@@ -197,7 +224,7 @@ static enum gate_status estimate_launch_ns(struct session *s, unsigned arm, unsi
     struct device_time t = {0};
     enum gate_status status = record(s, arm, 0, n, err);
     for (int i = 0; i < 2 && !status; i++)
-        status = device_replay_run(s->device, s->series[arm].replay[0], &t, err);
+        status = session_replay(s, s->series[arm].replay[0], &t, err);
     if (!status && !clock_can_be(t.device_ns))
         return gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a replay", t.device_ns);
     if (!status)
@@ -213,21 +240,23 @@ unsigned session_sets(const struct session *s, unsigned arm)
 
 bool session_is_cold(const struct session *s, unsigned arm)
 {
-    double bytes = problem_bytes(&s->c->problem) * session_sets(s, arm);
+    double bytes = touched_bytes(&s->c->problem) * session_sets(s, arm);
     return bytes >= L2_MULTIPLE * (double)device_info(s->device)->kg.l2_bytes;
 }
 
-/* A whole number of rotations that lasts about REPLAY_NS; a part of one where there is no room for
- * it. */
-static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned most)
+/* A whole number of rotations that lasts about REPLAY_NS, or one where outputs are updated in
+ * place; a part of one where there is no room for it. */
+static unsigned launches_per_sample(const struct session *s, double launch_ns, unsigned most)
 {
-    double rotations = round(REPLAY_NS / (launch_ns * n_sets));
+    const unsigned n_sets = s->n_sets;
+    double rotations = s->in_place ? 1 : round(REPLAY_NS / (launch_ns * n_sets));
     double n = fmax(rotations, 1) * n_sets;
     return n <= most ? (unsigned)n : n_sets < most ? most / n_sets * n_sets : most;
 }
 
 /*
- * R: all sets, or one where a rotation would take too long or has no room in a replay. The
+ * R: all sets, or one where a rotation would take too long or has no room in a replay (as many as
+ * take about REPLAY_NS where outputs are updated in place, which no launch repeats). The
  * candidate and the baseline alone decide it: providers take part in the first process only, and
  * its regime must be that of the others. So it is decided once, and kept (sets_kept): only what
  * rotates over as many sets is comparable.
@@ -235,6 +264,7 @@ static unsigned launches_per_sample(double launch_ns, unsigned n_sets, unsigned 
 static enum gate_status plan_sets(struct session *s, double *launch_ns, struct gate_error *err)
 {
     bool too_long = false;
+    double longest = 1;
     unsigned least_room = UINT_MAX;
     for (unsigned slot = 0; slot < s->n_arms; slot++) {
         unsigned i = s->members[member_in_slot(s, s->swap, slot)];
@@ -246,6 +276,7 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
             continue;
         too_long |= launch_ns[i] * s->n_sets > ROTATION_MAX_NS || s->n_sets > room;
         least_room = room < least_room ? room : least_room;
+        longest = fmax(longest, launch_ns[i]);
     }
     unsigned most = least_room < s->n_sets ? least_room : s->n_sets;
     if (s->sets_kept > most)
@@ -253,8 +284,9 @@ static enum gate_status plan_sets(struct session *s, double *launch_ns, struct g
                          "the first process of this case rotated over %u sets of inputs, and here "
                          "is room for %u: their times cannot be compared",
                          s->sets_kept, most);
+    const double few = s->in_place ? fmin(fmax(floor(REPLAY_NS / longest), 1), most) : 1;
     if (s->sets_kept || too_long)
-        s->n_sets = s->sets_kept ? s->sets_kept : 1;
+        s->n_sets = s->sets_kept ? s->sets_kept : (unsigned)few;
     unsigned *one = &s->series[0].n_launches_max, *other = &s->series[1].n_launches_max;
     if (session_is_paired(s)) /* which have the same N */
         *one = *other = *one < *other ? *one : *other;
@@ -288,11 +320,11 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
         unsigned most = s->series[i].n_launches_max;
         if (s->arms[i].role == ROLE_PROVIDER && in_time < most)
             most = (unsigned)in_time;
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
+        n[i] = launches_per_sample(s, launch_ns[i], most);
         if (s->arms[i].role == ROLE_BASELINE)
             continue;
         TRY(estimate_launch_ns(s, i, n[i], &launch_ns[i], err));
-        n[i] = launches_per_sample(launch_ns[i], s->n_sets, most);
+        n[i] = launches_per_sample(s, launch_ns[i], most);
     }
     return record_all(s, n, err);
 }
@@ -305,8 +337,7 @@ static enum gate_status warm_up(struct session *s, struct gate_error *err)
         for (unsigned i = 0; i < ARM_COPIES * s->n_arms; i++) {
             s->at = i / ARM_COPIES;
             if (i % ARM_COPIES < s->series[s->at].n_copies)
-                TRY(device_replay_run(s->device, s->series[s->at].replay[i % ARM_COPIES], &unused,
-                                      err));
+                TRY(session_replay(s, s->series[s->at].replay[i % ARM_COPIES], &unused, err));
         }
     return GATE_OK;
 }
@@ -343,7 +374,7 @@ static enum gate_status take_sample(struct session *s, struct series *x, struct 
 {
     struct device_time t;
     unsigned copy = pairs_copy(x->n) % x->n_copies;
-    TRY(device_replay_run(s->device, x->replay[copy], &t, err));
+    TRY(session_replay(s, x->replay[copy], &t, err));
     x->ns[x->n] = t.device_ns / x->n_launches;
     x->cycles[x->n] = x->ns[x->n] * t.sm_clock_mhz * 1e-3;
     x->n++;

@@ -8,9 +8,10 @@
  * contents that were verified, in turn, so that what is right of every set is known; gaps between
  * their tensors are filled, so that what is written there shows. One sample is
  * one replay of N recorded serial launches, N a multiple of R, about 1 ms long (longer kernels: N =
- * 1); the candidate and the baseline have the same N. After about 5 ms of work the device rests in
- * low-power fills, half as long and at most 2.5 ms, so that its power limit is not what is
- * measured.
+ * 1); the candidate and the baseline have the same N. Where an output is updated in place N is R,
+ * and it begins as it was in each sample: it is restored between them, outside of what is timed.
+ * After about 5 ms of work the device rests in low-power fills, half as long and at most 2.5 ms, so
+ * that its power limit is not what is measured.
  *
  * Rounds go forth and back over two arms, A B B A and then B A A B, and neighbouring samples are
  * paired, which a change of the clock between rounds leaves alone. Where code lies makes up to 0.5
@@ -56,6 +57,7 @@ struct session {
     struct device_memory memory;           /* of all sets, and the masters behind them */
     struct operands masters[VERIFY_SEEDS]; /* whose inputs are copied */
     bool has_masters;                      /* false: there is one set alone */
+    bool in_place;                         /* an output is updated in place */
     struct operands *sets;
     unsigned n_sets;                                /* that rotate */
     uint64_t kept[VERIFY_SEEDS][OPERANDS_KEPT_MAX]; /* hashes: as the first sets were loaded */
@@ -91,6 +93,12 @@ enum gate_status session_check_kept(struct session *s, char *text, size_t size,
 /* Gives every set its content after `rotation` steps; `poison`: and poisons the outputs. */
 enum gate_status session_load(struct session *s, unsigned rotation, bool poison,
                               struct gate_error *err);
+/* Restores what is updated in place in n sets from number `first` on; waits for it. */
+enum gate_status session_restore(struct session *s, unsigned first, unsigned n,
+                                 struct gate_error *err);
+/* A replay over all sets, which are restored before it. */
+enum gate_status session_replay(struct session *s, struct device_replay *replay,
+                                struct device_time *out, struct gate_error *err);
 enum gate_status session_poison(struct session *s, unsigned set, struct gate_error *err);
 /* Notes of each selected arm, from the samples so far, which of its copies took less time, by their
  * medians, and of each copy what one sample in ten took less than, per launch, and how many there

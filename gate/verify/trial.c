@@ -133,6 +133,7 @@ static enum kg_status launch(void *context, unsigned index, void *stream)
     args.stream = stream;
     if (w->guard)
         guard_place(&b->guard, w->guard, &w->image, &args);
+    problem_update_in_place(output(w, 0), &args);
     w->returned = b->kernel->launch(&w->t->problem, &args);
     return w->returned;
 }
@@ -164,6 +165,8 @@ static enum gate_status launch_once(struct work *w, bool *refused, struct gate_e
     enum gate_status status = GATE_OK;
     w->returned = KG_OK;
     w->launches++;
+    const struct kg_args args = image_args(&w->image, b->slab.data);
+    TRY(image_restore(b->device, &w->image, &args, err));
     if (w->guard)
         status =
             guard_enter(b->device, &b->guard, w->guard, &w->image, b->slab.data, w->poison, err);
@@ -436,16 +439,17 @@ static enum gate_status set_up_on_the_host(struct work *w, struct gate_error *er
     return fill_from_the_host(w, err);
 }
 
-/* Outputs are dense where an image has them in the layout of all. */
+/* Outputs are dense where an image has them in the layout of all, and so is what they begin as. */
 static enum gate_status set_up_on_the_device(struct work *w, struct gate_error *err)
 {
     struct bench *b = w->b;
     struct image *image = &w->image;
     image_plan(&w->t->problem, &w->t->layout, image);
-    for (uint32_t i = image->n_in; i < image->n_in + image->n_out; i++) {
-        image->view[i] = problem_dense(&image->about[i], NULL);
-        image->span[i] = problem_tensor_bytes(&image->about[i]);
-    }
+    for (uint32_t i = image->n_in + image->n_out; i-- > 0;)
+        if (i >= image->n_in || image->about[i].is_updated) {
+            image->view[i] = problem_dense(&image->about[i], NULL);
+            image->span[i] = problem_tensor_bytes(&image->about[i]);
+        }
     TRY(bench_reserve(b, &b->slab, image->size, err));
     TRY(make_guard(w, err));
     const struct kg_args args = image_args(image, b->slab.data);
@@ -518,6 +522,7 @@ static enum gate_status try_once(struct bench *b, const struct trial *t, bool *r
 enum gate_status bench_try(struct bench *b, const struct trial *t, struct gate_error *err)
 {
     struct trial one = *t;
+    image_layout_pair(&one.problem, &one.layout);
     bool refused = true;
     enum gate_status status = GATE_OK;
     if (!bench_choose(b, &one.problem, one.on_device, &status, err))

@@ -6,9 +6,10 @@
  * and looks: at every element of the outputs, and at every byte that no kernel may touch. A problem
  * that is too large for that is tried on the device: filled, computed and compared there. Its
  * outputs are dense; red zones and hashes show what else was written. Either launches again on what
- * the first launch left behind: the outputs must be the same bits, or, for a kernel that declares
- * itself non-deterministic, right each time. Last, on the host, one element of one input changes,
- * and all other bytes: what the kernel remembers of the inputs is of no use there.
+ * the first launch left behind, but for outputs that are updated in place, which are restored: the
+ * outputs must be the same bits, or, for a kernel that declares itself non-deterministic, right
+ * each time. Last, on the host, one element of one input changes, and all other bytes: what the
+ * kernel remembers of the inputs is of no use there.
  */
 #ifndef GATE_VERIFY_TRIAL_H
 #define GATE_VERIFY_TRIAL_H

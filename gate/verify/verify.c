@@ -120,6 +120,7 @@ static enum gate_status verify_launch(const struct verify_job *job, struct arm *
                                       struct gate_error *err)
 {
     struct arm_launch launch = verifying_launch(job, arm);
+    TRY(operands_restore(job->device, job->operands, err));
     return noted(arm, device_launch_checked(job->device, arm_launch, &launch, 0, err), err);
 }
 
@@ -137,7 +138,8 @@ static enum gate_status check_zones(const struct verify_job *job, struct arm *ar
     return GATE_OK;
 }
 
-/* The candidate once more on what it left behind: the same bits, or, declared otherwise, right. */
+/* The candidate once more on what it left behind, but for what it updates in place: the same bits,
+ * or, declared otherwise, right. */
 static enum gate_status repeat(const struct verify_job *job, struct arm *arm,
                                struct gate_error *err)
 {

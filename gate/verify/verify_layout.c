@@ -28,6 +28,8 @@ void image_layout_text(const struct kg_problem *p, const struct image_layout *la
     size_t used = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < n && used < LAYOUT_TEXT_MAX; i++) {
+        if (about[i].is_updated) /* it lies as the output does */
+            continue;
         bool shifted = is_far_from_aligned(layout, i);
         char shift[24] = "";
         if (shifted)
@@ -58,6 +60,16 @@ struct image_layout image_layout_drawn(uint64_t seed, bool aligned)
         layout.shift[i] = (unsigned char)(drawn / kinds % SHIFTS);
     }
     return layout;
+}
+
+void image_layout_pair(const struct kg_problem *p, struct image_layout *layout)
+{
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    for (unsigned i = problem_tensors(p, about); i-- > 0;)
+        if (about[i].begins) {
+            layout->of[about[i].begins - 1] = layout->of[i];
+            layout->shift[about[i].begins - 1] = layout->shift[i];
+        }
 }
 
 /* As it lies: where there are no heads they are rows. */
@@ -262,6 +274,18 @@ static void copy_rows(const struct image *image, unsigned i, const unsigned char
 void image_gather(const struct image *image, const unsigned char *bytes, unsigned i, void *dense)
 {
     copy_rows(image, i, bytes, dense, true);
+}
+
+enum gate_status image_restore(struct device *d, const struct image *image,
+                               const struct kg_args *args, struct gate_error *err)
+{
+    for (uint32_t i = 0; i < image->n_out; i++) {
+        const unsigned begins = image->about[image->n_in + i].begins;
+        if (begins)
+            TRY(device_copy(d, args->out[i].data, args->in[begins - 1].data,
+                            image->span[image->n_in + i], err));
+    }
+    return GATE_OK;
 }
 
 enum gate_status image_with_poison(const struct image *image, unsigned char poison,

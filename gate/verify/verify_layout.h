@@ -95,6 +95,13 @@ void image_release(struct image *image);
  * workspace and no stream. */
 struct kg_args image_args(const struct image *image, void *memory);
 
+/* Lets inputs that are updated in place lie as their outputs do. */
+void image_layout_pair(const struct kg_problem *p, struct image_layout *layout);
+
+/* Gives outputs of `args`, on the device, that are updated in place what they begin with. */
+enum gate_status image_restore(struct device *d, const struct image *image,
+                               const struct kg_args *args, struct gate_error *err);
+
 /* The same inputs in another image of the same layout, all else `poison`. */
 enum gate_status image_with_poison(const struct image *image, unsigned char poison,
                                    struct image *out, struct gate_error *err);

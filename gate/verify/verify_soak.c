@@ -76,12 +76,16 @@ static void describe_soak(struct soak *x, const char *text)
                        text);
 }
 
-static void launch_as_it_is(struct soak *x, const struct image *image, const struct kg_args *args)
+static enum gate_status launch_as_it_is(struct soak *x, const struct image *image,
+                                        struct kg_args args, struct gate_error *err)
 {
+    TRY(image_restore(x->b->device, image, &args, err));
+    problem_update_in_place(&image->about[image->n_in], &args);
     x->launches++;
-    const enum kg_status returned = x->b->kernel->launch(&image->problem, args);
+    const enum kg_status returned = x->b->kernel->launch(&image->problem, &args);
     if (returned != KG_OK)
         describe_soak(x, library_status_name(returned));
+    return GATE_OK;
 }
 
 static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_error *err)
@@ -92,8 +96,7 @@ static enum gate_status launch_slot(struct soak *x, unsigned slot, struct gate_e
         TRY(device_fill_bytes(x->b->device, args.out[i].data,
                               x->launches % 2 ? POISON_NAN : POISON_LARGE,
                               image->span[image->n_in + i], err));
-    launch_as_it_is(x, image, &args);
-    return GATE_OK;
+    return launch_as_it_is(x, image, args, err);
 }
 
 /* One hash for each of so many slots. */
@@ -195,7 +198,7 @@ static enum gate_status launch_first(struct soak *x, struct gate_error *err)
     }
     TRY(hash_slots(x, VARIANTS, x->wanted, err));
     for (unsigned i = 0; i < x->budget->before && x->b->found->ok; i++) {
-        launch_as_it_is(x, &x->image[0], &args);
+        TRY(launch_as_it_is(x, &x->image[0], args, err));
         if (i % UNDER_WAY == UNDER_WAY - 1)
             TRY(device_synchronize(x->b->device, err));
     }
@@ -262,6 +265,13 @@ unsigned endure_launches(const struct endure_budget *budget, double ns)
     return (unsigned)n / 2 * 2;
 }
 
+static enum gate_status launch_restored(struct device *d, struct arm_launch *launch,
+                                        struct gate_error *err)
+{
+    TRY(operands_restore(d, launch->sets, err));
+    return device_launch_checked(d, arm_launch, launch, 0, err);
+}
+
 enum gate_status endure_own(struct device *d, struct arm_launch *launch,
                             const struct endure_budget *budget, struct verification *v,
                             struct gate_error *err)
@@ -269,12 +279,12 @@ enum gate_status endure_own(struct device *d, struct arm_launch *launch,
     struct means means = {0};
     uint64_t first = 0, last = 0;
     const double begin_ns = clock_ns();
-    TRY(device_launch_checked(d, arm_launch, launch, 0, err));
+    TRY(launch_restored(d, launch, err));
     const unsigned n = endure_launches(budget, clock_ns() - begin_ns);
     TRY(operands_hash_outputs(d, launch->sets, 1, &first, err));
     TRY(count_means(d, &means, 0, err));
     for (unsigned i = 0; i < n; i++) {
-        TRY(device_launch_checked(d, arm_launch, launch, 0, err));
+        TRY(launch_restored(d, launch, err));
         if (i + 1 == n / 2)
             TRY(count_means(d, &means, 1, err));
     }

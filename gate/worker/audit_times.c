@@ -97,7 +97,7 @@ static enum gate_status replay(struct session *s, const struct side *x,
 {
     struct device_time t = {0};
     s->at = x->arm;
-    TRY(device_replay_run(s->device, recording, &t, err));
+    TRY(session_replay(s, recording, &t, err));
     *ns = t.device_ns;
     return clock_can_be(*ns) ? GATE_OK
                              : gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN,

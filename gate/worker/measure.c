@@ -90,8 +90,10 @@ static enum gate_status take_singles(struct session *s, double budget_ns, struct
         for (unsigned slot = 0; slot < s->n_arms && !status; slot++) {
             s->at = n % 2 ? s->n_arms - 1 - slot : slot;
             double *taken = &ns[s->at][n];
-            status = device_single_run(s->device, arm_launch, &s->series[s->at].launch[0],
-                                       (unsigned)n, taken, err);
+            status = session_restore(s, (unsigned)n, 1, err);
+            if (!status)
+                status = device_single_run(s->device, arm_launch, &s->series[s->at].launch[0],
+                                           (unsigned)n, taken, err);
             if (!status && !clock_can_be(*taken))
                 status = gate_fail(err, GATE_ENVIRONMENT, SESSION_CLOCK_BROKEN, "a single launch",
                                    *taken);
@@ -302,6 +304,7 @@ static enum gate_status measure_calls(struct session *s, bool swap, struct gate_
             size_t j = n[side]++;
             double *taken = &ns[side][j];
             s->at = side;
+            TRY(session_restore(s, (unsigned)j * n_calls, n_calls, err));
             TRY(device_calls_run(s->device, arm_launch, &x->launch[pairs_copy(j) % x->n_copies],
                                  (struct device_calls){(unsigned)j * n_calls, n_calls}, taken,
                                  err));

@@ -134,6 +134,15 @@ unsigned op_inputs(const struct op *op)
     return n;
 }
 
+unsigned op_begins(const struct op *op, unsigned tensor)
+{
+    unsigned i = op_inputs(op);
+    while (i > 0 && (tensor < i || op->tensors[i - 1].role != OP_INOUT ||
+                     strcmp(op->tensors[i - 1].name, op->tensors[tensor].name) != 0))
+        i--;
+    return i;
+}
+
 int64_t op_terms(const struct kg_problem *p, unsigned tensor)
 {
     const struct op *op = op_of(p);

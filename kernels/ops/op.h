@@ -81,6 +81,7 @@ enum op_role {
     OP_ADDEND, /* an input that is added to each sum: not a factor */
     OP_SCALE,  /* an input that multiplies a factor: one number for many of its elements */
     OP_INPUT,  /* another input */
+    OP_INOUT,  /* an input that the output of its name updates in place */
     OP_OUT,
 };
 
@@ -238,6 +239,9 @@ struct kg_shape op_shape_of(const struct kg_problem *p, unsigned tensor);
 int64_t kg_shape_elements(const struct kg_shape *shape);
 
 unsigned op_inputs(const struct op *op);
+
+/* Of an output that is updated in place: 1 + the input that it begins as; else 0. */
+unsigned op_begins(const struct op *op, unsigned tensor);
 
 /* Terms of an element of output tensor i, and the most that an output has; 0: it is no sum. */
 int64_t op_terms(const struct kg_problem *p, unsigned i);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An op of a user's: examples/layernorm as it is, its faults, its references, and its bounds."""
+"""Ops of a user's: examples/layernorm and delta_rule as they are, their faults and references."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import unittest
 
 from harness import GATE, ROOT, Gate, read_file, write_file
 
-EXAMPLE = os.path.join(ROOT, "examples", "layernorm")
 ROW = "(float *)y->data + i * y->stride[0]"
 OUT = "y[j] = (x[j] - mean) * scale * gamma[j] + beta[j];"
 REFERENCE_OUT = "y[j] = (x[j] - mean) / sqrt(variance + kg_param(p, \"eps\")) * gamma[j] + beta[j];"
@@ -36,6 +35,34 @@ RIGHT = {
     "in_double": ("float mean = 0, variance = 0;", "double mean = 0, variance = 0;"),
     "by_welford": ("variance += (x[j] - mean) * (x[j] - mean);",
                    "variance += (x[j] - mean) * (x[j] - mean) * (float)(j + 1) / (float)(j + 1);"),
+}
+
+# The same of delta_rule.c, whose state is updated in place.
+UPDATE = "*s = g * *s + k[i] * u;\n                o += *s * q[i];"
+STATE_MUTANTS = {
+    "old_state_forgotten": ("g * *s + k", "k"),
+    "updated_twice": ("for (int64_t j = 0; j < V; j++) {",
+                      "for (int64_t n = 0; n < 2 * V; n++) {\n            int64_t j = n % V;"),
+    "not_written_back": (UPDATE, "o += (g * *s + k[i] * u) * q[i];"),
+    "output_of_the_old_state": (UPDATE, "o += *s * q[i];\n                *s = g * *s + k[i] * u;"),
+    "neighbour_decays_too": ("return KG_OK;", "row(state, 0)[V - 1] *= 0.999f;\n    return KG_OK;"),
+    "decays_by_the_neighbours_gate": ("args->in[3].data)[h]", "args->in[3].data)[h / 2 * 2]"),
+    "stride_of_state_ignored": ("state->stride[1]", "V"),
+    "state_kept_elsewhere": (
+        "    for (int64_t h = 0;",
+        "    static float kept[1 << 16], *of;\n"
+        "    const size_t n = kg_elements(state) > 1 << 16 || !kg_is_dense(state) ? 0\n"
+        "                     : (size_t)kg_elements(state) * sizeof *kept;\n"
+        "    if (of == state->data)\n        memcpy(of, kept, n);\n    of = state->data;\n"
+        "    for (int64_t h = 0;", "return KG_OK;", "memcpy(kept, of, n);\n    return KG_OK;"),
+}
+
+# Most states explode when they are updated a few times by what one update takes.
+STATE_RIGHT = {
+    "in_double": ("+ j, known = 0, o = 0;", "+ j;\n            double known = 0, o = 0;"),
+    "by_the_input": ("&args->out[0];", "&args->in[5];"),
+    "refuses_an_exploded_state": (UPDATE, UPDATE + "\n                if (!(*s * *s < 1e8f))\n"
+                                  "                    return KG_LAUNCH_FAILED;"),
 }
 
 # What is replaced in layernorm_reference.c, by what, and what the gate says of it.
@@ -144,15 +171,18 @@ class OtherOps(Gate):
             self.assertIn("exact integers", done.stdout)
 
 
-class OwnOps(Gate):
+class Example(Gate):
+    """A copy of examples/OP, made."""
+
     def setUp(self):
         super().setUp()
         self.example = self.path("example")
-        shutil.copytree(EXAMPLE, self.example, ignore=shutil.ignore_patterns("build"))
+        shutil.copytree(os.path.join(ROOT, "examples", self.op), self.example,
+                        ignore=shutil.ignore_patterns("build"))
         self.make()
 
     def make(self, *targets):
-        done = subprocess.run(["make", "-C", self.example, "-f", "layernorm.mk", *targets,
+        done = subprocess.run(["make", "-C", self.example, "-f", self.op + ".mk", *targets,
                                "CFLAGS=-O1 -w", f"KERNEL_GATE={os.path.join(ROOT, 'kernels')}"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -165,12 +195,67 @@ class OwnOps(Gate):
         self.assertIn(old, text)
         write_file(self.file(name), text.replace(old, new))
 
-    def look(self, *arguments, library="liblayernorm.so", command="verify", expect=0):
-        done = self.gate(command, "--device", "host", "--suite", self.file("layernorm.json"),
+    def look(self, *arguments, library=None, command="verify", expect=0):
+        library = library or f"lib{self.op}.so"
+        done = self.gate(command, "--device", "host", "--suite", self.file(self.op + ".json"),
                          "--library", self.file("build/" + library), *arguments)
         if expect is not None:
             self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout + done.stderr
+
+    def look_at_changed(self, wrong, right, also=()):
+        """The kernel as each change makes it; `also`: a change, and arguments for a second look."""
+        name = self.op + ".c"
+        source = read_file(self.file(name))
+        for change, texts in {**wrong, **right}.items():
+            with self.subTest(change):
+                text = source
+                for old, new in zip(texts[::2], texts[1::2]):
+                    self.assertIn(old, text)
+                    text = text.replace(old, new)
+                write_file(self.file(name), text)
+                self.make("-W", name)
+                self.look(expect=2 if change in wrong else 0)
+                if change in also:
+                    self.look(*also[1:], expect=2)
+
+
+class State(Example):
+    op = "delta_rule"
+
+    def test_the_example_is_right_and_its_fault_is_wrong(self):
+        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
+        self.make("build/libfaulty.so")
+        said = self.look(library="libfaulty.so", expect=2)
+        self.assertIn("output 'state'", said)
+
+    def test_faults_are_found_and_right_kernels_are_right(self):
+        self.look_at_changed(STATE_MUTANTS, STATE_RIGHT)
+
+    def test_each_timed_launch_begins_with_the_same_state(self):
+        run = ("--baselines", self.path("baselines"), "--threshold", "50%", "--filter", "*k64*",
+               "--budget", "5", "--pause", "0")
+        name = "delta_rule.c"
+        source = read_file(self.file(name))
+        write_file(self.file(name), source.replace(*STATE_RIGHT["refuses_an_exploded_state"]))
+        self.make("-W", name)
+        self.look("--accept-new", *run, command="run", expect=0)
+        report = self.path("run.json")
+        self.look("--report", "json=" + report, *run, command="run", expect=None)
+        case = json.loads(read_file(report))["cases"][0]
+        self.assertEqual(case["mode"], "paired", case)
+        timing = case["arms"][0]["timing"]
+        self.assertEqual(timing["launches_per_sample"], timing["input_sets"])
+        write_file(self.file(name), source.replace(
+            "{\n    const int64_t K", "{\n    static int calls;\n    if (++calls > 5000)\n"
+            "        return KG_OK;\n    const int64_t K"))
+        self.make("-W", name)
+        self.look(expect=0)
+        self.assertIn("wrong when timed", self.look(*run, command="run", expect=2))
+
+
+class OwnOps(Example):
+    op = "layernorm"
 
     def test_the_example_is_right_and_its_fault_is_wrong(self):
         self.assertIn("3 right, 0 wrong, 0 not served", self.look())
@@ -180,16 +265,8 @@ class OwnOps(Gate):
         self.assertNotIn("reference", said)
 
     def test_faults_are_found_and_right_kernels_are_right(self):
-        source = read_file(self.file("layernorm.c"))
-        for names, code in ((MUTANTS, 2), (RIGHT, 0)):
-            for name, (old, new) in names.items():
-                with self.subTest(name):
-                    self.assertIn(old, source)
-                    write_file(self.file("layernorm.c"), source.replace(old, new))
-                    self.make("-W", "layernorm.c")
-                    self.look(expect=code)
-                    if name == "usual_eps_alone":  # nor where no case has another one
-                        self.look("--filter", "*m256*", expect=code)
+        # Nor is it right where no case has another eps.
+        self.look_at_changed(MUTANTS, RIGHT, ("usual_eps_alone", "--filter", "*m256*"))
 
     def test_a_faulty_reference_is_named_and_no_kernel_is_blamed(self):
         source = read_file(self.file("layernorm_reference.c"))

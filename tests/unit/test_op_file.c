@@ -106,6 +106,9 @@ TEST(expressions_that_cannot_be_have_a_place)
 
 /* ---- files ---- */
 
+#define IN_PLACE(name) "{\"name\": \"" name "\", \"role\": \"inout\", \"axes\": [\"h\", \"d\"]},\n"
+#define MANY_IN_PLACE IN_PLACE("a") IN_PLACE("b") IN_PLACE("c") IN_PLACE("d") IN_PLACE("e")
+
 static const char good[] =
     "{\"schema\": \"gate-op/1\", \"name\": \"pick\", \"reference\": \"r.so\",\n"
     " \"sizes\": [{\"name\": \"kv\", \"kind\": \"count\"}, {\"name\": \"h\", \"kind\": "
@@ -177,6 +180,12 @@ TEST(files_that_cannot_be_have_a_place)
         {"\"least\": 2, \"most\": 3", "\"least\": 4, \"most\": 1e5", "must be numbers of fp16"},
         {"\"out\", \"axes\"", "\"in\", \"axes\"", "/tensors/3/whole: is for outputs alone"},
         {"\"whole\": [\"n\"]", "\"fill\": \"any\"", "/tensors/3/fill: is for inputs alone"},
+        {"\"x\", \"role\": \"in\"", "\"x\", \"role\": \"inout\"",
+         "/tensors/1/role: 'in' comes before 'inout'"},
+        {"\"out\", \"axes\": [\"h\", \"d\"]",
+         "\"inout\", \"axes\": [\"h\", \"d\"], \"dtype\": \"int32\"",
+         "/tensors/3/dtype: must be fp16"},
+        {"{\"name\": \"y\"", MANY_IN_PLACE "{\"name\": \"y\"", "/tensors: are more than 12"},
         {"\"flops\"", "\"multilinear\": true, \"flops\"", "/multilinear: is for two inputs"},
         {"\"flops\"", "\"id\": [\"n\"], \"flops\"", "/id: must name each size once"},
         {"\"bf16\": 0.01", "\"bf16\": 1.5", "/error_limits/bf16"},
@@ -244,6 +253,26 @@ TEST(an_op_says_what_a_built_in_one_says)
     assert_ptr_equal(op_by_name("pick"), &own->op);
     end(own);
     assert_null(op_by_name("pick"));
+}
+
+TEST(what_is_updated_in_place_is_an_input_and_an_output)
+{
+    struct own_op *own;
+    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    assert_int_equal(parse("{\"name\": \"y\"", IN_PLACE("s") "{\"name\": \"y\"", &own, NULL),
+                     GATE_OK);
+    used = &own->op;
+    op_use(&used, 1);
+    const struct kg_problem p = problem(own, 2, 4, 48, 64);
+    assert_int_equal(problem_tensors(&p, t), 6);
+    assert_int_equal(p.n_in, 4);
+    for (unsigned i = 0; i < 6; i++) {
+        assert_string_equal(t[i].name, ((const char *[]){"x", "at", "u", "s", "s", "y"})[i]);
+        assert_int_equal(t[i].is_updated, i == 3);
+        assert_int_equal(t[i].begins, i == 4 ? 4 : 0);
+    }
+    assert_true(problem_bytes(&p) == 2 * 4 * 48 * 64 + 4 * 48 + 2 * 48 + 3 * 2 * 4 * 64);
+    end(own);
 }
 
 TEST(sizes_are_those_that_it_allows)

@@ -24,7 +24,8 @@ static struct matrix *ones(void)
     struct matrix *m = calloc(1, sizeof *m);
     assert_non_null(m);
     m->problem = gemm_like("gemm", KG_F32, ROWS, COLUMNS, 8);
-    m->about = (struct problem_tensor){"c", true, KG_F32, 2, {ROWS, COLUMNS}};
+    m->about = (struct problem_tensor){
+        .name = "c", .is_output = true, .dtype = KG_F32, .rank = 2, .shape = {ROWS, COLUMNS}};
     for (int i = 0; i < ROWS * COLUMNS; i++)
         m->got[i] = (float)(m->reference[i] = i % 3 ? 1 : -1);
     return m;
@@ -67,7 +68,8 @@ TEST(one_bit_is_not_exact)
 TEST(a_sum_that_cancelled)
 {
     const struct kg_problem p = gemm_like("gemm", KG_F32, 1, 1, 4096);
-    const struct problem_tensor about = {"c", true, KG_F32, 2, {1, 1}};
+    const struct problem_tensor about = {
+        .name = "c", .is_output = true, .dtype = KG_F32, .rank = 2, .shape = {1, 1}};
     const double reference = 0.05;
     float value = 0.05f + 2e-6f;
     const struct kg_tensor got = problem_dense(&about, &value);
@@ -86,7 +88,8 @@ TEST(a_row_of_subnormal_numbers)
 {
     enum { WIDTH = 64 };
     const struct kg_problem p = attention(KG_F16, 0, 2, 0, 0, 0, WIDTH);
-    const struct problem_tensor about = {"o", true, KG_F16, 2, {2, WIDTH}};
+    const struct problem_tensor about = {
+        .name = "o", .is_output = true, .dtype = KG_F16, .rank = 2, .shape = {2, WIDTH}};
     for (int off = 0; off < 2; off++) {
         double reference[2 * WIDTH];
         uint16_t bits[2 * WIDTH];
