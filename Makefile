@@ -30,7 +30,7 @@ SHELL := /bin/bash
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-CFLAGS ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
+CFLAGS ?= -O2 -g
 NVCCFLAGS ?= -O3
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
@@ -102,8 +102,9 @@ WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototy
 PLAIN_C_FLAGS = -std=c11 -D_GNU_SOURCE $(CUDA_DEFINE) -I. $(WARNINGS) -fno-common \
     -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -pthread $(CFLAGS)
 ifneq ($(SANITIZE),)
-# Their checks hide from gcc what initializes a variable.
-SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer \
+# After CFLAGS, which CUDA parts are compiled with too: they are the same in all builds. The checks
+# hide from gcc what initializes a variable.
+SANITIZE_FLAGS := -O1 -g1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer \
     $(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized)
 endif
 C_FLAGS = $(PLAIN_C_FLAGS) -I$(B)/gen $(SANITIZE_FLAGS)

@@ -43,8 +43,8 @@ fuzz: fuzz-targets
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz-targets:
 	@ci/deps.sh --check fuzz
-	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CFLAGS='-O1 -g' CUDA=0 \
-	    WEB=0 $(FUZZ_C:%.c=build/fuzz/%)
+	@+$(MAKE) SANITIZE=fuzzer-no-link,address,undefined CC=$(FUZZ_CC) CUDA=0 WEB=0 \
+	    $(FUZZ_C:%.c=build/fuzz/%)
 
 ## mutants: runs the gate on all broken kernels and prints how many it found
 mutants: tests $(CUDA_MUTANTS)

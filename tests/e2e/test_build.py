@@ -137,6 +137,21 @@ class Build(unittest.TestCase):
         self.assertEqual(self.rebuilt(flags, *of_one), set())
         self.assertEqual(self.rebuilt(*of_one), {"gate/base/error.c"})
 
+    def test_a_sanitizer_build_takes_the_cuda_objects_that_are_there(self):
+        nvcc = os.path.join(SCRATCH, "nvcc")
+        executable(nvcc, f"#!/bin/sh\necho 'release 13.0, TOP={SCRATCH}'\n")
+        flags = os.path.join(TREE, "build/cuda/90a/flags")
+        env = {k: v for k, v in os.environ.items() if k != "CFLAGS"}
+        compiled_with = []
+        for sanitize in ("", "address,undefined", "thread"):
+            done = run("make", "CUDA=1", "WEB=0", f"NVCC={nvcc}", "CUDA_ARCHS=90a",
+                       f"SANITIZE={sanitize}", os.path.relpath(flags, TREE), env=env)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            with open(flags, encoding="utf-8") as file:
+                compiled_with.append(file.read())
+        self.assertIn(nvcc, compiled_with[0])
+        self.assertEqual(compiled_with, compiled_with[:1] * 3)
+
     def test_bad_settings_are_refused(self):
         for setting, named in (("SANITIZE=adress", "SANITIZE is 'adress'"),
                                ("CUDA=yes", "CUDA is 'yes'"), ("WEB=2", "WEB is '2'")):
