@@ -159,6 +159,7 @@ UNIT := lib/systemd/system/gate-server.service
 DATA := $(SUITES:kernels/suites/%=$(B)/$(SHARE)/suites/%) \
     $(SCHEMAS:gate/formats/%=$(B)/$(SHARE)/schemas/%) $(addprefix $(B)/,$(UNIT) \
     lib/systemd/system/gate-server.socket $(INCLUDE)/kernel.h $(INCLUDE)/problem.h \
+    $(SHARE)/bundle.py share/doc/kernel-gate/bundles.md \
     share/doc/kernel-gate/kernels.md share/doc/kernel-gate/ops.md \
     share/doc/kernel-gate/CHANGELOG.md \
     lib/pkgconfig/kernel-gate.pc lib/cmake/kernel-gate/kernel-gate-config.cmake \
@@ -363,6 +364,8 @@ $(eval $(call copied,$(INCLUDE)/kernel.h,kernels/kernel.h))
 $(eval $(call copied,$(INCLUDE)/problem.h,kernels/problem.h))
 $(eval $(call copied,share/doc/kernel-gate/kernels.md,docs/kernels.md))
 $(eval $(call copied,share/doc/kernel-gate/ops.md,docs/ops.md))
+$(eval $(call copied,share/doc/kernel-gate/bundles.md,docs/bundles.md))
+$(eval $(call copied,$(SHARE)/bundle.py,kernels/bundle/bundle.py))
 $(eval $(call copied,share/doc/kernel-gate/CHANGELOG.md,CHANGELOG.md))
 $(eval $(call copied,lib/systemd/system/%,ci/%))
 $(eval $(call copied,lib/pkgconfig/%,ci/%))

@@ -47,12 +47,14 @@ https://docs.nvidia.com/cuda/eula/' >"$licences/cuda-runtime.txt"
 fi
 cp LICENSE CHANGELOG.md "$stage/"
 # What it takes to write a kernel library and its suite.
-install -Dm 644 -t "$stage/docs" docs/kernels.md docs/ops.md
+install -Dm 644 -t "$stage/docs" docs/bundles.md docs/kernels.md docs/ops.md
 cp -r "$build/include" "$stage/"
 cp -r "$build/lib/pkgconfig" "$build/lib/cmake" "$stage/lib/"
 if [ -d tests/gpu ]; then
     mkdir -p "$stage/tests/e2e" # of which tests/gpu takes these
     cp -r tests/run tests/gpu "$stage/tests/"
+    mkdir "$stage/examples"
+    cp -r examples/triton "$stage/examples/"
     cp tests/e2e/{harness,fake_services,fake_tracker,test_adopt}.py "$stage/tests/e2e/"
     find "$stage/tests" -name __pycache__ -prune -exec rm -r {} +
     for folder in gpu mutants; do

@@ -18,10 +18,11 @@ GPU_TESTS := $(if $(filter 1,$(CUDA)),$(GPU_C:%.c=$(B)/%))
 TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
     $(UNIT_C)) $(TOOL_C))
 SMALL_CACHE := $(B)/tests/tools/small_cache.so
+FAKE_CUDA := $(B)/tests/tools/fake_cuda.so
 MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C))
 
 ## tests: builds the test programs and the broken kernels of the tests
-tests: all $(TESTS_AND_TOOLS) $(MUTANTS) $(SMALL_CACHE)
+tests: all $(TESTS_AND_TOOLS) $(MUTANTS) $(SMALL_CACHE) $(FAKE_CUDA)
 
 ## test-long: runs the tests that take minutes: fuzzing, kills of the server, all broken kernels
 test-long: packages
@@ -90,8 +91,11 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.c.o $(B)/obj/fuzz.a
 	$(call link,-fsanitize=fuzzer $^ $(SERVER_LIBS))
 
 $(SMALL_CACHE): tests/e2e/small_cache.c | packages
+$(FAKE_CUDA): tests/unit/fake_cuda.c | packages
+$(SMALL_CACHE) $(FAKE_CUDA):
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(WARNINGS) -Os -shared -fPIC $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(WARNINGS) -Os -shared -fPIC $(if $(filter $@,$(FAKE_CUDA)),\
+	    -Wl$(comma)-soname=libcuda.so.1) $< -o $@
 
 $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)

@@ -33,9 +33,9 @@ enum kg_status plan_prepare(const struct kg_kernel *k, const struct kg_problem *
                             const struct kg_device *where)
 {
     void *plan = NULL;
-    if (!k->prepare || plan_of(k, p))
+    if (plan_of(k, p))
         return KG_OK;
-    enum kg_status status = k->prepare(p, where, &plan);
+    enum kg_status status = library_prepare(k, p, where, &plan);
     if (status != KG_OK || !plan)
         return status;
     struct kept *kept = xcalloc(1, sizeof *kept);
@@ -80,9 +80,10 @@ enum gate_status arm_prepare(struct device *d, const struct kg_problem *p, struc
 {
     const struct kg_device *where = &device_info(d)->kg;
     enum kg_status status = plan_prepare(k, p, where);
+    const char *why = library_fault(k);
     if (status != KG_OK)
-        return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'", k->name,
-                         library_status_name(status));
+        return gate_fail(err, GATE_WRONG, "prepare() of kernel '%s' returned '%s'%s%s", k->name,
+                         library_status_name(status), *why ? ": " : "", why);
     uint64_t bytes = plan_workspace_bytes(k, p, where);
     if (bytes > (uint64_t)device_info(d)->memory_bytes)
         return gate_fail(err, GATE_ENVIRONMENT,

@@ -136,7 +136,7 @@ struct arm_launch {
  * case at a time, in one thread; so there is one list.
  */
 
-/* Calls prepare(), if the kernel has it and did not make a plan of this problem yet. */
+/* Calls prepare(), if the kernel did not make a plan of this problem yet. */
 enum kg_status plan_prepare(const struct kg_kernel *k, const struct kg_problem *p,
                             const struct kg_device *where);
 

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate/library/bundle.h"
+#include "gate/library/manifest.h"
 #include "kernels/ops/op.h"
 
 #define MAX_KERNELS 1024
@@ -85,6 +87,13 @@ static enum gate_status load(const char *path, uint32_t kind, struct library *li
     return check_table(lib->table, kind, err);
 }
 
+static enum gate_status load_bundle(uint32_t kind, struct library *lib, struct gate_error *err)
+{
+    TRY(bundle_open(&lib->piece, &lib->bundle, err));
+    lib->table = bundle_table(lib->bundle);
+    return check_table(lib->table, kind, err);
+}
+
 /* What the loader says of a file that is cut off is a death by SIGBUS, and of one of another
  * machine that it does not exist. */
 static enum gate_status check_file(const char *path, off_t size, struct gate_error *err)
@@ -95,8 +104,12 @@ static enum gate_status check_file(const char *path, off_t size, struct gate_err
     ssize_t n = fd >= 0 ? pread(fd, &h, sizeof h, 0) : -1;
     const uint64_t end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize; /* of its headers */
     enum gate_status status = GATE_OK;
-    if (n < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
-        status = gate_fail(err, GATE_WRONG, "it cannot be loaded: it does not begin as ELF");
+    if (n > 0 && manifest_is((struct bytes){h.e_ident, (size_t)n}))
+        ; /* its reader says what is wrong */
+    else if (n < (ssize_t)sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+        status = gate_fail(err, GATE_WRONG,
+                           "it cannot be loaded: it begins neither as ELF nor as a "
+                           "bundle");
     else if (known &&
              (h.e_machine != own.e_machine || h.e_ident[EI_CLASS] != own.e_ident[EI_CLASS]))
         status = gate_fail(err, GATE_WRONG,
@@ -133,6 +146,7 @@ static enum gate_status copy_to_memory(const struct buf *bytes, int *fd, char *c
 
 static void unload(struct library *lib)
 {
+    bundle_close(lib->bundle);
     if (lib->handle)
         dlclose(lib->handle);
     if (lib->copy >= 0)
@@ -164,7 +178,7 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     status = piece_read(path, FILE_MAX_BYTES, &lib.piece, err);
     if (!status)
         piece_hash(&lib.piece, lib.sha256);
-    if (!status && own_copy) {
+    if (!status && own_copy && !lib.piece.manifest) {
         status = copy_to_memory(&lib.piece.bytes, &lib.copy, copy, sizeof copy, err);
         from = copy;
     }
@@ -174,7 +188,9 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     snprintf(lib.file, sizeof lib.file, "%s", slash ? slash + 1 : path);
     if (!status && kind == KG_DEVICE_CUDA)
         status = machine_code_read(from, &lib.code, err);
-    if (!status)
+    if (!status && lib.piece.manifest)
+        status = load_bundle(kind, &lib, err);
+    else if (!status)
         status = load(from, kind, &lib, err);
     if (status) {
         unload(&lib);
@@ -184,18 +200,45 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     return GATE_OK;
 }
 
-enum kg_status library_start(const struct library *lib, const struct kg_device *device)
+enum gate_status library_start(const struct library *lib, const struct kg_device *device,
+                               struct gate_error *err)
 {
-    return lib->table->open ? lib->table->open(device, lib->piece.files) : KG_OK;
+    enum kg_status opened = KG_OK;
+    enum gate_status status = lib->bundle ? bundle_start(lib->bundle, device, err) : GATE_OK;
+    if (lib->table->open)
+        opened = lib->table->open(device, lib->piece.files);
+    if (opened != KG_OK)
+        status = gate_fail(err, GATE_WRONG, "open() returned '%s'", library_status_name(opened));
+    return status ? gate_fail_context(err, "kernel library '%s'", lib->file) : GATE_OK;
 }
 
 void library_close(struct library *lib)
 {
-    if (!lib->handle)
+    if (!lib->table)
         return;
-    if (lib->table && lib->table->close)
+    if (lib->table->close)
         lib->table->close();
     unload(lib);
+}
+
+bool library_serves(const struct kg_kernel *k, const struct kg_problem *p,
+                    const struct kg_device *device)
+{
+    return bundle_has(k) ? bundle_serves(k, p, device) : k->supports(p, device) != 0;
+}
+
+enum kg_status library_prepare(const struct kg_kernel *k, const struct kg_problem *p,
+                               const struct kg_device *device, void **plan)
+{
+    *plan = NULL;
+    if (bundle_has(k))
+        return bundle_prepare(k, p, device, plan);
+    return k->prepare ? k->prepare(p, device, plan) : KG_OK;
+}
+
+const char *library_fault(const struct kg_kernel *k)
+{
+    return bundle_has(k) ? bundle_fault(k) : "";
 }
 
 const struct kg_kernel *library_choose(const struct library *lib, const struct kg_problem *p,
@@ -205,7 +248,7 @@ const struct kg_kernel *library_choose(const struct library *lib, const struct k
         const struct kg_kernel *k = lib->table->kernels[i];
         if (strcmp(k->op, p->op) != 0 || (name && strcmp(name, k->name) != 0))
             continue;
-        if (k->supports(p, device))
+        if (library_serves(k, p, device))
             return k;
     }
     return NULL;

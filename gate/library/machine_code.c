@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "gate/library/elf.h"
+#include "gate/library/manifest.h"
 #include "gate/library/piece.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 30)
@@ -63,6 +64,23 @@ static bool cubin_symbol(struct bytes cubin, const Elf64_Shdr *table, size_t i, 
     struct bytes symbols;
     return elf_content(cubin, table, &symbols) && i < symbols.n / sizeof *symbol &&
            bytes_take(symbols, i * sizeof *symbol, symbol, sizeof *symbol);
+}
+
+bool machine_code_find(struct bytes cubin, const char *name, struct machine_kernel *out)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr table;
+    Elf64_Sym symbol;
+    if (!elf_header(cubin, &h) || h.e_machine != CUBIN_MACHINE ||
+        !elf_find(cubin, ".symtab", &table))
+        return false;
+    for (size_t i = 0; cubin_symbol(cubin, &table, i, &symbol); i++) {
+        const char *found = elf_text(cubin, table.sh_link, symbol.st_name);
+        *out = (struct machine_kernel){found, cubin, symbol.st_shndx, i};
+        if (is_entry(&symbol) && found && !strcmp(found, name))
+            return true;
+    }
+    return false;
 }
 
 static bool add_cubin(struct machine_code *m, struct bytes cubin)
@@ -304,12 +322,16 @@ bool machine_code_hash(const struct machine_code *m, const char *name, char hex[
 
 /* ---- a whole file ---- */
 
-/* Sections that are mapped, and more than a note about the build. */
+/* Sections that are mapped, and more than a note about the build; all of a manifest. */
 static bool add_host_code(SHA2_CTX *context, struct bytes file)
 {
     Elf64_Ehdr h;
     Elf64_Shdr s;
     struct bytes content;
+    if (manifest_is(file)) {
+        SHA256Update(context, file.at, file.n);
+        return true;
+    }
     if (!elf_header(file, &h) || !h.e_shnum)
         return false;
     for (size_t i = 0; elf_section(file, i, &s); i++) {

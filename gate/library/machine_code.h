@@ -38,9 +38,9 @@ struct machine_kernel {
     size_t symbol; /* and in the table of symbols */
 };
 
-/* Reads a shared object. A file without GPU code, or with some that cannot be taken apart
- * (compressed by LZ4, say), is no error: it has no kernel. The errors are those of piece_read().
- * The result is the caller's. */
+/* Reads a shared object or a bundle. A file without GPU code, or with some that cannot be taken
+ * apart (compressed by LZ4, say), is no error: it has no kernel. The errors are those of
+ * piece_read(). The result is the caller's. */
 enum gate_status machine_code_read(const char *path, struct machine_code **out,
                                    struct gate_error *err);
 void machine_code_free(struct machine_code *m); /* NULL is fine */
@@ -48,6 +48,9 @@ void machine_code_free(struct machine_code *m); /* NULL is fine */
 /* Appears `name` (as the linker knows it, mangled) in the file? Then its SHA-256, 64 lower-case hex
  * digits and a NUL; false: not known. */
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
+
+/* The kernel of that name in a cubin; false: there is none. */
+bool machine_code_find(struct bytes cubin, const char *name, struct machine_kernel *out);
 
 /* All kernels, in the order of the file, each once an architecture; how many. */
 size_t machine_code_kernels(const struct machine_code *m, const struct machine_kernel **out);
@@ -62,8 +65,8 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65]);
  * SHA-256 of what a shared object runs: its machine code and data for the host as they are mapped,
  * the code of all its GPU kernels, and the files that belong to it (piece.h). Debug information,
  * build id and comments do not count, so two builds of one source may be two files of the same
- * code. GATE_NO_VERDICT: not an ELF file, or one with GPU code that cannot be taken apart. GATE_IO:
- * it cannot be read.
+ * code. Of a bundle it is all of it. GATE_NO_VERDICT: neither an ELF file nor a bundle, or one with
+ * GPU code that cannot be taken apart. GATE_IO: it cannot be read.
  */
 enum gate_status machine_code_of_file(const char *path, char hex[65], struct gate_error *err);
 

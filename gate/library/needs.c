@@ -6,7 +6,7 @@
 
 #include "gate/base/file.h"
 #include "gate/base/utf8.h"
-#include "gate/library/elf.h"
+#include "gate/library/manifest.h"
 
 #define LIBRARY_BYTES_MAX ((size_t)256 << 20)
 
@@ -26,6 +26,8 @@ static const char *find_other(struct bytes elf)
 {
     Elf64_Shdr s;
     struct bytes entries;
+    if (manifest_is(elf)) /* it needs no loader */
+        return NULL;
     if (!elf_find(elf, ".dynamic", &s) || !elf_content(elf, &s, &entries))
         return "(no section .dynamic)";
     Elf64_Dyn d;

@@ -15,6 +15,7 @@
 #include "gate/base/file.h"
 #include "gate/base/paths.h"
 #include "gate/library/elf.h"
+#include "gate/library/manifest.h"
 
 #define SECTION "kg_files"
 #define MAGIC "KGPIECE1"
@@ -36,12 +37,41 @@ static bool is_named_before(const struct piece *p, const char *name)
     return false;
 }
 
+static enum gate_status add_name(struct piece *p, const char *name, struct gate_error *err)
+{
+    if (!is_file_name(name, strlen(name)))
+        return gate_fail(err, GATE_WRONG,
+                         "it names the file '%.100s', which is no name of a file: letters, digits "
+                         "and _.+- only, without a folder",
+                         name);
+    if (p->n_files == PIECE_FILES_MAX)
+        return gate_fail(err, GATE_WRONG, "it names more than %d files", PIECE_FILES_MAX);
+    p->files[p->n_files++].name = name;
+    return GATE_OK;
+}
+
+/* Those of its machine code, each once. */
+static enum gate_status read_manifest(struct piece *p, struct bytes text, struct gate_error *err)
+{
+    if (!p->manifest)
+        TRY(manifest_parse(text, &p->manifest, err));
+    for (size_t i = 0; i < p->manifest->n_kernels; i++) {
+        const struct manifest_kernel *k = &p->manifest->kernels[i];
+        for (size_t j = 0; j < k->n_launches; j++)
+            if (!is_named_before(p, k->launches[j].code))
+                TRY(add_name(p, k->launches[j].code, err));
+    }
+    return GATE_OK;
+}
+
 /* The names in the section, one behind the other; the linker may leave zeros between them. */
 static enum gate_status read_names(struct piece *p, struct gate_error *err)
 {
     const struct bytes object = {(const unsigned char *)p->bytes.data, p->object_bytes};
     struct bytes names;
     Elf64_Shdr s;
+    if (manifest_is(object))
+        return read_manifest(p, object, err);
     if (!elf_find(object, SECTION, &s))
         return GATE_OK;
     if (!elf_content(object, &s, &names) || (names.n && names.at[names.n - 1]))
@@ -52,16 +82,9 @@ static enum gate_status read_names(struct piece *p, struct gate_error *err)
         at += n + 1;
         if (!n)
             continue;
-        if (!is_file_name(name, n))
-            return gate_fail(err, GATE_WRONG,
-                             "KG_FILE() names '%.100s', which is no name of a file: letters, "
-                             "digits and _.+- only, without a folder",
-                             name);
         if (is_named_before(p, name))
-            return gate_fail(err, GATE_WRONG, "KG_FILE() names '%s' twice", name);
-        if (p->n_files == PIECE_FILES_MAX)
-            return gate_fail(err, GATE_WRONG, "it names more than %d files", PIECE_FILES_MAX);
-        p->files[p->n_files++].name = name;
+            return gate_fail(err, GATE_WRONG, "KG_FILE() names '%.100s' twice", name);
+        TRY(add_name(p, name, err));
     }
     return GATE_OK;
 }
@@ -138,8 +161,7 @@ static enum gate_status put_together(struct piece *p, const char *path, struct g
         memcpy(beside + folder, names[i], strlen(names[i]) + 1);
         enum gate_status status = read_regular(beside, &p->bytes, err);
         if (status)
-            return gate_fail_context(err, "of the file '%s', which belongs to it (KG_FILE)",
-                                     names[i]);
+            return gate_fail_context(err, "of the file '%s', which belongs to it", names[i]);
         sizes[i] = p->bytes.len - before;
     }
     sizes[n] = p->object_bytes;
@@ -169,6 +191,7 @@ enum gate_status piece_read(const char *path, size_t most, struct piece *out,
 void piece_release(struct piece *piece)
 {
     buf_release(&piece->bytes);
+    manifest_free(piece->manifest);
     *piece = (struct piece){0};
 }
 

@@ -3,8 +3,9 @@
  * piece.h: a kernel library in one piece: the shared object and the files that belong to it.
  *
  * A library names its files by KG_FILE() (kernel.h), which puts their names into a section of the
- * shared object, so that they are known without running any of its code. In the folder where a
- * library was built they lie beside it. In the cache, in a copy in memory and on a server a library
+ * shared object, so that they are known without running any of its code. A manifest (manifest.h) in
+ * place of the shared object names the files of its machine code. In the folder where a library was
+ * built they lie beside it. In the cache, in a copy in memory and on a server a library
  * is one piece of bytes:
  *
  *     the shared object | file 1 | ... | file n | n sizes | size of the shared object | "KGPIECE1"
@@ -24,9 +25,12 @@
 
 #define PIECE_FILES_MAX 64
 
+struct manifest;
+
 struct piece {
     struct buf bytes;
-    size_t object_bytes; /* of the shared object */
+    size_t object_bytes;       /* of the shared object, or of the manifest */
+    struct manifest *manifest; /* NULL: it begins with no manifest */
     unsigned n_files;
     /* Names and contents are in `bytes`; a file without a name ends them. */
     struct kg_file files[PIECE_FILES_MAX + 1];
@@ -34,9 +38,10 @@ struct piece {
 
 /*
  * Reads the library at `path`, with the files beside it that it names. A file that is no shared
- * object has none. GATE_IO: it or one of its files cannot be read. GATE_USAGE: not a regular file,
- * or empty, or the piece has more than `most` bytes. GATE_WRONG: a name is not that of a file, or
- * stands twice, or the piece is damaged. The result is the caller's (piece_release).
+ * object and no manifest has none. GATE_IO: it or one of its files cannot be read. GATE_USAGE: not
+ * a regular file, or empty, or the piece has more than `most` bytes. GATE_WRONG: a name is not that
+ * of a file, or stands twice, the manifest breaks its rules, or the piece is damaged. The result is
+ * the caller's (piece_release).
  */
 enum gate_status piece_read(const char *path, size_t most, struct piece *out,
                             struct gate_error *err);

@@ -3,9 +3,12 @@
 
 #include <string.h>
 
-#define FORM_BYTE 2 /* an attribute whose value is a byte of its head */
+#define FORM_BYTE 2  /* an attribute whose value is a byte of its head */
+#define FORM_SHORT 3 /* of two bytes there */
 #define FORM_SIZED 4
 #define ATTRIBUTE_STACK 0x11
+#define ATTRIBUTE_PARAMETER 0x17
+#define ATTRIBUTE_PARAMETERS 0x19 /* bytes of all */
 #define ATTRIBUTE_REGISTERS 0x2f
 #define ATTRIBUTE_BARRIERS 0x4c
 #define ABI_OF_CUDA_13 8
@@ -106,4 +109,64 @@ struct resources resources_of(const struct machine_kernel *k)
     if (known && reserved && r.of[RESOURCE_SHARED] >= RESERVED_SHARED)
         r.of[RESOURCE_SHARED] -= RESERVED_SHARED;
     return r;
+}
+
+/* ---- parameters ---- */
+
+struct parameter {
+    uint32_t unused;
+    uint16_t place, offset;
+    uint32_t packed; /* its bytes, from bit 18 on */
+};
+
+struct parameters {
+    uint32_t *bytes;
+    unsigned end, all; /* where the last one ends, and how many bytes there are */
+    uint64_t seen;     /* a bit for each place */
+    bool bad;
+};
+
+static void read_parameters(struct bytes info, struct parameters *out)
+{
+    struct attribute a;
+    struct bytes content = {0};
+    for (size_t at = 0; bytes_take(info, at, &a, sizeof a); at += (content.n + 3) / 4 * 4) {
+        struct parameter p;
+        content = (struct bytes){0};
+        at += sizeof a;
+        out->bad |= a.form == FORM_SIZED && !bytes_part(info, at, a.value, &content);
+        if (a.form == FORM_SHORT && a.number == ATTRIBUTE_PARAMETERS)
+            out->all = a.value;
+        if (a.form != FORM_SIZED || a.number != ATTRIBUTE_PARAMETER)
+            continue;
+        if (!bytes_take(content, 0, &p, sizeof p) || p.place >= CUBIN_PARAMETERS_MAX) {
+            out->bad = true;
+            return;
+        }
+        out->seen |= (uint64_t)1 << p.place;
+        out->bytes[p.place] = p.packed >> 18;
+        if (p.offset + out->bytes[p.place] > out->end)
+            out->end = p.offset + out->bytes[p.place];
+    }
+}
+
+int parameters_of(const struct machine_kernel *k, uint32_t bytes[CUBIN_PARAMETERS_MAX])
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr s;
+    struct bytes info;
+    struct parameters p = {.bytes = bytes};
+    int n = 0;
+    if (!elf_header(k->cubin, &h))
+        return -1;
+    for (size_t i = 1; elf_section(k->cubin, i, &s); i++) {
+        const char *name = elf_text(k->cubin, h.e_shstrndx, s.sh_name);
+        if (name && !strncmp(name, ".nv.info.", 9) && s.sh_info == k->text &&
+            elf_content(k->cubin, &s, &info))
+            read_parameters(info, &p);
+    }
+    for (; p.seen >> n & 1; n++)
+        ;
+    /* None is left out. */
+    return !p.bad && !(p.seen >> n) && p.end == p.all ? n : -1;
 }

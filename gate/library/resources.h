@@ -35,4 +35,9 @@ struct resources {
 
 struct resources resources_of(const struct machine_kernel *k);
 
+#define CUBIN_PARAMETERS_MAX 60
+
+/* Bytes of each of its parameters, in their order; how many, -1: not known, or too many. */
+int parameters_of(const struct machine_kernel *k, uint32_t bytes[CUBIN_PARAMETERS_MAX]);
+
 #endif

@@ -38,7 +38,7 @@ const struct kg_kernel *bench_kernel(const struct bench *b, const struct kg_prob
     const struct kg_device *where = &device_info(b->device)->kg;
     if (!op_allows(p))
         return NULL;
-    if (b->arm->kernel->supports(p, where))
+    if (library_serves(b->arm->kernel, p, where))
         return b->arm->kernel;
     return library_choose(b->arm->library, p, where, NULL);
 }
@@ -554,10 +554,13 @@ void bench_prepare(struct bench *b, const struct kg_problem *p)
     const struct kg_device *where = &device_info(b->device)->kg;
     b->kernel = bench_kernel(b, p);
     enum kg_status prepared = b->kernel ? plan_prepare(b->kernel, p, where) : KG_OK;
-    char text[80];
-    snprintf(text, sizeof text, "prepare() returned '%s'", library_status_name(prepared));
-    if (prepared != KG_OK)
-        describe_kernel(b, p, text);
+    char text[400];
+    if (prepared == KG_OK)
+        return;
+    const char *why = library_fault(b->kernel);
+    snprintf(text, sizeof text, "prepare() returned '%s'%s%.300s", library_status_name(prepared),
+             *why ? ": " : "", why);
+    describe_kernel(b, p, text);
 }
 
 bool bench_choose(struct bench *b, const struct kg_problem *p, bool large, enum gate_status *status,

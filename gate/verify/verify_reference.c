@@ -239,8 +239,7 @@ static enum gate_status open_library(const struct own_op *own, const struct kg_d
     }
     if (!found)
         return gate_fail(err, GATE_USAGE, "it has no kernel of this op");
-    return library_start(lib, where) == KG_OK ? GATE_OK
-                                              : gate_fail(err, GATE_USAGE, "its open() failed");
+    return library_start(lib, where, err) ? GATE_USAGE : GATE_OK;
 }
 
 /* Only the three descriptors above, and standard error, go on. */

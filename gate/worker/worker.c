@@ -7,7 +7,6 @@
  */
 #include "gate/worker/worker.h"
 
-#include <dlfcn.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,13 +55,13 @@ static enum gate_status open_second_copy(struct worker *w, unsigned i, const cha
                          err->message);
     if (strcmp(second_copy->sha256, w->libraries[i].sha256) != 0)
         return gate_fail(err, GATE_ENVIRONMENT, "'%s' changed while it was opened", path);
-    enum kg_status started = library_start(second_copy, where);
-    if (started != KG_OK)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "'%s' is loaded twice to be compared, and open() of the copy in memory, "
-                         "which has no folder, returned '%s'",
-                         path, library_status_name(started));
-    return GATE_OK;
+    struct gate_error started = {0};
+    return library_start(second_copy, where, &started)
+               ? gate_fail(err, GATE_ENVIRONMENT,
+                           "it is loaded twice to be compared, and the copy in memory, which has "
+                           "no folder, does not open: %.800s",
+                           started.message)
+               : GATE_OK;
 }
 
 static enum gate_status open_candidate(struct worker *w, const char *path, bool twice,
@@ -75,10 +74,7 @@ static enum gate_status open_candidate(struct worker *w, const char *path, bool 
     TRY(library_open(path, where->kind, false, lib, err));
     w->roles[0] = ROLE_CANDIDATE;
     w->n_libraries = 1;
-    enum kg_status started = library_start(lib, where);
-    if (started != KG_OK)
-        return gate_fail(err, GATE_WRONG, "open() of kernel library '%s' returned '%s'", path,
-                         library_status_name(started));
+    TRY(library_start(lib, where, err));
     TRY(twice ? open_second_copy(w, 0, path, err) : GATE_OK);
     return surroundings_check(w->device, &before, "while the kernel library was opened", err);
 }
@@ -92,15 +88,12 @@ static enum gate_status open_baseline(struct worker *w, const char *path, struct
         return gate_fail(err, GATE_ENVIRONMENT,
                          "the library to compare with cannot be run here: %.900s", err->message);
     w->roles[w->n_libraries++] = ROLE_BASELINE;
-    enum kg_status started = library_start(lib, where);
-    if (started != KG_OK)
-        return gate_fail(err, GATE_ENVIRONMENT,
-                         "open() of the library to compare with, '%s', returned '%s'", path,
-                         library_status_name(started));
-    if (open_second_copy(w, w->n_libraries - 1, path, err))
-        return gate_fail(err, GATE_ENVIRONMENT, "the library to compare with: %.900s",
-                         err->message);
-    return GATE_OK;
+    enum gate_status status = library_start(lib, where, err);
+    if (!status)
+        status = open_second_copy(w, w->n_libraries - 1, path, err);
+    return status ? gate_fail(err, GATE_ENVIRONMENT, "the library to compare with: %.900s",
+                              err->message)
+                  : GATE_OK;
 }
 
 /* A provider that is not on this machine is absent, which is said; it does not fail the run. */
@@ -124,14 +117,12 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
             continue;
         gate_fail(fatal, GATE_USAGE, "libraries '%s' and '%s' are both of provider '%s'",
                   other->file, lib->file, lib->table->provider);
-        dlclose(lib->handle);
+        library_close(lib);
         return GATE_USAGE;
     }
-    enum kg_status started = library_start(lib, where);
-    if (started != KG_OK) {
-        char reason[160];
-        snprintf(reason, sizeof reason, "open() returned '%s': its own libraries are not here",
-                 library_status_name(started));
+    if (library_start(lib, where, &err)) {
+        char reason[400];
+        snprintf(reason, sizeof reason, "%.350s: its own libraries are not here", err.message);
         add_absent(w, lib->table->provider, reason);
         library_close(lib);
         return GATE_OK;

@@ -256,7 +256,8 @@ class Build(unittest.TestCase):
         top, = os.listdir(at)
         for name in ("bin/gate", "lib/kernel-gate/libhost.so", "lib/kernel-gate/libcjson.so.1",
                      "share/kernel-gate/suites/host.json", "README.md", "docs/kernels.md",
-                     "docs/ops.md", "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
+                     "docs/ops.md", "docs/bundles.md", "share/kernel-gate/bundle.py",
+                     "share/kernel-gate/licences/libcjson.txt", "LICENSE"):
             self.assertTrue(os.path.isfile(os.path.join(at, top, name)), name)
         self.assertFalse(os.path.exists(os.path.join(at, top, "lib/kernel-gate/libours.so")))
         self.compiles_a_library(os.path.join(at, top))

@@ -123,6 +123,13 @@ OP = {"schema": "gate-op/1", "name": "a", "description": "d", "reference": "r.so
       "error_limits": {"fp16": 0.1, "bf16": 0.1, "fp32": 0.1, "tf32": 0.1}}
 
 
+BUNDLE = {"schema": "gate-bundle/1", "provider": "p", "version": "1", "kernels": [
+    {"op": "a", "name": "b", "dtypes": ["fp16"], "when": ["n > 1"], "workspace": "1",
+     "nondeterministic": True, "launches": [
+         {"code": "a", "entry": "b", "grid": ["n"], "cluster": ["1"], "block": ["1"],
+          "shared": "0", "arguments": [{"type": "pointer", "value": "0"}]}]}]}
+
+
 def places(value):
     """Each container in a document with each of its keys."""
     keys = value if isinstance(value, dict) else ()
@@ -187,6 +194,9 @@ class Read(unittest.TestCase):
 
     def test_ops(self):
         self.assert_agrees("op", copy.deepcopy(OP), 20)
+
+    def test_bundles(self):
+        self.assert_agrees("bundle", copy.deepcopy(BUNDLE), 20)
 
     def test_configurations(self):
         self.assert_agrees("config", copy.deepcopy(CONFIG), 10)

@@ -46,7 +46,7 @@ class Files(harness.Gate):
         os.remove(self.path("right/other-file.bin"))
         done = self.run_gate(library)
         self.assertEqual(done.returncode, 74, done.stdout + done.stderr)
-        self.assertIn("of the file 'other-file.bin', which belongs to it (KG_FILE)", done.stderr)
+        self.assertIn("of the file 'other-file.bin', which belongs to it:", done.stderr)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def dictionary(target):
     if target == "foreign":
         words = {"<testcase ", "name=\"", "time=\"", "/>", "</", "<!--", "-->", "<![CDATA[", "]]>",
                  "&#x3c;", "<skipped/>", "p50_ns", "p90_ns", "samples", '""'}
-    if target in ("run", "suite", "baseline", "op"):
+    if target in ("run", "suite", "baseline", "op", "bundle"):
         words = {f'"{key}"' for key in keys(read_json("gate", "formats", f"{target}.schema.json"))}
     escape = {'"': '\\"', "\\": "\\\\"}
     return "".join('"%s"\n' % "".join(escape.get(c, c) for c in w) for w in sorted(words))

@@ -271,7 +271,7 @@ int main(void)
         return (int)err.status;
     if (!open_library("ours", &ours) || !open_library("cudnn_provider", &cudnn))
         return GATE_WRONG;
-    has_cudnn = library_start(&cudnn, &device_info(device)->kg) == KG_OK;
+    has_cudnn = library_start(&cudnn, &device_info(device)->kg, NULL) == GATE_OK;
     const int status = tap_run(tests, sizeof(tests) / sizeof(tests[0]));
     library_close(&cudnn);
     library_close(&ours);

@@ -2,7 +2,7 @@
 /*
  * check_file.c: what the readers of the gate's formats say of documents.
  *
- *     check_file run|suite|baseline|config|op < LINES
+ *     check_file run|suite|baseline|config|op|bundle < LINES
  *
  * reads a JSON text from each line and answers with a line: "ok", or where the fault is and what.
  */
@@ -15,6 +15,7 @@
 #include "gate/cases/suite.h"
 #include "gate/cli/config.h"
 #include "gate/document/document.h"
+#include "gate/library/manifest.h"
 
 static bool check(const char *format, const char *text, size_t len, struct field_fault *fault)
 {
@@ -22,6 +23,7 @@ static bool check(const char *format, const char *text, size_t len, struct field
                                 : !strcmp(format, "suite")    ? &suite_file
                                 : !strcmp(format, "baseline") ? &baseline_file_shape
                                 : !strcmp(format, "op")       ? &op_file
+                                : !strcmp(format, "bundle")   ? &manifest_shape
                                                               : &config_file;
     void *out = calloc(1, shape->bytes);
     struct fields_taken taken = {.texts = NULL};
@@ -39,7 +41,7 @@ int main(int argc, char **argv)
     size_t size = 0;
     ssize_t len;
     if (argc != 2) {
-        fprintf(stderr, "usage: check_file run|suite|baseline|config|op < LINES\n");
+        fprintf(stderr, "usage: check_file run|suite|baseline|config|op|bundle < LINES\n");
         return GATE_USAGE;
     }
     while ((len = getline(&line, &size, stdin)) > 0) {

@@ -63,7 +63,7 @@ static void put_elf(struct buf *out, uint16_t machine, uint32_t flags, struct se
 const struct cubin cubin_plain = {90,  "\0one\0two", "load add store",   "4 8", "load mul store",
                                   "3", "return",     .compressed = false};
 
-static void put_cubin(struct buf *out, const struct cubin *c)
+void cubin_put(struct buf *out, const struct cubin *c)
 {
     const uint64_t text = SHF_ALLOC | SHF_EXECINSTR;
     uint32_t second = 2 + (uint32_t)strlen(c->names + 1);
@@ -88,6 +88,7 @@ static void put_cubin(struct buf *out, const struct cubin *c)
         {".debug", {.sh_type = 1}, c->names, names},
         {".nv.info", {.sh_type = SHT_LOPROC}, c->info, c->info_bytes},
         {".nv.shared.one", {.sh_type = SHT_NOBITS, .sh_info = 4}, NULL, c->shared_bytes},
+        {".nv.info.one", {.sh_type = SHT_LOPROC, .sh_info = 4}, c->own_info, c->own_info_bytes},
     };
     put_elf(out, 190, c->architecture, sections, sizeof sections / sizeof *sections);
 }
@@ -126,7 +127,7 @@ static void put_containers(struct buf *out, const struct cubin *cubins, size_t n
         buf_init(&entries, FILE_MAX);
         buf_init(&ptx, FILE_MAX);
         buf_puts(&ptx, ".version 9.0");
-        put_cubin(&cubin, &cubins[i]);
+        cubin_put(&cubin, &cubins[i]);
         put_entry(&entries, 2, &cubin, cubins[i].compressed);
         if (i == 0)
             put_entry(&entries, 1, &ptx, cubins[i].compressed);

@@ -22,9 +22,13 @@ struct cubin {
     const void *info; /* attributes of all; "one" is symbol 1, "two" is 2 */
     size_t info_bytes;
     uint64_t shared_bytes; /* of "one" */
+    const void *own_info;  /* attributes of "one" alone */
+    size_t own_info_bytes;
 };
 
 extern const struct cubin cubin_plain;
+
+void cubin_put(struct buf *out, const struct cubin *c);
 
 /* A shared object with a container for each cubin; the buffer is initialised here. */
 void cubin_put_library(struct buf *out, const struct cubin *cubins, size_t n);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expression.c: see op_file.h. */
-#include "gate/cases/op_file.h"
+#include "gate/base/expression.h"
 
 #include <limits.h>
 #include <stdio.h>

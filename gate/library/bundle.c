@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/library/bundle.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/base/alloc.h"
+#include "gate/base/expression.h"
+#include "gate/library/driver.h"
+#include "gate/library/machine_code.h"
+#include "gate/library/manifest.h"
+#include "gate/library/resources.h"
+#include "kernels/ops/op.h"
+#include "kernels/ops/storage.h"
+
+/* What expressions know of a problem: its sizes, these, and of each tensor the address and the
+ * strides. */
+enum fact { FACT_TF32, FACT_FLAG, FACT_SM_COUNT, FACT_WORKSPACE, FACTS_FIXED };
+static const char *const fixed_facts[FACTS_FIXED] = {"tf32", "flag", "sm_count", "workspace"};
+
+#define TENSOR_FACTS (1 + KG_MAX_RANK)
+#define FACTS_MAX (OP_SIZES_MAX + FACTS_FIXED + OP_TENSORS_MAX * TENSOR_FACTS)
+
+enum part { GRID, CLUSTER, BLOCK, PARTS };
+static const char *const part_names[PARTS] = {"grid", "cluster", "block"};
+
+struct argument {
+    struct expression value;
+    double number;         /* of a float, if it is no parameter */
+    const char *parameter; /* NULL: none */
+};
+
+struct launch {
+    const struct manifest_launch *file;
+    struct expression size[PARTS][MANIFEST_AXES], shared;
+    struct argument *arguments;
+    size_t code; /* which of the files */
+    unsigned architecture;
+    unsigned allowed; /* bytes of shared memory, by the driver */
+    void *function;
+};
+
+struct kernel {
+    struct kg_kernel kernel; /* the first member: so a kernel is found */
+    struct bundle *bundle;
+    const struct manifest_kernel *file;
+    const struct op *op; /* NULL: not known */
+    struct expression *when, workspace;
+    struct launch *launches;
+};
+
+struct bundle {
+    struct bytes text; /* of the manifest */
+    const struct manifest *manifest;
+    struct kernel *kernels;
+    const struct kg_kernel **list;
+    struct kg_library table;
+    struct kg_file files[PIECE_FILES_MAX];
+    void *modules[PIECE_FILES_MAX];
+    unsigned n_files;
+    int64_t sm_count;
+    struct field_fault fault;
+    char why[1024];
+};
+
+static const struct {
+    uint32_t bytes;
+    bool is_float;
+} types[] = {{8, false}, {1, false}, {2, false}, {4, false}, {8, false}, {4, true}, {8, true}};
+
+/* Always false, for a caller's `return`. */
+__attribute__((format(printf, 3, 4))) static bool refuse(struct bundle *b, const char *pointer,
+                                                         const char *format, ...)
+{
+    va_list args;
+    b->fault = (struct field_fault){.of_key = false};
+    snprintf(b->fault.pointer, sizeof b->fault.pointer, "%s", pointer);
+    va_start(args, format);
+    vsnprintf(b->fault.message, sizeof b->fault.message, format, args);
+    va_end(args);
+    return false;
+}
+
+#define POINTER_MAX 96
+
+/* Of a member of a kernel, and of one of a launch. */
+__attribute__((format(printf, 3, 4))) static const char *
+in_kernel(const struct kernel *k, char pointer[POINTER_MAX], const char *format, ...)
+{
+    va_list args;
+    const int n = snprintf(pointer, POINTER_MAX, "/kernels/%zu", (size_t)(k - k->bundle->kernels));
+    va_start(args, format);
+    vsnprintf(pointer + n, POINTER_MAX - (size_t)n, format, args);
+    va_end(args);
+    return pointer;
+}
+
+/* ---- what expressions know ---- */
+
+struct fact_names {
+    char texts[FACTS_MAX][24];
+    const char *list[FACTS_MAX];
+    unsigned n;
+};
+
+static void name_facts(const struct op *op, struct fact_names *out)
+{
+    const unsigned n_in = op_inputs(op);
+    out->n = 0;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        out->list[out->n++] = op->sizes[i].key;
+    for (unsigned i = 0; i < FACTS_FIXED; i++)
+        out->list[out->n++] = fixed_facts[i];
+    for (unsigned i = 0; i < op->n_tensors * TENSOR_FACTS; i++) {
+        const unsigned t = i / TENSOR_FACTS, axis = i % TENSOR_FACTS;
+        char *text = out->texts[out->n], stride[12] = "";
+        if (axis)
+            snprintf(stride, sizeof stride, "_stride%u", axis - 1);
+        snprintf(text, sizeof out->texts[0], "%s%u%s", t < n_in ? "in" : "out",
+                 t < n_in ? t : t - n_in, stride);
+        out->list[out->n++] = text;
+    }
+}
+
+/* Without a call: dense tensors at 0, which is a multiple of all. */
+static void fill_facts(const struct kernel *k, const struct kg_problem *p,
+                       const struct kg_args *args, int64_t facts[FACTS_MAX])
+{
+    const struct op *op = k->op;
+    const unsigned n_in = op_inputs(op);
+    int64_t *to = facts;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        *to++ = op_size(p, &op->sizes[i]);
+    to[FACT_TF32] = (p->flags & KG_FLAG_TF32) != 0;
+    to[FACT_FLAG] = op->flag && p->flags & op->flag->bit;
+    to[FACT_SM_COUNT] = k->bundle->sm_count;
+    to[FACT_WORKSPACE] = args ? (int64_t)(uintptr_t)args->workspace : 0;
+    to += FACTS_FIXED;
+    for (unsigned i = 0; i < op->n_tensors; i++, to += TENSOR_FACTS) {
+        const struct kg_shape shape = op_shape_of(p, i);
+        const struct kg_tensor *t = !args ? NULL : i < n_in ? &args->in[i] : &args->out[i - n_in];
+        int64_t stride = 1;
+        to[0] = t ? (int64_t)(uintptr_t)t->data : 0;
+        for (uint32_t axis = KG_MAX_RANK; axis-- > 0;) {
+            to[1 + axis] = axis >= shape.rank ? 0 : t ? t->stride[axis] : stride;
+            if (axis < shape.rank)
+                stride *= shape.size[axis];
+        }
+    }
+}
+
+/* ---- reading ---- */
+
+static bool read_expression(const struct kernel *k, const struct fact_names *facts,
+                            const char *pointer, const char *text, struct expression *out)
+{
+    struct gate_error err = {0};
+    return !expression_parse(text, facts->list, facts->n, out, &err) ||
+           refuse(k->bundle, pointer, "%.200s", err.message);
+}
+
+static bool read_dtypes(const struct kernel *k)
+{
+    char pointer[POINTER_MAX];
+    const struct manifest_kernel *f = k->file;
+    if (f->n_dtypes != 1 && f->n_dtypes != k->op->n_tensors)
+        return refuse(k->bundle, in_kernel(k, pointer, "/dtypes"),
+                      "must be one dtype, or one for each of the %u tensors of %s",
+                      k->op->n_tensors, k->op->name);
+    for (size_t i = 0; i < f->n_dtypes; i++)
+        if (!storage_by_name(f->dtypes[i]))
+            return refuse(k->bundle, in_kernel(k, pointer, "/dtypes/%zu", i),
+                          "no dtype is named '%s'", f->dtypes[i]);
+    return true;
+}
+
+static bool read_argument(const struct kernel *k, const struct fact_names *facts,
+                          const char *pointer, const struct manifest_argument *f,
+                          struct argument *out)
+{
+    char *end;
+    const struct op_param *param = k->op->param;
+    if (!types[f->type].is_float)
+        return read_expression(k, facts, pointer, f->value, &out->value);
+    out->number = strtod(f->value, &end);
+    if (!*end && isfinite(out->number))
+        return true;
+    out->parameter = f->value;
+    return (param && !strcmp(param->key, f->value)) ||
+           refuse(k->bundle, pointer, "must be a number or a parameter of %s", k->op->name);
+}
+
+/* Are the arguments those that the machine code takes? */
+static bool check_code(const struct kernel *k, struct launch *l, size_t at)
+{
+    struct bundle *b = k->bundle;
+    char pointer[POINTER_MAX];
+    struct machine_kernel code;
+    uint32_t bytes[CUBIN_PARAMETERS_MAX];
+    while (strcmp(b->files[l->code].name, l->file->code) != 0) /* the piece has it */
+        l->code++;
+    const struct kg_file *file = &b->files[l->code];
+    if (!machine_code_find((struct bytes){file->data, (size_t)file->bytes}, l->file->entry, &code))
+        return refuse(b, in_kernel(k, pointer, "/launches/%zu/entry", at),
+                      "no kernel of '%s' has this name, or that is no cubin", file->name);
+    l->architecture = resources_of(&code).architecture;
+    const int n = parameters_of(&code, bytes);
+    if (n < 0 || (size_t)n != l->file->n_arguments)
+        return refuse(b, in_kernel(k, pointer, "/launches/%zu/arguments", at),
+                      n < 0 ? "what the kernel takes cannot be read in '%s'"
+                            : "'%s' has a kernel of %d parameters, and here are %zu",
+                      file->name, n, l->file->n_arguments);
+    for (size_t i = 0; i < l->file->n_arguments; i++) {
+        const int type = l->file->arguments[i].type;
+        if (bytes[i] != types[type].bytes)
+            return refuse(b, in_kernel(k, pointer, "/launches/%zu/arguments/%zu/type", at, i),
+                          "the kernel takes %u bytes there, and '%s' has %u", bytes[i],
+                          manifest_types[type], types[type].bytes);
+    }
+    return true;
+}
+
+static bool read_launch(const struct kernel *k, const struct fact_names *facts, size_t at)
+{
+    struct launch *l = &k->launches[at];
+    const struct manifest_launch *f = l->file = &k->file->launches[at];
+    const char **const texts[PARTS] = {f->grid, f->cluster, f->block};
+    const size_t n[PARTS] = {f->n_grid, f->n_cluster, f->n_block};
+    char pointer[POINTER_MAX];
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < MANIFEST_AXES; i++) {
+            in_kernel(k, pointer, "/launches/%zu/%s/%u", at, part_names[part], i);
+            if (!read_expression(k, facts, pointer, i < n[part] ? texts[part][i] : "1",
+                                 &l->size[part][i]))
+                return false;
+        }
+    in_kernel(k, pointer, "/launches/%zu/shared", at);
+    if (!read_expression(k, facts, pointer, f->shared ? f->shared : "0", &l->shared))
+        return false;
+    l->arguments = xcalloc(f->n_arguments + 1, sizeof *l->arguments);
+    for (size_t i = 0; i < f->n_arguments; i++) {
+        in_kernel(k, pointer, "/launches/%zu/arguments/%zu/value", at, i);
+        if (!read_argument(k, facts, pointer, &f->arguments[i], &l->arguments[i]))
+            return false;
+    }
+    return check_code(k, l, at);
+}
+
+static bool read_kernel(struct kernel *k)
+{
+    struct fact_names facts;
+    char pointer[POINTER_MAX];
+    const struct manifest_kernel *f = k->file;
+    if (!k->op)
+        return true;
+    name_facts(k->op, &facts);
+    if (!read_dtypes(k))
+        return false;
+    for (size_t i = 0; i < f->n_when; i++)
+        if (!read_expression(k, &facts, in_kernel(k, pointer, "/when/%zu", i), f->when[i],
+                             &k->when[i]))
+            return false;
+    if (!read_expression(k, &facts, in_kernel(k, pointer, "/workspace"),
+                         f->workspace ? f->workspace : "0", &k->workspace))
+        return false;
+    for (size_t i = 0; i < f->n_launches; i++)
+        if (!read_launch(k, &facts, i))
+            return false;
+    return true;
+}
+
+/* ---- a call ---- */
+
+struct call {
+    struct driver_launch launch;
+    uint64_t values[CUBIN_PARAMETERS_MAX];
+    void *arguments[CUBIN_PARAMETERS_MAX];
+};
+
+static bool value_of(const struct kernel *k, const char *pointer, const struct expression *e,
+                     const int64_t *facts, int64_t least, int64_t most, int64_t *out)
+{
+    const char *why = "";
+    if (!expression_value(e, facts, out, &why))
+        return refuse(k->bundle, pointer, "%s for this problem", why);
+    return (*out >= least && *out <= most) ||
+           refuse(k->bundle, pointer, "must be from %lld to %lld, is %lld for this problem",
+                  (long long)least, (long long)most, (long long)*out);
+}
+
+/* Do the conditions hold? -1: one has no value. */
+static int conditions_hold(const struct kernel *k, const int64_t *facts)
+{
+    char pointer[POINTER_MAX];
+    for (size_t i = 0; i < k->file->n_when; i++) {
+        int64_t value;
+        if (!value_of(k, in_kernel(k, pointer, "/when/%zu", i), &k->when[i], facts, INT64_MIN,
+                      INT64_MAX, &value))
+            return -1;
+        if (!value)
+            return 0;
+    }
+    return 1;
+}
+
+static bool take_shape(const struct kernel *k, size_t at, const int64_t *facts,
+                       struct driver_launch *out)
+{
+    const struct launch *l = &k->launches[at];
+    static const int64_t most[PARTS][MANIFEST_AXES] = {
+        {INT32_MAX, UINT16_MAX, UINT16_MAX}, {16, 16, 16}, {1024, 1024, 64}};
+    unsigned *const sizes[PARTS] = {out->grid, out->cluster, out->block};
+    char pointer[POINTER_MAX];
+    int64_t value;
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < MANIFEST_AXES; i++) {
+            in_kernel(k, pointer, "/launches/%zu/%s/%u", at, part_names[part], i);
+            if (!value_of(k, pointer, &l->size[part][i], facts, 1, most[part][i], &value))
+                return false;
+            sizes[part][i] = (unsigned)value;
+        }
+    in_kernel(k, pointer, "/launches/%zu/shared", at);
+    if (!value_of(k, pointer, &l->shared, facts, 0, INT32_MAX, &value))
+        return false;
+    out->shared = (unsigned)value;
+    return true;
+}
+
+static bool take_argument(const struct kernel *k, size_t launch, size_t at,
+                          const struct kg_problem *p, const int64_t *facts, uint64_t *out)
+{
+    const struct argument *a = &k->launches[launch].arguments[at];
+    const int type = k->launches[launch].file->arguments[at].type;
+    const unsigned bits = 8 * types[type].bytes;
+    char pointer[POINTER_MAX];
+    int64_t value = 0;
+    if (types[type].is_float) {
+        const double x = a->parameter ? kg_param(p, a->parameter) : a->number;
+        const float single = (float)x;
+        memcpy(out, bits == 64 ? (const void *)&x : &single, bits / 8);
+        return true;
+    }
+    const int64_t most = INT64_MAX >> (64 - bits);
+    in_kernel(k, pointer, "/launches/%zu/arguments/%zu/value", launch, at);
+    bool good = value_of(k, pointer, &a->value, facts, -most - 1, most, &value);
+    *out = (uint64_t)value;
+    return good;
+}
+
+static bool make_call(const struct kernel *k, size_t at, const struct kg_problem *p,
+                      const int64_t *facts, struct call *out)
+{
+    const struct launch *l = &k->launches[at];
+    *out = (struct call){.launch = {.function = l->function, .arguments = out->arguments}};
+    if (!take_shape(k, at, facts, &out->launch))
+        return false;
+    for (size_t i = 0; i < l->file->n_arguments; i++) {
+        out->arguments[i] = &out->values[i];
+        if (!take_argument(k, at, i, p, facts, &out->values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the table's functions ---- */
+
+#define KERNEL_OF(k) ((const struct kernel *)(const void *)(k))
+
+/* In the table for those who look whether there is one: bundle_serves() answers. */
+static int supports(const struct kg_problem *p, const struct kg_device *device)
+{
+    (void)p, (void)device;
+    return 0;
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *device,
+                                void *plan)
+{
+    const struct kernel *k = plan;
+    int64_t facts[FACTS_MAX], value = 0;
+    const char *why;
+    (void)device;
+    fill_facts(k, p, NULL, facts);
+    return expression_value(&k->workspace, facts, &value, &why) && value > 0 ? (uint64_t)value : 0;
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kernel *k = args->plan;
+    int64_t facts[FACTS_MAX];
+    struct call call;
+    if (!k)
+        return KG_BAD_ARGUMENT;
+    fill_facts(k, p, args, facts);
+    if (conditions_hold(k, facts) != 1)
+        return KG_UNSUPPORTED;
+    for (size_t i = 0; i < k->file->n_launches; i++) {
+        if (!make_call(k, i, p, facts, &call))
+            return KG_UNSUPPORTED;
+        call.launch.stream = args->stream;
+        if (!driver_launch(&call.launch))
+            return KG_LAUNCH_FAILED;
+    }
+    return KG_OK;
+}
+
+bool bundle_has(const struct kg_kernel *k)
+{
+    return k->launch == launch;
+}
+
+/* The architecture of code that this GPU cannot run; 0: it runs all. Code of another revision of
+ * the same generation runs if it is not of a later one. */
+static unsigned other_architecture(const struct kernel *k, const struct kg_device *d)
+{
+    for (size_t i = 0; i < k->file->n_launches; i++) {
+        const unsigned architecture = k->launches[i].architecture;
+        if ((int)(architecture / 10) != d->cc_major || (int)(architecture % 10) > d->cc_minor)
+            return architecture;
+    }
+    return 0;
+}
+
+static bool has_dtypes(const struct kernel *k, const struct kg_problem *p)
+{
+    const struct manifest_kernel *f = k->file;
+    bool good = true;
+    for (size_t i = 0; i < f->n_dtypes; i++)
+        good = good && storage_by_name(f->dtypes[i])->code ==
+                           (f->n_dtypes == 1 ? op_dtype(p) : p->dtype[i]);
+    return good;
+}
+
+/* A condition without a value is told by bundle_prepare(). */
+bool bundle_serves(const struct kg_kernel *kernel, const struct kg_problem *p,
+                   const struct kg_device *device)
+{
+    const struct kernel *k = KERNEL_OF(kernel);
+    int64_t facts[FACTS_MAX];
+    if (!k->op || strcmp(k->op->name, p->op) != 0 || !has_dtypes(k, p) ||
+        other_architecture(k, device))
+        return false;
+    k->bundle->sm_count = device->sm_count;
+    fill_facts(k, p, NULL, facts);
+    return conditions_hold(k, facts) != 0;
+}
+
+static bool prepare(struct kernel *k, const struct kg_problem *p, struct gate_error *err)
+{
+    char pointer[POINTER_MAX];
+    int64_t facts[FACTS_MAX], bytes;
+    struct call call;
+    fill_facts(k, p, NULL, facts);
+    if (conditions_hold(k, facts) < 0 || !value_of(k, in_kernel(k, pointer, "/workspace"),
+                                                   &k->workspace, facts, 0, INT64_MAX, &bytes))
+        return false;
+    for (size_t i = 0; i < k->file->n_launches; i++) {
+        struct launch *l = &k->launches[i];
+        if (!make_call(k, i, p, facts, &call))
+            return false;
+        call.launch.shared = call.launch.shared > l->allowed ? call.launch.shared : l->allowed;
+        if (l->function && driver_allow(&call.launch, err))
+            return refuse(k->bundle, in_kernel(k, pointer, "/launches/%zu/shared", i), "%.200s",
+                          err->message);
+        l->allowed = call.launch.shared;
+    }
+    return true;
+}
+
+enum kg_status bundle_prepare(const struct kg_kernel *kernel, const struct kg_problem *p,
+                              const struct kg_device *device, void **plan)
+{
+    struct bundle *b = KERNEL_OF(kernel)->bundle;
+    struct kernel *k = &b->kernels[KERNEL_OF(kernel) - b->kernels];
+    struct gate_error err = {0};
+    b->sm_count = device->sm_count;
+    *plan = k;
+    if (prepare(k, p, &err))
+        return KG_OK;
+    manifest_fault(b->text, &b->fault, &err);
+    snprintf(b->why, sizeof b->why, "%s", err.message);
+    return KG_UNSUPPORTED;
+}
+
+const char *bundle_fault(const struct kg_kernel *k)
+{
+    return KERNEL_OF(k)->bundle->why;
+}
+
+/* ---- opening ---- */
+
+static void make_table(struct bundle *b)
+{
+    const struct manifest *m = b->manifest;
+    for (size_t i = 0; i < m->n_kernels; i++) {
+        const struct manifest_kernel *f = &m->kernels[i];
+        struct kernel *k = &b->kernels[i];
+        *k = (struct kernel){
+            .kernel = {.struct_bytes = sizeof k->kernel,
+                       .flags = f->nondeterministic == YES ? KG_KERNEL_NONDETERMINISTIC : 0,
+                       .op = f->op,
+                       .name = f->name,
+                       .supports = supports,
+                       .workspace_bytes = workspace_bytes,
+                       .launch = launch},
+            .bundle = b,
+            .file = f,
+            .op = op_by_name(f->op),
+            .when = xcalloc(f->n_when + 1, sizeof *k->when),
+            .launches = xcalloc(f->n_launches, sizeof *k->launches)};
+        b->list[i] = &k->kernel;
+    }
+    b->table = (struct kg_library){.struct_bytes = sizeof b->table,
+                                   .abi_version = KG_ABI_VERSION,
+                                   .provider = m->provider,
+                                   .version = m->version,
+                                   .device_kind = KG_DEVICE_CUDA,
+                                   .n_kernels = (uint32_t)m->n_kernels,
+                                   .kernels = b->list};
+}
+
+enum gate_status bundle_open(const struct piece *piece, struct bundle **out, struct gate_error *err)
+{
+    struct bundle *b = xcalloc(1, sizeof *b);
+    const struct manifest *m = piece->manifest;
+    b->text = (struct bytes){(const unsigned char *)piece->bytes.data, piece->object_bytes};
+    b->manifest = m;
+    b->kernels = xcalloc(m->n_kernels, sizeof *b->kernels);
+    b->list = xcalloc(m->n_kernels, sizeof *b->list);
+    b->n_files = piece->n_files;
+    memcpy(b->files, piece->files, piece->n_files * sizeof *piece->files);
+    make_table(b);
+    for (size_t i = 0; i < m->n_kernels; i++)
+        if (!read_kernel(&b->kernels[i])) {
+            manifest_fault(b->text, &b->fault, err);
+            bundle_close(b);
+            return GATE_WRONG;
+        }
+    *out = b;
+    return GATE_OK;
+}
+
+void bundle_close(struct bundle *b)
+{
+    if (!b)
+        return;
+    for (unsigned i = 0; i < b->n_files; i++)
+        driver_unload(b->modules[i]);
+    for (size_t i = 0; i < b->manifest->n_kernels; i++) {
+        struct kernel *k = &b->kernels[i];
+        for (size_t j = 0; j < k->file->n_launches; j++)
+            free(k->launches[j].arguments);
+        free(k->launches);
+        free(k->when);
+    }
+    free(b->kernels);
+    free(b->list);
+    free(b);
+}
+
+const struct kg_library *bundle_table(const struct bundle *b)
+{
+    return &b->table;
+}
+
+static enum gate_status load_launch(struct bundle *b, struct launch *l, struct gate_error *err)
+{
+    void **module = &b->modules[l->code];
+    enum gate_status status = GATE_OK;
+    if (!*module)
+        status = driver_load(b->files[l->code].data, module, err);
+    if (!status)
+        status = driver_function(*module, l->file->entry, &l->function, err);
+    return status ? gate_fail_context(err, "'%s'", l->file->code) : GATE_OK;
+}
+
+enum gate_status bundle_start(struct bundle *b, const struct kg_device *device,
+                              struct gate_error *err)
+{
+    unsigned other = 0;
+    bool any = false;
+    TRY(driver_start(err));
+    for (size_t i = 0; i < b->manifest->n_kernels; i++) {
+        struct kernel *k = &b->kernels[i];
+        if (!k->op)
+            continue;
+        const unsigned cannot = other_architecture(k, device);
+        other = cannot ? cannot : other;
+        if (cannot)
+            continue;
+        any = true;
+        for (size_t j = 0; j < k->file->n_launches; j++)
+            TRY(load_launch(b, &k->launches[j], err));
+    }
+    return any || !other ? GATE_OK
+                         : gate_fail(err, GATE_WRONG,
+                                     "its machine code is for sm_%u, and this GPU is sm_%d%d",
+                                     other, device->cc_major, device->cc_minor);
+}

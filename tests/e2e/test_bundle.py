@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles as a black box: one is made of what nvcc compiles, opened, compared and stored. What they
+launch is in tests/unit/test_bundle.c, and in tests/gpu/test_bundles.py on a GPU."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import BUILD, Gate, read_file, write_file
+
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+SOURCE = """
+extern "C" __global__ void scale(const float *x, float *y, int n, double by, float plus)
+{
+    y[blockIdx.x * n + threadIdx.x] = x[blockIdx.x * n + threadIdx.x] * FACTOR * by + plus;
+}
+extern "C" __global__ void nothing() {}
+"""
+POINTERS = [{"type": "pointer", "value": "in0"}, {"type": "pointer", "value": "out0"}]
+MANIFEST = {
+    "schema": "gate-bundle/1", "provider": "mine", "version": "1", "kernels": [
+        {"op": "rmsnorm", "name": "scaled", "dtypes": ["fp32"], "when": ["n <= 1024"],
+         "launches": [
+             {"code": "scale.cubin", "entry": "nothing", "grid": ["1"], "block": ["1"],
+              "arguments": []},
+             {"code": "scale.cubin", "entry": "scale", "grid": ["m"], "block": ["n"],
+              "arguments": [*POINTERS, {"type": "i32", "value": "n"},
+                            {"type": "f64", "value": "eps"}, {"type": "f32", "value": "2"}]}]}]}
+
+
+@unittest.skipUnless(NVCC, "no nvcc")
+class Bundle(Gate):
+    def make(self, name, factor="1", architecture="90", manifest=None):
+        folder = self.path(f"{name}-files")
+        os.makedirs(folder, exist_ok=True)
+        write_file(os.path.join(folder, "scale.cu"), SOURCE)
+        subprocess.run([NVCC, f"-DFACTOR={factor}", "-cubin", f"-arch=sm_{architecture}",
+                        "scale.cu", "-o", "scale.cubin"], cwd=folder, check=True)
+        write_file(os.path.join(folder, "bundle.json"), json.dumps(manifest or MANIFEST, indent=1))
+        subprocess.run([sys.executable, os.path.join(BUILD, "share/kernel-gate/bundle.py"), "pack",
+                        os.path.join(folder, "bundle.json"), self.path(name)], check=True,
+                       capture_output=True)
+        return self.path(name)
+
+    def open_on_the_host(self, library):
+        """A bundle is read and checked before it is known for which device it is."""
+        return self.gate("verify", "--device", "host", "--library", library, "--filter", "gemv*")
+
+    def test_its_code_is_known(self):
+        for architecture in ("80", "90"):
+            old = self.make("old.kgb", architecture=architecture)
+            new = self.make("new.kgb", factor="3", architecture=architecture)
+            same = self.gate("diff", new, self.path("new.kgb-files/bundle.json"))
+            self.assertEqual((same.returncode, same.stdout.split(":")[1].strip()),
+                             (0, "2 with the same code, 0 changed, 0 added, 0 removed"))
+            done = self.gate("diff", new, old)
+            self.assertIn("1 with the same code, 1 changed", done.stdout)
+
+    def test_it_opens_for_a_gpu(self):
+        done = self.open_on_the_host(self.make("a.kgb"))
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("provider 'mine' is for another kind of device", done.stderr)
+
+    def test_what_does_not_fit_its_code(self):
+        for at, old, new, says in (
+                (1, '"i32"', '"i64"', "/arguments/2/type: the kernel takes 4 bytes there"),
+                (1, '"scale"', '"scael"', "/entry: no kernel of 'scale.cubin' has this name"),
+                (0, '"nothing"', '"scale"', "has a kernel of 5 parameters, and here are 0")):
+            manifest = json.loads(json.dumps(MANIFEST))
+            launches = manifest["kernels"][0]["launches"]
+            launches[at] = json.loads(json.dumps(launches[at]).replace(old, new))
+            done = self.open_on_the_host(self.make("a.kgb", manifest=manifest))
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"manifest:\d+:\d+: /kernels/0/launches/%d/" % at)
+            self.assertIn(says, done.stderr)
+
+    def test_what_is_cut_off_or_damaged(self):
+        path = self.make("a.kgb")
+        with open(path, "rb") as file:
+            data = file.read()
+        for name, bad in (("short", data[:len(data) // 2]), ("tail", data[:-1]),
+                          ("sizes", data[:-24] + b"\xff" * 8 + data[-16:]),
+                          ("code", data.replace(b"\x7fELF", b"\x7fELE")), ("brace", b"{"),
+                          ("empty", b"")):
+            with open(path, "wb") as file:
+                file.write(bad)
+            done = self.open_on_the_host(path)
+            self.assertIn(done.returncode, (2, 64), (name, done.stderr))
+            self.assertIn("a.kgb'", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
