@@ -74,6 +74,8 @@ static const struct route routes[] = {
          "calibrations"),
     LIST(API "coverage", "the coverage of verification over all runs, by device model and op",
          "coverage"),
+    LIST(API "accuracy", "cases by how much their error grew in 30 days",
+         "accuracy"),
     LIST(API "machines", "GPUs and hosts, and the smallest slowdown that they detect",
          "machines"),
     LIST(API "changes", "merge requests that are open, as far as runs tell",

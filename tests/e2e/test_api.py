@@ -614,6 +614,28 @@ class Ancestry(unittest.TestCase):
         cases = self.server.json("/api/v1/cases?branch=ahead")["cases"]
         self.assertEqual({c["run"] for c in cases}, {newest})
 
+    def test_how_errors_grew_in_30_days(self):
+        day_ms, found = 86400000, {}
+        for days, branch, growth in ((0, "main", 1), (10, "main", 2), (15, "mine", 9),
+                                     (20, "main", 3), (40, "main", 12), (41, "mine", 50)):
+            for i, case in enumerate(self.document["cases"]):
+                for arm in case["arms"]:
+                    if arm["role"] == "candidate":
+                        arm["verify"]["rel_fro"] = 1e-4 * (i + 1) * growth ** (i % 2)
+            found[days] = self.measure(branch, f"m{days}", ahead_ms=days * day_ms)
+        # Two of the cases had a sixth of the error at day 10, one is as it was, one is wrong.
+        rows = self.server.json("/api/v1/accuracy")["accuracy"]
+        self.assertEqual([round(row["growth"], 6) for row in rows], [6, 6, 1])
+        for row in rows:
+            self.assertEqual((row["run"], row["before_run"]), (found[40], found[10]))
+            self.assertEqual(bytes.fromhex(row["before_commit"]).rstrip(b"\0"), b"m10")
+            self.assertAlmostEqual(row["rel_err"], row["growth"] * row["before_error"])
+        page = self.server.json("/api/v1/accuracy?limit=2")
+        rest = self.server.json(f"/api/v1/accuracy?limit=2&after={page['next']}")
+        self.assertEqual((page["accuracy"] + rest["accuracy"], rest["next"]), (rows, None))
+        one = self.server.json(f"/api/v1/accuracy?case={rows[2]['case']}")["accuracy"]
+        self.assertEqual(one, rows[2:3])
+
     def test_first_parents_begin_with_the_commit(self):
         self.document["git"]["first_parents"] = [{"commit": "1" * 40, "time_ms": 1}]
         response = self.server.send("/api/v1/runs", json.dumps(self.document).encode(),
