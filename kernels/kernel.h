@@ -58,18 +58,18 @@
  *
  * Inputs are any numbers of their dtype, over its whole range and mixed, with these exceptions:
  *  - NaN and infinity occur only in gemm, batched_gemm, gemv, gemm_fp8 and gemm_fp8_block, in A, B
- *    and x. They must propagate to every sum that uses them, and zero times infinity is NaN. An infinity may arrive
- *    as a NaN, because a kernel that splits a factor into parts subtracts it from itself. In the
- *    other ops a maximum, a mask or a ReLU may drop a NaN, as the fast instructions do.
+ *    and x. They must propagate to every sum that uses them, and zero times infinity is NaN. An
+ *    infinity may arrive as a NaN, because a kernel that splits a factor into parts subtracts it
+ *    from itself. In the other ops a maximum, a mask or a ReLU may drop a NaN, as the fast
+ *    instructions do.
  *  - Numbers, products and sums smaller than 2^-126, which are subnormal in fp32 and bf16, may
- *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 may not, neither as factors
- *    nor as results, because they are normal numbers in fp32, in which all sums are computed.
+ *    count as zero, as in fast arithmetic. Subnormal numbers of fp16 and fp8 may not, neither as
+ *    factors nor as results: they are normal numbers in fp32, in which all sums are computed.
  *  - TF32 rounds factors to 10 bits of mantissa in any way, including truncation, which the tensor
  *    cores apply to an fp32 number. It keeps the range of fp32. Neither a bias nor the scale of
  *    attention is such a factor: TF32 does not round them.
  *  - Scaled attention scores are below 2^16 in size, where fp32 still resolves 1/128. Their error,
  *    and that of a log-sum-exp over splits, is allowed.
- *
  *  - Scales of fp8 are from 2^-40 to 2^40, each for itself: neighbours differ as they like. So a
  *    kernel may multiply with them one after the other or together, before or after it sums.
  *  - Products of fp8 factors are exact in fp32, but tensor cores keep 14 bits of their sum: a unit

@@ -146,6 +146,7 @@ static const struct field covered_values_fields[] = {
     COUNT(exact_integers, 0, COUNT_MAX),
     COUNT(exact_cancellation, 0, COUNT_MAX),
     COUNT(exact_powers_of_two, 0, COUNT_MAX),
+    COUNT(exact_largest, 0, COUNT_MAX),
     COUNT(nan_and_infinity, 0, COUNT_MAX),
     COUNT(nan_and_infinity_in_second, 0, COUNT_MAX),
     COUNT(nan_in_second, 0, COUNT_MAX),

@@ -118,7 +118,7 @@ struct document_covered_values {
     int64_t random_normal, random_uniform, exact_integers, exact_cancellation;
     int64_t exact_powers_of_two, nan_and_infinity, nan_and_infinity_in_second, nan_in_second;
     int64_t constant, zeros, one_value, retrieval, score_ramp, low_scores, huge_masked_keys;
-    int64_t shifted_scores, stretched_scores, faint_keys;
+    int64_t shifted_scores, stretched_scores, faint_keys, exact_largest;
 };
 
 struct document_covered_shapes {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dtype.cuh: elements of the usual dtypes, and of fp8, on a GPU; KG_DISPATCH of problem.h chooses by
+ * dtype.cuh: elements of the usual dtypes and of fp8 on a GPU; KG_DISPATCH of problem.h chooses by
  * dtype. */
 #ifndef KG_OPS_DTYPE_CUH
 #define KG_OPS_DTYPE_CUH

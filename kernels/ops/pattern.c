@@ -31,6 +31,7 @@ static const struct {
     [PROBE_STRETCHED] = {"stretched scores", false},
     [PROBE_FAINT] = {"faint keys", false},
     [PROBE_LOW] = {"low scores", false},
+    [PROBE_LARGEST] = {"exact largest and smallest", true},
 };
 
 const char *probe_name(enum probe probe)

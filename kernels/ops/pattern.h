@@ -37,6 +37,8 @@ enum probe {
     PROBE_STRETCHED, /* attention: exact scores that differ by hundreds */
     PROBE_FAINT,     /* attention: many faint keys with large values beside a dominant one */
     PROBE_LOW,       /* attention: all scores are from -125 to -94 */
+    PROBE_LARGEST,   /* exact; fp8: lines of the largest numbers, of the smallest, and of zeros with
+                        a sign */
     PROBES
 };
 

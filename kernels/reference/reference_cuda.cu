@@ -35,9 +35,10 @@ template <typename T> struct view {
     int64_t outer, inner;
     const T *gate;
     int64_t gate_outer, gate_inner;
-    const float *scale; /* of OP_BLOCK elements each along l; NULL: there is none */
-    int64_t scale_outer, scale_inner; /* from i, or from OP_BLOCK of them, to the next; from block */
-    bool scale_rows;                  /* each i has its own */
+    const float *scale;  /* of OP_BLOCK elements each along l; NULL: there is none */
+    int64_t scale_outer; /* from i, or from OP_BLOCK of them, to the next */
+    int64_t scale_inner; /* from one block along l to the next */
+    bool scale_rows;     /* each i has its own */
 };
 
 static_assert(OP_BLOCK % STEP == 0 && LARGE == OP_BLOCK, "a tile has one block along each axis");
@@ -50,8 +51,8 @@ static __device__ struct view<T> from(const struct view<T> &v, int64_t i0, int64
     if (v.gate)
         rest.gate += i0 * v.gate_outer + l0 * v.gate_inner;
     if (v.scale)
-        rest.scale += (v.scale_rows ? i0 : i0 / OP_BLOCK) * v.scale_outer +
-                      l0 / OP_BLOCK * v.scale_inner;
+        rest.scale +=
+            (v.scale_rows ? i0 : i0 / OP_BLOCK) * v.scale_outer + l0 / OP_BLOCK * v.scale_inner;
     return rest;
 }
 
@@ -605,8 +606,7 @@ static cudaError_t any_product(const struct kg_problem *p, const struct kg_tenso
 
 /* A factor with its scales, which are one or a matrix. */
 static struct view<__nv_fp8_e4m3> scaled(const struct kg_problem *p, const struct kg_tensor *in,
-                                         int factor)
-{
+                                         int factor) {
     const struct kg_tensor &t = in[2 + factor];
     struct view<__nv_fp8_e4m3> v = plain<__nv_fp8_e4m3>(in[factor]);
     v.scale = (const float *)t.data;
@@ -616,8 +616,9 @@ static struct view<__nv_fp8_e4m3> scaled(const struct kg_problem *p, const struc
     return v;
 }
 
-static cudaError_t gemm_fp8(const struct kg_problem *p, const struct kg_tensor *in,
-                            double *const *out, cudaStream_t stream)
+static cudaError_t
+gemm_fp8(const struct kg_problem *p, const struct kg_tensor *in, double *const *out,
+         cudaStream_t stream)
 {
     const __nv_fp8_e4m3 *none = NULL;
     return enqueue_product(scaled(p, in, 0), scaled(p, in, 1), none, out[0], kg_size(p, "m"),
