@@ -19,6 +19,10 @@
     KERNEL(gemm_sm90)                                                                              \
     KERNEL(gemm_mma)                                                                               \
     KERNEL(gemm_simt)                                                                              \
+    KERNEL(gemm_fp8_sm90)                                                                          \
+    KERNEL(gemm_fp8)                                                                               \
+    KERNEL(gemm_fp8_block_sm90)                                                                    \
+    KERNEL(gemm_fp8_block)                                                                         \
     KERNEL(gemv)                                                                                   \
     KERNEL(linear_relu_sm90)                                                                       \
     KERNEL(linear_relu_mma)                                                                        \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_map.cu: the tensor maps of launch.cuh. */
 #include "kernels/cuda/launch.cuh"
+#include "kernels/problem.h"
 
 #include <cudaTypedefs.h>
 
@@ -29,7 +30,8 @@ enum kg_status tensor_map_open(void)
 
 static CUtensorMapDataType type_of(uint32_t dtype, int tf32)
 {
-    return dtype == KG_F16    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+    return dtype == KG_E4M3   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+           : dtype == KG_F16  ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
            : dtype == KG_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
            : tf32             ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                               : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
@@ -38,7 +40,7 @@ static CUtensorMapDataType type_of(uint32_t dtype, int tf32)
 enum kg_status tensor_map_encode(CUtensorMap *map, uint32_t dtype, const void *data,
                                  const struct tensor_map_shape *shape)
 {
-    const int64_t element = dtype == KG_F32 ? 4 : 2;
+    const int64_t element = (int64_t)kg_dtype_bytes(dtype);
     const int64_t longest = (int64_t)1 << 40; /* bytes, of a stride */
     cuuint64_t size[5], stride[5];
     cuuint32_t box[5], step[5];
