@@ -9,20 +9,22 @@
 struct provider {
     const char *name;
     bool timed;                         /* see matmul_open() */
-    const struct kg_kernel *kernels[5]; /* up to the first NULL */
+    const struct kg_kernel *kernels[7]; /* up to the first NULL */
 };
 
 /* What cuBLAS does when it is asked once: its heuristics' first answer. */
 const struct provider provider_cublas = {
     .name = "cublas",
-    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemv},
+    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemv,
+                &cublas_gemm_fp8, &cublas_gemm_fp8_block},
 };
 
 /* The fastest of what cuBLASLt's heuristics name, tried in prepare(). */
 const struct provider provider_cublaslt = {
     .name = "cublaslt",
     .timed = true,
-    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd},
+    .kernels = {&cublas_gemm, &cublas_linear_relu, &cublas_linear_relu_bwd, &cublas_gemm_fp8,
+                &cublas_gemm_fp8_block},
 };
 
 /* The layers of a framework as they are called one after the other. */

@@ -44,8 +44,9 @@ void matmul_close(void)
 static bool same_matmul(const struct matmul *x, const struct matmul *y)
 {
     return x->dtype == y->dtype && x->tf32 == y->tf32 && x->transpose_a == y->transpose_a &&
-           x->transpose_b == y->transpose_b && x->epilogue == y->epilogue && x->m == y->m &&
-           x->n == y->n && x->k == y->k && x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd;
+           x->transpose_b == y->transpose_b && x->epilogue == y->epilogue &&
+           x->scales == y->scales && x->m == y->m && x->n == y->n && x->k == y->k &&
+           x->lda == y->lda && x->ldb == y->ldb && x->ldd == y->ldd;
 }
 
 static cudaDataType_t data_type(uint32_t dtype)
@@ -55,6 +56,8 @@ static cudaDataType_t data_type(uint32_t dtype)
         return CUDA_R_16F;
     case KG_BF16:
         return CUDA_R_16BF;
+    case KG_E4M3:
+        return CUDA_R_8F_E4M3;
     default:
         return CUDA_R_32F;
     }
@@ -90,6 +93,30 @@ static enum kg_status describe_bias(struct matmul_plan *plan)
     return set_operation(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
 }
 
+/* Operands are swapped: cuBLASLt's A is B'. */
+static enum kg_status point_to_scales(struct matmul_plan *plan, const void *a, const void *b)
+{
+    KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &b, sizeof(b)));
+    return set_operation(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &a, sizeof(a));
+}
+
+/* Of cublasLtMatmulDescAttributes_t and cublasLtMatmulMatrixScale_t, as headers have them from CUDA
+ * 12.9 on. */
+enum { A_SCALE_MODE = 31, B_SCALE_MODE = 32, SCALE_VEC128_32F = 4, SCALE_BLK128x128_32F = 5 };
+
+/* The fp8 products of tensor cores are added up in fp32 now and then, as kernel.h asks, unless fast
+ * accumulation is asked for; that is off by default. */
+static enum kg_status describe_scales(struct matmul_plan *plan)
+{
+    static const _Alignas(16) char aligned[16];
+    if (plan->matmul.scales == MATMUL_BLOCK_SCALES) {
+        const int32_t a = SCALE_BLK128x128_32F, b = SCALE_VEC128_32F;
+        KG_TRY(set_operation(plan, (cublasLtMatmulDescAttributes_t)A_SCALE_MODE, &a, sizeof(a)));
+        KG_TRY(set_operation(plan, (cublasLtMatmulDescAttributes_t)B_SCALE_MODE, &b, sizeof(b)));
+    }
+    return point_to_scales(plan, aligned, aligned);
+}
+
 static enum kg_status describe_operation(struct matmul_plan *plan)
 {
     const struct matmul *m = &plan->matmul;
@@ -102,11 +129,13 @@ static enum kg_status describe_operation(struct matmul_plan *plan)
     KG_TRY(set_operation(plan, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof(b)));
     if (m->epilogue != MATMUL_PLAIN)
         KG_TRY(describe_bias(plan));
+    if (m->scales != MATMUL_NO_SCALES)
+        KG_TRY(describe_scales(plan));
     KG_TRY(describe_matrix(&plan->a, m->dtype, m->transpose_b ? m->n : m->k,
                            m->transpose_b ? m->k : m->n, m->ldb));
     KG_TRY(describe_matrix(&plan->b, m->dtype, m->transpose_a ? m->k : m->m,
                            m->transpose_a ? m->m : m->k, m->lda));
-    return describe_matrix(&plan->d, m->dtype, m->m, m->n, m->ldd);
+    return describe_matrix(&plan->d, matmul_result(m), m->m, m->n, m->ldd);
 }
 
 static enum kg_status prefer(cublasLtMatmulPreferenceOpaque_t *preference, const struct matmul *m)
@@ -137,9 +166,11 @@ static enum kg_status run(const struct matmul_plan *prepared, const cublasLtMatm
                           const struct matmul_operands *o)
 {
     static const float one = 1.0f, zero = 0.0f;
-    struct matmul_plan plan = *prepared; /* a copy: it gets this launch's bias */
+    struct matmul_plan plan = *prepared; /* a copy: it gets this launch's bias and scales */
     if (plan.matmul.epilogue != MATMUL_PLAIN)
         KG_TRY(set_operation(&plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof(o->bias)));
+    if (plan.matmul.scales != MATMUL_NO_SCALES)
+        KG_TRY(point_to_scales(&plan, o->scale_a, o->scale_b));
     CUBLAS_TRY(cublas_api()->cublasLtMatmul(handle, &plan.operation, &one, o->b, &plan.a, o->a,
                                             &plan.b, &zero, o->d, &plan.d, o->d, &plan.d, algorithm,
                                             o->workspace, MATMUL_WORKSPACE_BYTES, o->stream));
@@ -229,7 +260,7 @@ void matmul_release(void *plans)
 
 static bool are_rows_near(const struct matmul *m)
 {
-    const int64_t most = MATMUL_ROW_BYTES / (m->dtype == KG_F32 ? 4 : 2);
+    const int64_t most = MATMUL_ROW_BYTES / (int64_t)kg_dtype_bytes(matmul_result(m));
     return m->lda <= most && m->ldb <= most && m->ldd <= most;
 }
 

@@ -35,15 +35,15 @@ struct bench {
     const struct matmul *m;
     matmul_candidate run;
     void *context;
-    char *memory; /* sets of A, B, bias and D, then the workspace */
-    size_t a_bytes, b_bytes, bias_bytes, set_bytes, n_sets;
+    char *memory; /* sets of A, B, bias and D, the scales of both factors, the workspace */
+    size_t a_bytes, b_bytes, bias_bytes, set_bytes, n_sets, scale_bytes;
     cudaStream_t stream;
     cudaEvent_t start, end;
 };
 
 static size_t bytes_of(int64_t elements, uint32_t dtype)
 {
-    return round_up((uint64_t)elements * (dtype == KG_F32 ? 4 : 2));
+    return round_up((uint64_t)elements * kg_dtype_bytes(dtype));
 }
 
 static void plan_memory(struct bench *b)
@@ -52,26 +52,43 @@ static void plan_memory(struct bench *b)
     b->a_bytes = bytes_of(m->lda * (m->transpose_a ? m->k : m->m), m->dtype);
     b->b_bytes = bytes_of(m->ldb * (m->transpose_b ? m->n : m->k), m->dtype);
     b->bias_bytes = bytes_of(m->n, m->dtype);
-    b->set_bytes = b->a_bytes + b->b_bytes + b->bias_bytes + bytes_of(m->ldd * m->m, m->dtype);
+    b->set_bytes =
+        b->a_bytes + b->b_bytes + b->bias_bytes + bytes_of(m->ldd * m->m, matmul_result(m));
+    b->scale_bytes = m->scales == MATMUL_NO_SCALES
+                         ? 0
+                         : round_up(matmul_scale_a_bytes(m)) + round_up(matmul_scale_b_bytes(m));
     b->n_sets = ROTATED_BYTES / b->set_bytes + 1;
 }
 
-/* Values in [-1, 1), since what is multiplied decides how much power a product takes, and so its
+/* x in e4m3, cut off; below its normal numbers zero. */
+static uint8_t to_e4m3(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    const int exponent = (int)(bits >> 23 & 0xff) - 127;
+    const uint32_t sign = bits >> 31 << 7;
+    return (uint8_t)(exponent < -6 ? sign
+                                   : sign | (uint32_t)(exponent + 7) << 3 | (bits >> 20 & 7));
+}
+
+/* Values in (-1, 1), since what is multiplied decides how much power a product takes, and so its
  * time. The generator is Knuth's. */
 static void fill(char *to, size_t bytes, uint32_t dtype)
 {
     uint64_t state = 1;
-    for (size_t at = 0; at < bytes; at += dtype == KG_F32 ? 4 : 2) {
+    for (size_t at = 0; at < bytes; at += kg_dtype_bytes(dtype)) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         const float x = (float)((double)(int64_t)state / 9223372036854775808.0);
         const _Float16 half = (_Float16)x;
+        const uint8_t byte = to_e4m3(x);
         uint32_t bits;
         memcpy(&bits, &x, 4);
         const uint16_t upper = (uint16_t)(bits >> 16);
         const void *value = dtype == KG_F16    ? (const void *)&half
                             : dtype == KG_BF16 ? (const void *)&upper
+                            : dtype == KG_E4M3 ? (const void *)&byte
                                                : (const void *)&x;
-        memcpy(to + at, value, dtype == KG_F32 ? 4 : 2);
+        memcpy(to + at, value, kg_dtype_bytes(dtype));
     }
 }
 
@@ -89,6 +106,7 @@ static enum kg_status fill_memory(struct bench *b)
     for (; done < all; done *= 2)
         CUDA_TRY(cudaMemcpy(b->memory + done, b->memory, done < all - done ? done : all - done,
                             cudaMemcpyDeviceToDevice));
+    CUDA_TRY(cudaMemset(b->memory + all, 0x3f, b->scale_bytes)); /* 0.75 each, nearly */
     return KG_OK;
 }
 
@@ -97,7 +115,7 @@ static void take_memory(struct bench *b)
 {
     plan_memory(b);
     for (; b->n_sets > 0; b->n_sets /= 2) {
-        const size_t bytes = b->n_sets * b->set_bytes + MATMUL_WORKSPACE_BYTES;
+        const size_t bytes = b->n_sets * b->set_bytes + b->scale_bytes + MATMUL_WORKSPACE_BYTES;
         if (cudaMalloc((void **)&b->memory, bytes) == cudaSuccess)
             return;
         (void)cudaGetLastError();
@@ -138,13 +156,17 @@ static enum kg_status launch(const struct bench *b, unsigned i, unsigned set)
 {
     char *at = b->memory + set % b->n_sets * b->set_bytes;
     char *bias = at + b->a_bytes + b->b_bytes;
-    return b->run(b->context, i,
-                  &(struct matmul_operands){.a = at,
-                                            .b = at + b->a_bytes,
-                                            .bias = bias,
-                                            .d = bias + b->bias_bytes,
-                                            .workspace = b->memory + b->n_sets * b->set_bytes,
-                                            .stream = b->stream});
+    char *scales = b->memory + b->n_sets * b->set_bytes;
+    return b->run(
+        b->context, i,
+        &(struct matmul_operands){.a = at,
+                                  .b = at + b->a_bytes,
+                                  .bias = bias,
+                                  .scale_a = scales,
+                                  .scale_b = scales + round_up(matmul_scale_a_bytes(b->m)),
+                                  .d = bias + b->bias_bytes,
+                                  .workspace = scales + b->scale_bytes,
+                                  .stream = b->stream});
 }
 
 static enum kg_status record(const struct bench *b, unsigned i, struct candidate *c)

@@ -15,10 +15,11 @@
 extern "C" {
 #endif
 
-extern const struct kg_kernel cublas_gemm, cublas_linear_relu; /* products.c */
-extern const struct kg_kernel eager_linear_relu;               /* products.c */
-extern const struct kg_kernel cublas_linear_relu_bwd;          /* linear_relu_bwd.c */
-extern const struct kg_kernel cublas_gemv;                     /* gemv.c */
+extern const struct kg_kernel cublas_gemm, cublas_linear_relu;        /* products.c */
+extern const struct kg_kernel eager_linear_relu;                      /* products.c */
+extern const struct kg_kernel cublas_linear_relu_bwd;                 /* linear_relu_bwd.c */
+extern const struct kg_kernel cublas_gemv;                            /* gemv.c */
+extern const struct kg_kernel cublas_gemm_fp8, cublas_gemm_fp8_block; /* gemm_fp8.c */
 
 enum kg_status gemv_open(void);
 void gemv_close(void);
@@ -54,22 +55,51 @@ enum matmul_epilogue {
     MATMUL_RELU_BIAS, /* max(0, + bias[n]) */
 };
 
+/* What factors of e4m3 are multiplied with. Of blocks: 1 x 128 of A', stored as [k / 128, m], and
+ * 128 x 128 of B', stored as [n / 128, k / 128] with rows of a multiple of four. */
+enum matmul_scales {
+    MATMUL_NO_SCALES,
+    MATMUL_WHOLE_SCALES,
+    MATMUL_BLOCK_SCALES,
+};
+
 /* D[m, n] = epilogue(A' B') with A' [m, k] and B' [k, n], row-major; a transposed one is stored as
  * [k, m] or [n, k]. Leading dimensions are elements from one stored row to the next. */
 struct matmul {
-    uint32_t dtype; /* enum kg_dtype, of all matrices and the bias */
+    uint32_t dtype; /* enum kg_dtype, of all matrices and the bias; with e4m3 D is bf16 */
     bool tf32, transpose_a, transpose_b;
     enum matmul_epilogue epilogue;
+    enum matmul_scales scales;
     int64_t m, n, k;
     int64_t lda, ldb, ldd;
 };
 
 struct matmul_operands {
-    const void *a, *b, *bias; /* bias: NULL with MATMUL_PLAIN */
+    const void *a, *b, *bias;      /* bias: NULL with MATMUL_PLAIN */
+    const void *scale_a, *scale_b; /* NULL with MATMUL_NO_SCALES */
     void *d;
     void *workspace; /* MATMUL_WORKSPACE_BYTES */
     void *stream;
 };
+
+/* Of D. */
+static inline uint32_t matmul_result(const struct matmul *m)
+{
+    return m->dtype == KG_E4M3 ? KG_BF16 : m->dtype;
+}
+
+/* Bytes of the scales of A' and of B'. */
+static inline uint64_t matmul_scale_a_bytes(const struct matmul *m)
+{
+    return m->scales == MATMUL_BLOCK_SCALES ? (uint64_t)((m->k + 127) / 128 * m->m) * 4 : 4;
+}
+
+static inline uint64_t matmul_scale_b_bytes(const struct matmul *m)
+{
+    return m->scales == MATMUL_BLOCK_SCALES
+               ? (uint64_t)((m->k + 511) / 512 * 4 * ((m->n + 127) / 128)) * 4
+               : 4;
+}
 
 /* `timed`: matmul_prepare() takes the fastest of the algorithms that cuBLASLt's heuristics name, by
  * trying them (matmul_tune); else the one that they name first. */
@@ -113,7 +143,12 @@ typedef enum kg_status (*matmul_candidate)(void *context, unsigned i,
 enum kg_status matmul_tune(const struct matmul *m, matmul_candidate run, void *context, unsigned n,
                            unsigned *fastest);
 
-/* ---- kernels of relu.cu ---- */
+/* ---- kernels of relu.cu and scales.cu ---- */
+
+/* Enqueues the scales of blocks of a product, as kernel.h has them, in the order that struct matmul
+ * asks for: SA to `a`, SB to `b`. */
+enum kg_status arrange_scales(const struct kg_tensor *sa, const struct kg_tensor *sb, float *a,
+                              float *b, void *stream);
 
 /* Enqueues Y = max(0, T); T is dense, of Y's shape and dtype, and aligned to 256 bytes. */
 enum kg_status relu(const void *t, const struct kg_tensor *y, void *stream);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm_fp8.c: products of e4m3 with scales, each one cuBLASLt product A B^T.
+ *
+ * cuBLASLt takes the scales of blocks in another order than kernel.h has them. A small kernel
+ * (scales.cu) arranges them in the workspace at each launch, and its time counts. Workspace: the
+ * scales of A, those of B, then that of the product, each from a multiple of 256.
+ */
+#include "kernels/cublas/cublas_api.h"
+#include "kernels/cublas/provider.h"
+
+static struct matmul matmul_of(const struct kg_problem *p, int64_t lda, int64_t ldb, int64_t ldd)
+{
+    return (struct matmul){
+        .dtype = KG_E4M3,
+        .transpose_b = true,
+        .scales = kg_is_op(p, "gemm_fp8") ? MATMUL_WHOLE_SCALES : MATMUL_BLOCK_SCALES,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "n"),
+        .k = kg_size(p, "k"),
+        .lda = lda,
+        .ldb = ldb,
+        .ldd = ldd,
+    };
+}
+
+static struct matmul dense_of(const struct kg_problem *p)
+{
+    const int64_t n = kg_size(p, "n"), k = kg_size(p, "k");
+    return matmul_of(p, k, k, n);
+}
+
+/* Compute capability 8.9 and later multiply fp8; cuBLASLt has scales of blocks for 9.0 alone, from
+ * 12.9 on. Rows begin at multiples of 16 bytes, those of the scales as cuBLASLt wants them too. */
+static bool has_block_scales(const struct kg_device *d)
+{
+    return d->cc_major == 9 && d->cc_minor == 0 && cublas_api()->cublasLtGetVersion() >= 120900;
+}
+
+static int supports(const struct kg_problem *p, const struct kg_device *d, const char *op)
+{
+    const int64_t m = kg_size(p, "m"), n = kg_size(p, "n"), k = kg_size(p, "k");
+    return kg_is_op(p, op) && d->kind == KG_DEVICE_CUDA && p->flags == 0 && p->n_in == 4 &&
+           p->dtype[0] == KG_E4M3 && p->dtype[1] == KG_E4M3 && p->dtype[4] == KG_BF16 &&
+           (kg_is_op(p, "gemm_fp8") ? d->cc_major * 10 + d->cc_minor >= 89 : has_block_scales(d)) &&
+           m >= 1 && m <= INT32_MAX && n <= MATMUL_ROW_BYTES / 2 && k <= MATMUL_ROW_BYTES &&
+           n % 16 == 0 && k % 16 == 0 && (m % 4 == 0 || kg_is_op(p, "gemm_fp8"));
+}
+
+static int supports_whole(const struct kg_problem *p, const struct kg_device *d)
+{
+    return supports(p, d, "gemm_fp8");
+}
+
+static int supports_blocks(const struct kg_problem *p, const struct kg_device *d)
+{
+    return supports(p, d, "gemm_fp8_block");
+}
+
+static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
+{
+    struct matmul_plan *plans = NULL;
+    const struct matmul m = dense_of(p);
+    const enum kg_status status = matmul_prepare(&m, &plans);
+    (void)d;
+    *plan = plans;
+    return status;
+}
+
+static uint64_t scale_bytes(const struct matmul *m)
+{
+    return m->scales == MATMUL_BLOCK_SCALES
+               ? round_up(matmul_scale_a_bytes(m)) + round_up(matmul_scale_b_bytes(m))
+               : 0;
+}
+
+static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
+{
+    const struct matmul m = dense_of(p);
+    (void)plan;
+    (void)d;
+    return scale_bytes(&m) + MATMUL_WORKSPACE_BYTES;
+}
+
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *args)
+{
+    const struct kg_tensor *in = args->in, *out = args->out;
+    if (!kg_is_call(p, args))
+        return KG_BAD_ARGUMENT;
+    const struct matmul m = matmul_of(p, leading_of(&in[0]), leading_of(&in[1]), leading_of(out));
+    char *const scales = args->workspace;
+    struct matmul_operands o = {
+        .a = in[0].data,
+        .b = in[1].data,
+        .scale_a = in[2].data,
+        .scale_b = in[3].data,
+        .d = out->data,
+        .workspace = scales + scale_bytes(&m),
+        .stream = args->stream,
+    };
+    if (args->workspace_bytes < scale_bytes(&m) + MATMUL_WORKSPACE_BYTES)
+        return KG_BAD_ARGUMENT;
+    if (!kg_is_aligned(&in[0], 16) || !kg_is_aligned(&in[1], 16) || !kg_is_aligned(out, 16))
+        return KG_UNSUPPORTED;
+    if (m.scales == MATMUL_BLOCK_SCALES) {
+        float *const a = (float *)scales;
+        float *const b = (float *)(scales + round_up(matmul_scale_a_bytes(&m)));
+        const enum kg_status status = arrange_scales(&in[2], &in[3], a, b, args->stream);
+        if (status != KG_OK)
+            return status;
+        o.scale_a = a;
+        o.scale_b = b;
+    }
+    return matmul_launch(&m, args->plan, &o);
+}
+
+const struct kg_kernel cublas_gemm_fp8 = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = "gemm_fp8",
+    .name = "cublaslt_gemm_fp8",
+    .supports = supports_whole,
+    .prepare = prepare,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+    .release = matmul_release,
+};
+
+const struct kg_kernel cublas_gemm_fp8_block = {
+    .struct_bytes = sizeof(struct kg_kernel),
+    .op = "gemm_fp8_block",
+    .name = "cublaslt_gemm_fp8_block",
+    .supports = supports_blocks,
+    .prepare = prepare,
+    .workspace_bytes = workspace_bytes,
+    .launch = launch,
+    .release = matmul_release,
+};
