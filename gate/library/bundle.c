@@ -71,31 +71,35 @@ static const struct {
     bool is_float;
 } types[] = {{8, false}, {1, false}, {2, false}, {4, false}, {8, false}, {4, true}, {8, true}};
 
+/* A member of a kernel, or of one of its launches. Its pointer is made for a fault alone. */
+#define NONE SIZE_MAX
+struct place {
+    const struct kernel *kernel;
+    size_t launch; /* NONE: it is the kernel's own */
+    const char *list;
+    size_t at; /* NONE: it is no element */
+    const char *member;
+};
+
 /* Always false, for a caller's `return`. */
-__attribute__((format(printf, 3, 4))) static bool refuse(struct bundle *b, const char *pointer,
-                                                         const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool refuse(struct place where, const char *format,
+                                                         ...)
 {
+    struct bundle *b = where.kernel->bundle;
+    char launch[32] = "", element[24] = "";
     va_list args;
+    if (where.launch != NONE)
+        snprintf(launch, sizeof launch, "/launches/%zu", where.launch);
+    if (where.at != NONE)
+        snprintf(element, sizeof element, "/%zu", where.at);
     b->fault = (struct field_fault){.of_key = false};
-    snprintf(b->fault.pointer, sizeof b->fault.pointer, "%s", pointer);
+    snprintf(b->fault.pointer, sizeof b->fault.pointer, "/kernels/%zu%s/%s%s%s",
+             (size_t)(where.kernel - b->kernels), launch, where.list, element,
+             where.member ? where.member : "");
     va_start(args, format);
     vsnprintf(b->fault.message, sizeof b->fault.message, format, args);
     va_end(args);
     return false;
-}
-
-#define POINTER_MAX 96
-
-/* Of a member of a kernel, and of one of a launch. */
-__attribute__((format(printf, 3, 4))) static const char *
-in_kernel(const struct kernel *k, char pointer[POINTER_MAX], const char *format, ...)
-{
-    va_list args;
-    const int n = snprintf(pointer, POINTER_MAX, "/kernels/%zu", (size_t)(k - k->bundle->kernels));
-    va_start(args, format);
-    vsnprintf(pointer + n, POINTER_MAX - (size_t)n, format, args);
-    va_end(args);
-    return pointer;
 }
 
 /* ---- what expressions know ---- */
@@ -154,69 +158,66 @@ static void fill_facts(const struct kernel *k, const struct kg_problem *p,
 
 /* ---- reading ---- */
 
-static bool read_expression(const struct kernel *k, const struct fact_names *facts,
-                            const char *pointer, const char *text, struct expression *out)
+static bool read_expression(struct place where, const struct fact_names *facts, const char *text,
+                            struct expression *out)
 {
     struct gate_error err = {0};
     return !expression_parse(text, facts->list, facts->n, out, &err) ||
-           refuse(k->bundle, pointer, "%.200s", err.message);
+           refuse(where, "%.200s", err.message);
 }
 
 static bool read_dtypes(const struct kernel *k)
 {
-    char pointer[POINTER_MAX];
     const struct manifest_kernel *f = k->file;
     if (f->n_dtypes != 1 && f->n_dtypes != k->op->n_tensors)
-        return refuse(k->bundle, in_kernel(k, pointer, "/dtypes"),
+        return refuse((struct place){k, NONE, "dtypes", NONE, NULL},
                       "must be one dtype, or one for each of the %u tensors of %s",
                       k->op->n_tensors, k->op->name);
     for (size_t i = 0; i < f->n_dtypes; i++)
         if (!storage_by_name(f->dtypes[i]))
-            return refuse(k->bundle, in_kernel(k, pointer, "/dtypes/%zu", i),
-                          "no dtype is named '%s'", f->dtypes[i]);
+            return refuse((struct place){k, NONE, "dtypes", i, NULL}, "no dtype is named '%s'",
+                          f->dtypes[i]);
     return true;
 }
 
-static bool read_argument(const struct kernel *k, const struct fact_names *facts,
-                          const char *pointer, const struct manifest_argument *f,
-                          struct argument *out)
+static bool read_argument(struct place where, const struct fact_names *facts,
+                          const struct manifest_argument *f, struct argument *out)
 {
     char *end;
-    const struct op_param *param = k->op->param;
+    const struct op *op = where.kernel->op;
     if (!types[f->type].is_float)
-        return read_expression(k, facts, pointer, f->value, &out->value);
+        return read_expression(where, facts, f->value, &out->value);
     out->number = strtod(f->value, &end);
     if (!*end && isfinite(out->number))
         return true;
     out->parameter = f->value;
-    return (param && !strcmp(param->key, f->value)) ||
-           refuse(k->bundle, pointer, "must be a number or a parameter of %s", k->op->name);
+    return (op->param && !strcmp(op->param->key, f->value)) ||
+           refuse(where, "must be a number or a parameter of %s", op->name);
 }
 
 /* Are the arguments those that the machine code takes? */
 static bool check_code(const struct kernel *k, struct launch *l, size_t at)
 {
     struct bundle *b = k->bundle;
-    char pointer[POINTER_MAX];
     struct machine_kernel code;
     uint32_t bytes[CUBIN_PARAMETERS_MAX];
     while (strcmp(b->files[l->code].name, l->file->code) != 0) /* the piece has it */
         l->code++;
     const struct kg_file *file = &b->files[l->code];
     if (!machine_code_find((struct bytes){file->data, (size_t)file->bytes}, l->file->entry, &code))
-        return refuse(b, in_kernel(k, pointer, "/launches/%zu/entry", at),
+        return refuse((struct place){k, at, "entry", NONE, NULL},
                       "no kernel of '%s' has this name, or that is no cubin", file->name);
     l->architecture = resources_of(&code).architecture;
     const int n = parameters_of(&code, bytes);
     if (n < 0 || (size_t)n != l->file->n_arguments)
-        return refuse(b, in_kernel(k, pointer, "/launches/%zu/arguments", at),
+        return refuse((struct place){k, at, "arguments", NONE, NULL},
                       n < 0 ? "what the kernel takes cannot be read in '%s'"
                             : "'%s' has a kernel of %d parameters, and here are %zu",
                       file->name, n, l->file->n_arguments);
     for (size_t i = 0; i < l->file->n_arguments; i++) {
         const int type = l->file->arguments[i].type;
         if (bytes[i] != types[type].bytes)
-            return refuse(b, in_kernel(k, pointer, "/launches/%zu/arguments/%zu/type", at, i),
+            return refuse((struct place){k, at, "arguments", i, "/type"},
                           "the kernel takes %u bytes there, and '%s' has %u", bytes[i],
                           manifest_types[type], types[type].bytes);
     }
@@ -229,21 +230,20 @@ static bool read_launch(const struct kernel *k, const struct fact_names *facts, 
     const struct manifest_launch *f = l->file = &k->file->launches[at];
     const char **const texts[PARTS] = {f->grid, f->cluster, f->block};
     const size_t n[PARTS] = {f->n_grid, f->n_cluster, f->n_block};
-    char pointer[POINTER_MAX];
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned i = 0; i < MANIFEST_AXES; i++) {
-            in_kernel(k, pointer, "/launches/%zu/%s/%u", at, part_names[part], i);
-            if (!read_expression(k, facts, pointer, i < n[part] ? texts[part][i] : "1",
+            const struct place where = {k, at, part_names[part], i, NULL};
+            if (!read_expression(where, facts, i < n[part] ? texts[part][i] : "1",
                                  &l->size[part][i]))
                 return false;
         }
-    in_kernel(k, pointer, "/launches/%zu/shared", at);
-    if (!read_expression(k, facts, pointer, f->shared ? f->shared : "0", &l->shared))
+    if (!read_expression((struct place){k, at, "shared", NONE, NULL}, facts,
+                         f->shared ? f->shared : "0", &l->shared))
         return false;
     l->arguments = xcalloc(f->n_arguments + 1, sizeof *l->arguments);
     for (size_t i = 0; i < f->n_arguments; i++) {
-        in_kernel(k, pointer, "/launches/%zu/arguments/%zu/value", at, i);
-        if (!read_argument(k, facts, pointer, &f->arguments[i], &l->arguments[i]))
+        const struct place where = {k, at, "arguments", i, "/value"};
+        if (!read_argument(where, facts, &f->arguments[i], &l->arguments[i]))
             return false;
     }
     return check_code(k, l, at);
@@ -252,7 +252,6 @@ static bool read_launch(const struct kernel *k, const struct fact_names *facts, 
 static bool read_kernel(struct kernel *k)
 {
     struct fact_names facts;
-    char pointer[POINTER_MAX];
     const struct manifest_kernel *f = k->file;
     if (!k->op)
         return true;
@@ -260,10 +259,10 @@ static bool read_kernel(struct kernel *k)
     if (!read_dtypes(k))
         return false;
     for (size_t i = 0; i < f->n_when; i++)
-        if (!read_expression(k, &facts, in_kernel(k, pointer, "/when/%zu", i), f->when[i],
+        if (!read_expression((struct place){k, NONE, "when", i, NULL}, &facts, f->when[i],
                              &k->when[i]))
             return false;
-    if (!read_expression(k, &facts, in_kernel(k, pointer, "/workspace"),
+    if (!read_expression((struct place){k, NONE, "workspace", NONE, NULL}, &facts,
                          f->workspace ? f->workspace : "0", &k->workspace))
         return false;
     for (size_t i = 0; i < f->n_launches; i++)
@@ -280,24 +279,23 @@ struct call {
     void *arguments[CUBIN_PARAMETERS_MAX];
 };
 
-static bool value_of(const struct kernel *k, const char *pointer, const struct expression *e,
-                     const int64_t *facts, int64_t least, int64_t most, int64_t *out)
+static bool value_of(struct place where, const struct expression *e, const int64_t *facts,
+                     int64_t least, int64_t most, int64_t *out)
 {
     const char *why = "";
     if (!expression_value(e, facts, out, &why))
-        return refuse(k->bundle, pointer, "%s for this problem", why);
+        return refuse(where, "%s for this problem", why);
     return (*out >= least && *out <= most) ||
-           refuse(k->bundle, pointer, "must be from %lld to %lld, is %lld for this problem",
-                  (long long)least, (long long)most, (long long)*out);
+           refuse(where, "must be from %lld to %lld, is %lld for this problem", (long long)least,
+                  (long long)most, (long long)*out);
 }
 
 /* Do the conditions hold? -1: one has no value. */
 static int conditions_hold(const struct kernel *k, const int64_t *facts)
 {
-    char pointer[POINTER_MAX];
     for (size_t i = 0; i < k->file->n_when; i++) {
         int64_t value;
-        if (!value_of(k, in_kernel(k, pointer, "/when/%zu", i), &k->when[i], facts, INT64_MIN,
+        if (!value_of((struct place){k, NONE, "when", i, NULL}, &k->when[i], facts, INT64_MIN,
                       INT64_MAX, &value))
             return -1;
         if (!value)
@@ -313,17 +311,16 @@ static bool take_shape(const struct kernel *k, size_t at, const int64_t *facts,
     static const int64_t most[PARTS][MANIFEST_AXES] = {
         {INT32_MAX, UINT16_MAX, UINT16_MAX}, {16, 16, 16}, {1024, 1024, 64}};
     unsigned *const sizes[PARTS] = {out->grid, out->cluster, out->block};
-    char pointer[POINTER_MAX];
     int64_t value;
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned i = 0; i < MANIFEST_AXES; i++) {
-            in_kernel(k, pointer, "/launches/%zu/%s/%u", at, part_names[part], i);
-            if (!value_of(k, pointer, &l->size[part][i], facts, 1, most[part][i], &value))
+            const struct place where = {k, at, part_names[part], i, NULL};
+            if (!value_of(where, &l->size[part][i], facts, 1, most[part][i], &value))
                 return false;
             sizes[part][i] = (unsigned)value;
         }
-    in_kernel(k, pointer, "/launches/%zu/shared", at);
-    if (!value_of(k, pointer, &l->shared, facts, 0, INT32_MAX, &value))
+    if (!value_of((struct place){k, at, "shared", NONE, NULL}, &l->shared, facts, 0, INT32_MAX,
+                  &value))
         return false;
     out->shared = (unsigned)value;
     return true;
@@ -335,7 +332,6 @@ static bool take_argument(const struct kernel *k, size_t launch, size_t at,
     const struct argument *a = &k->launches[launch].arguments[at];
     const int type = k->launches[launch].file->arguments[at].type;
     const unsigned bits = 8 * types[type].bytes;
-    char pointer[POINTER_MAX];
     int64_t value = 0;
     if (types[type].is_float) {
         const double x = a->parameter ? kg_param(p, a->parameter) : a->number;
@@ -344,8 +340,8 @@ static bool take_argument(const struct kernel *k, size_t launch, size_t at,
         return true;
     }
     const int64_t most = INT64_MAX >> (64 - bits);
-    in_kernel(k, pointer, "/launches/%zu/arguments/%zu/value", launch, at);
-    bool good = value_of(k, pointer, &a->value, facts, -most - 1, most, &value);
+    bool good = value_of((struct place){k, launch, "arguments", at, "/value"}, &a->value, facts,
+                         -most - 1, most, &value);
     *out = (uint64_t)value;
     return good;
 }
@@ -450,11 +446,10 @@ bool bundle_serves(const struct kg_kernel *kernel, const struct kg_problem *p,
 
 static bool prepare(struct kernel *k, const struct kg_problem *p, struct gate_error *err)
 {
-    char pointer[POINTER_MAX];
     int64_t facts[FACTS_MAX], bytes;
     struct call call;
     fill_facts(k, p, NULL, facts);
-    if (conditions_hold(k, facts) < 0 || !value_of(k, in_kernel(k, pointer, "/workspace"),
+    if (conditions_hold(k, facts) < 0 || !value_of((struct place){k, NONE, "workspace", NONE, NULL},
                                                    &k->workspace, facts, 0, INT64_MAX, &bytes))
         return false;
     for (size_t i = 0; i < k->file->n_launches; i++) {
@@ -463,8 +458,7 @@ static bool prepare(struct kernel *k, const struct kg_problem *p, struct gate_er
             return false;
         call.launch.shared = call.launch.shared > l->allowed ? call.launch.shared : l->allowed;
         if (l->function && driver_allow(&call.launch, err))
-            return refuse(k->bundle, in_kernel(k, pointer, "/launches/%zu/shared", i), "%.200s",
-                          err->message);
+            return refuse((struct place){k, i, "shared", NONE, NULL}, "%.200s", err->message);
         l->allowed = call.launch.shared;
     }
     return true;

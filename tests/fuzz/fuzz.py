@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TARGETS = ("run", "request", "gzip", "suite", "baseline", "op", "foreign")
+TARGETS = ("run", "request", "gzip", "suite", "baseline", "op", "foreign", "bundle")
 SEED = 20
 MAX_LENGTH = 8192
 
@@ -105,7 +105,7 @@ def seeds(target):
     if target == "run":
         yield from run_seeds()
         yield from edits()
-    elif target in ("baseline", "op"):
+    elif target in ("baseline", "op", "bundle"):
         yield from edits()
     else:
         yield from {"request": request_seeds, "gzip": gzip_seeds, "suite": suite_seeds,

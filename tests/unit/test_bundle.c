@@ -8,6 +8,7 @@
 
 #include "gate/base/file.h"
 #include "gate/library/library.h"
+#include "gate/library/needs.h"
 #include "tests/unit/cubin_file.h"
 #include "tests/unit/problem_tensors.h"
 
@@ -121,6 +122,7 @@ TEST_WITHIN(the_first_kernel_that_serves_a_problem, enter, unit_leave_folder)
     struct library lib = open_edited(NULL);
     assert_int_equal(lib.table->n_kernels, 2);
     assert_string_equal(lib.table->provider, "mine");
+    assert_int_equal(lib.piece.n_files, 2);
     assert_int_equal(lib.table->kernels[1]->flags, KG_KERNEL_NONDETERMINISTIC);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kg_device device = h100;
@@ -262,6 +264,40 @@ TEST_WITHIN(a_layout_is_refused_where_a_condition_on_it_fails, enter, unit_leave
     assert_int_equal(noted->n_launches, 1);
     assert_int_equal(noted->config.n_attributes, 0);
     library_close(&lib);
+}
+
+/* A smaller problem may be prepared behind a larger one, which still runs. */
+TEST_WITHIN(shared_memory_of_several_problems, enter, unit_leave_folder)
+{
+    struct noted *noted = fake();
+    struct gate_error err = {0};
+    struct library lib = open_edited(NULL);
+    const struct kg_kernel *any = lib.table->kernels[1];
+    assert_int_equal(library_start(&lib, &h100, &err), GATE_OK);
+    for (int64_t n = 96; n >= 48; n -= 48) {
+        struct kg_problem p = gemm_like("rmsnorm", KG_F16, 3, n, 0);
+        void *plan;
+        assert_int_equal(library_prepare(any, &p, &h100, &plan), KG_OK);
+        assert_int_equal(noted->allowed, 4 * 96);
+    }
+    library_close(&lib);
+}
+
+/* All of it is machine code that counts. */
+TEST_WITHIN(its_hashes, enter, unit_leave_folder)
+{
+    static const char *const edits[] = {"n >= 4096", "n >= 8192", NULL};
+    char hex[3][65], other[160];
+    struct gate_error err = {0};
+    for (int i = 0; i < 3; i++) {
+        write_manifest(i == 1 ? edits : NULL);
+        if (i == 2)
+            put_cubin("b.cubin", 80, five, 5, 9);
+        assert_int_equal(machine_code_of_file("x.json", hex[i], &err), GATE_OK);
+    }
+    assert_string_not_equal(hex[0], hex[1]);
+    assert_string_not_equal(hex[0], hex[2]);
+    assert_true(needs_only_system("x.json", other, sizeof other));
 }
 
 /* The candidate and the baseline, of which each is there twice. */
