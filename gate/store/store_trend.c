@@ -53,7 +53,9 @@ static enum gate_status read_track(struct store *s, const struct store_trend_que
 
 struct level_call {
     struct store_trend_result *out;
-    bool no_memory;
+    bool by_commit, no_memory;
+    struct store_commit commit; /* of the last row */
+    int64_t place;              /* on the axis: the same */
 };
 
 static bool make_room(struct store_trend_series *series)
@@ -115,6 +117,10 @@ static bool level_row(struct query *q, void *call)
         return false;
     double p50_ns = column_real(q, P50);
     struct store_trend_row *row = &series->rows[series->n++];
+    const struct store_commit commit = {column_int(q, PLACE_MS), column_int(q, REVISION)};
+    /* In their order, so that another commit is the next one. */
+    c->place += commit.place_ms != c->commit.place_ms || commit.id != c->commit.id;
+    c->commit = commit;
     series->is_candidate = column_text(q, ROLE)[0] == 'c';
     *row = (struct store_trend_row){
         .time_ms = column_int(q, TIME),
@@ -126,7 +132,7 @@ static bool level_row(struct query *q, void *call)
         .arm = column_int(q, ARM),
         .ratio = column_real(q, RATIO),
         .baseline_ms = column_int(q, BASELINE_TIME),
-        .commit = {column_int(q, PLACE_MS), column_int(q, REVISION)},
+        .place = c->by_commit ? c->place : column_int(q, TIME),
         .is_main = column_int(q, IS_MAIN),
         .chain_part = -1,
     };
@@ -264,7 +270,7 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
                "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) ",
                COMMIT_PLACE ", ");
     struct store_commit from = query->from_commit, to = query->to_commit;
-    struct level_call call = {.out = out};
+    struct level_call call = {.out = out, .by_commit = query->by_commit};
     struct query q = query_begin(s, query->by_commit ? by_commit : by_time);
     bind_int(&q, out->track);
     bind_int(&q, query->from_ms);
@@ -370,8 +376,7 @@ static enum gate_status cut_page(const struct store_trend_query *query,
 /*
  * ---- buckets ----
  *
- * Rows come in the order of the axis, so the rows of a bucket follow each other. A row's place on
- * the axis is its time, or the rank of its commit among those of all series.
+ * Rows come in the order of the axis, so the rows of a bucket follow each other.
  */
 
 /* For the values of a bucket. */
@@ -380,61 +385,22 @@ struct room {
     double *chain;
 };
 
+/* Of all series together. */
 struct axis {
-    bool by_commit;
-    struct store_commit *commits; /* sorted, each once */
-    size_t n_commits;
     int64_t first, width; /* of the first bucket, and of each */
 };
 
-static int compare_commits(const void *a, const void *b)
-{
-    const struct store_commit *x = a, *y = b;
-    if (x->place_ms != y->place_ms)
-        return x->place_ms < y->place_ms ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static bool rank_commits(const struct store_trend_result *trend, struct axis *axis)
-{
-    size_t n = 0, n_unique = 0;
-    struct store_commit *commits = malloc(((size_t)trend->total + 1) * sizeof *commits);
-    if (!commits)
-        return false;
-    for (size_t i = 0; i < trend->n_series; i++)
-        for (size_t k = 0; k < trend->series[i].n; k++)
-            commits[n++] = trend->series[i].rows[k].commit;
-    qsort(commits, n, sizeof *commits, compare_commits);
-    for (size_t i = 0; i < n; i++)
-        if (n_unique == 0 || compare_commits(&commits[n_unique - 1], &commits[i]) != 0)
-            commits[n_unique++] = commits[i];
-    axis->commits = commits;
-    axis->n_commits = n_unique;
-    return true;
-}
-
-static int64_t axis_place(const struct axis *axis, const struct store_trend_row *row)
-{
-    if (!axis->by_commit)
-        return row->time_ms;
-    const struct store_commit *found = bsearch(&row->commit, axis->commits, axis->n_commits,
-                                               sizeof *axis->commits, compare_commits);
-    return found - axis->commits;
-}
-
-static void lay_axis(const struct store_trend_query *query, const struct store_trend_result *trend,
-                     struct axis *axis)
+static struct axis lay_axis(const struct store_trend_query *query,
+                            const struct store_trend_result *trend)
 {
     int64_t first = INT64_MAX, last = 0;
     for (size_t i = 0; i < trend->n_series; i++) {
         const struct store_trend_series *series = &trend->series[i];
-        int64_t from = axis_place(axis, &series->rows[0]);
-        int64_t to = axis_place(axis, &series->rows[series->n - 1]);
+        int64_t from = series->rows[0].place, to = series->rows[series->n - 1].place;
         first = from < first ? from : first;
         last = to > last ? to : last;
     }
-    axis->first = first;
-    axis->width = (last - first) / query->points + 1;
+    return (struct axis){first, (last - first) / query->points + 1};
 }
 
 /* The median of those of the newest one's part of the chain; `values` has room for n. */
@@ -483,10 +449,10 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
 {
     size_t n = 0;
     for (size_t from = 0, to; from < series->n; from = to) {
-        int64_t bucket = (axis_place(axis, &series->rows[from]) - axis->first) / axis->width;
+        int64_t bucket = (series->rows[from].place - axis->first) / axis->width;
         int64_t end = axis->first + (bucket + 1) * axis->width;
         to = from + 1;
-        while (to < series->n && axis_place(axis, &series->rows[to]) < end)
+        while (to < series->n && series->rows[to].place < end)
             to++;
         struct store_trend_row other = sum_up(&series->rows[from], to - from, 0, room);
         struct store_trend_row main = sum_up(&series->rows[from], to - from, 1, room);
@@ -504,15 +470,12 @@ static void fill_buckets(const struct axis *axis, struct store_trend_series *ser
 static bool trend_to_buckets(const struct store_trend_query *query,
                              struct store_trend_result *trend)
 {
-    struct axis axis = {.by_commit = query->by_commit};
-    size_t n = (size_t)trend->total + 1;
+    size_t n = (size_t)trend->total;
+    struct axis axis = lay_axis(query, trend);
     struct room room = {malloc(n * sizeof *room.p50_ns), malloc(n * sizeof *room.chain)};
-    bool good = room.p50_ns && room.chain && (!axis.by_commit || rank_commits(trend, &axis));
-    if (good)
-        lay_axis(query, trend, &axis);
+    bool good = room.p50_ns && room.chain;
     for (size_t i = 0; i < trend->n_series && good; i++)
         fill_buckets(&axis, &trend->series[i], &room);
-    free(axis.commits);
     free(room.p50_ns);
     free(room.chain);
     return good;

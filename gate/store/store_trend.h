@@ -41,12 +41,12 @@ struct store_trend_row {
     int64_t n; /* points in the bucket */
     double p50_ns, min_ns, max_ns;
     int64_t run_id, arm;
-    struct store_commit commit; /* where the order or a range of commits was asked for */
-    int64_t baseline_ms;        /* when its baseline became that; 0: not known */
-    double ratio;               /* over its baseline, from pairs; 0: not known */
-    double chain;               /* over the newest baseline of its part; the same */
-    int64_t chain_part;         /* baseline_chain.h; -1: not known */
-    int64_t is_main;            /* 0 or 1 */
+    int64_t place;       /* on the axis: its time, or which commit of the range it is */
+    int64_t baseline_ms; /* when its baseline became that; 0: not known */
+    double ratio;        /* over its baseline, from pairs; 0: not known */
+    double chain;        /* over the newest baseline of its part; the same */
+    int64_t chain_part;  /* baseline_chain.h; -1: not known */
+    int64_t is_main;     /* 0 or 1 */
 };
 
 /* How the chain changed within the range and its newest part: medians of up to 5 runs of

@@ -2,6 +2,7 @@
 /* serve_options.c: see serve_options.h. */
 #include "server/command/serve_options.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,36 +10,12 @@
 
 #define DEFAULT_LISTEN "127.0.0.1:8731"
 
-static const struct option options[] = {
-    {"db", required_argument, NULL, 'd'},
-    {"listen", required_argument, NULL, 'l'},
-    {"artifacts", required_argument, NULL, 'a'},
-    {"private", no_argument, NULL, 'p'},
-    {"allow-host", required_argument, NULL, 'x'},
-    {"tls-cert", required_argument, NULL, 'c'},
-    {"tls-key", required_argument, NULL, 'k'},
-    {"keep-samples", required_argument, NULL, 'e'},
-    {"main-branch", required_argument, NULL, 'b'},
-    {"commit-url", required_argument, NULL, 'f'},
-    {"public-url", required_argument, NULL, 'i'},
-    {"webhook", required_argument, NULL, 'u'},
-    {"webhook-secret-file", required_argument, NULL, 's'},
-    {"max-connections", required_argument, NULL, 'm'},
-    {"max-per-address", required_argument, NULL, 'n'},
-    {"timeout", required_argument, NULL, 't'},
-    {"log", required_argument, NULL, 'g'},
-    {"log-json", no_argument, NULL, 'j'},
-    {"web-root", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-static enum gate_status read_level(const char *text, enum log_level *out, struct gate_error *err)
+static enum gate_status read_level(const char *text, void *out, struct gate_error *err)
 {
     static const char *const names[] = {"error", "warning", "info", "request"};
     for (int i = 0; i < 4; i++) {
         if (!strcmp(text, names[i])) {
-            *out = (enum log_level)i;
+            *(enum log_level *)out = (enum log_level)i;
             return GATE_OK;
         }
     }
@@ -52,10 +29,10 @@ static bool is_web(const char *text)
 }
 
 /* It becomes a link of the page. */
-static enum gate_status read_commit_url(const char *text, const char **out, struct gate_error *err)
+static enum gate_status read_commit_url(const char *text, void *out, struct gate_error *err)
 {
     const char *at = strstr(text, "%s");
-    *out = text;
+    *(const char **)out = text;
     if (is_web(text) && at && !strstr(at + 1, "%s"))
         return GATE_OK;
     return gate_fail(
@@ -65,9 +42,9 @@ static enum gate_status read_commit_url(const char *text, const char **out, stru
         text);
 }
 
-static enum gate_status read_public_url(const char *text, const char **out, struct gate_error *err)
+static enum gate_status read_public_url(const char *text, void *out, struct gate_error *err)
 {
-    *out = text;
+    *(const char **)out = text;
     if (is_web(text) && !strpbrk(text, "?# "))
         return GATE_OK;
     return gate_fail(err, GATE_USAGE,
@@ -75,64 +52,62 @@ static enum gate_status read_public_url(const char *text, const char **out, stru
                      text);
 }
 
+static enum gate_status read_keep_samples(const char *text, void *out, struct gate_error *err)
+{
+    return options_duration("--keep-samples", text, out, err);
+}
+
+enum kind { TEXT, FLAG, NUMBER, READ };
+
+#define AT(member) offsetof(struct serve_options, member)
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t at;
+    int64_t most; /* of a number, from 1 */
+    enum gate_status (*read)(const char *text, void *out, struct gate_error *err);
+} rows[] = {
+    {"db", TEXT, AT(http.db), 0, NULL},
+    {"listen", TEXT, AT(listen), 0, NULL},
+    {"artifacts", TEXT, AT(http.artifacts), 0, NULL},
+    {"private", FLAG, AT(http.private_reads), 0, NULL},
+    {"allow-host", TEXT, AT(http.allow_hosts), 0, NULL},
+    {"tls-cert", TEXT, AT(http.tls_cert), 0, NULL},
+    {"tls-key", TEXT, AT(http.tls_key), 0, NULL},
+    {"keep-samples", READ, AT(http.keep_samples_ms), 0, read_keep_samples},
+    {"main-branch", TEXT, AT(http.main_branch), 0, NULL},
+    {"commit-url", READ, AT(http.commit_url), 0, read_commit_url},
+    {"public-url", READ, AT(http.public_url), 0, read_public_url},
+    {"webhook", TEXT, AT(http.webhook), 0, NULL},
+    {"webhook-secret-file", TEXT, AT(http.webhook_secret), 0, NULL},
+    {"max-connections", NUMBER, AT(http.max_connections), HTTP_MAX_CONNECTIONS, NULL},
+    {"max-per-address", NUMBER, AT(http.max_per_address), HTTP_MAX_CONNECTIONS, NULL},
+    {"timeout", NUMBER, AT(http.timeout_s), 3600, NULL},
+    {"log", READ, AT(log), 0, read_level},
+    {"log-json", FLAG, AT(log_json), 0, NULL},
+    {"web-root", TEXT, AT(http.web_root), 0, NULL},
+};
+#define N_ROWS ((int)(sizeof rows / sizeof rows[0]))
+#define FIRST 1000 /* above all letters */
+
 static enum gate_status read_option(void *context, int letter, const char *value,
                                     struct gate_error *err)
 {
-    struct serve_options *a = context;
-    struct http_options *h = &a->http;
-    switch (letter) {
-    case 'd':
-        h->db = value;
+    int i = letter - FIRST;
+    void *out = (char *)context + rows[i].at;
+    char name[40];
+    switch (rows[i].kind) {
+    case TEXT:
+        *(const char **)out = value;
         return GATE_OK;
-    case 'l':
-        a->listen = value;
+    case FLAG:
+        *(bool *)out = true;
         return GATE_OK;
-    case 'a':
-        h->artifacts = value;
-        return GATE_OK;
-    case 'p':
-        h->private_reads = true;
-        return GATE_OK;
-    case 'x':
-        h->allow_hosts = value;
-        return GATE_OK;
-    case 'c':
-        h->tls_cert = value;
-        return GATE_OK;
-    case 'k':
-        h->tls_key = value;
-        return GATE_OK;
-    case 'b':
-        h->main_branch = value;
-        return GATE_OK;
-    case 'f':
-        return read_commit_url(value, &h->commit_url, err);
-    case 'i':
-        return read_public_url(value, &h->public_url, err);
-    case 'u':
-        h->webhook = value;
-        return GATE_OK;
-    case 's':
-        h->webhook_secret = value;
-        return GATE_OK;
-    case 'm':
-        return options_number("--max-connections", value, 1, HTTP_MAX_CONNECTIONS,
-                              &h->max_connections, err);
-    case 'n':
-        return options_number("--max-per-address", value, 1, HTTP_MAX_CONNECTIONS,
-                              &h->max_per_address, err);
-    case 't':
-        return options_number("--timeout", value, 1, 3600, &h->timeout_s, err);
-    case 'e':
-        return options_duration("--keep-samples", value, &h->keep_samples_ms, err);
-    case 'g':
-        return read_level(value, &a->log, err);
-    case 'j':
-        a->log_json = true;
-        return GATE_OK;
+    case NUMBER:
+        snprintf(name, sizeof name, "--%s", rows[i].name);
+        return options_number(name, value, 1, rows[i].most, out, err);
     default:
-        h->web_root = value;
-        return GATE_OK;
+        return rows[i].read(value, out, err);
     }
 }
 
@@ -165,6 +140,10 @@ enum gate_status serve_options_parse(int argc, char **argv, const char *usage,
                  .max_per_address = 64,
                  .timeout_s = 15},
     };
+    struct option options[N_ROWS + 2] = {{"help", no_argument, NULL, 'h'}};
+    for (int i = 0; i < N_ROWS; i++)
+        options[i + 1] = (struct option){
+            rows[i].name, rows[i].kind == FLAG ? no_argument : required_argument, NULL, FIRST + i};
     enum gate_status status =
         options_parse(argc, argv, options, usage, read_option, out, NULL, 0, done, err);
     return !status && !*done ? check(out, err) : status;

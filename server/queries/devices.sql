@@ -41,10 +41,18 @@ SELECT m.name AS model, -- text: the device model
   r.vendor_ratio
     AS "newest.vendor_ratio", -- number null: time over the best vendor's, mean of vendor_cases
   r.n_vendor AS "newest.vendor_cases", -- integer: cases that have a vendor beside them
-  (SELECT json_group_array(json_object('from_ms', e.time_ms, 'epoch', e.epoch)) FROM
-    (SELECT time_ms, epoch FROM (SELECT time_ms, epoch,
-       lag(epoch, 1, '') OVER (ORDER BY time_ms, id) AS before FROM run
-     WHERE device = m.name AND epoch <> '') WHERE epoch <> before ORDER BY time_ms) e
+  (WITH RECURSIVE name(epoch) AS (
+     SELECT min(epoch) FROM run WHERE device = m.name AND epoch > '' UNION ALL
+     SELECT (SELECT min(r.epoch) FROM run r WHERE r.device = m.name AND r.epoch > n.epoch)
+     FROM name n WHERE n.epoch IS NOT NULL),
+   step(time_ms, id, epoch) AS (
+     SELECT -1, 0, '' UNION ALL
+     SELECT r.time_ms, r.id, r.epoch FROM step s CROSS JOIN run r ON r.id = (
+       SELECT f.id FROM name e CROSS JOIN run f ON f.id = (SELECT g.id FROM run g
+         WHERE g.device = m.name AND g.epoch = e.epoch AND (g.time_ms, g.id) > (s.time_ms, s.id)
+         ORDER BY g.time_ms, g.id LIMIT 1)
+       WHERE e.epoch <> s.epoch ORDER BY f.time_ms, f.id LIMIT 1))
+    SELECT json_group_array(json_object('from_ms', time_ms, 'epoch', epoch)) FROM step WHERE id > 0
   ) AS epochs -- json Epochs: from when on it had which driver, runtime and power limit
 -- The gate's newest run, and only where it has none that of another tool.
 FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,
