@@ -349,10 +349,12 @@ static enum gate_status make_ready(struct store *s, enum store_mode mode, bool f
     return status;
 }
 
-/* SQLite need not count its memory, which takes a lock at each call for some. */
+/* SQLite need not count its memory, which takes a lock at each call for some; nor take 20 pages for
+ * the few rows of a subquery, which the system would give and take back with each request. */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
 }
 
 enum gate_status store_open(const char *path, enum store_mode mode, struct store **out,

@@ -242,13 +242,12 @@ static void add_rows(cJSON *operation, const struct rows_query *q)
 
 static void add_list(cJSON *document, const struct route *route)
 {
-    struct rows_query *q = calloc(1, sizeof *q);
+    const struct rows_query *q = rows_query(route->query);
     cJSON *paths = cJSON_GetObjectItem(document, "paths"), *row = object_schema();
     cJSON *schemas = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "components"), "schemas");
     char id[40];
-    if (!q || !rows_read(route->query, q)) {
+    if (!q) {
         cJSON_Delete(row);
-        free(q);
         return;
     }
     cJSON *item = cJSON_GetObjectItemCaseSensitive(paths, route->path);
@@ -265,16 +264,15 @@ static void add_list(cJSON *document, const struct route *route)
     add_security(operation, route->scope);
     add_columns(row, q->columns, q->n_columns);
     cJSON_AddItemToObject(schemas, q->name, row);
-    free(q);
 }
 
 /* A schema whose `columns` name a file has the members of its rows too. */
-static void add_columns_of_schemas(cJSON *schemas, struct rows_query *q)
+static void add_columns_of_schemas(cJSON *schemas)
 {
     cJSON *schema;
     cJSON_ArrayForEach (schema, schemas) {
-        const char *file = json_string(schema, "columns", "");
-        if (file[0] && rows_read(file, q))
+        const struct rows_query *q = rows_query(json_string(schema, "columns", ""));
+        if (q)
             add_columns(schema, q->columns, q->n_columns);
         cJSON_DeleteItemFromObject(schema, "columns");
     }
@@ -283,24 +281,20 @@ static void add_columns_of_schemas(cJSON *schemas, struct rows_query *q)
 /* The columns of a trend, and their names. */
 static void add_trend(cJSON *document)
 {
-    struct rows_query *q = calloc(1, sizeof *q);
+    const struct rows_query *q = rows_query("trend_row.sql");
     cJSON *components = cJSON_GetObjectItem(document, "components");
     cJSON *schemas = cJSON_GetObjectItem(components, "schemas");
     cJSON *arrays = cJSON_GetObjectItem(cJSON_GetObjectItem(schemas, "TrendColumns"), "properties");
     cJSON *names = cJSON_GetObjectItem(
         cJSON_GetObjectItem(cJSON_GetObjectItem(components, "parameters"), "columns"), "schema");
     names = cJSON_GetObjectItem(cJSON_GetObjectItem(names, "items"), "enum");
-    if (q)
-        add_columns_of_schemas(schemas, q);
-    if (q && rows_read("trend_row.sql", q)) {
-        for (size_t i = 0; i < q->n_columns; i++) {
-            cJSON *array = typed("array");
-            cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
-            cJSON_AddItemToObject(arrays, q->columns[i].name, array);
-            cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
-        }
+    add_columns_of_schemas(schemas);
+    for (size_t i = 0; q && i < q->n_columns; i++) {
+        cJSON *array = typed("array");
+        cJSON_AddItemToObject(array, "items", schema_of(&q->columns[i]));
+        cJSON_AddItemToObject(arrays, q->columns[i].name, array);
+        cJSON_AddItemToArray(names, cJSON_CreateString(q->columns[i].name));
     }
-    free(q);
 }
 
 /* ---- the others ---- */

@@ -14,7 +14,7 @@
 /* One answer in the making. */
 struct trend {
     struct call *call;
-    struct rows_query columns; /* of trend_row.sql */
+    const struct rows_query *columns; /* of trend_row.sql */
     bool is_shown[ROWS_MAX_COLUMNS];
     struct buf members; /* the names of those that are shown, behind those of the series */
     struct store_trend_query query;
@@ -61,7 +61,7 @@ static enum gate_status read_rows(struct trend *t, const struct store_trend_seri
     enum gate_status status = GATE_OK;
     for (size_t k = 0; k < s->n && !status; k++) {
         t->row = &s->rows[k];
-        status = store_select(t->call->store, t->columns.sql, row_value, fn, t, &t->call->err);
+        status = store_select(t->call->store, t->columns->sql, row_value, fn, t, &t->call->err);
     }
     return status;
 }
@@ -71,7 +71,7 @@ static bool put_into_arrays(void *context, const struct store_row *row)
     struct trend *t = context;
     for (int i = 0; i < row->n; i++) {
         if (t->is_shown[i])
-            rows_put_cell(&t->arrays.to[i], &t->columns.columns[i], &row->cells[i]);
+            rows_put_cell(&t->arrays.to[i], &t->columns->columns[i], &row->cells[i]);
     }
     return false;
 }
@@ -80,9 +80,9 @@ static enum gate_status put_columns(struct trend *t, const struct store_trend_se
 {
     struct emit *e = &t->call->emit;
     const char *names[ROWS_MAX_COLUMNS];
-    for (size_t i = 0; i < t->columns.n_columns; i++)
-        names[i] = t->is_shown[i] ? t->columns.columns[i].name : NULL;
-    emit_arrays_begin(&t->arrays, t->columns.n_columns, e);
+    for (size_t i = 0; i < t->columns->n_columns; i++)
+        names[i] = t->is_shown[i] ? t->columns->columns[i].name : NULL;
+    emit_arrays_begin(&t->arrays, t->columns->n_columns, e);
     enum gate_status status = read_rows(t, s, put_into_arrays);
     emit_arrays_end(&t->arrays, names, e);
     return status;
@@ -124,8 +124,8 @@ static bool put_row(void *context, const struct store_row *row)
     emit_row_begin(e);
     put_series_names(e, t->series);
     for (int i = 0; i < row->n; i++) {
-        emit_key(e, t->columns.columns[i].name);
-        rows_put_cell(e, &t->columns.columns[i], &row->cells[i]);
+        emit_key(e, t->columns->columns[i].name);
+        rows_put_cell(e, &t->columns->columns[i], &row->cells[i]);
     }
     emit_row_end(e);
     return false;
@@ -146,7 +146,7 @@ static enum gate_status put_rows(struct trend *t)
     rows_end(c);
     t->series = &no_series;
     if (rows_lack_header(c))
-        put_row(t, &(struct store_row){unknown, (int)t->columns.n_columns});
+        put_row(t, &(struct store_row){unknown, (int)t->columns->n_columns});
     rows_close(c);
     return status;
 }
@@ -205,11 +205,11 @@ static bool is_asked_for(const char *names, const struct rows_column *column)
 static bool read_columns(struct trend *t)
 {
     struct call *c = t->call;
-    if (!rows_read_columns(c, &t->columns))
+    if (!rows_read_columns(c, t->columns))
         return false;
     buf_puts(&t->members, "provider,role,contract");
-    for (size_t i = 0; i < t->columns.n_columns; i++) {
-        const struct rows_column *column = &t->columns.columns[i];
+    for (size_t i = 0; i < t->columns->n_columns; i++) {
+        const struct rows_column *column = &t->columns->columns[i];
         t->is_shown[i] = is_asked_for(c->emit.members, column);
         if (!t->is_shown[i])
             continue;
@@ -290,7 +290,7 @@ enum gate_status get_trends(struct call *c)
 {
     struct trend *t = calloc(1, sizeof *t);
     enum gate_status status = GATE_OK;
-    if (!t || !rows_read("trend_row.sql", &t->columns)) {
+    if (!t || !(t->columns = rows_query("trend_row.sql"))) {
         free(t);
         return gate_fail(&c->err, GATE_INTERNAL, "the columns of a trend cannot be read");
     }

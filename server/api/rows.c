@@ -16,7 +16,7 @@
 /* One answer in the making. */
 struct rows {
     struct call *call;
-    struct rows_query query;
+    const struct rows_query *query;
     const struct rows_value *given;          /* by the handler */
     const char *values[ROWS_MAX_PARAMETERS]; /* of its parameters */
     struct store_cell after[ROWS_MAX_KEYS];
@@ -80,14 +80,14 @@ static bool read_part(const char *text, enum rows_type type, struct store_cell *
 static bool read_after(struct rows *r)
 {
     const char *after = request_parameter(r->call->request, "after");
-    if (r->query.n_keys == 0 || !after)
+    if (r->query->n_keys == 0 || !after)
         return true;
     bool good = strlen(after) <= MAX_KEY;
     char *rest = r->after_text;
     snprintf(r->after_text, sizeof r->after_text, "%s", after);
-    for (int key = 1; key <= r->query.n_keys && good; key++) {
+    for (int key = 1; key <= r->query->n_keys && good; key++) {
         const char *part = strsep(&rest, ",");
-        const struct rows_column *column = &r->query.columns[place_of_key(&r->query, key)];
+        const struct rows_column *column = &r->query->columns[place_of_key(r->query, key)];
         good = part && read_part(part, column->type, &r->after[key - 1]);
     }
     if (!good || rest)
@@ -97,13 +97,13 @@ static bool read_after(struct rows *r)
 
 static bool read_values(struct rows *r)
 {
-    for (size_t i = 0; i < r->query.n_parameters; i++) {
-        if (!read_value(r->call, r->query.parameters[i], &r->values[i]))
+    for (size_t i = 0; i < r->query->n_parameters; i++) {
+        if (!read_value(r->call, r->query->parameters[i], &r->values[i]))
             return false;
     }
     r->limit = INT64_MAX - 1;
-    return (r->query.most == 0 ||
-            read_number(r->call, "limit", r->query.usual, 1, r->query.most, &r->limit)) &&
+    return (r->query->most == 0 ||
+            read_number(r->call, "limit", r->query->usual, 1, r->query->most, &r->limit)) &&
            read_after(r);
 }
 
@@ -123,8 +123,8 @@ static void give_value(void *context, const char *name, struct store_cell *value
         *value = text_cell(r->call->main_branch);
     else if (!strcmp(name, "commit_url"))
         *value = text_cell(r->call->commit_url);
-    for (size_t i = 0; i < r->query.n_parameters; i++) {
-        if (!strcmp(r->query.parameters[i]->name, name))
+    for (size_t i = 0; i < r->query->n_parameters; i++) {
+        if (!strcmp(r->query->parameters[i]->name, name))
             *value = text_cell(r->values[i]);
     }
     for (const struct rows_value *v = r->given; v && v->name; v++) {
@@ -257,8 +257,8 @@ static void put_cells(struct emit *e, const struct rows_column *columns, size_t 
 static void write_next(struct rows *r, const struct store_cell *cells)
 {
     size_t at = 0;
-    for (int key = 1; key <= r->query.n_keys; key++) {
-        size_t i = place_of_key(&r->query, key);
+    for (int key = 1; key <= r->query->n_keys; key++) {
+        size_t i = place_of_key(r->query, key);
         const char *comma = key > 1 ? "," : "";
         size_t room = sizeof r->next - at;
         if (cells[i].kind == STORE_INTEGER)
@@ -276,9 +276,9 @@ static bool put_row(void *context, const struct store_row *row)
     struct rows *r = context;
     struct emit *e = &r->call->emit;
     bool says_more = false;
-    for (size_t i = 0; i < r->query.n_columns; i++) {
-        says_more |= r->query.columns[i].is_more;
-        if (r->query.columns[i].is_more)
+    for (size_t i = 0; i < r->query->n_columns; i++) {
+        says_more |= r->query->columns[i].is_more;
+        if (r->query->columns[i].is_more)
             r->has_more = row->cells[i].integer != 0;
     }
     if (!says_more && r->n == r->limit) {
@@ -288,7 +288,7 @@ static bool put_row(void *context, const struct store_row *row)
     r->n++;
     write_next(r, row->cells);
     emit_row_begin(e);
-    put_cells(e, r->query.columns, r->query.n_columns, row->cells);
+    put_cells(e, r->query->columns, r->query->n_columns, row->cells);
     emit_row_end(e);
     return true;
 }
@@ -296,7 +296,7 @@ static bool put_row(void *context, const struct store_row *row)
 static bool put_members(void *context, const struct store_row *row)
 {
     struct rows *r = context;
-    put_cells(&r->call->emit, r->query.members, r->query.n_members, row->cells);
+    put_cells(&r->call->emit, r->query->members, r->query->n_members, row->cells);
     return false;
 }
 
@@ -335,7 +335,7 @@ bool rows_read_columns(struct call *c, const struct rows_query *query)
 static struct rows *open_rows(struct call *c, const char *file, const struct rows_value *given)
 {
     struct rows *r = calloc(1, sizeof *r);
-    if (r && rows_read(file, &r->query)) {
+    if (r && (r->query = rows_query(file))) {
         r->call = c;
         r->given = given;
         return r;
@@ -349,14 +349,15 @@ static enum gate_status put_list(struct rows *r, rows_more_fn more, void *contex
 {
     static const struct store_cell none[ROWS_MAX_COLUMNS];
     struct call *c = r->call;
-    rows_begin(c, r->query.name);
-    enum gate_status status = store_select(c->store, r->query.sql, give_value, put_row, r, &c->err);
+    rows_begin(c, r->query->name);
+    enum gate_status status =
+        store_select(c->store, r->query->sql, give_value, put_row, r, &c->err);
     if (rows_end(c)) {
-        if (!status && r->query.more)
-            status = store_select(c->store, r->query.more, give_value, put_members, r, &c->err);
+        if (!status && r->query->more)
+            status = store_select(c->store, r->query->more, give_value, put_members, r, &c->err);
         if (!status && more)
             status = more(c, context);
-        if (r->query.n_keys > 0)
+        if (r->query->n_keys > 0)
             emit_known_string(&c->emit, "next", r->has_more ? r->next : "");
     }
     if (rows_lack_header(c))
@@ -372,7 +373,7 @@ enum gate_status rows_list(struct call *c, const char *file, const struct rows_v
     struct rows *r = open_rows(c, file, values);
     if (!r)
         return GATE_INTERNAL;
-    if (rows_read_format(c) && rows_read_columns(c, &r->query) && read_values(r))
+    if (rows_read_format(c) && rows_read_columns(c, r->query) && read_values(r))
         status = put_list(r, more, context);
     free(r);
     return status;
@@ -436,7 +437,7 @@ static bool put_object(void *context, const struct store_row *row)
     p->n++;
     if (!p->are_members)
         emit_row_begin(e);
-    put_cells(e, p->rows->query.columns, p->rows->query.n_columns, row->cells);
+    put_cells(e, p->rows->query->columns, p->rows->query->n_columns, row->cells);
     if (!p->are_members)
         emit_row_end(e);
     return !p->are_members;

@@ -85,8 +85,8 @@ struct rows_query {
 
 /* NULL: there is no such file. */
 const char *rows_text(const char *file);
-/* False: there is no such file, or it cannot be read as said above. */
-bool rows_read(const char *file, struct rows_query *out);
+/* NULL: there is no such file, or it cannot be read as said above. */
+const struct rows_query *rows_query(const char *file);
 /* Does the address of this file take the parameter? */
 bool rows_takes(const char *file, const char *parameter);
 

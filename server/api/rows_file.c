@@ -2,7 +2,9 @@
 /* rows_file.c: what a file of queries says, and the parameters that it may have; see rows.h. */
 #include "server/api/rows.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gate/base/embed.h"
@@ -208,10 +210,11 @@ const char *rows_text(const char *file)
     return NULL;
 }
 
-bool rows_read(const char *file, struct rows_query *out)
+/* False: it is no list, or not as rows.h says. */
+static bool read_file(const char *sql, struct rows_query *out)
 {
-    *out = (struct rows_query){.sql = rows_text(file)};
-    if (!out->sql || !read_head(out))
+    *out = (struct rows_query){.sql = sql};
+    if (!read_head(out))
         return false;
     bool second = false;
     const char *end;
@@ -230,19 +233,41 @@ bool rows_read(const char *file, struct rows_query *out)
     return out->n_columns > 0;
 }
 
+static struct rows_query *all; /* one of each file, in its order */
+
+static void read_all(void)
+{
+    all = calloc(embedded_queries_count, sizeof *all);
+    for (size_t i = 0; all && i < embedded_queries_count; i++) {
+        if (!read_file((const char *)embedded_queries[i].data, &all[i]))
+            all[i].sql = NULL;
+    }
+}
+
+const struct rows_query *rows_query(const char *file)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_all);
+    for (size_t i = 0; all && i < embedded_queries_count; i++) {
+        if (!strcmp(embedded_queries[i].name, file))
+            return all[i].sql ? &all[i] : NULL;
+    }
+    return NULL;
+}
+
 bool rows_takes(const char *file, const char *parameter)
 {
-    struct rows_query q;
-    if (!rows_read(file, &q))
+    const struct rows_query *q = rows_query(file);
+    if (!q)
         return false;
     if (!strcmp(parameter, "format") || !strcmp(parameter, "columns"))
         return true;
     if (!strcmp(parameter, "limit"))
-        return q.most > 0;
+        return q->most > 0;
     if (!strcmp(parameter, "after"))
-        return q.n_keys > 0;
-    for (size_t i = 0; i < q.n_parameters; i++) {
-        const char *name = q.parameters[i]->name;
+        return q->n_keys > 0;
+    for (size_t i = 0; i < q->n_parameters; i++) {
+        const char *name = q->parameters[i]->name;
         if (!strcmp(name, parameter) || (!strcmp(name, "branch") && !strcmp(parameter, "main")))
             return true;
     }
