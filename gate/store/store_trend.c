@@ -160,30 +160,43 @@ static bool chain_row(struct query *q, void *call)
     return true;
 }
 
-/* Of all points, so that a level is the same whatever range is asked for. */
+#define CHAINED                                                                                    \
+    " e.track_id = ?1 AND e.provider = ?2 AND e.contract = ?3 AND e.arm = 0 AND e.paired"          \
+    " AND e.p50_ns IS NOT NULL AND e.ratio > 0 "
+
+static enum gate_status read_chain_by(struct store *s, const char *sql, int64_t track,
+                                      const struct store_trend_series *series,
+                                      struct chain_call call, struct gate_error *err)
+{
+    struct query q = query_begin(s, sql);
+    bind_int(&q, track);
+    bind_text(&q, series->provider);
+    bind_text(&q, series->contract);
+    return store_each_row(s, &q, chain_row, &call, err);
+}
+
+/* Of all points, so that a level is the same whatever range is asked for: the first one of each
+ * baseline, then those of the commits that became one. */
 static enum gate_status read_chain(struct store *s, int64_t track,
                                    const struct store_trend_series *series,
                                    struct baseline_chain *chain, struct gate_error *err)
 {
-    static const char sql[] =
-        "SELECT e.time_ms, e.ratio, e.baseline_ms, b.id, r.revision_id "
-        "FROM result e CROSS JOIN run r ON r.id = e.run_id "
-        "LEFT JOIN revision b ON b.commit_id = e.baseline_commit "
-        "WHERE e.track_id = ?1 AND e.provider = ?2 AND e.contract = ?3 AND e.arm = 0 AND e.paired "
-        " AND e.p50_ns IS NOT NULL AND e.ratio > 0 ORDER BY e.time_ms, e.run_id";
-    struct chain_call call = {chain, chain_add};
-    enum gate_status status = GATE_OK;
+    static const char firsts[] =
+        "SELECT f.time_ms, f.ratio, f.baseline_ms, b.id, 0 FROM (SELECT min(e.time_ms) AS time_ms,"
+        "  e.ratio, e.baseline_ms, e.baseline_commit FROM result e INDEXED BY result_by_branch "
+        " WHERE" CHAINED "GROUP BY e.baseline_ms) f "
+        "LEFT JOIN revision b ON b.commit_id = f.baseline_commit ORDER BY f.time_ms";
+    static const char ties[] =
+        "SELECT e.time_ms, e.ratio, e.baseline_ms, 0, r.revision_id "
+        "FROM (SELECT DISTINCT e.baseline_commit FROM result e INDEXED BY result_by_branch"
+        " WHERE" CHAINED ") f CROSS JOIN revision v ON v.commit_id = f.baseline_commit"
+        " CROSS JOIN run r ON r.revision_id = v.id CROSS JOIN result e ON e.run_id = r.id "
+        "AND" CHAINED "ORDER BY e.time_ms, e.run_id";
     chain->n = 0;
-    for (int round = 0; round < 2 && !status; round++) {
-        struct query q = query_begin(s, sql);
-        bind_int(&q, track);
-        bind_text(&q, series->provider);
-        bind_text(&q, series->contract);
-        status = store_each_row(s, &q, chain_row, &call, err);
-        call.step = chain_tie;
-        if (chain->n < 2)
-            break;
-    }
+    enum gate_status status =
+        read_chain_by(s, firsts, track, series, (struct chain_call){chain, chain_add}, err);
+    if (!status && chain->n > 1)
+        status = read_chain_by(s, ties, track, series, (struct chain_call){chain, chain_tie}, err);
     chain_end(chain);
     return status;
 }
