@@ -357,10 +357,12 @@ static bool read_dtype(struct reading *r, size_t at)
     const struct storage *s = f->dtype ? storage_by_name(f->dtype) : NULL;
     if (!f->dtype)
         return true;
-    if (!s || kg_dtype_bits(s->code) < 8 || (f->role != FILE_IN && !dtype_stored(s->code)))
+    if (!s || kg_dtype_bits(s->code) < 8 ||
+        (f->role != FILE_IN && !dtype_stored(s->code) && s->code != KG_I8))
         return refuse_in(r, "tensors", at, "dtype",
-                         f->role != FILE_IN ? "must be fp16, bf16 or fp32 in an output"
-                                            : "no dtype of 8 bits or more has this name");
+                         f->role != FILE_IN
+                             ? "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output"
+                             : "no dtype of 8 bits or more has this name");
     if (f->role != FILE_OUT)
         r->own->op.fixed[at] = s->code;
     if (f->role != FILE_IN)

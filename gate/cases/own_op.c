@@ -159,13 +159,13 @@ static double value_wide(const struct drawing *d, int64_t flat)
 {
     const struct own_range *r = &op_of(d->p)->own->range[d->tensor];
     const struct kg_shape shape = op_shape_of(d->p, d->tensor);
-    const bool narrow = dtype_is_narrow(dtype_of(d->p));
+    const double most = storage_of(d->p->dtype[d->tensor])->most;
     const double share = pattern_uniform(d->seed, flat);
     if (r->fill == FILL_NORMAL || (r->fill == FILL_ANY && shape.rank == 1))
         return r->fill == FILL_NORMAL ? share : share - 0.5;
     if (r->fill == FILL_ANY)
         return ldexp(share, pattern_integer(~d->seed, flat / shape.size[shape.rank - 1], -8,
-                                            narrow ? 15 : 40));
+                                            most > 0x1p40 ? 40 : ilogb(most)));
     if (r->fill == FILL_POSITIVE)
         return exp2(24 * share - 12);
     const int end = pattern_integer(~d->seed, flat, 0, 3);

@@ -117,6 +117,45 @@ template <> struct places<__nv_bfloat16> {
 template <> struct places<float> {
     enum { LEAST = 1024, LAST = 0 }; /* no number counts */
 };
+template <> struct places<__nv_fp8_e4m3> : places<float> {
+};
+template <> struct places<__nv_fp8_e5m2> : places<float> {
+};
+template <> struct places<int8_t> : places<float> {
+};
+
+/* Half a step of the dtype, and its ends, as of storage_nearest(). */
+static __device__ double clamped(double value, double reference, double half, double least,
+                                 double most)
+{
+    return fmax(value <= least ? -INFINITY : value - half,
+                fmin(value >= most ? INFINITY : value + half, reference));
+}
+
+static __device__ double half_step(double value, int least, int mantissa)
+{
+    return ldexp(0.5, (value == 0.0 ? least : max(ilogb(value), least)) - mantissa);
+}
+
+template <typename T> static __device__ double nearest(double value, double reference)
+{
+    return value;
+}
+
+template <> __device__ double nearest<__nv_fp8_e4m3>(double value, double reference)
+{
+    return clamped(value, reference, half_step(value, -6, 3), -448, 448);
+}
+
+template <> __device__ double nearest<__nv_fp8_e5m2>(double value, double reference)
+{
+    return clamped(value, reference, half_step(value, -14, 2), -57344, 57344);
+}
+
+template <> __device__ double nearest<int8_t>(double value, double reference)
+{
+    return clamped(value, reference, 0.5, -128, 127);
+}
 
 template <typename T>
 static __device__ void note_bias(struct found *f, double error, double reference)
@@ -157,8 +196,9 @@ static __device__ struct sum measure(const struct device_part_rule *rule, struct
         note_distance(f, value, expected, right);
         return s;
     }
-    const double error = value - reference;
-    note_distance(f, value, reference, false);
+    const double as_near = isfinite(value) ? nearest<T>(value, reference) : value;
+    const double error = as_near - reference;
+    note_distance(f, as_near, reference, false);
     if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
         note_bad(f, index, value, reference);
     if (!isfinite(value))
@@ -409,11 +449,17 @@ enum gate_status cuda_compare(struct device *device, const struct kg_tensor *out
     int64_t elements;
     if (!cuda_is_dense(out, &elements) || elements < 1)
         return gate_fail(err, GATE_INTERNAL, "only a dense output can be compared");
-    if (!dtype_stored(out->dtype))
-        return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u",
-                         out->dtype);
+    const uint32_t dtype = out->dtype;
 #define COMPARE(T) TRY(compare<T>(d, out, elements, reference, rule, &r, err))
-    KG_DISPATCH(out->dtype, COMPARE)
+    if (dtype == KG_E4M3)
+        COMPARE(__nv_fp8_e4m3);
+    else if (dtype == KG_E5M2)
+        COMPARE(__nv_fp8_e5m2);
+    else if (dtype == KG_I8)
+        COMPARE(int8_t);
+    else if (dtype > KG_F32)
+        return gate_fail(err, GATE_INTERNAL, "cannot compare elements of unknown dtype %u", dtype);
+    KG_DISPATCH(dtype, COMPARE)
 #undef COMPARE
     tell(&r, elements, (out->shape[out->rank - 1] + DEVICE_TILE - 1) / DEVICE_TILE, result);
     return GATE_OK;

@@ -7,7 +7,7 @@
 
 #include "gate/base/alloc.h"
 #include "kernels/ops/dtype.h"
-#include "kernels/ops/half.h"
+#include "kernels/ops/storage.h"
 
 /* Of a row or a tile. */
 struct part_sum {
@@ -47,9 +47,10 @@ static void note_bad(struct device_comparison *found, int64_t index, double valu
 }
 
 /* A unit of the last place of a normal number of 16 bits; 0 of any other. */
-static double unit_of(const struct dtype *dtype, double reference)
+static double unit_of(uint32_t code, double reference)
 {
-    if (dtype->bytes > 2 || fabs(reference) < ldexp(1, dtype->least))
+    const struct dtype *dtype = kg_dtype_bits(code) == 16 ? dtype_stored(code) : NULL;
+    if (!dtype || fabs(reference) < ldexp(1, dtype->least))
         return 0;
     uint64_t bits;
     memcpy(&bits, &reference, sizeof bits);
@@ -87,8 +88,8 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
 {
     const struct device_part_rule *rule = w->rule;
     unsigned char bytes[sizeof(float)];
-    kg_store_float(bytes, w->out->dtype, 0, (float)reference); /* as the output's dtype has it */
-    double expected = (double)kg_load_float(bytes, w->out->dtype, 0);
+    storage_put(bytes, w->out->dtype, 0, reference); /* as the output's dtype has it */
+    double expected = storage_get(bytes, w->out->dtype, 0);
     if (!isfinite(expected) || rule->exact) {
         /* fp64 does not overflow: an infinite reference has an input that is not finite. */
         bool right = value == expected || (isnan(value) && !isfinite(reference));
@@ -97,13 +98,13 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
         note_distance(&w->found, value, expected, right);
         return (struct part_sum){0, 0, 1};
     }
-    double error = value - reference;
-    note_distance(&w->found, value, reference, false);
+    double nearest = storage_nearest(w->out->dtype, value, reference), error = nearest - reference;
+    note_distance(&w->found, nearest, reference, false);
     if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
         note_bad(&w->found, index, value, reference);
     if (!isfinite(value))
         return (struct part_sum){0, 0, 1};
-    note_bias(&w->found, error, reference, unit_of(dtype_stored(w->out->dtype), reference));
+    note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
     return (struct part_sum){error * error, reference * reference, 1};
 }
 
@@ -138,7 +139,7 @@ static void walk_row(struct part_walk *w, const double *reference, int64_t row)
     struct part_sum sum = {0};
     for (int64_t column = 0; column < w->columns; column++) {
         int64_t at = row * w->columns + column;
-        double value = (double)kg_load_float(w->out->data, w->out->dtype, at);
+        double value = storage_get(w->out->data, w->out->dtype, at);
         struct part_sum more = measure(w, at, value, reference[at]);
         add(&sum, more);
         add(&w->tiles[column / DEVICE_TILE], more);

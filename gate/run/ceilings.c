@@ -82,7 +82,6 @@ double run_ceilings_share(const struct document_ceilings *c, const char *dtype,
         [RATE_FP16] = c->fp16_tflops,
         [RATE_BF16] = c->bf16_tflops,
         [RATE_TF32] = c->tf32_tflops,
-        [RATE_FP8] = 2 * c->fp16_tflops,
         [RATE_FP32] = fmax(c->fp32_tflops, c->tf32_tflops / 3),
     };
     double gbps = fmax(c->read_gbps, c->copy_gbps), tflops = row ? of[row->rate] : NAN;

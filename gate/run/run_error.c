@@ -25,10 +25,13 @@
  * measured, 0.41; the worst of few elements is up to 1. */
 #define ROUNDED_SHARE 0.41
 
-/* What rounding n outputs comes to. */
-static double least_error(uint32_t dtype, double n)
+/* What rounding n outputs comes to; what it takes from 8 bits is no error, see storage_nearest().
+ */
+static double least_error(const struct kg_problem *p, double n)
 {
-    return ldexp(ROUNDED_SHARE + 1 / sqrt(n), -(int)dtype_stored(dtype)->mantissa - 1);
+    const uint32_t dtype = p->dtype[p->n_in];
+    const struct dtype *row = kg_dtype_bits(dtype) > 8 ? dtype_stored(dtype) : dtype_of(p);
+    return ldexp(ROUNDED_SHARE + 1 / sqrt(n), -(int)row->mantissa - 1);
 }
 
 /* What luck may make of the error of n outputs: four standard deviations of the logarithm of a
@@ -102,8 +105,7 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
     if (!paired || output)
         other *= luck(n);
     if (h.own >= 0 && other >= 0)
-        h.ratio =
-            run_same_library(run, c) ? 1 : h.own / fmax(other, least_error(p->dtype[p->n_in], n));
+        h.ratio = run_same_library(run, c) ? 1 : h.own / fmax(other, least_error(p, n));
     return h;
 }
 

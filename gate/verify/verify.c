@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/ops/half.h"
 #include "gate/base/clock.h"
 #include "gate/base/seed.h"
 #include "gate/verify/verify_compare.h"
 #include "kernels/ops/pattern.h"
+#include "kernels/ops/storage.h"
 #include "gate/verify/verify_state.h"
 
 /* Launches of the candidate on what the one before left behind: so many, or what there is time for.
@@ -45,10 +45,10 @@ static enum gate_status compare_expected(struct device *d, const struct kg_tenso
         return gate_fail(err, GATE_INTERNAL, "out of memory");
     enum gate_status status = device_download(d, host, t->data, bytes, err);
     for (size_t i = 0; i < expected->n_values && !status; i++) {
-        const float got = kg_load_float(host, t->dtype, (int64_t)i);
-        if (got != (float)expected->values[i])
+        const double got = storage_get(host, t->dtype, (int64_t)i);
+        if (got != (double)(float)expected->values[i])
             verification_fault(v, "output '%s': element %zu must be exactly %.9g, is %.9g",
-                               about->name, i, expected->values[i], (double)got);
+                               about->name, i, expected->values[i], got);
     }
     free(host);
     return status;

@@ -43,10 +43,10 @@ void compare_index(const struct problem_tensor *t, int64_t index, char *text, si
 static double least_rms(const struct kg_problem *p, const struct problem_tensor *about,
                         double limit, double rms)
 {
-    const struct dtype *d = dtype_stored(about->dtype);
-    const double half_unit = ldexp(0.5, d->least - (int)d->mantissa);
+    const struct dtype *d = kg_dtype_bits(about->dtype) == 16 ? dtype_stored(about->dtype) : NULL;
     double least = rms * (op_of(p)->multilinear ? PRODUCT_NORM_SHARE : OTHER_NORM_SHARE);
-    return dtype_is_narrow(d) ? fmax(least, half_unit / limit) : least;
+    return d && dtype_is_narrow(d) ? fmax(least, ldexp(0.5, d->least - (int)d->mantissa) / limit)
+                                   : least;
 }
 
 double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about)

@@ -36,6 +36,11 @@ static __device__ inline double load(const __nv_fp8_e5m2 *p)
     return (double)(float)*p;
 }
 
+static __device__ inline double load(const int8_t *p)
+{
+    return (double)*p;
+}
+
 static __device__ inline void store(float *to, float value)
 {
     *to = value;
@@ -51,15 +56,20 @@ static __device__ inline void store(__nv_bfloat16 *to, float value)
     *to = __float2bfloat16_rn(value);
 }
 
-/* The largest number where it is too large. */
+/* What is too large is the largest number, or an infinity where there is one, as in storage.h. */
 static __device__ inline void store(__nv_fp8_e4m3 *to, float value)
 {
-    *to = __nv_fp8_e4m3(value);
+    to->__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
 }
 
 static __device__ inline void store(__nv_fp8_e5m2 *to, float value)
 {
-    *to = __nv_fp8_e5m2(value);
+    to->__x = __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2);
+}
+
+static __device__ inline void store(int8_t *to, float value)
+{
+    *to = isnan(value) ? 0 : (int8_t)fminf(fmaxf(rintf(value), -128.0f), 127.0f);
 }
 
 #endif

@@ -124,6 +124,24 @@ static void set_half_byte(unsigned char *bytes, int64_t index, unsigned code)
     *to = (unsigned char)(index % 2 ? (*to & 0x0fu) | code << 4 : (*to & 0xf0u) | (code & 15u));
 }
 
+double storage_nearest(uint32_t code, double value, double reference)
+{
+    const struct storage *s = storage_of(code);
+    const struct format *f = format_of(code);
+    double half = 0.5;
+    int exponent;
+    if (kg_dtype_bits(code) != 8 || !isfinite(value))
+        return value;
+    if (f) {
+        frexp(value, &exponent);
+        exponent = value == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
+        half = ldexp(0.5, exponent - (int)f->mantissa);
+    }
+    const double least = value <= s->least ? -INFINITY : value - half,
+                 most = value >= s->most ? INFINITY : value + half;
+    return fmax(least, fmin(most, reference));
+}
+
 double storage_load(const void *data, uint32_t code, int64_t index)
 {
     const unsigned char *bytes = data;

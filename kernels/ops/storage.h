@@ -39,6 +39,10 @@ static inline size_t storage_bytes(uint32_t code, int64_t n)
 double storage_load(const void *data, uint32_t code, int64_t index);
 void storage_store(void *data, uint32_t code, int64_t index, double value);
 
+/* Of the numbers that are stored as `value`, the one nearest to `reference`: what rounding to a
+ * dtype of 8 bits takes away is large, and no error. Of other dtypes it is the value. */
+double storage_nearest(uint32_t code, double value, double reference);
+
 /* The same, sooner for the usual dtypes; those are rounded to fp32 first. */
 static inline void storage_put(void *data, uint32_t code, int64_t index, double value)
 {

@@ -143,13 +143,80 @@ static const struct kg_library lib = {sizeof lib, KG_ABI_VERSION, "mine", "1", K
 KG_EXPORT const struct kg_library *kg_library(void) { return &lib; }
 """
 
+# Rows in 8 bits with a scale each. The reference writes what it has before it is rounded.
+QUANTISE = {"schema": "gate-op/1", "name": "quantise", "reference": "reference.so",
+            "sizes": [{"name": "m", "kind": "length"}, {"name": "n", "kind": "length"}],
+            "tensors": [{"name": "x", "role": "in", "axes": ["m", "n"], "fill": "any"},
+                        {"name": "q", "role": "out", "axes": ["m", "n"], "whole": ["n"]},
+                        {"name": "s", "role": "out", "axes": ["m"], "dtype": "fp32",
+                         "whole": ["n"]}],
+            "flops": "2 * m * n"}
+QUANTISE_C = """
+#include <math.h>
+#include "problem.h"
+static int supports(const struct kg_problem *p, const struct kg_device *d)
+{
+    return REFERENCE || p->dtype[0] == KG_F32;
+}
+static uint8_t e4m3(float x)
+{
+    int e;
+    frexpf(x, &e);
+    e = x == 0 || e < -5 ? -6 : e - 1;
+    return (uint8_t)((int)rintf(ldexpf(fabsf(x), 3 - e)) + 8 * (e + 6) + (signbit(x) ? 128 : 0));
+}
+static int8_t int8(float x) { return (int8_t)rintf(x); }
+static double doubles(double x) { return x; }
+static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a)
+{
+    for (int64_t i = 0; i < a->in[0].shape[0]; i++) {
+        const REAL *x = (const REAL *)a->in[0].data + i * a->in[0].stride[0];
+        REAL most = 0;
+        for (int64_t j = 0; j < a->in[0].shape[1]; j++)
+            most = fabs(x[j]) > most ? fabs(x[j]) : most;
+        const REAL s = most > 0 ? most / MOST : 1;
+        ((REAL *)a->out[1].data)[i] = s;
+        for (int64_t j = 0; j < a->in[0].shape[1]; j++)
+            ((STORED *)a->out[0].data)[i * a->out[0].stride[0] + j] =
+                TO(REFERENCE ? x[j] / s : fmax(-MOST, fmin(MOST, x[j] / s)));
+    }
+    return KG_OK;
+}
+KG_LIBRARY_OF_ONE(KG_DEVICE_HOST, "quantise", supports, launch)
+"""
+EIGHT_BITS = (("e4m3", "uint8_t", "448"), ("int8", "int8_t", "127"))
+QUANTISE_FAULTS = {"towards_zero": ("rintf", "truncf"),
+                   "scale_a_percent_off": ("x[j] / s)))", "x[j] / s * 0.99)))"),
+                   "scale_of_half_a_row": ("const REAL s", "if (i % 2)\n            most *= 0.5f;\n"
+                                           "        const REAL s")}
+
 
 class OtherOps(Gate):
-    def build(self, name, *flags):
-        write_file(self.path("take.c"), TAKE_C)
+    def build(self, name, *flags, source=TAKE_C):
+        write_file(self.path("take.c"), source)
         subprocess.run(["cc", "-O1", "-w", "-fPIC", "-shared", "-I" + os.path.join(ROOT, "kernels"),
-                        *flags, self.path("take.c"), "-o", self.path(name)], check=True)
+                        *flags, self.path("take.c"), "-o", self.path(name), "-lm"], check=True)
         return self.path(name)
+
+    def test_outputs_of_eight_bits(self):
+        for dtype, stored, most in EIGHT_BITS:
+            op = json.loads(json.dumps(QUANTISE))
+            op["tensors"][1]["dtype"] = dtype
+            write_file(self.path("quantise.op.json"), json.dumps(op))
+            suite = write_file(self.path("suite.json"), json.dumps(
+                {"schema": "gate-suite/1", "name": "s", "ops": ["quantise.op.json"],
+                 "cases": [{"op": "quantise", "dtype": "fp32", "m": 40, "n": 70}]}))
+            of = (f"-DMOST={most}", f"-DSTORED={stored}")
+            self.build("reference.so", "-DREFERENCE=1", "-DREAL=double", "-DTO=doubles",
+                       f"-DMOST={most}", "-DSTORED=double", source=QUANTISE_C)
+            for fault, (right, wrong) in {"none": ("", ""), **QUANTISE_FAULTS}.items():
+                with self.subTest(dtype=dtype, fault=fault):
+                    source = QUANTISE_C.replace(right, wrong) if right else QUANTISE_C
+                    done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
+                                     self.build("kernel.so", "-DREFERENCE=0", "-DREAL=float",
+                                                f"-DTO={dtype}", *of, source=source))
+                    self.assertEqual(done.returncode, 0 if fault == "none" else 2,
+                                     done.stdout + done.stderr)
 
     def test_integers_flags_counts_and_sums_of_products(self):
         self.build("take.so", "-DREFERENCE=1", "-DREAL=double", "-DINTEGER=double", "-DFROM=0")

@@ -122,6 +122,20 @@ static void test_reference_of_the_gemm_family(void)
     check_everywhere(gemm_like("linear_relu", KG_F16, 5, 9, 6), true);
 }
 
+static void test_reference_of_fp8(void)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1}, {3, 129, 127}, {130, 260, 300}, {129, 5, 256}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (int layout = 0; layout < N_LAYOUTS; layout++)
+            for (int blocks = 0; blocks < 2; blocks++) {
+                const struct kg_problem p =
+                    gemm_like(blocks ? "gemm_fp8_block" : "gemm_fp8", KG_E4M3, sizes[i][0],
+                              sizes[i][1], sizes[i][2]);
+                check_problem(&p, (enum layout)layout, false);
+                check_problem(&p, (enum layout)layout, true);
+            }
+}
+
 static void test_reference_of_attention(void)
 {
     static const struct {
@@ -206,6 +220,7 @@ int main(int argc, char **argv)
 {
     static const struct tap_test tests[] = {
         {"reference of the GEMM family", test_reference_of_the_gemm_family},
+        {"reference of fp8", test_reference_of_fp8},
         {"reference of attention", test_reference_of_attention},
     };
     if (argc > 1 && strcmp(argv[1], "time") == 0)
