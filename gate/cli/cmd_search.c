@@ -14,7 +14,7 @@ static const struct option_def options[] = {
     OPTION(TEXT, "case", "ID", case_id, "the case"),
     OPTION(TEXT, "against", "FILE|COMMIT", against, "the library to beat",
            .fallback = "the one of --library"),
-    OPTION(TEXT, "from", "DIR", from, "the candidates: each *.so in this folder"),
+    OPTION(TEXT, "from", "DIR", from, "the candidates: each *.so and *.kgb in this folder"),
     OPTION(LIST, "parameter", "NAME=A,B,..|NAME=FROM..TO", parameters,
            "an environment variable that the build command reads, and its values; the candidates "
            "are all combinations; repeatable"),

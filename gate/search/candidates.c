@@ -223,8 +223,8 @@ static enum gate_status list_combinations(struct hunt *h, struct gate_error *err
 
 static int is_library(const struct dirent *entry)
 {
-    size_t n = strlen(entry->d_name);
-    return n > 3 && !strcmp(entry->d_name + n - 3, ".so");
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && dot > entry->d_name && (!strcmp(dot, ".so") || !strcmp(dot, ".kgb"));
 }
 
 static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
@@ -237,7 +237,8 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
         status =
             gate_fail(err, GATE_IO, "cannot read the folder '%.300s': %s", folder, strerror(errno));
     else if (n == 0)
-        status = gate_fail(err, GATE_USAGE, "the folder '%.300s' contains no *.so", folder);
+        status =
+            gate_fail(err, GATE_USAGE, "the folder '%.300s' contains no *.so and no *.kgb", folder);
     else if (n > CANDIDATES_MAX)
         status = gate_fail(err, GATE_USAGE, "'%.300s' has %d libraries, more than the limit of %d",
                            folder, n, CANDIDATES_MAX);

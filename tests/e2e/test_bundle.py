@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles as a black box: one is made of what nvcc compiles, opened, compared and stored. What they
 launch is in tests/unit/test_bundle.c, and in tests/gpu/test_bundles.py on a GPU."""
+import glob
 import json
 import os
 import shutil
@@ -8,7 +9,8 @@ import subprocess
 import sys
 import unittest
 
-from harness import BUILD, Gate, read_file, write_file
+import harness
+from harness import BUILD, WORKER, Gate, write_file
 
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 SOURCE = """
@@ -57,6 +59,19 @@ class Bundle(Gate):
                              (0, "2 with the same code, 0 changed, 0 added, 0 removed"))
             done = self.gate("diff", new, old)
             self.assertIn("1 with the same code, 1 changed", done.stdout)
+
+    def test_it_is_kept_with_its_baselines(self):
+        self.make("a.kgb")
+        write_file(self.path("suite.json"), json.dumps(harness.SUITE))
+        done = self.gate("run", "--suite", "suite.json", "--device", "cuda:0", "--worker", WORKER,
+                         "--library", "a.kgb", "--db", "gate.db", "--baselines",
+                         "baselines", "--accept-new", "--json", FAKE="{}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(any("code_sha256" in x for x in json.loads(done.stdout)["libraries"]))
+        os.remove(self.path("a.kgb"))
+        kept, = glob.glob(self.path("cache/artifacts/*.so"))
+        done = self.gate("diff", kept, "a.kgb-files/bundle.json")
+        self.assertIn("2 with the same code, 0 changed, 0 added, 0 removed", done.stdout)
 
     def test_it_opens_for_a_gpu(self):
         done = self.open_on_the_host(self.make("a.kgb"))

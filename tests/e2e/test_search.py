@@ -66,16 +66,17 @@ class Search(FakeRuns):
     def test_the_fastest_of_a_folder(self):
         folder = self.libraries([100000, 95000, 101000, 90000, 130000, 99990],
                                 bad="wrong time=50000")
+        os.rename(os.path.join(folder, "03.so"), os.path.join(folder, "03.kgb"))
         answer = self.answer("--from", folder)
         winner = answer["winner"]
-        self.assertTrue(winner["name"].endswith("/03.so"), winner)
+        self.assertTrue(winner["name"].endswith("/03.kgb"), winner)
         self.assertLess(abs(winner["ratio"] - 0.9), 0.005)
         self.assertLessEqual(winner["risk"], 0.01)
         self.assertGreaterEqual(winner["processes"], 10)
         states = {os.path.basename(c["library"]): c["state"] for c in answer["candidates"]}
         self.assertEqual(states["bad.so"], "wrong")
         self.assertEqual(states["04.so"], "beaten")
-        self.assertEqual(states["03.so"], "in")
+        self.assertEqual(states["03.kgb"], "in")
         text = self.search("--from", folder).stdout
         self.assertIn(f"gate run --library {winner['library']} --ratchet", text)
         self.assertIn("over all calls of this search", text)
