@@ -316,8 +316,6 @@ enum gate_status operands_poison(struct device *d, struct operands *o, unsigned 
                                  struct gate_error *err)
 {
     for (uint32_t i = 0; i < o->args.n_out; i++)
-        if (!o->out[i].begins)
-            TRY(device_fill_bytes(d, o->args.out[i].data, byte, problem_tensor_bytes(&o->out[i]),
-                                  err));
+        TRY(device_fill_bytes(d, o->args.out[i].data, byte, problem_tensor_bytes(&o->out[i]), err));
     return operands_restore(d, o, err);
 }

@@ -80,7 +80,7 @@ enum { POISON_NAN = 0xff, POISON_LARGE = 0x5a };
 enum gate_status operands_restore(struct device *d, const struct operands *o,
                                   struct gate_error *err);
 
-/* Fills the other outputs with a byte, and restores these. */
+/* Fills outputs with a byte, but restores these. */
 enum gate_status operands_poison(struct device *d, struct operands *o, unsigned char byte,
                                  struct gate_error *err);
 

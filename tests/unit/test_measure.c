@@ -19,6 +19,7 @@
 
 struct device_replay {
     unsigned arm, n;
+    const struct arm_launch *launch;
 };
 
 /* What the clock tells of the arms: a launch takes LAUNCH_NS times `factor`, with noise. */
@@ -34,7 +35,8 @@ static struct script {
     bool by_baseline[2 * MEASURE_SINGLES]; /* whose single launches there were */
     unsigned singles;
     unsigned replays[3];
-    unsigned readings;      /* of the sensors */
+    unsigned readings; /* of the sensors */
+    bool in_place;
     unsigned room[3], most; /* launches of a replay: that there is room for, and that there were */
     struct rng rng;
 } script;
@@ -44,6 +46,17 @@ static unsigned arm_of(const struct arm_launch *l)
     return l->arm->role == ROLE_PROVIDER ? 2 : l->arm->role == ROLE_BASELINE;
 }
 
+/* What is updated in place begins as its input, and is another one afterwards. */
+static void update(const struct arm_launch *l, unsigned first, unsigned n)
+{
+    for (unsigned i = first; i < first + n && script.in_place; i++) {
+        const struct operands *o = &l->sets[i % l->n_sets];
+        const size_t bytes = problem_tensor_bytes(&o->out[0]);
+        assert_memory_equal(o->args.out[0].data, o->args.in[1].data, bytes);
+        memset(o->args.out[0].data, 0x5a, bytes);
+    }
+}
+
 static enum gate_status record(struct device *d, device_launch_fn launch, void *context, unsigned n,
                                bool delayed, struct device_replay **out, struct gate_error *err)
 {
@@ -51,7 +64,7 @@ static enum gate_status record(struct device *d, device_launch_fn launch, void *
     struct device_replay *r = malloc(sizeof *r);
     (void)d, (void)launch, (void)delayed, (void)err;
     assert_non_null(r);
-    *r = (struct device_replay){arm_of(l), n};
+    *r = (struct device_replay){arm_of(l), n, l};
     script.most = n > script.most ? n : script.most;
     *out = r;
     return GATE_OK;
@@ -75,6 +88,7 @@ static enum gate_status replay(struct device *d, struct device_replay *r, struct
     double ns =
         LAUNCH_NS * r->n * script.factor[r->arm] * exp(script.noise * rng_normal(&script.rng));
     (void)d, (void)err;
+    update(r->launch, 0, r->n);
     if (r->arm == 1 && script.bad_from && count >= script.bad_from)
         ns = script.bad_ns * r->n;
     *out = (struct device_time){ns, ns, script.sm_clock_mhz};
@@ -106,6 +120,7 @@ static enum gate_status single(struct device *d, device_launch_fn launch, void *
     const struct arm_launch *l = context;
     bool baseline = l->arm->role == ROLE_BASELINE;
     (void)d, (void)launch, (void)err;
+    update(l, index, 1);
     if (script.singles < 2 * MEASURE_SINGLES)
         script.by_baseline[script.singles++] = baseline;
     *ns = script.single_ns * (!baseline && index % 10 == 7 ? 1 + script.tenth : 1);
@@ -118,6 +133,7 @@ static enum gate_status calls(struct device *d, device_launch_fn launch, void *c
     const struct arm_launch *l = context;
     unsigned arm = l->arm->role == ROLE_BASELINE;
     (void)d, (void)launch, (void)err;
+    update(l, calls.first, calls.n);
     script.calls[arm] += calls.n;
     *host_ns = script.call_ns[arm] * calls.n;
     return GATE_OK;
@@ -172,6 +188,32 @@ static enum gate_status look(void *context, struct arm *arm, const struct operan
     return gate_fail(err, GATE_WRONG, "was looked at");
 }
 
+static double no_flops(const struct kg_problem *p)
+{
+    (void)p;
+    return 0;
+}
+
+/* s += x, of 192 bytes. */
+static struct kg_problem state_of_24(void)
+{
+    static const struct op_size sizes[] = {OP_SIZE(0, m, 'm')};
+    static const struct op_tensor tensors[] = {
+        {"x", "m", OP_INPUT, NULL}, {"s", "m", OP_INOUT, NULL}, {"s", "m", OP_OUT, .whole = ""}};
+    static const struct op state = {.name = "state",
+                                    .sizes = sizes,
+                                    .n_sizes = 1,
+                                    .tensors = tensors,
+                                    .n_tensors = 3,
+                                    .id = "m",
+                                    .flops = no_flops};
+    static const struct op *const used = &state;
+    op_use(&used, 1);
+    struct kg_problem p = op_problem(&state, KG_F32, 0);
+    p.size[0].value = 24;
+    return p;
+}
+
 /* Candidate and baseline, and a provider if `n_arms` is 3, measured. */
 struct pair {
     struct arm arm[3];
@@ -184,7 +226,7 @@ static enum gate_status measure_some(struct device *d, const struct measure_poli
     static const struct library library = {.file = "k.so"};
     static const struct kg_kernel kernel = {.struct_bytes = sizeof kernel, .name = "k"};
     struct suite_case c = {.id = "gemm/fp32/m4-n4-k4"};
-    c.problem = gemm_like("gemm", KG_F32, 4, 4, 4);
+    c.problem = script.in_place ? state_of_24() : gemm_like("gemm", KG_F32, 4, 4, 4);
     *p = (struct pair){.arm = {{.library = &library, .kernel = &kernel, .role = ROLE_CANDIDATE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_BASELINE},
                                {.library = &library, .kernel = &kernel, .role = ROLE_PROVIDER}}};
@@ -261,6 +303,45 @@ TEST_WITHIN(a_provider_does_not_decide_the_regime, open_scripted, close_scripted
     assert_false(p.arm[0].timing.cold);
     release(&p);
     d->info.kg.l2_bytes = l2_bytes;
+}
+
+/* Each sample launches each set once, and begins as the first one; so do single launches, and
+ * calls. A rotation over 30 sets that takes too long gives way to what a millisecond has room for.
+ */
+TEST_WITHIN(what_is_updated_in_place_is_restored, open_scripted, close_scripted)
+{
+    static const struct {
+        double factor;
+        unsigned kept, sets;
+        bool cold;
+    } cases[] = {{1, 0, 30, true}, {1, 20, 20, false}, {400, 0, 2, false}, {4000, 0, 1, false}};
+    struct device *d = *state;
+    struct device_memory m;
+    const int64_t l2_bytes = d->info.kg.l2_bytes;
+    script.single_ns = 1e3;
+    script.in_place = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct measure_policy policy = {.single_budget_ns = 1e6, .input_sets = cases[i].kept};
+        struct pair p;
+        d->info.kg.l2_bytes = 1920;
+        script.factor[0] = script.factor[1] = cases[i].factor;
+        assert_int_equal(measure(d, &policy, &p), GATE_OK);
+        assert_int_equal(p.arm[0].timing.input_sets, cases[i].sets);
+        assert_int_equal(p.arm[0].timing.launches_per_sample, cases[i].sets);
+        assert_int_equal(p.arm[0].timing.cold, cases[i].cold);
+        assert_true(script.singles && script.calls[0]);
+        release(&p);
+    }
+    d->info.kg.l2_bytes = l2_bytes;
+    struct suite_case c = {.problem = state_of_24()};
+    assert_int_equal(device_alloc(d, operands_bytes(&c.problem), &m, NULL), GATE_OK);
+    struct operands o = operands_at(d, &c.problem, m.data);
+    assert_int_equal(operands_fill(d, &c, &o, 1, NULL), GATE_OK);
+    update(&(struct arm_launch){.sets = &o, .n_sets = 1}, 0, 1);
+    assert_int_equal(operands_poison(d, &o, POISON_NAN, NULL), GATE_OK);
+    update(&(struct arm_launch){.sets = &o, .n_sets = 1}, 0, 1);
+    device_free(d, &m);
+    op_use(NULL, 0);
 }
 
 /* What the first process decided stays, however long a launch takes now; else there is no time. */
