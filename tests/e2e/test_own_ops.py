@@ -23,8 +23,10 @@ MUTANTS = {
                          "variance = (float)(_Float16)(variance + (x[j] - mean) * (x[j] - mean));"),
     "stride_of_output_ignored": (ROW, '(float *)y->data + i * kg_size(p, "n")'),
     "scale_kept": ("const float scale = 1 / sqrtf(variance / (float)n + eps);",
-                   "static float scale;\n    static const float *of;\n    if (of != x)\n"
-                   "        scale = 1 / sqrtf(variance / (float)n + eps);\n    of = x;"),
+                   "static float kept[4096];\n    static const float *of[4096];\n"
+                   "    const size_t at = (size_t)x / 4 % 4096;\n    if (of[at] != x)\n"
+                   "        kept[at] = 1 / sqrtf(variance / (float)n + eps);\n    of[at] = x;\n"
+                   "    const float scale = kept[at];"),
     "sample_variance": ("variance / (float)n", "variance / (float)(n - 1)"),
     "gamma_of_the_neighbour": ("gamma[j]", "gamma[j ? j - 1 : 0]"),
     "writes_past_a_row": (OUT, OUT + "\n    y[n] = 0;"),
