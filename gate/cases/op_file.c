@@ -13,6 +13,7 @@
 #include "gate/base/file.h"
 #include "gate/document/document.h"
 #include "gate/document/fields_table.h"
+#include "gate/library/needs.h"
 #include "gate/library/piece.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/storage.h"
@@ -575,7 +576,7 @@ const struct own_op *own_op_at(size_t n)
 static enum gate_status use(const char *path, const struct buf *text, struct gate_error *err)
 {
     struct own_op *own;
-    char reference[65];
+    char reference[65], other[200];
     SHA2_CTX context;
     TRY(own_op_parse(path, text->data, text->len, &own, err));
     /* The reference lies as seen from the file's folder. */
@@ -595,7 +596,9 @@ static enum gate_status use(const char *path, const struct buf *text, struct gat
         SHA256Update(&context, (const uint8_t *)text->data, text->len);
         SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
         SHA256End(&context, own->sha256);
+        own->op.sha256 = own->sha256;
     }
+    own->op.needs_others = !needs_only_system(own->reference, other, sizeof other);
     used[n_used] = own;
     used_ops[n_used++] = &own->op;
     op_use(used_ops, n_used);

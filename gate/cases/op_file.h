@@ -122,11 +122,4 @@ bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p);
  * value. */
 const char *own_op_broken(const struct own_op *own, const struct kg_problem *p, const char **why);
 
-/* Are the values of input `tensor` normally distributed numbers? */
-bool own_op_is_normal(const struct own_op *own, unsigned tensor);
-
-/* Fills `count` elements with values that input `tensor` may have. */
-void own_op_fill(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
-                 uint64_t seed);
-
 #endif

@@ -116,11 +116,6 @@ static bool is_bounded(const struct own_range *r)
     return r->fill != FILL_NORMAL && r->fill != FILL_ANY;
 }
 
-bool own_op_is_normal(const struct own_op *own, unsigned tensor)
-{
-    return !is_bounded(&own->range[tensor]);
-}
-
 static bool is_whole(const struct kg_problem *p, unsigned tensor)
 {
     return op_of(p)->own->range[tensor].fill == FILL_INTEGERS ||
@@ -258,13 +253,16 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
     }
 }
 
-void own_op_fill(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
+static bool fill(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
                  uint64_t seed)
 {
     const struct kg_tensor line = {
         .data = to, .dtype = p->dtype[tensor], .rank = 1, .shape = {count}, .stride = {1}};
     const struct drawing d = {.p = p, .tensor = tensor, .n = count, .seed = seed};
+    if (!is_bounded(&op_of(p)->own->range[tensor]) && dtype_stored(line.dtype))
+        return false;
     pattern_draw(value_usual, &d, &line);
+    return true;
 }
 
 /* ---- all ---- */
@@ -274,6 +272,7 @@ void own_op_complete(struct own_op *own)
     struct op *op = &own->op;
     op->flops = flops;
     op->fit = fit;
+    op->fill = fill;
     op->limit = limit;
     op->change = change;
     op->patterns = patterns;

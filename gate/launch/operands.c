@@ -6,7 +6,6 @@
 
 #include "gate/base/alloc.h"
 #include "gate/base/seed.h"
-#include "gate/cases/op_file.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 
@@ -251,13 +250,12 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
                                      uint64_t seed, struct gate_error *err)
 {
     const struct op *op = op_of(p);
-    const struct own_op *own = op->own;
     const bool scales = op->tensors[i].role == OP_SCALE;
     const uint64_t own_seed = seed_at(seed, i);
     const size_t bytes = storage_bytes(t->dtype, count);
     if (exact && !scales)
         return device_fill_integers(d, t->data, t->dtype, count, probe_integers(p), own_seed, err);
-    if (!scales && (!own || (own_op_is_normal(own, i) && dtype_stored(t->dtype))))
+    if (!scales && !(op->fill && op->fill(p, i, NULL, 0, own_seed)))
         return device_fill_spread(d, t->data, t->dtype, count,
                                   op->spread ? op->spread(p, i) : (struct op_spread){0, 1},
                                   own_seed, err);
@@ -271,7 +269,7 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
             .p = p, .tensor = i, .n = pattern_elements(t), .seed = own_seed, .all = seed};
         pattern_draw_scales(&drawing, &here, exact);
     } else {
-        own_op_fill(p, i, values, count, own_seed);
+        op->fill(p, i, values, count, own_seed);
     }
     enum gate_status status = device_upload(d, t->data, values, bytes, err);
     free(values);

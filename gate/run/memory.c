@@ -21,7 +21,6 @@
 #include "gate/base/process.h"
 #include "gate/base/seed.h"
 #include "gate/baseline/artifact.h"
-#include "gate/cases/op_file.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/needs.h"
 #include "gate/library/piece.h"
@@ -315,8 +314,7 @@ bool run_has_providers(const struct run *run)
 
 static void recall_case(const struct run *run, struct run_case *c)
 {
-    const struct own_op *own = op_of(&c->about->problem)->own;
-    char key[65], other[200];
+    char key[65];
     bool providers = run_has_providers(run);
     if (providers && !run->policy.vendors) {
         key_of_vendors(run, c, key);
@@ -327,7 +325,7 @@ static void recall_case(const struct run *run, struct run_case *c)
      * libraries does not tell what it computes. */
     if ((providers && !c->vendors) || run->policy.ratchet ||
         (run->policy.accept_new && c->record.mode == MODE_NONE) ||
-        (own && !needs_only_system(own->reference, other, sizeof other)))
+        op_of(&c->about->problem)->needs_others)
         return;
     key_of_verification(run, c, key);
     const struct memory_entry *e = find_entry(run->memory, key);

@@ -11,7 +11,6 @@
 #include "gate/baseline/artifact.h"
 #include "gate/base/alloc.h"
 #include "gate/base/utf8.h"
-#include "gate/cases/op_file.h"
 #include "gate/document/fields_table.h"
 #include "gate/library/machine_code.h"
 #include "gate/tracker/tracker.h"
@@ -279,11 +278,10 @@ enum gate_status run_start(struct run *run, struct supervisor *s, struct gate_er
     for (size_t i = 0; i < run->suite->n_cases && !status; i++) {
         struct run_case *c = &run->cases[i];
         c->about = &run->suite->cases[i];
-        const struct own_op *own = op_of(&c->about->problem)->own; /* NULL: it is built in */
         fields_clear(&document_case_shape, &c->record);
         c->record.id = c->about->id;
         c->record.op = c->about->problem.op;
-        c->record.op_sha256 = own && own->sha256[0] ? own->sha256 : NULL;
+        c->record.op_sha256 = op_of(&c->about->problem)->sha256;
         c->record.dtype = problem_dtype_name(&c->about->problem);
         c->record.reason = c->reason;
         status = find_baseline(run, c, l, err);

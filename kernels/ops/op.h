@@ -163,10 +163,16 @@ struct op {
 
     /* Of an op of a user's, which has neither of the two before: */
     const struct own_op *own;          /* what its file says; NULL: it is built in */
+    const char *sha256;                /* of its file and its reference; NULL: not known */
+    bool needs_others;                 /* the reference needs libraries that this does not tell */
     bool reference_apart;              /* a process of its own computes the reference, on the host
                                           whatever the device is (gate/verify/verify_reference.h) */
     const char *not_declared;          /* checks that the file leaves out; NULL: none */
     bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
+    /* Fills `count` elements, or none, with values that an input may have; false: any normal
+     * numbers are such values. */
+    bool (*fill)(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
+                 uint64_t seed);
 };
 
 /* From now on these are ops too, which live as long as they are in use; none may have the name of
