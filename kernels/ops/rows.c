@@ -120,6 +120,9 @@ double rows_at(const struct kg_tensor *t, int64_t a, int64_t b, int64_t c, int64
 
 /* ---- any op ---- */
 
+/* A reference of less work is done before a thread of its own has begun. */
+#define THREADED_FLOPS 2e7
+
 static int inputs_fit(const struct kg_problem *p, const struct kg_signature *s,
                       const struct kg_tensor *in)
 {
@@ -138,7 +141,8 @@ enum kg_status kg_reference_host(const struct kg_problem *p, const struct kg_ten
     for (uint32_t i = 0; i < s.n_out; i++)
         if (!out[i])
             return KG_BAD_ARGUMENT;
-    return op_of(p)->reference(p, in, out, threads);
+    const struct op *op = op_of(p);
+    return op->reference(p, in, out, op->flops(p) < THREADED_FLOPS ? 1 : threads);
 }
 
 double kg_reference_host_element(const struct kg_problem *p, const struct kg_tensor *in,
