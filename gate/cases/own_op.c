@@ -220,7 +220,8 @@ static bool has_second(const struct kg_problem *p)
  * that rounding alone decides, as of a row and its mean. */
 static const struct op_pattern patterns[] = {
     {PROBE_NORMAL, says_something, .value = value_usual},
-    {PROBE_UNIFORM, .value = value_wide, .slack = loss_of_ends},
+    {PROBE_UNIFORM, .value = value_wide, .slack = loss_of_ends,
+     .name = "random, over all that the op's file allows"},
     {PROBE_CONSTANT, .value = product_constant, .finish = bound, .slack = loss_of_alike},
     {PROBE_ZERO_FIRST, .value = plain_zero_first, .finish = bound, .slack = loss_of_alike},
     {PROBE_ZERO_SECOND, has_second, .value = plain_zero_second, .finish = bound,

@@ -433,6 +433,7 @@ static void tell(const struct parts_result *r, int64_t elements, int64_t tiles,
     out->error_sq = f->all.error_sq;
     out->bias = f->bias;
     out->biased = f->biased;
+    out->bad_rows[0] = out->bad_columns[0] = -1;
     out->worst_row = f->row.error;
     out->worst_tile = f->tile.error;
     out->worst_row_at = row ? f->row.at : -1;

@@ -86,6 +86,7 @@ struct device_comparison {
     int64_t nonfinite; /* NaN or Inf where a number must be */
     int64_t swallowed; /* anything else where NaN or Inf must be */
     struct device_element first_bad, first_nonfinite, first_swallowed;
+    int64_t bad_rows[2], bad_columns[2]; /* the first and the last with a bad one; -1: not told */
     double reference_sq, error_sq; /* over elements that are finite, both; 0 of an exact rule */
     double max_abs;                /* largest difference between finite numbers, of any rule */
     int64_t over_1e2, over_1e3;    /* elements not within so much + so much times |reference| */

@@ -31,11 +31,22 @@ static void note_first(struct device_element *first, int64_t index, double value
         *first = (struct device_element){index, value, reference};
 }
 
+static void note_place(int64_t places[2], int64_t place)
+{
+    if (places[0] < 0 || place < places[0])
+        places[0] = place;
+    if (place > places[1])
+        places[1] = place;
+}
+
 /* Those that are not finite, or must not be, are counted apart: one that is far off before them
  * would hide them. */
-static void note_bad(struct device_comparison *found, int64_t index, double value, double expected)
+static void note_bad(struct part_walk *w, int64_t index, double value, double expected)
 {
+    struct device_comparison *found = &w->found;
     found->bad++;
+    note_place(found->bad_rows, index / w->columns);
+    note_place(found->bad_columns, index % w->columns);
     note_first(&found->first_bad, index, value, expected);
     if (!isfinite(expected)) {
         found->swallowed++;
@@ -94,14 +105,14 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
         /* fp64 does not overflow: an infinite reference has an input that is not finite. */
         bool right = value == expected || (isnan(value) && !isfinite(reference));
         if (!right)
-            note_bad(&w->found, index, value, expected);
+            note_bad(w, index, value, expected);
         note_distance(&w->found, value, expected, right);
         return (struct part_sum){0, 0, 1};
     }
     double nearest = storage_nearest(w->out->dtype, value, reference), error = nearest - reference;
     note_distance(&w->found, nearest, reference, false);
     if (!(fabs(error) <= rule->bad_share * (fabs(reference) + rule->bad_rms)))
-        note_bad(&w->found, index, value, reference);
+        note_bad(w, index, value, reference);
     if (!isfinite(value))
         return (struct part_sum){0, 0, 1};
     note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
@@ -161,6 +172,8 @@ void host_parts(const struct kg_tensor *out, const double *reference,
                           .found = {.first_bad.at = -1,
                                     .first_nonfinite.at = -1,
                                     .first_swallowed.at = -1,
+                                    .bad_rows = {-1, -1},
+                                    .bad_columns = {-1, -1},
                                     .worst_row_at = -1,
                                     .worst_tile_row = -1,
                                     .worst_tile_column = -1},

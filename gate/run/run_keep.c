@@ -176,10 +176,13 @@ enum gate_status run_keep_baselines(struct run *run, struct baseline *baseline, 
     }
     run_count_verdicts(run);
     if (!status && kept.n_wide)
-        fprintf(stderr,
-                "gate: this machine was not quiet: the p50 of %zu new baseline%s is not known "
-                "within half of the threshold\n",
-                kept.n_wide, kept.n_wide == 1 ? "" : "s");
+        fprintf(
+            stderr,
+            "gate: this machine was not quiet: the p50 of %zu new baseline%s is not known "
+            "within half of the threshold; no verdict rests on it, since the baseline is timed "
+            "again beside each candidate; to show a better one, run again on a quiet machine and "
+            "take that by 'gate baseline accept'\n",
+            kept.n_wide, kept.n_wide == 1 ? "" : "s");
     if (!status && kept.candidate)
         status = keep_library(run, err);
     *changed = kept.changed;

@@ -91,8 +91,8 @@ void trial_text(const struct trial *t, enum guard_side guard, char text[TRIAL_TE
     char id[PROBLEM_ID_MAX], layout[LAYOUT_TEXT_MAX];
     problem_id(&t->problem, id);
     image_layout_text(&t->problem, &t->layout, layout);
-    snprintf(text, TRIAL_TEXT_MAX, "probe '%s' on %s (%s%s", probe_name(t->probe), id, layout,
-             guard_side_name(guard));
+    snprintf(text, TRIAL_TEXT_MAX, "probe '%s' on %s (%s%s", probe_text(t->probe, &t->problem), id,
+             layout, guard_side_name(guard));
 }
 
 /* The seed is that of the trial, and draws the same inputs again. */

@@ -104,21 +104,41 @@ double compare_whole_error(const struct look *look)
     return norm_sq > 0 ? sqrt(f->error_sq / norm_sq) : sqrt(f->error_sq);
 }
 
-/* "; first bad element [3, 17], in row 3 and tile (0, 0): expected 1, got 2" */
+/* ", all in columns 508 to 511", where these are not all that there are. */
+static void describe_places(const char *what, const int64_t places[2], int64_t of, char *text,
+                            size_t size)
+{
+    if (places[0] < 0 || places[1] - places[0] + 1 == of)
+        return;
+    if (places[0] == places[1])
+        snprintf(text, size, ", all in %s %lld", what, (long long)places[0]);
+    else
+        snprintf(text, size, ", all in %ss %lld to %lld", what, (long long)places[0],
+                 (long long)places[1]);
+}
+
+/* Where the bad ones are, and "; first bad element [3, 17], in row 3 and tile (0, 0): expected 1,
+ * got 2". */
 static void describe_first(const struct look *look, const struct device_element *first, char *text,
                            size_t size)
 {
-    char where[96];
+    char where[96], rows_of[64] = "", columns_of[64] = "";
     if (first->at < 0)
         return;
     compare_index(look->about, first->at, where, sizeof where);
     int64_t columns = look->about->shape[look->about->rank - 1];
     int64_t row = first->at / columns, column = first->at % columns;
-    snprintf(text, size,
-             "; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, got %.9g",
-             where, (long long)row, (long long)(row / DEVICE_TILE),
-             (long long)(column / DEVICE_TILE), first->reference,
-             isnan(first->value) ? NAN : first->value);
+    if (first == &look->found.first_bad && look->found.bad > 1) {
+        describe_places("row", look->found.bad_rows, look->found.elements / columns, rows_of,
+                        sizeof rows_of);
+        describe_places("column", look->found.bad_columns, columns, columns_of, sizeof columns_of);
+    }
+    snprintf(
+        text, size,
+        "%s%s; first bad element [%s], in row %lld and tile (%lld, %lld): expected %.9g, got %.9g",
+        rows_of, columns_of, where, (long long)row, (long long)(row / DEVICE_TILE),
+        (long long)(column / DEVICE_TILE), first->reference,
+        isnan(first->value) ? NAN : first->value);
 }
 
 /* What is wrong with rows, tiles and elements; false when nothing is. */
@@ -152,7 +172,7 @@ static double bias_of(const struct look *look)
 
 bool compare_is_right(const struct look *look, char *text, size_t size)
 {
-    char first[256] = "", part[160];
+    char first[400] = "", part[160];
     const struct device_comparison *f = &look->found;
     const char *name = look->about->name;
     long long bad = (long long)f->bad, all = (long long)f->elements;

@@ -53,6 +53,12 @@ static const struct op_pattern *pattern_of(enum probe probe, const struct kg_pro
     return NULL;
 }
 
+const char *probe_text(enum probe probe, const struct kg_problem *p)
+{
+    const struct op_pattern *pattern = pattern_of(probe, p);
+    return pattern && pattern->name ? pattern->name : probe_name(probe);
+}
+
 bool probe_applies(enum probe probe, const struct kg_problem *p)
 {
     const struct op_pattern *pattern = pattern_of(probe, p);

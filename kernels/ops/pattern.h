@@ -54,6 +54,7 @@ struct op_pattern {
     void (*finish)(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                    unsigned n_in, uint64_t seed);
     double (*slack)(const struct kg_problem *p); /* see probe_slack(); NULL: none */
+    const char *name; /* where it is not what the probe's says; NULL: it is */
 };
 
 /* How input i of a problem is drawn, and with it all about its sums. */
@@ -79,6 +80,9 @@ bool plain_has_third(const struct kg_problem *p);
     }
 
 const char *probe_name(enum probe probe);
+
+/* What a problem's inputs are in it. */
+const char *probe_text(enum probe probe, const struct kg_problem *p);
 
 /* Has the op such a pattern, and does it say something about this problem? */
 bool probe_applies(enum probe probe, const struct kg_problem *p);

@@ -88,7 +88,8 @@ static double value_of_any_size(const struct drawing *d, int64_t flat)
 
 static const struct op_pattern patterns[] = {
     {PROBE_NORMAL, .value = plain_normal},
-    {PROBE_UNIFORM, .value = value_of_any_size},
+    {PROBE_UNIFORM, .value = value_of_any_size,
+     .name = "random in [0, 1), times a power of two for each row"},
     {PROBE_CONSTANT, .value = product_constant},
     PLAIN_PATTERN_ROWS(NULL),
 };

@@ -150,9 +150,15 @@ TEST(where_it_is_wrong)
     struct matrix *m = ones();
     m->got[130 * COLUMNS + 150] = 3;
     m->got[131 * COLUMNS] = 3;
-    assert_non_null(strstr(said(m, false), "2 of 60000 elements are far off; first bad element "
+    assert_non_null(strstr(said(m, false), "2 of 60000 elements are far off, all in rows 130 to "
+                                           "131, all in columns 0 to 150; first bad element "
                                            "[130, 150], in row 130 and tile (1, 1): expected 1, "
                                            "got 3"));
+    m = ones();
+    for (int i = 0; i < ROWS; i++)
+        m->got[i * COLUMNS + 196] = 3;
+    assert_non_null(strstr(said(m, false), "300 of 60000 elements are far off, all in column 196; "
+                                           "first bad element [0, 196]"));
 }
 
 TEST(nan_is_never_right)
