@@ -163,12 +163,15 @@ static int64_t row_stride(const struct problem_tensor *t, enum tensor_layout kin
     }
 }
 
-static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layout kind)
+/* By its shift a layout is one of two of its kind: wide rows are those of a matrix that is cut out
+ * of one three times as wide, and heads lie side by side within a batch or with those of all. */
+static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layout kind,
+                                unsigned shift)
 {
     struct kg_tensor view = problem_dense(t, NULL);
     if (t->rank == 1)
         return view;
-    int64_t row = row_stride(t, kind);
+    int64_t row = row_stride(t, kind) * (kind == TENSOR_WIDE && shift % 2 ? 3 : 1);
     int64_t stride = row;
     for (unsigned r = t->rank - 1; r-- > 0;) {
         view.stride[r] = stride;
@@ -177,6 +180,10 @@ static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layo
     if (kind == TENSOR_HEADS && t->rank == 4) {
         view.stride[1] = row;
         view.stride[2] = row * t->shape[1];
+        if (shift % 2) {
+            view.stride[0] = row * t->shape[1];
+            view.stride[2] *= t->shape[0];
+        }
     }
     return view;
 }
@@ -200,14 +207,16 @@ void image_plan(const struct kg_problem *p, const struct image_layout *layout, s
     unsigned n = problem_tensors(p, image->about);
     size_t at = IMAGE_RED_ZONE;
     for (unsigned i = 0; i < n; i++) {
-        image->view[i] = lay_out(&image->about[i], (enum tensor_layout)layout->of[i]);
+        image->view[i] =
+            lay_out(&image->about[i], (enum tensor_layout)layout->of[i], layout->shift[i]);
         image->span[i] = span_bytes(&image->view[i]);
         image->offset[i] = at;
         if (is_far_from_aligned(layout, i))
             image->offset[i] += (size_t)OFFSET_BYTES << layout->shift[i];
         size_t room = image->span[i];
         for (int kind = 0; kind < TENSOR_LAYOUTS && layout->pinned; kind++) {
-            const struct kg_tensor view = lay_out(&image->about[i], (enum tensor_layout)kind);
+            const struct kg_tensor view =
+                lay_out(&image->about[i], (enum tensor_layout)kind, layout->shift[i]);
             room = span_bytes(&view) > room ? span_bytes(&view) : room;
         }
         at = align(image->offset[i] + room) + IMAGE_RED_ZONE;

@@ -263,14 +263,15 @@ static struct kg_problem choose(struct meetings *met, uint64_t *state, const str
  * for its last length. Counts are few.
  */
 #define COLUMNS 3
-#define ROWS 14
+#define ROWS 23
 struct list {
     int64_t rows[ROWS][COLUMNS];
     unsigned n;
 };
 
-/* Sums of one stage, and of two and three tiles of 64 and 128; whole tiles of all; each length a
- * multiple of every power of two up to 512. */
+/* Sums of one stage, of two, three and five tiles of 64 and 128, of three and four of 256; whole
+ * tiles of all; each length a multiple of every power of two up to 512, and past 4096; tails of all
+ * below 8. */
 static const struct list closest = {{{OP_OWN + 1, 40, 72},
                                      {40, OP_OWN + 1, 40},
                                      {65, 136, OP_OWN + 8},
@@ -284,8 +285,17 @@ static const struct list closest = {{{OP_OWN + 1, 40, 72},
                                      {17, 128, 256},
                                      {128, 40, 384},
                                      {128, 256, 128},
-                                     {9, 24, 512}},
-                                    14};
+                                     {9, 24, 512},
+                                     {4099, 8, 48},
+                                     {9, 4104, 16},
+                                     {66, 67, 12},
+                                     {24, 24, 160},
+                                     {33, 16, 320},
+                                     {40, 24, 640},
+                                     {24, 40, 768},
+                                     {17, 24, 1024},
+                                     {9, 1, 7}},
+                                    23};
 
 /* The last one has over 2^31 elements, and as many columns in the other lengths of each. */
 static const struct list giant = {{{OVER_GRID + 2, 3, 8},
@@ -304,7 +314,7 @@ static struct op_shape shape_of(const struct op *op, const struct list *list, un
 {
     const struct op_size *lengths[OP_SIZES_MAX];
     const unsigned n = sizes_of_kind(op, OP_LENGTH, lengths);
-    struct op_shape shape = {{0}, false};
+    struct op_shape shape = {{0}, OP_SCALE_OWN};
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].kind == OP_COUNT && list != &tails)
             shape.size[i] = list == &giant ? 1 : op->sizes[i].few;
@@ -339,8 +349,8 @@ static void set_shape(struct kg_problem *p, const struct op_shape *shape)
         if (size)
             op_set_size(p, &op->sizes[i], size);
     }
-    if (op->param && shape->no_scale)
-        op_set_param(p, op->param, 0);
+    if (op->param && shape->scale != OP_SCALE_OWN)
+        op_set_param(p, op->param, (double)shape->scale - OP_SCALE_0);
 }
 
 static unsigned add_closest(const struct kg_problem *p, struct kg_problem *out)
@@ -572,27 +582,40 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
 #define WAVE_STEPS 5 /* tiles of 64 in the last length: odd, and past a ring of four stages */
 #define WAVE_STEPS_OF_GROUPS 3
 
-/* The first has one and a half times as many tiles as processors, of heads or of outputs. */
-unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
-                     struct kg_problem out[SHAPES_WIDE_MAX])
+/* At least so many tiles, of heads or of outputs, of which the last ones are not whole; or `whole`
+ * ones, and exactly as many. */
+static bool make_wave(const struct kg_problem *p, int64_t tiles, bool whole, struct kg_problem *out)
 {
     const struct op *op = op_of(p);
     const struct op_size *lengths[OP_SIZES_MAX];
     const unsigned n_lengths = sizes_of_kind(op, OP_LENGTH, lengths);
-    const int64_t tiles = processors + processors / 2;
-    const int64_t side = n_lengths > 2 ? (int64_t)ceil(sqrt((double)tiles)) : tiles;
+    int64_t rows = n_lengths > 2 ? (int64_t)ceil(sqrt((double)tiles)) : tiles;
+    while (whole && tiles % rows)
+        rows++;
     bool grouped = false;
-    out[0] = *p;
+    *out = *p;
     for (unsigned i = 0; i < op->n_sizes; i++)
         if (op->sizes[i].kind == OP_COUNT) {
             grouped |= op->sizes[i].multiple_of != 0;
-            op_set_size(&out[0], &op->sizes[i], op->sizes[i].multiple_of ? tiles : 1);
+            op_set_size(out, &op->sizes[i], op->sizes[i].multiple_of ? tiles : 1);
         }
-    for (unsigned i = 0; i + 1 < n_lengths; i++)
-        op_set_size(&out[0], lengths[i], grouped ? WAVE_TILE : WAVE_TILE * (side - 1) + 8);
-    op_set_size(&out[0], lengths[n_lengths - 1],
-                64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
-    unsigned n = op_fit(op, &out[0]);
+    for (unsigned i = 0; i + 1 < n_lengths; i++) {
+        const int64_t side = whole && i ? tiles / rows : rows;
+        op_set_size(out, lengths[i],
+                    grouped || whole ? WAVE_TILE * (grouped ? 1 : side)
+                                     : WAVE_TILE * (side - 1) + 8);
+    }
+    op_set_size(out, lengths[n_lengths - 1], 64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
+    return op_fit(op, out);
+}
+
+unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
+                     struct kg_problem out[SHAPES_WIDE_MAX])
+{
+    const struct op *op = op_of(p);
+    unsigned n = make_wave(p, processors * (all ? 5 : 3) / 2, false, &out[0]);
+    if (all)
+        n += make_wave(p, processors, true, &out[n]);
     for (unsigned i = 0; i < op->wide.n && (all || i + 1 < op->wide.n); i++) {
         out[n] = *p;
         set_shape(&out[n++], &op->wide.shapes[i]);

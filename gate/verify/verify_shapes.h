@@ -72,13 +72,14 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
 unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
                             struct kg_problem out[SHAPES_OWN_SIZE_MAX]);
 
-#define SHAPES_WIDE_MAX 3
+#define SHAPES_WIDE_MAX 4
 
 /*
  * Fills out[] with problems of several tiles in all directions and returns their number: one with
- * more tiles of 128 than there are processors, so that a kernel that stays on them goes on to a
- * second one, with its rings of stages in another phase; and those of the op's own, of which the
- * last one is left out unless `all`.
+ * one and a half times as many tiles of 128 as there are processors, so that a kernel that stays on
+ * them goes on to a second one, with its rings of stages in another phase; and those of the op's
+ * own. `all`: two and a half times as many, another one with as many as processors, and the last one
+ * of the op's own too.
  */
 unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
                      struct kg_problem out[SHAPES_WIDE_MAX]);

@@ -23,7 +23,7 @@ const struct endure_budget tier_endures[VERIFY_TIERS] = {
 
 /* Shapes beside those of the problem's own sizes. */
 static const struct shapes_plan plans[VERIFY_TIERS] = {
-    {14, 10, 1, 1}, {60, 48, 1, 3}, {10, 0, 0, 0}};
+    {4, 10, 1, 1}, {60, 48, 1, 3}, {10, 0, 0, 0}};
 
 static const char *const names[VERIFY_TIERS] = {"commit", "nightly", "small"};
 
@@ -258,8 +258,33 @@ static bool is_in_dtype_of(const struct kg_problem *p, const struct kg_problem *
     return problem_dtype_index(p) == problem_dtype_index(other);
 }
 
+static bool has_tails(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind == OP_LENGTH &&
+            (op_size(p, &op->sizes[i]) < 8 || op_size(p, &op->sizes[i]) % 8 == 0))
+            return false;
+    return true;
+}
+
+/* Of the n-th of those checks: every other one is of a shape with tails of all lengths, which a
+ * kernel may load by other code. */
+static const struct kg_problem *third_shape(const struct round *r, unsigned n)
+{
+    unsigned tails = 0, left = n / 2;
+    for (unsigned i = 0; i < r->n; i++)
+        tails += has_tails(&r->shape[i]);
+    if (n % 2 || !tails)
+        return &r->shape[3 * n];
+    left %= tails;
+    for (unsigned i = 0;; i++)
+        if (has_tails(&r->shape[i]) && left-- == 0)
+            return &r->shape[i];
+}
+
 /* Each shape in turn by the sharpest probe, every third time dense with nothing mapped beside the
- * tensors; then every third one by another probe. Other dtypes and given
+ * tensors; then as many as every third one by another probe. Other dtypes and given
  * sizes get random inputs too: what is not exact shows here alone, as a scale that is off, or a
  * dimension that is missing. */
 static enum gate_status check_shapes(struct round *r, const struct kg_problem *p,
@@ -274,7 +299,7 @@ static enum gate_status check_shapes(struct round *r, const struct kg_problem *p
             TRY(check_dense(r, each, sharpest(each), i % 2 ? GUARD_BEFORE : GUARD_BEHIND, err));
     }
     for (unsigned i = small ? 0 : r->n / 3; i-- > 0;) {
-        const struct kg_problem *third = &r->shape[3 * i];
+        const struct kg_problem *third = third_shape(r, i);
         TRY(check(r, third, probe_in_turn(third, i), layout_in_turn(r, third, 6 * i + 1),
                   GUARD_NONE, err));
     }
@@ -325,35 +350,85 @@ static enum gate_status check_far(struct round *r, const struct kg_problem *p,
     return about[0].rank < 4 ? GATE_OK : run_trial(r, &t, err);
 }
 
+/* In the place that each tensor has in all layouts of the problem, of the second one of its kind.
+ */
+static struct image_layout pinned_layout(enum tensor_layout kind)
+{
+    struct image_layout layout = image_layout_of(kind);
+    memset(layout.shift, SHIFTS - 2, sizeof layout.shift);
+    layout.pinned = true;
+    return layout;
+}
+
+/* Of one problem in all layouts, and of those that are like it: memory that grew would move. */
+#define PINNED_ROOM ((size_t)8 << 20)
+
 /* Strides that are remembered by address and sizes: the same problem in the same place, otherwise
  * laid out. */
 static enum gate_status check_pinned(struct round *r, const struct kg_problem *p,
                                      struct gate_error *err)
 {
-    static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_DENSE};
-    for (unsigned i = 0; i < 3; i++) {
-        struct image_layout layout = image_layout_of(kinds[i]);
-        memset(layout.shift, SHIFTS - 1, sizeof layout.shift);
-        layout.pinned = true;
-        TRY(check(r, p, sharpest(p), layout, GUARD_NONE, err));
+    static const enum tensor_layout kinds[] = {TENSOR_PADDED, TENSOR_WIDE, TENSOR_HEADS,
+                                               TENSOR_DENSE};
+    TRY(bench_reserve(&r->bench, &r->bench.slab, PINNED_ROOM, err));
+    for (unsigned i = 0; i < 4; i++)
+        TRY(check(r, p, sharpest(p), pinned_layout(kinds[i]), GUARD_NONE, err));
+    return GATE_OK;
+}
+
+/* Another value of the parameter, which shows. */
+static void change_param(struct kg_problem *p)
+{
+    const struct op_param *param = op_of(p)->param;
+    if (!param)
+        return;
+    const double twice = 2 * op_param(p, param);
+    op_set_param(p, param, param->least > 0 || twice > param->most ? param->most : twice);
+}
+
+#define LONGER 264 /* by so much most shapes are shorter */
+
+/* What a kernel remembers by sizes or by address: problems that differ from the last one in one
+ * thing, a length, the mask, the parameter or the dtype, in the same place. */
+static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
+                                    struct gate_error *err)
+{
+    struct kg_problem alike[3 + DTYPES] = {*p, *p, *p};
+    for (unsigned i = 0; i < op_of(p)->n_sizes; i++)
+        if (op_of(p)->sizes[i].kind == OP_LENGTH) {
+            op_set_size(&alike[0], &op_of(p)->sizes[i], op_size(p, &op_of(p)->sizes[i]) + LONGER);
+            break;
+        }
+    alike[1].flags ^= op_of(p)->flag ? op_of(p)->flag->bit : 0;
+    change_param(&alike[2]);
+    for (unsigned i = 0; i < DTYPES; i++)
+        alike[3 + i] = problem_in_dtype(p, i);
+    for (unsigned i = 0; i < 3 + DTYPES; i++) {
+        const struct kg_problem *other = &alike[i];
+        const enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
+        if (!r->arm->verification.ok || !memcmp(p, other, sizeof *p) ||
+            !op_fit(op_of(p), &alike[i]) || !bench_kernel(&r->bench, other))
+            continue;
+        bench_prepare(&r->bench, other);
+        TRY(check(r, other, probe, pinned_layout(TENSOR_DENSE), GUARD_NONE, err));
     }
     return GATE_OK;
 }
 
-static int64_t least_length(const struct kg_problem *p)
+static bool is_at_least(const struct kg_problem *p, int64_t length, int64_t count)
 {
     const struct op *op = op_of(p);
-    int64_t least = INT64_MAX;
     for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH && op_size(p, &op->sizes[i]) < least)
-            least = op_size(p, &op->sizes[i]);
-    return least;
+        if (op->sizes[i].kind != OP_GIVEN &&
+            op_size(p, &op->sizes[i]) < (op->sizes[i].kind == OP_LENGTH ? length : count))
+            return false;
+    return true;
 }
 
 /* The shape that is done soonest, but for those of hardly any work, whose inputs do not all count,
- * or with a length that is less than `least`; NULL: there is none. */
+ * or of which a length or a count is less than that; NULL: there is none. */
 static const struct kg_problem *quickest(const struct round *r, const struct kg_problem *p,
-                                         int64_t least)
+                                         int64_t length, int64_t count)
 {
     const struct op *op = op_of(p);
     const struct kg_problem *found = NULL;
@@ -361,7 +436,7 @@ static const struct kg_problem *quickest(const struct round *r, const struct kg_
         const struct kg_problem *other = &r->shape[i];
         const double flops = problem_flops(other);
         if (is_in_dtype_of(p, other) && (!op->inputs_count || op->inputs_count(other)) &&
-            flops >= SOAK_FLOPS && least_length(other) >= least &&
+            flops >= SOAK_FLOPS && is_at_least(other, length, count) &&
             (!found || flops < problem_flops(found)))
             found = other;
     }
@@ -472,9 +547,12 @@ static enum gate_status check_all(struct round *r, const struct kg_problem *p,
     if (r->arm->verification.ok)
         TRY(check_large_ones(r, p, err));
     TRY(check_far(r, p, err));
-    const struct kg_problem *small = quickest(r, p, 1), *rows = quickest(r, p, 2);
-    if (rows && r->job->tier != VERIFY_SMALL)
+    const struct kg_problem *small = quickest(r, p, 1, 1), *rows = quickest(r, p, 2, 2);
+    rows = rows ? rows : quickest(r, p, 2, 1);
+    if (rows && r->job->tier != VERIFY_SMALL) {
         TRY(check_pinned(r, rows, err));
+        TRY(check_alike(r, rows, err));
+    }
     if (!small || !r->arm->verification.ok)
         return GATE_OK;
     char id[PROBLEM_ID_MAX], said[PROBLEM_ID_MAX + 40];

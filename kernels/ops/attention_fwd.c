@@ -72,56 +72,66 @@ static double cost(const struct kg_problem *p)
  * zero: all keys count the same then; as many queries as keys and heads as KV heads, so that Q, K
  * and V have one shape. */
 const struct op_shape attention_closest[ATTENTION_CLOSEST] = {
-    {{[B] = 1, [G] = 1, [H] = 4, [Q] = 1, [S] = OP_OWN + 1}, false},
-    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 1, [S] = 1}, false},
-    {{[B] = 2, [G] = 3, [H] = 6, [Q] = 63, [S] = 97}, false},
-    {{[B] = 1, [G] = 1, [H] = 3, [Q] = 203, [S] = 113}, false},
-    {{[B] = 1, [G] = 2, [H] = 2, [Q] = 64, [S] = 128}, .no_scale = true},
-    {{[B] = 2, [G] = 3, [H] = 3, [Q] = 72, [S] = 72}, false},
+    {{[B] = 1, [G] = 1, [H] = 4, [Q] = 1, [S] = OP_OWN + 1}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 1, [S] = 1}, OP_SCALE_OWN},
+    {{[B] = 2, [G] = 3, [H] = 6, [Q] = 63, [S] = 97}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 3, [Q] = 203, [S] = 113}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 2, [H] = 2, [Q] = 64, [S] = 128}, OP_SCALE_0},
+    {{[B] = 2, [G] = 3, [H] = 3, [Q] = 72, [S] = 72}, OP_SCALE_OWN},
     /* Query heads of a KV head that fill a tile of 16, two of 16, and one and a half of 32; a key
      * more than tiles of 512; one, two and three tiles of 32, 64 and 128 keys, and of queries. */
-    {{[B] = 1, [G] = 1, [H] = 48, [Q] = 1, [S] = 65}, false},
-    {{[B] = 1, [G] = 2, [H] = 64, [Q] = 3, [S] = 33}, false},
-    {{[B] = 1, [G] = 1, [H] = 16, [Q] = 17, [S] = 32}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 1, [S] = 513}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 5, [S] = 1025}, false},
-    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 128, [S] = 128}, false},
-    {{[B] = 1, [G] = 2, [H] = 2, [Q] = 16, [S] = 64}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 3, [S] = 96}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 9, [S] = 192}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 15, [S] = 256}, false},
-    {{[B] = 2, [G] = 1, [H] = 1, [Q] = 7, [S] = 384}, false},
+    {{[B] = 1, [G] = 1, [H] = 48, [Q] = 1, [S] = 65}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 2, [H] = 64, [Q] = 3, [S] = 33}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 16, [Q] = 17, [S] = 32}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 1, [S] = 513}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 5, [S] = 1025}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 128, [S] = 128}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 2, [H] = 2, [Q] = 16, [S] = 64}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 3, [S] = 96}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 9, [S] = 192}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 15, [S] = 256}, OP_SCALE_OWN},
+    {{[B] = 2, [G] = 1, [H] = 1, [Q] = 7, [S] = 384}, OP_SCALE_OWN},
+    /* Four batches of eight KV heads; a group of one and a half tiles of 16, and one row more than
+     * keys; decoding of batches, and of more keys than any other; more queries than any other; a
+     * tile of queries without keys, of four KV heads. */
+    {{[B] = 4, [G] = 8, [H] = 8, [Q] = 2, [S] = 65}, OP_SCALE_1},
+    {{[B] = 1, [G] = 1, [H] = 24, [Q] = 18, [S] = 17}, OP_SCALE_2},
+    {{[B] = 5, [G] = 2, [H] = 4, [Q] = 1, [S] = 255}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 1, [S] = 2113}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 1031, [S] = 24}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 4, [H] = 4, [Q] = 128, [S] = 64}, OP_SCALE_OWN},
 };
 
 #define OVER_GRID 65537 /* blocks that a grid's second and third dimension do not hold */
 
 static const struct op_shape giant[] = {
-    {{[B] = OVER_GRID, [G] = 1, [H] = 1, [Q] = 1, [S] = 3}, false},
-    {{[B] = 129, [G] = 255, [H] = 510, [Q] = 2, [S] = 5}, false},
-    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 33, [S] = OVER_GRID + 32}, false},
-    {{[B] = 2 * OVER_GRID, [G] = 8, [H] = 16, [Q] = 17, [S] = 3}, false},
+    {{[B] = OVER_GRID, [G] = 1, [H] = 1, [Q] = 1, [S] = 3}, OP_SCALE_OWN},
+    {{[B] = 129, [G] = 255, [H] = 510, [Q] = 2, [S] = 5}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 2, [Q] = 33, [S] = OVER_GRID + 32}, OP_SCALE_OWN},
+    {{[B] = 2 * OVER_GRID, [G] = 8, [H] = 16, [Q] = 17, [S] = 3}, OP_SCALE_OWN},
 };
 
 /* Of tiles of 64 and 128 there is half a tile. A kernel that holds all keys of a head takes no more
  * than the problem has. */
 const struct op_shape attention_tails[ATTENTION_TAILS] = {
-    {{[Q] = 1, [S] = 1}, false},   {{[S] = -33}, false}, {{[S] = 33}, false},
-    {{[Q] = -1, [S] = -1}, false}, {{[Q] = 33}, false},
+    {{[Q] = 1, [S] = 1}, OP_SCALE_OWN},   {{[S] = -33}, OP_SCALE_OWN}, {{[S] = 33}, OP_SCALE_OWN},
+    {{[Q] = -1, [S] = -1}, OP_SCALE_OWN}, {{[Q] = 33}, OP_SCALE_OWN},
 };
 
 /* More queries than keys, and both more than a part of 256 or 512 has: with a mask some rows have
  * no keys in several parts. */
 static const struct op_shape wide[] = {
-    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 280, [S] = 261}, false},
-    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 570, [S] = 530}, false},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 280, [S] = 261}, OP_SCALE_OWN},
+    {{[B] = 1, [G] = 1, [H] = 1, [Q] = 570, [S] = 530}, OP_SCALE_OWN},
 };
 
 #define LINES_MAX 32768 /* elements of Q */
 
 void attention_draw(uint64_t *state, const struct kg_problem *own, struct kg_problem *p)
 {
-    static const int64_t batches[] = {1, 1, 1, 1, 2, 3}, kv_heads[] = {1, 1, 1, 2, 3, 5},
-                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 48, 64};
+    static const int64_t batches[] = {1, 1, 1, 1, 2, 3, 4, 6},
+                         kv_heads[] = {1, 1, 1, 2, 3, 4, 5, 8},
+                         groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40, 48, 64};
     p->size[B].value = draw_one(state, batches, COUNT(batches));
     p->size[G].value = draw_one(state, kv_heads, COUNT(kv_heads));
     p->size[H].value = p->size[G].value * draw_one(state, groups, COUNT(groups));

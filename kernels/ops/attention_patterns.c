@@ -271,9 +271,10 @@ static double value_faint(const struct drawing *drawing, int64_t flat)
              head = seed_at(seed, (uint64_t)(flat / p->size[D].value / p->size[S].value));
     if (i == 0)
         return pattern_sign(shared, d);
-    /* Early keys more often than late ones, which a mask hides from most rows. */
-    int64_t dominant = pattern_integer(head, 1, 0, (int)(p->size[S].value - 1));
-    dominant = head & 1 && !first ? dominant : dominant / 8;
+    /* All rows that see a key see this one: one that did not would be as large as the values of the
+     * others, and hide what is wrong with all rows but itself. */
+    int64_t last = p->size[S].value - (p->flags & KG_FLAG_CAUSAL ? p->size[Q].value : 1);
+    int64_t dominant = pattern_integer(head, 1, 0, last > 0 ? (int)last : 0);
     const int most = narrow ? FAINT_LEAD_FP16 : FAINT_LEAD;
     const int lead = pattern_integer(head, 2, first ? most / 2 : 4, most);
     if (i == 2)
@@ -353,6 +354,22 @@ static double truncation(const struct kg_problem *p, bool inexact)
     return 0x1p-10 * (1 + (inexact ? fabs(p->param[0].value) * sqrt((double)p->size[D].value) : 0));
 }
 
+/* Random numbers of this deviation have scores of a few nats, unless the scale is far above the
+ * usual one. */
+#define FEW_NATS 4
+
+static double random_loss(const struct kg_problem *p, double deviation)
+{
+    const double size = deviation * fabs(p->param[0].value) * sqrt((double)p->size[D].value);
+    return size > FEW_NATS ? score_loss(4 * size, p) : 0;
+}
+
+/* Of numbers in [0, 1): a quarter each, but for what they deviate by. */
+static double plain_score(const struct kg_problem *p)
+{
+    return fmax(PLAIN_SCORE, fabs(p->param[0].value) * (double)p->size[D].value / 2);
+}
+
 /*
  * A loss of a score is so much of a weight. The size of the scores that decide a row's output is
  * that of the largest weights, and in a pattern with faint keys that of the one that leads. Other
@@ -363,11 +380,11 @@ static double truncation(const struct kg_problem *p, bool inexact)
     {                                                                                              \
         return (of_scores) + few_weights(p) + truncation(p, inexact);                              \
     }
-SLACK(slack_constant, 0, true)
+SLACK(slack_constant, random_loss(p, 2.6), true)
 SLACK(slack_retrieval, 0, false)
 SLACK(slack_ramp, score_loss(RAMP_SCORE, p), false)
 SLACK(slack_low, score_loss(LOW_SCORE, p), false)
-SLACK(slack_plain, score_loss(PLAIN_SCORE, p), true)
+SLACK(slack_plain, score_loss(plain_score(p), p), true)
 SLACK(slack_masked, score_loss(MASKED_SCORE_MAX, p), false)
 SLACK(slack_shifted, exact_score_loss(SCORE_MAX), false)
 SLACK(slack_stretched,
@@ -376,7 +393,7 @@ SLACK(slack_faint, score_loss(FAINT_LEAD, p), false)
 
 static double slack_normal(const struct kg_problem *p)
 {
-    return truncation(p, true);
+    return truncation(p, true) + random_loss(p, 1);
 }
 
 const struct op_pattern attention_patterns[ATTENTION_PATTERNS] = {

@@ -17,7 +17,7 @@ void attention_change(unsigned probe, const struct kg_problem *p, const struct k
                       unsigned n_in, uint64_t seed);
 
 /* What forward and backward have in common. */
-enum { ATTENTION_SIZES = 6, ATTENTION_CLOSEST = 17, ATTENTION_TAILS = 5 };
+enum { ATTENTION_SIZES = 6, ATTENTION_CLOSEST = 23, ATTENTION_TAILS = 5 };
 extern const struct op op_attention_fwd;
 extern const struct op_size attention_size_table[ATTENTION_SIZES];
 extern const struct op_param attention_scale;

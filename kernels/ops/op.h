@@ -97,9 +97,11 @@ struct op_tensor {
  * as far as that can be looked at closely, plus n. */
 #define OP_OWN ((int64_t)1 << 40)
 
+enum op_scale { OP_SCALE_OWN, OP_SCALE_0, OP_SCALE_1, OP_SCALE_2 };
+
 struct op_shape {
     int64_t size[OP_SIZES_MAX];
-    bool no_scale; /* all parameters are 0 */
+    enum op_scale scale; /* the parameter */
 };
 
 struct op_shapes {

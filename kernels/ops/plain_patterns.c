@@ -17,14 +17,23 @@ double plain_uniform(const struct drawing *d, int64_t flat)
     return pattern_uniform(d->seed, flat);
 }
 
+/* Beside zeros a factor has negative numbers alone, and in an op without factors any input: what
+ * seeks the largest one finds none. A bias or a mask would leave nothing else then. */
+static double beside_zeros(const struct drawing *d, int64_t flat)
+{
+    const struct op_tensor *tensors = op_of(d->p)->tensors;
+    const bool negative = tensors[d->tensor].role == OP_FACTOR || tensors[0].role != OP_FACTOR;
+    return negative ? -1 - plain_uniform(d, flat) : plain_uniform(d, flat);
+}
+
 double plain_zero_first(const struct drawing *d, int64_t flat)
 {
-    return d->tensor == 0 ? 0 : plain_uniform(d, flat);
+    return d->tensor == 0 ? 0 : beside_zeros(d, flat);
 }
 
 double plain_zero_second(const struct drawing *d, int64_t flat)
 {
-    return d->tensor == 1 ? 0 : plain_uniform(d, flat);
+    return d->tensor == 1 ? 0 : beside_zeros(d, flat);
 }
 
 bool plain_has_third(const struct kg_problem *p)
@@ -34,16 +43,18 @@ bool plain_has_third(const struct kg_problem *p)
 
 double plain_zero_third(const struct drawing *d, int64_t flat)
 {
-    return d->tensor == 2 + d->all % (d->p->n_in - 2) ? 0 : plain_uniform(d, flat);
+    return d->tensor == 2 + d->all % (d->p->n_in - 2) ? 0 : beside_zeros(d, flat);
 }
 
-/* Every third row, and every other tile of what is left. */
+/* Every third row, every other tile of what is left, and of that two of each four neighbours. */
 double plain_zero_parts(const struct drawing *d, int64_t flat)
 {
     const struct kg_shape shape = op_shape_of(d->p, d->tensor);
     const int64_t columns = shape.size[shape.rank - 1], row = flat / columns,
                   column = flat % columns;
-    const bool zero = row % 3 == 1 || (row / TILE + column / TILE) % 2 == 0;
+    const bool zero =
+        row % 3 == 1 || (row / TILE + column / TILE) % 2 == 0 ||
+        (column + (int64_t)(seed_at(d->seed, (uint64_t)(flat - column % 4)) % 4)) % 4 < 2;
     return shape.rank > 1 && zero ? 0 : plain_uniform(d, flat);
 }
 

@@ -108,14 +108,25 @@ static double now_ns(void)
 }
 
 /* The device has nothing more to do; who calls waits. */
-static enum kg_status slow_call(const struct kg_problem *p, const struct kg_args *args)
+static enum kg_status call_behind(double ns, const struct kg_problem *p, const struct kg_args *args)
 {
-    const double end = now_ns() + SLOW_NS;
+    const double end = now_ns() + ns;
     while (now_ns() < end)
         continue;
     return wrap_inner(p, args);
 }
 
+static enum kg_status slow_call(const struct kg_problem *p, const struct kg_args *args)
+{
+    return call_behind(SLOW_NS, p, args);
+}
+
+static enum kg_status half_ms_call(const struct kg_problem *p, const struct kg_args *args)
+{
+    return call_behind(5e5, p, args);
+}
+
 FAULTS({"extra_launch", extra_launch, 0, NULL}, {"slow_at_first", slow_at_first, 0, NULL},
        {"slow_where_cold", slow_where_cold, 0, NULL}, {"slow_call", slow_call, 0, NULL},
+       {"half_ms_call", half_ms_call, 0, NULL},
        {"serial_at_batch_one", serial_at_batch_one, 0, NULL})

@@ -1,34 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host: right but for shapes, values and places in memory that random inputs of ordinary sizes do
  * not have. */
-#include "tests/mutants/faults.h"
-#include "tests/mutants/host_arithmetic.h"
+#include "tests/mutants/host_conditions.h"
 #include "tests/mutants/rare_places.h"
 
-static bool is_product(const args_t *args)
-{
-    return args->n_out == 1 && args->in[0].rank == 2 && args->n_in >= 2;
-}
-
-static int64_t tiles(int64_t length, int64_t tile)
-{
-    return (length + tile - 1) / tile;
-}
-
 /* ---- shapes of products ---- */
-
-static float all_but_last_term(const struct product *x, int64_t i, int64_t j)
-{
-    return terms(x, i, j, 0, x->k - 1);
-}
-
-#define SHORT(name, condition)                                                                     \
-    static enum kg_status name(const problem *p, const args_t *args)                               \
-    {                                                                                              \
-        const struct product x = product_of(p, args);                                              \
-        return is_product(args) && (condition) ? compute(p, args, all_but_last_term)               \
-                                               : wrap_inner(p, args);                              \
-    }
 
 SHORT(k_of_16, x.k == 16)
 SHORT(k_of_32, x.k == 32)
@@ -48,12 +24,6 @@ SHORT(second_wave_phase, SECOND_WAVE &&tiles(x.k, 64) / 4 % 2 && tiles(x.k, 64) 
 
 /* ---- shapes of attention ---- */
 
-static void without_last_key(struct query *q)
-{
-    q->visible -= q->visible > 1;
-    softmax_row(q);
-}
-
 static int64_t heads_right; /* of a group; those behind them lose a key */
 
 static void without_last_key_in_group(struct query *q)
@@ -63,16 +33,6 @@ static void without_last_key_in_group(struct query *q)
     else
         softmax_row(q);
 }
-
-#define KEYS(name, condition, row)                                                                 \
-    static enum kg_status name(const problem *p, const args_t *args)                               \
-    {                                                                                              \
-        const int64_t s = is_attention(args) ? kg_size(p, "s") : 0;                                \
-        const int64_t sq = is_attention(args) ? kg_size(p, "sq") : 0;                              \
-        const int64_t group = is_attention(args) ? kg_size(p, "h") / kg_size(p, "kv_heads") : 0;   \
-        (void)s, (void)sq, (void)group;                                                            \
-        return is_attention(args) && (condition) ? attend(p, args, row) : wrap_inner(p, args);     \
-    }
 
 KEYS(one_over_512, s > 512 && s % 512 == 1, without_last_key)
 KEYS(one_over_1024, s > 1024 && s % 1024 == 1, without_last_key)
@@ -91,13 +51,6 @@ KEYS(second_wave_of_heads,
      kg_size(p, "b") * kg_size(p, "h") * tiles(sq, 128) > wrap_device.sm_count && sq >= 128 &&
          tiles(s, 64) > 2 && tiles(s, 64) % 2,
      without_last_key)
-
-/* A row without keys is the mean of those that other rows see. */
-static void without_keys(struct query *q)
-{
-    q->visible = q->visible ? q->visible : 1;
-    softmax_row(q);
-}
 
 KEYS(no_keys_over_256, p->flags &KG_FLAG_CAUSAL &&sq > s && s > 256, without_keys)
 KEYS(no_keys_over_512, p->flags &KG_FLAG_CAUSAL &&sq > s && s > 512, without_keys)
@@ -129,17 +82,6 @@ static bool is_all(const struct kg_tensor *t, float value)
         if (!is_row_of(t, row, is_equal, value))
             return false;
     return true;
-}
-
-static void fill_row(const struct kg_tensor *t, int64_t row, float value)
-{
-    int64_t at = 0, columns = t->shape[t->rank - 1];
-    for (uint32_t r = t->rank - 1; r-- > 0;) {
-        at += row % t->shape[r] * t->stride[r];
-        row /= t->shape[r];
-    }
-    for (int64_t j = 0; j < columns; j++)
-        kg_store_float(t->data, t->dtype, at + j, value);
 }
 
 /* Rows are scaled by their largest element, which is 0. */

@@ -66,6 +66,24 @@ TEST(layouts_are_what_kernels_may_be_given)
     }
 }
 
+/* By an odd shift. */
+TEST(two_kinds_have_a_second_layout)
+{
+    const struct kg_problem p = heads();
+    for (unsigned char shift = 0; shift < SHIFTS; shift++) {
+        struct image_layout layout = image_layout_of(TENSOR_HEADS);
+        struct image image;
+        memset(layout.shift, shift, sizeof layout.shift);
+        image_plan(&p, &layout, &image);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(image.view[i].stride[0] < image.view[i].stride[2], shift % 2);
+        memset(layout.of, TENSOR_WIDE, sizeof layout.of);
+        image_plan(&p, &layout, &image);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(image.view[i].stride[2], shift % 2 ? 3 * 64 : 64);
+    }
+}
+
 /* Pairs of layouts that three tensors have in 36 checks, every other one without odd rows. */
 static unsigned pairs_met(const struct kg_problem *p, uint64_t seed, bool designed)
 {

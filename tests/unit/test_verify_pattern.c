@@ -227,6 +227,51 @@ TEST(a_constant_probe_is_constant_until_near_the_end)
     image_release(&image);
 }
 
+static bool is_negative(const struct image *image, unsigned i)
+{
+    bool all = true;
+    for (int64_t e = 0, n = problem_tensor_elements(&image->about[i]); e < n; e++)
+        all = all && kg_load_float(image->view[i].data, image->about[i].dtype, e) < 0;
+    return all;
+}
+
+/* What seeks the largest one from zero on finds none; but a bias would leave a ReLU nothing. */
+TEST(beside_zeros_factors_are_negative)
+{
+    const struct kg_problem problems[] = {gemm_like("linear_relu", KG_F16, 9, 10, 20),
+                                          attention(KG_BF16, 0, 2, 1, 5, 6, 16)};
+    for (unsigned i = 0; i < 2; i++) {
+        struct image image;
+        assert_int_equal(make_dense(&problems[i], 0, &image), GATE_OK);
+        probe_fill(PROBE_ZERO_FIRST, &problems[i], image.view, image.n_in, 5);
+        assert_true(is_negative(&image, 1));
+        assert_int_equal(is_negative(&image, 2), i == 1);
+        probe_fill(PROBE_ZERO_SECOND, &problems[i], image.view, image.n_in, 5);
+        assert_true(is_negative(&image, 0));
+        image_release(&image);
+    }
+}
+
+TEST(of_rows_and_tiles_of_zeros_the_rest_has_two_of_four)
+{
+    const struct kg_problem p = gemm_like("gemm", KG_F16, 90, 97, 131);
+    struct image image;
+    assert_int_equal(make_dense(&p, 0, &image), GATE_OK);
+    probe_fill(PROBE_ZERO_PARTS, &p, image.view, image.n_in, 5);
+    for (unsigned i = 0; i < 2; i++) {
+        const int64_t columns = image.about[i].shape[1];
+        int64_t full = 0;
+        for (int64_t e = 0, there = 0, n = problem_tensor_elements(&image.about[i]); e < n; e++) {
+            there = e % columns % 4 ? there : 0;
+            there += kg_load_float(image.view[i].data, kg_dtype(&p), e) != 0;
+            assert_true(there <= 2);
+            full += there == 2;
+        }
+        assert_true(full > 100);
+    }
+    image_release(&image);
+}
+
 TEST(a_sum_that_may_cancel_is_not_drawn)
 {
     const struct kg_problem one = gemm_like("gemv", KG_F32, 1, 0, 72),

@@ -243,6 +243,54 @@ TEST(one_attention_has_a_scale_of_zero)
     assert_int_equal(zeros, 1);
 }
 
+#define ONE_HAS(condition)                                                                         \
+    do {                                                                                           \
+        unsigned found = 0;                                                                        \
+        for (unsigned i = 0; i < n; i++) {                                                         \
+            const struct kg_problem *p = &shapes[i];                                               \
+            found += (condition);                                                                  \
+        }                                                                                          \
+        if (!found)                                                                                \
+            fail_msg("no shape with %s", #condition);                                              \
+    } while (0)
+
+/* In every run: what kernels have paths of their own for. */
+TEST(products_have_rare_shapes)
+{
+    const struct kg_problem own = gemm_like("gemm", KG_F16, 96, 80, 72);
+    static const int64_t sums[] = {16,  32,  48,  64,  128, 160, 192,
+                                   256, 320, 384, 512, 640, 768, 1024};
+    struct kg_problem shapes[SHAPES_MAX];
+    unsigned n = shapes_designed(&own, 0, 5, (struct shapes_plan){0, 0, 0, 0}, shapes);
+    for (size_t k = 0; k < sizeof sums / sizeof sums[0]; k++)
+        ONE_HAS(kg_size(p, "k") == sums[k]);
+    ONE_HAS(kg_size(p, "m") > 4096);
+    ONE_HAS(kg_size(p, "n") > 4096);
+    ONE_HAS(kg_size(p, "n") == 1 && kg_size(p, "m") > 1);
+    ONE_HAS(kg_size(p, "m") / 64 == 1 && kg_size(p, "n") / 64 == 1 && kg_size(p, "m") % 64 % 8 &&
+            kg_size(p, "n") % 64 % 8);
+}
+
+TEST(attention_has_rare_shapes)
+{
+    const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
+    struct kg_problem shapes[SHAPES_MAX];
+    unsigned n = shapes_designed(&own, 0, 5, (struct shapes_plan){0, 0, 0, 0}, shapes);
+    ONE_HAS(kg_size(p, "b") >= 4);
+    ONE_HAS(kg_size(p, "b") >= 4 && kg_size(p, "sq") == 1);
+    ONE_HAS(kg_size(p, "kv_heads") == 4);
+    ONE_HAS(kg_size(p, "kv_heads") == 8);
+    ONE_HAS(kg_size(p, "h") / kg_size(p, "kv_heads") == 24);
+    ONE_HAS(kg_size(p, "s") > 2048);
+    ONE_HAS(kg_size(p, "s") > 128 && kg_size(p, "s") % 128 == 127);
+    ONE_HAS(kg_size(p, "sq") > 1024);
+    ONE_HAS(kg_size(p, "sq") == kg_size(p, "s") + 1);
+    ONE_HAS(kg_size(p, "sq") - kg_size(p, "s") == 64);
+    ONE_HAS(kg_size(p, "s") - kg_size(p, "sq") == 63);
+    ONE_HAS(kg_param(p, "scale") == 1);
+    ONE_HAS(kg_param(p, "scale") == 2);
+}
+
 TEST(other_head_dims_are_problems)
 {
     const struct kg_problem own = attention(KG_F16, KG_FLAG_CAUSAL, 4, 2, 65, 129, 64);
@@ -266,12 +314,14 @@ TEST(a_wide_one_has_more_tiles_than_processors)
     struct kg_problem out[SHAPES_WIDE_MAX];
     struct kg_signature s;
     for (int64_t processors = 1; processors < 300; processors += 7) {
-        assert_int_equal(shapes_wide(&own[0], processors, true, out), 1);
+        assert_int_equal(shapes_wide(&own[0], processors, true, out), 2);
+        assert_int_equal(kg_size(&out[1], "m") * kg_size(&out[1], "n"), processors * 128 * 128);
         assert_true(((kg_size(&out[0], "m") + 127) / 128) * ((kg_size(&out[0], "n") + 127) / 128) >
                         processors ||
                     processors == 1);
         assert_true(kg_signature_of(&out[0], &s) && kg_size(&out[0], "k") == 320);
-        assert_int_equal(shapes_wide(&own[1], processors, true, out), 3);
+        assert_int_equal(shapes_wide(&own[1], processors, true, out), 4);
+        assert_int_equal(kg_size(&out[1], "h"), processors);
         assert_int_equal(shapes_wide(&own[1], processors, false, out), 2);
         assert_true(kg_size(&out[0], "h") > processors || processors == 1);
         assert_true(kg_size(&out[1], "sq") > kg_size(&out[1], "s") && kg_size(&out[1], "s") > 256);
