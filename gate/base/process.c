@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,9 +244,20 @@ bool process_wait(const struct process *p, double seconds)
     return await_end(p, seconds, &end);
 }
 
+/* The kernel counts by ticks where `used` is exact: half of the limit is enough. */
+static bool is_out_of_time(const siginfo_t *end, const struct rusage *used)
+{
+    struct rlimit limit;
+    return end->si_code != CLD_EXITED && (end->si_status == SIGXCPU || end->si_status == SIGKILL) &&
+           !getrlimit(RLIMIT_CPU, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+           (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec + 1) >=
+               0.5 * (double)limit.rlim_cur;
+}
+
 int process_kill(struct process *p, char *how, size_t how_size)
 {
     siginfo_t end;
+    struct rusage used = {.ru_utime = {0}};
     if (!p->pid)
         return 0;
     /* One that has ended by itself is to be described as such. */
@@ -254,7 +266,8 @@ int process_kill(struct process *p, char *how, size_t how_size)
         await_end(p, REAP_S, &end);
     }
     kill(-p->pid, SIGKILL); /* what is left of the group, before its id is free again */
-    waitpid(p->pid, NULL, WNOHANG);
+    wait4(p->pid, NULL, WNOHANG, &used);
+    p->out_of_time = is_out_of_time(&end, &used);
     if (p->errors >= 0)
         read_stderr(p);
     close_fd(&p->to);

@@ -22,6 +22,7 @@ struct process {
     size_t searched;      /* bytes of it that hold no newline */
     char complaint[PROCESS_COMPLAINT_MAX]; /* the end of its standard error, terminated */
     size_t complaint_len;
+    bool out_of_time; /* it was killed, and had reached the limit of processor time */
 };
 
 enum process_event {

@@ -39,7 +39,9 @@ struct processor_time processor_time_of(pid_t pid)
         sum.waited_s += (double)waited_ns * 1e-9;
         read_line(thread, "stat", line, sizeof line);
         const char *name_end = strrchr(line, ')'); /* the name may have brackets, too */
-        sum.ready += name_end && !strncmp(name_end, ") R", 3);
+        const char state = name_end && name_end[1] ? name_end[2] : '?';
+        sum.ready += state == 'R';
+        sum.stopped += state == 'T' || state == 't';
     }
     if (tasks)
         closedir(tasks);
@@ -54,4 +56,19 @@ bool processor_was_missing(struct processor_time before, struct processor_time n
     if (unended > 0)
         waited += unended;
     return waited >= WAITED_LEAST * silence_s && ran <= RAN_MOST * (ran + waited);
+}
+
+void excuse_silence(struct processor_time before, struct processor_time now, double silence_s,
+                    char *out, size_t size)
+{
+    if (now.stopped)
+        snprintf(out, size,
+                 "stopped: after %.3g s without a sign of life it is held by a signal or a "
+                 "debugger; let it go on (SIGCONT), and run it again",
+                 silence_s);
+    else if (processor_was_missing(before, now, silence_s))
+        snprintf(out, size,
+                 "starved: in %.3g s it got hardly any processor, because other programs use them; "
+                 "measure on a quiet machine, or with `chrt -f 1`",
+                 silence_s);
 }

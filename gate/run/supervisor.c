@@ -40,7 +40,7 @@ struct supervisor {
     unsigned n_baselines;
     bool without_providers;
     unsigned findings;
-    bool starved; /* the last silence: it got no processor */
+    char excuse[200]; /* why the last failure is not the kernel's; "": none */
 };
 
 const struct message_greeting *supervisor_greeting(const struct supervisor *s)
@@ -83,13 +83,13 @@ static void kill_worker(struct supervisor *s, char *how, size_t size)
 static void describe_failure(struct supervisor *s, enum process_event event, double timeout_s,
                              char *message, size_t size)
 {
-    char how[96] = "", what[160];
+    char how[96] = "", what[sizeof s->excuse];
     kill_worker(s, how, sizeof how);
-    if (s->starved)
-        snprintf(what, sizeof what,
-                 "starved: in %.3g s it got hardly any processor, because other programs use them; "
-                 "measure on a quiet machine, or with `chrt -f 1`",
-                 timeout_s);
+    if (event == PROCESS_END && s->process.out_of_time)
+        snprintf(s->excuse, sizeof s->excuse,
+                 "out of time: it used up the processor time that `ulimit -t` leaves it; raise it");
+    if (s->excuse[0])
+        snprintf(what, sizeof what, "%s", s->excuse);
     else if (event == PROCESS_SILENCE)
         snprintf(what, sizeof what, "hung: no sign of life for %.3g s", timeout_s);
     else if (event == PROCESS_FLOOD)
@@ -117,8 +117,10 @@ static bool read_record(struct supervisor *s, double timeout_s, struct buf *line
     buf_clear(line);
     const struct processor_time before = processor_time_of(s->process.pid);
     enum process_event event = process_read_line(&s->process, timeout_s, line);
-    s->starved = event == PROCESS_SILENCE &&
-                 processor_was_missing(before, processor_time_of(s->process.pid), timeout_s);
+    s->excuse[0] = '\0';
+    if (event == PROCESS_SILENCE)
+        excuse_silence(before, processor_time_of(s->process.pid), timeout_s, s->excuse,
+                       sizeof s->excuse);
     if (event != PROCESS_LINE) {
         describe_failure(s, event, timeout_s, message, size);
     } else if (json_check("worker", 1, line->data, line->len, GATE_WRONG, &err)) {
@@ -220,7 +222,8 @@ static enum gate_status start_worker(struct supervisor *s, struct gate_error *er
     if (!read_record(s, fmax(s->options->timeout_s, GREETING_MIN_S), &line, message,
                      sizeof message)) {
         buf_release(&line);
-        return gate_fail(err, s->starved ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s", message);
+        return gate_fail(err, s->excuse[0] ? GATE_ENVIRONMENT : GATE_WRONG, "the worker %s",
+                         message);
     }
     status = read_greeting(s, &line, &g, err);
     buf_release(&line);
@@ -382,7 +385,7 @@ static bool await_done(struct supervisor *s, struct attempt *a, struct buf *line
         utf8_print(a->on, sizeof a->on, "%.299s", p.on ? p.on : "");
         free(taken.texts);
     }
-    s->starved = processor_was_missing(before, processor_time_of(s->process.pid), all_s);
+    excuse_silence(before, processor_time_of(s->process.pid), all_s, s->excuse, sizeof s->excuse);
     describe_failure(s, PROCESS_SILENCE, all_s, message, size);
     return false;
 }
@@ -555,17 +558,17 @@ static bool attempt_task(struct supervisor *s, struct attempt *a, struct case_re
     bool again = false;
     buf_init(&line, PROTOCOL_LINE_MAX + 1);
     a->phase[0] = a->provider[0] = a->on[0] = '\0';
-    s->starved = false;
+    s->excuse[0] = '\0';
     if (send_task(s, a) && await_done(s, a, &line, message, sizeof message)) {
         again = read_done(s, a, &line, out);
     } else {
         if (!message[0])
             describe_failure(s, PROCESS_END, 0, message, sizeof message);
         utf8_print(a->blamed, sizeof a->blamed, "%.390s", message);
-        again = !s->starved && !interrupt_signal() && leave_out_providers(s, a);
+        again = !s->excuse[0] && !interrupt_signal() && leave_out_providers(s, a);
         if (!again)
             set_died(a, message, out);
-        if (s->starved)
+        if (s->excuse[0])
             out->outcome = CASE_ENVIRONMENT;
     }
     buf_release(&line);

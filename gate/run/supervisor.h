@@ -120,7 +120,7 @@ void supervisor_retire_worker(struct supervisor *s);
 /* Workers that were retired so far and did not end with 0, where the wrapper judges. */
 unsigned supervisor_findings(const struct supervisor *s);
 
-/* ---- starved.c: did a silent worker hang, or did it get no processor? ----
+/* ---- starved.c: did a silent worker hang, or did it get no processor, or was it stopped? ----
  *
  * The kernel counts for each thread how long it ran, and how long it could have run and waited for
  * a processor (/proc/PID/task/TID/schedstat). A thread that sleeps or is stuck in a lock does
@@ -130,7 +130,8 @@ unsigned supervisor_findings(const struct supervisor *s);
 /* Of all threads of a process; 0 where the system does not say. */
 struct processor_time {
     double ran_s, waited_s;
-    unsigned ready; /* threads that run or could run, now */
+    unsigned ready;   /* threads that run or could run, now */
+    unsigned stopped; /* by a signal or a debugger, until somebody lets them go on */
 };
 
 struct processor_time processor_time_of(pid_t pid);
@@ -139,5 +140,9 @@ struct processor_time processor_time_of(pid_t pid);
  * quarter of what it wanted. An endless loop has more, unless the machine is as busy as that. */
 bool processor_was_missing(struct processor_time before, struct processor_time now,
                            double silence_s);
+
+/* Why the silence between two readings is not the kernel's, in words; "" where it may be. */
+void excuse_silence(struct processor_time before, struct processor_time now, double silence_s,
+                    char *out, size_t size);
 
 #endif

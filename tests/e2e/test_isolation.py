@@ -55,6 +55,18 @@ class Rogue(unittest.TestCase):
             self.assertRegex(cases[BAD]["message"],
                              rf"^hung: no sign of life for {timeout} s \(in phase ")
 
+    def assert_costs_no_kernel(self, deed, says, limit="", timeout="4"):
+        code, cases = self.verify(deed, limit, timeout)
+        self.assertEqual((code, cases[BAD]["outcome"]), (4, "environment"), cases[BAD]["message"])
+        self.assertRegex(cases[BAD]["message"], says)
+        self.assertEqual(cases[GOOD]["outcome"], "right", cases[GOOD]["message"])
+
+    def test_a_worker_that_is_stopped_did_not_hang(self):
+        self.assert_costs_no_kernel("stop_on", r"^stopped: .* \(in phase verify", timeout="2")
+
+    def test_a_worker_that_is_out_of_processor_time_did_not_crash(self):
+        self.assert_costs_no_kernel("spin_on", r"^out of time: .*ulimit -t", "ulimit -t 3;", "60")
+
     def test_exit_0(self):
         self.assert_costs_one_case("exit_0", "ended with exit code 0")
 

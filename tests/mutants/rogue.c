@@ -41,6 +41,11 @@ static void spin_on(void)
         turns++;
 }
 
+static void stop_on(void)
+{
+    raise(SIGSTOP);
+}
+
 static void ignore_all(void)
 {
     for (int i = 1; i < 32; i++)
@@ -172,6 +177,7 @@ static enum kg_status taints_launch(const problem *p, const args_t *args)
     }
 DEED(sleep_on)
 DEED(spin_on)
+DEED(stop_on)
 DEED(ignore_all)
 DEED(exit_0)
 DEED(exit_at_once)
@@ -188,10 +194,10 @@ DEED(eat_memory)
 DEED(overflow_stack)
 
 FAULTS({"sleep_on", sleep_on_launch, 0, NULL}, {"spin_on", spin_on_launch, 0, NULL},
-       {"ignore_all", ignore_all_launch, 0, NULL}, {"exit_0", exit_0_launch, 0, NULL},
-       {"exit_at_once", exit_at_once_launch, 0, NULL}, {"abort_now", abort_now_launch, 0, NULL},
-       {"end_thread", end_thread_launch, 0, NULL}, {"leave_child", leave_child_launch, 0, NULL},
-       {"leave_daemon", leave_daemon_launch, 0, NULL},
+       {"stop_on", stop_on_launch, 0, NULL}, {"ignore_all", ignore_all_launch, 0, NULL},
+       {"exit_0", exit_0_launch, 0, NULL}, {"exit_at_once", exit_at_once_launch, 0, NULL},
+       {"abort_now", abort_now_launch, 0, NULL}, {"end_thread", end_thread_launch, 0, NULL},
+       {"leave_child", leave_child_launch, 0, NULL}, {"leave_daemon", leave_daemon_launch, 0, NULL},
        {"leave_child_and_exit", leave_child_and_exit_launch, 0, NULL},
        {"flood", flood_launch, 0, NULL}, {"flood_64_mib", flood_64_mib_launch, 0, NULL},
        {"forge", forge_launch, 0, NULL}, {"close_all", close_all_launch, 0, NULL},

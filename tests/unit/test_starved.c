@@ -8,7 +8,10 @@
 TEST(who_waited_for_a_processor_did_not_hang)
 {
     static const struct {
-        struct processor_time more;
+        struct {
+            double ran_s, waited_s;
+            unsigned ready;
+        } more;
         double silence_s;
         bool missing;
     } rows[] = {
@@ -22,10 +25,11 @@ TEST(who_waited_for_a_processor_did_not_hang)
         {{0.02, 0.4, 1}, 2, true},                          /* ran once in between */
         {{1.9, 0.1, 2}, 2, false}, /* a loop, and a thread that waits for its processor */
     };
-    const struct processor_time before = {100, 200, 1};
+    const struct processor_time before = {.ran_s = 100, .waited_s = 200};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct processor_time now = {before.ran_s + rows[i].more.ran_s,
-                                     before.waited_s + rows[i].more.waited_s, rows[i].more.ready};
+        struct processor_time now = {.ran_s = before.ran_s + rows[i].more.ran_s,
+                                     .waited_s = before.waited_s + rows[i].more.waited_s,
+                                     .ready = rows[i].more.ready};
         assert_int_equal(processor_was_missing(before, now, rows[i].silence_s), rows[i].missing);
     }
 }
