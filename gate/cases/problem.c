@@ -36,9 +36,13 @@ double problem_error_limit(const struct kg_problem *p)
     const double said = op->limit ? op->limit(p) : 0;
     if (said > 0)
         return said;
+    double limit = d->error_limit;
+    for (unsigned i = p->n_in; i < p->n_in + p->n_out; i++) /* rounded to fewer bits than inputs */
+        if (kg_dtype_bits(p->dtype[i]) == 16)
+            limit = fmax(limit, dtype_stored(p->dtype[i])->error_limit);
     if (!dtype_is_full(d) || terms <= FP32_SUM)
-        return d->error_limit;
-    return fmin(d->error_limit * sqrt((double)terms / FP32_SUM), FP32_SUM_LIMIT);
+        return limit;
+    return fmax(limit, fmin(d->error_limit * sqrt((double)terms / FP32_SUM), FP32_SUM_LIMIT));
 }
 
 /* ---- ids ---- */

@@ -95,6 +95,11 @@ TEST(files_that_cannot_be_have_a_place)
         {"\"out\", \"axes\": [\"h\", \"d\"]",
          "\"inout\", \"axes\": [\"h\", \"d\"], \"dtype\": \"int32\"",
          "/tensors/3/dtype: must be fp16"},
+        {"\"out\", \"axes\"", "\"out\", \"dtype\": \"fp64\", \"axes\"",
+         "/tensors/3/dtype: must be fp16"},
+        {"\"int32\",\n   \"fill\": \"integers\", \"least\": -3",
+         "\"int64\",\n   \"fill\": \"integers\", \"least\": -9007199254740994",
+         "/tensors/1/least: must be numbers of int64"},
         {"{\"name\": \"y\"", MANY_IN_PLACE "{\"name\": \"y\"", "/tensors: are more than 12"},
         {"\"flops\"", "\"multilinear\": true, \"flops\"", "/multilinear: is for two inputs"},
         {"\"flops\"", "\"id\": [\"n\"], \"flops\"", "/id: must name each size once"},
@@ -163,6 +168,28 @@ TEST(an_op_says_what_a_built_in_one_says)
     assert_ptr_equal(op_by_name("pick"), &own->op);
     end(own);
     assert_null(op_by_name("pick"));
+}
+
+TEST(the_limit_allows_for_the_rounding_of_each_output)
+{
+    static const struct {
+        uint32_t dtype;
+        const char *output;
+        double limit;
+    } cases[] = {{KG_F32, "fp32", 1e-5}, {KG_F32, "bf16", 4e-3}, {KG_BF16, "fp32", 4e-3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct own_op *own;
+        char output[40];
+        snprintf(output, sizeof output, "\"out\", \"dtype\": \"%s\"", cases[i].output);
+        assert_int_equal(parse("\"out\"", output, &own, NULL), GATE_OK);
+        own->file.has_error_limits = false;
+        used = &own->op;
+        op_use(&used, 1);
+        struct kg_problem p = problem(own, 2, 4, 48, 64);
+        op_set_dtype(&p, cases[i].dtype);
+        assert_true(problem_error_limit(&p) == cases[i].limit);
+        end(own);
+    }
 }
 
 TEST(what_is_updated_in_place_is_an_input_and_an_output)
