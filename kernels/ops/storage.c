@@ -59,14 +59,32 @@ static const struct format *format_of(uint32_t code)
                              : NULL;
 }
 
+/* 2^exponent, of normal numbers. Inputs have millions of elements, for which ldexp() is slow. */
+static double power(int exponent)
+{
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* That of the power of two below a number; of 0 and subnormal numbers -1023. */
+static int exponent_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 52 & 0x7ff) - 1023;
+}
+
 static double decode(const struct format *f, unsigned code)
 {
     const unsigned sign = code >> (f->exponent + f->mantissa);
     const unsigned size = code & ((1u << (f->exponent + f->mantissa)) - 1);
     const int exponent = (int)(size >> f->mantissa);
     const unsigned mantissa = size & ((1u << f->mantissa) - 1);
-    double value = exponent ? ldexp(1 + ldexp(mantissa, -(int)f->mantissa), exponent - f->bias)
-                            : ldexp(mantissa, 1 - f->bias - (int)f->mantissa);
+    const unsigned first = exponent ? 1u << f->mantissa : 0;
+    double value =
+        (first + mantissa) * power((exponent ? exponent : 1) - f->bias - (int)f->mantissa);
     if (f->infinity && size == f->infinity)
         value = INFINITY;
     else if (size > f->largest)
@@ -79,15 +97,14 @@ static unsigned encode(const struct format *f, double value)
 {
     const unsigned sign = (signbit(value) ? 1u : 0u) << (f->exponent + f->mantissa);
     double size = fabs(value);
-    int exponent;
     if (isnan(value))
         return f->nan ? sign | f->nan : 0;
     if (size == 0)
         return sign;
-    frexp(size, &exponent);
-    exponent = exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
-    double steps = isinf(size) ? INFINITY : rint(ldexp(size, (int)f->mantissa - exponent));
-    double code = steps + ldexp(exponent + f->bias - 1, (int)f->mantissa);
+    int exponent = exponent_of(size);
+    exponent = exponent < 1 - f->bias ? 1 - f->bias : exponent;
+    double steps = rint(size * power((int)f->mantissa - exponent));
+    double code = steps + (exponent + f->bias - 1) * power((int)f->mantissa);
     if (code > f->largest)
         return sign | (f->infinity ? f->infinity : f->largest);
     return sign | (unsigned)code;
@@ -129,13 +146,11 @@ double storage_nearest(uint32_t code, double value, double reference)
     const struct storage *s = storage_of(code);
     const struct format *f = format_of(code);
     double half = 0.5;
-    int exponent;
     if (kg_dtype_bits(code) != 8 || !isfinite(value))
         return value;
     if (f) {
-        frexp(value, &exponent);
-        exponent = value == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
-        half = ldexp(0.5, exponent - (int)f->mantissa);
+        const int exponent = exponent_of(value);
+        half = power((exponent < 1 - f->bias ? 1 - f->bias : exponent) - (int)f->mantissa - 1);
     }
     const double least = value <= s->least ? -INFINITY : value - half,
                  most = value >= s->most ? INFINITY : value + half;

@@ -72,6 +72,16 @@ TEST(ids_flops_and_bytes)
         "attention_fwd/fp16/b2-h4-s8-d16/full", 4.0 * 2 * 4 * 16 * 64, 2.0 * 4 * 2 * 4 * 8 * 16);
 }
 
+/* Blocks are whole for the scales, and a scale of a tensor is one. */
+TEST(fp8_has_bytes_of_scales)
+{
+    has_id("{\"op\": \"gemm_fp8\", \"dtype\": \"e4m3\", \"m\": 4, \"n\": 5, \"k\": 6}",
+           "gemm_fp8/e4m3/m4-n5-k6", 2.0 * 4 * 5 * 6, 24 + 30 + 2 * 4 + 2 * 20);
+    has_id("{\"op\": \"gemm_fp8_block\", \"dtype\": \"e4m3\", \"m\": 3, \"n\": 129, \"k\": 257}",
+           "gemm_fp8_block/e4m3/m3-n129-k257", 2.0 * 3 * 129 * 257,
+           3 * 257 + 129 * 257 + 4 * (3 * 3 + 2 * 3) + 2 * 3 * 129);
+}
+
 /* Visible pairs: 8 * 9 / 2 with Sq = Skv; 3 queries of 5 keys see 3 + 4 + 5; 5 queries of 3 keys
  * see 0 + 0 + 1 + 2 + 3. */
 TEST(causal_attention_counts_the_visible_pairs)
@@ -112,6 +122,10 @@ TEST(faults_name_file_line_and_column)
             "/cases/0/inputs/a: key 'a' comes twice");
     refuses(GEMM(", \"causal\": true"), "3:67", "takes no 'causal'");
     refuses(GEMM("") ",\n" GEMM(""), "4:1", "is there already");
+    refuses("{\"op\": \"gemm\", \"dtype\": \"e4m3\", \"m\": 1, \"n\": 2, \"k\": 1}", "3:25",
+            "unknown dtype 'e4m3'; there are fp16, bf16, fp32, tf32");
+    refuses("{\"op\": \"gemm_fp8\", \"dtype\": \"bf16\", \"m\": 1, \"n\": 2, \"k\": 1}", "3:29",
+            "unknown dtype 'bf16'; there are e4m3");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 0, \"n\": 2, \"k\": 1}", "3:38",
             "at least 1");
     refuses("{\"op\": \"gemm\", \"dtype\": \"fp16\", \"m\": 1.5, \"n\": 2, \"k\": 1}", "3:38",
