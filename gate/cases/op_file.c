@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/cases/op_file.h"
+#include "gate/cases/op_reading.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -27,13 +27,12 @@
 
 #define OP_NAME_MAX 32
 #define KEY_MAX 12
+#define AXIS_MAX 40
 #define EXPRESSION_MAX 200
 
 static const char *const schemas[] = {"gate-op/1", NULL};
 static const char *const kinds[] = {"length", "count", "given", NULL};
 static const char *const roles[] = {"in", "inout", "out", NULL};
-static const char *const fills[] = {"normal",   "any",      "uniform", "integers",
-                                    "positive", "constant", NULL};
 
 #define OF op_file_size
 static const struct field one_size_fields[] = {
@@ -70,13 +69,14 @@ SHAPE(one_flag);
 static const struct field one_tensor_fields[] = {
     FORMED(name, REQUIRED, FORM_NAME, KEY_MAX),
     WORD(role, REQUIRED, roles),
-    TEXTS(axes, REQUIRED, KG_MAX_RANK, KEY_MAX),
+    TEXTS(axes, REQUIRED, KG_MAX_RANK, AXIS_MAX),
     FORMED(dtype, 0, FORM_NAME, KEY_MAX),
     TEXTS(whole, 0, OP_SIZES_MAX, KEY_MAX),
-    WORD(fill, 0, fills),
+    WORD(fill, 0, own_fill_names),
     ANY(least, 0),
     ANY(most, 0),
     ANY(value, 0),
+    WORDS(end, 0, EXPRESSION_MAX),
 };
 SHAPE(one_tensor);
 #undef OF
@@ -108,14 +108,7 @@ const struct shape op_file = SHAPE_OF(op);
 
 /* ---- what its shape does not say ---- */
 
-struct reading {
-    struct own_op *own;
-    struct field_fault fault;
-};
-
-/* Always false, for a caller's `return`. */
-__attribute__((format(printf, 3, 4))) static bool refuse(struct reading *r, const char *pointer,
-                                                         const char *format, ...)
+bool op_refuse(struct reading *r, const char *pointer, const char *format, ...)
 {
     va_list args;
     snprintf(r->fault.pointer, sizeof r->fault.pointer, "%s", pointer);
@@ -125,9 +118,8 @@ __attribute__((format(printf, 3, 4))) static bool refuse(struct reading *r, cons
     return false;
 }
 
-/* The same in member `key` of element i of a list. */
-__attribute__((format(printf, 5, 6))) static bool
-refuse_in(struct reading *r, const char *list, size_t i, const char *key, const char *format, ...)
+bool op_refuse_in(struct reading *r, const char *list, size_t i, const char *key,
+                  const char *format, ...)
 {
     char pointer[64], message[200];
     va_list args;
@@ -135,11 +127,10 @@ refuse_in(struct reading *r, const char *list, size_t i, const char *key, const 
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return refuse(r, pointer, "%s", message);
+    return op_refuse(r, pointer, "%s", message);
 }
 
-/* The place of a size; n_sizes: it is none. */
-static size_t size_named(const struct op_file *f, const char *name)
+size_t op_size_named(const struct op_file *f, const char *name)
 {
     size_t i = 0;
     while (i < f->n_sizes && strcmp(f->sizes[i].name, name) != 0)
@@ -154,29 +145,7 @@ static bool is_taken(const struct op_file *f, size_t before, const char *name)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!strcmp(keys[i], name))
             return true;
-    return size_named(f, name) < before;
-}
-
-static char axis_of(size_t size)
-{
-    return (char)('a' + size);
-}
-
-/* Writes axes as letters. */
-static bool read_axes(struct reading *r, size_t tensor, const char *key, const char *const *names,
-                      size_t n, char *out)
-{
-    char member[40];
-    for (size_t i = 0; i < n; i++) {
-        const size_t size = size_named(&r->own->file, names[i]);
-        snprintf(member, sizeof member, "%s/%zu", key, i);
-        if (size == r->own->file.n_sizes)
-            return refuse_in(r, "tensors", tensor, member, "no size is named '%s'", names[i]);
-        if (memchr(out, axis_of(size), i))
-            return refuse_in(r, "tensors", tensor, member, "'%s' is there twice", names[i]);
-        out[i] = axis_of(size);
-    }
-    return true;
+    return op_size_named(f, name) < before;
 }
 
 /* ---- sizes ---- */
@@ -189,8 +158,8 @@ static bool read_values(struct reading *r, size_t at)
     for (size_t i = 0; i < f->n_values; i++) {
         if (!(f->values[i] >= (double)own->least[at] && f->values[i] <= (double)own->most[at]) ||
             f->values[i] != floor(f->values[i]))
-            return refuse_in(r, "sizes", at, "values", "must be integers from %lld to %lld",
-                             (long long)own->least[at], (long long)own->most[at]);
+            return op_refuse_in(r, "sizes", at, "values", "must be integers from %lld to %lld",
+                                (long long)own->least[at], (long long)own->most[at]);
         own->values[i] = (int64_t)f->values[i];
     }
     own->sizes[at].values = own->values;
@@ -202,11 +171,11 @@ static bool read_size(struct reading *r, size_t at)
     struct own_op *own = r->own;
     const struct op_file_size *f = &own->file.sizes[at];
     if (is_taken(&own->file, at, f->name) || f->name[0] < 'a' || strpbrk(f->name, ".+-"))
-        return refuse_in(r, "sizes", at, "name",
-                         "'%s' is taken, or is not made of letters, digits and '_'", f->name);
+        return op_refuse_in(r, "sizes", at, "name",
+                            "'%s' is taken, or is not made of letters, digits and '_'", f->name);
     own->sizes[at] = (struct op_size){.key = f->name,
                                       .id = f->name,
-                                      .axis = axis_of(at),
+                                      .axis = op_axis_of(at),
                                       .kind = (enum op_size_kind)f->kind,
                                       .at = (unsigned)at,
                                       .classes = 8,
@@ -217,10 +186,11 @@ static bool read_size(struct reading *r, size_t at)
     own->most[at] = f->most > 0 ? f->most : OP_SIZE_MAX;
     own->step[at] = 1;
     if (own->least[at] > own->most[at])
-        return refuse_in(r, "sizes", at, "least", "must be at most %lld, which is the most",
-                         (long long)own->most[at]);
+        return op_refuse_in(r, "sizes", at, "least", "must be at most %lld, which is the most",
+                            (long long)own->most[at]);
     if ((f->kind == OP_GIVEN) != (f->n_values > 0))
-        return refuse_in(r, "sizes", at, "kind", "a 'given' size has 'values', and no other has");
+        return op_refuse_in(r, "sizes", at, "kind",
+                            "a 'given' size has 'values', and no other has");
     return f->kind != OP_GIVEN || read_values(r, at);
 }
 
@@ -234,23 +204,23 @@ static bool read_sizes(struct reading *r)
         n[f->sizes[i].kind]++;
     }
     if (!n[OP_LENGTH] || n[OP_LENGTH] > LENGTHS_MAX || n[OP_COUNT] > COUNTS_MAX || n[OP_GIVEN] > 1)
-        return refuse(r, "/sizes",
-                      "must be 1 to %d of kind 'length', at most %d of 'count' and 1 of 'given'",
-                      LENGTHS_MAX, COUNTS_MAX);
+        return op_refuse(r, "/sizes",
+                         "must be 1 to %d of kind 'length', at most %d of 'count' and 1 of 'given'",
+                         LENGTHS_MAX, COUNTS_MAX);
     return true;
 }
 
 /* ---- expressions ---- */
 
-static bool read_expression(struct reading *r, const char *pointer, const char *text,
-                            struct expression *out)
+bool op_read_expression(struct reading *r, const char *pointer, const char *text,
+                        struct expression *out)
 {
     const char *names[OP_SIZES_MAX];
     struct gate_error err = {0};
     for (size_t i = 0; i < r->own->file.n_sizes; i++)
         names[i] = r->own->file.sizes[i].name;
     if (expression_parse(text, names, (unsigned)r->own->file.n_sizes, out, &err))
-        return refuse(r, pointer, "%.200s", err.message);
+        return op_refuse(r, pointer, "%.200s", err.message);
     return true;
 }
 
@@ -283,7 +253,7 @@ static bool note_multiple(struct reading *r, size_t constraint)
         own->step[size] = common_multiple(own->step[size], of.value);
     return of.value <= STEP_MAX && own->step[size] <= STEP_MAX
                ? true
-               : refuse_in(r, "constraints", constraint, "", "sizes go up by more than 2^20");
+               : op_refuse_in(r, "constraints", constraint, "", "sizes go up by more than 2^20");
 }
 
 static bool read_expressions(struct reading *r)
@@ -292,11 +262,11 @@ static bool read_expressions(struct reading *r)
     char pointer[40];
     for (size_t i = 0; i < own->file.n_constraints; i++) {
         snprintf(pointer, sizeof pointer, "/constraints/%zu", i);
-        if (!read_expression(r, pointer, own->file.constraints[i], &own->constraints[i]) ||
+        if (!op_read_expression(r, pointer, own->file.constraints[i], &own->constraints[i]) ||
             !note_multiple(r, i))
             return false;
     }
-    return read_expression(r, "/flops", own->file.flops, &own->flops);
+    return op_read_expression(r, "/flops", own->file.flops, &own->flops);
 }
 
 /* ---- parameter and flag ---- */
@@ -313,9 +283,9 @@ static bool read_parameter(struct reading *r)
     if (!own->file.has_parameter)
         return true;
     if (is_taken(&own->file, own->file.n_sizes, f->name))
-        return refuse(r, "/parameter/name", "'%s' is taken", f->name);
+        return op_refuse(r, "/parameter/name", "'%s' is taken", f->name);
     if (!(f->least <= f->usual && f->usual <= f->most))
-        return refuse(r, "/parameter/usual", "must be from 'least' to 'most'");
+        return op_refuse(r, "/parameter/usual", "must be from 'least' to 'most'");
     own->param = (struct op_param){
         .key = f->name, .at = 0, .least = f->least, .most = f->most, .usual = usual_parameter};
     own->op.param = &own->param;
@@ -330,145 +300,12 @@ static bool read_flag(struct reading *r)
         return true;
     if (is_taken(&own->file, own->file.n_sizes, f->name) ||
         (own->file.has_parameter && !strcmp(f->name, own->file.parameter.name)))
-        return refuse(r, "/flag/name", "'%s' is taken", f->name);
+        return op_refuse(r, "/flag/name", "'%s' is taken", f->name);
     if (!strcmp(f->yes, f->no))
-        return refuse(r, "/flag/no", "ids could not tell it from 'yes'");
+        return op_refuse(r, "/flag/no", "ids could not tell it from 'yes'");
     own->flag = (struct op_flag){.key = f->name, .bit = KG_FLAG_OWN, .yes = f->yes, .no = f->no};
     own->op.flag = &own->flag;
     return true;
-}
-
-/* ---- tensors ----
- *
- * One that is updated in place is an input and an output of the op. So outputs lie further back
- * there than in the file.
- */
-
-static size_t as_output(const struct op_file *f, size_t at)
-{
-    size_t output = at;
-    for (size_t i = 0; i < f->n_tensors; i++)
-        output += f->tensors[i].role == FILE_INOUT;
-    return output;
-}
-
-static bool read_dtype(struct reading *r, size_t at)
-{
-    const struct op_file_tensor *f = &r->own->file.tensors[at];
-    const struct storage *s = f->dtype ? storage_by_name(f->dtype) : NULL;
-    if (!f->dtype)
-        return true;
-    if (!s || kg_dtype_bits(s->code) < 8 ||
-        (f->role != FILE_IN && !dtype_stored(s->code) && s->code != KG_I8))
-        return refuse_in(r, "tensors", at, "dtype",
-                         f->role != FILE_IN
-                             ? "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output"
-                             : "no dtype of 8 bits or more has this name");
-    if (f->role != FILE_OUT)
-        r->own->op.fixed[at] = s->code;
-    if (f->role != FILE_IN)
-        r->own->op.fixed[as_output(&r->own->file, at)] = s->code;
-    return true;
-}
-
-static bool read_fill(struct reading *r, size_t at)
-{
-    const struct op_file_tensor *f = &r->own->file.tensors[at];
-    const uint32_t fixed = r->own->op.fixed[at];
-    const struct storage *s = storage_of(fixed ? fixed : KG_F16);
-    const int fill = f->fill < 0 ? (s->is_float ? FILL_NORMAL : FILL_INTEGERS) : f->fill;
-    const bool ranged = fill == FILL_UNIFORM || fill == FILL_INTEGERS, one = fill == FILL_CONSTANT;
-    struct own_range *range = &r->own->range[at];
-    if (f->role == FILE_OUT)
-        return f->fill < 0 || refuse_in(r, "tensors", at, "fill", "is for inputs alone");
-    *range = (struct own_range){(enum own_fill)fill, -INFINITY, INFINITY};
-    if (ranged != (!isnan(f->least) && !isnan(f->most)) || one != !isnan(f->value))
-        return refuse_in(r, "tensors", at, "",
-                         "'uniform' and 'integers' need 'least' and 'most', 'constant' needs "
-                         "'value', and no other fill has them");
-    if (ranged || one)
-        *range = (struct own_range){(enum own_fill)fill, one ? f->value : f->least,
-                                    one ? f->value : f->most};
-    if (fill == FILL_POSITIVE)
-        *range = (struct own_range){FILL_POSITIVE, 0x1p-12, 0x1p12};
-    /* Those that the dtype has, or all may have: fp16's. */
-    if ((ranged || one) &&
-        !(s->least <= range->least && range->least <= range->most && range->most <= s->most))
-        return refuse_in(r, "tensors", at, one ? "value" : "least",
-                         "must be numbers of %s, the least one first", s->name);
-    const bool whole = fill == FILL_INTEGERS || !s->is_float;
-    if (whole && (range->least != floor(range->least) || range->most != floor(range->most)))
-        return refuse_in(r, "tensors", at, one ? "value" : "least", "must be integers");
-    if (!s->is_float && fill != FILL_INTEGERS && !one)
-        return refuse_in(r, "tensors", at, "fill", "must be 'integers' or 'constant' for %s",
-                         s->name);
-    return true;
-}
-
-static bool read_tensor(struct reading *r, size_t at)
-{
-    struct own_op *own = r->own;
-    const struct op_file_tensor *f = &own->file.tensors[at];
-    const bool all = own->file.multilinear == YES;
-    for (size_t i = 0; i < at; i++)
-        if (!strcmp(own->file.tensors[i].name, f->name))
-            return refuse_in(r, "tensors", at, "name", "'%s' is there already", f->name);
-    if (at && f->role < own->file.tensors[at - 1].role)
-        return refuse_in(r, "tensors", at, "role",
-                         "'in' comes before 'inout', and that before 'out'");
-    if (!f->n_axes)
-        return refuse_in(r, "tensors", at, "axes", "must be one or more");
-    if (f->role == FILE_IN && f->n_whole)
-        return refuse_in(r, "tensors", at, "whole", "is for outputs alone");
-    if (f->role != FILE_OUT)
-        own->tensors[at] = (struct op_tensor){.name = f->name,
-                                              .axes = own->axes[at],
-                                              .role = f->role == FILE_INOUT ? OP_INOUT
-                                                      : all                 ? OP_FACTOR
-                                                                            : OP_INPUT};
-    if (f->role != FILE_IN)
-        own->tensors[as_output(&own->file, at)] = (struct op_tensor){
-            .name = f->name, .axes = own->axes[at], .role = OP_OUT, .whole = own->whole[at]};
-    return read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) &&
-           read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at) &&
-           read_fill(r, at);
-}
-
-/* Two factors, since that is what exact integers are drawn for. */
-static bool check_multilinear(struct reading *r)
-{
-    const struct own_op *own = r->own;
-    bool good = own->file.multilinear != YES || op_inputs(&own->op) == 2;
-    for (unsigned i = 0; i < own->op.n_tensors && own->file.multilinear == YES; i++) {
-        const struct op_tensor *t = &own->tensors[i];
-        good = good && !own->op.fixed[i] && t->role != OP_INOUT &&
-               (t->role == OP_OUT ? *t->whole != '\0' : own->range[i].fill == FILL_NORMAL);
-    }
-    return good ||
-           refuse(r, "/multilinear",
-                  "is for two inputs of the fill 'normal', and outputs with 'whole', all of "
-                  "the case's dtype");
-}
-
-static bool read_tensors(struct reading *r)
-{
-    struct own_op *own = r->own;
-    unsigned n_free = 0;
-    own->op.n_tensors = (unsigned)as_output(&own->file, own->file.n_tensors);
-    if (own->op.n_tensors > OP_TENSORS_MAX)
-        return refuse(r, "/tensors", "are more than %d; one that is updated in place counts twice",
-                      OP_TENSORS_MAX);
-    for (size_t i = 0; i < own->file.n_tensors; i++)
-        if (!read_tensor(r, i))
-            return false;
-    for (unsigned i = 0; i < op_inputs(&own->op); i++)
-        n_free += !own->op.fixed[i];
-    const unsigned n_in = op_inputs(&own->op);
-    if (!n_in || n_in == own->op.n_tensors)
-        return refuse(r, "/tensors", "must be one input and one output, or more");
-    if (!n_free)
-        return refuse(r, "/tensors", "one input must be of the case's dtype: it has no 'dtype'");
-    return check_multilinear(r);
 }
 
 /* ---- all ---- */
@@ -479,11 +316,11 @@ static bool read_name(struct reading *r)
     const struct op *other = op_by_name(name);
     r->own->op.name = name;
     if (strpbrk(name, "+"))
-        return refuse(r, "/name", "'%s' is no name of an op in kernel.h", name);
+        return op_refuse(r, "/name", "'%s' is no name of an op in kernel.h", name);
     if (!strcmp(name, DOCUMENT_FOREIGN))
-        return refuse(r, "/name", "'%s' stands for what other tools measured", name);
-    return !other || refuse(r, "/name", "'%s' is the name of an op that %s", name,
-                            other->own ? "another file has" : "is built in");
+        return op_refuse(r, "/name", "'%s' stands for what other tools measured", name);
+    return !other || op_refuse(r, "/name", "'%s' is the name of an op that %s", name,
+                               other->own ? "another file has" : "is built in");
 }
 
 static bool read_id(struct reading *r)
@@ -493,14 +330,14 @@ static bool read_id(struct reading *r)
     for (size_t i = 0; i < own->file.n_sizes; i++)
         own->id[i] = own->sizes[i].axis;
     for (size_t i = 0; i < own->file.n_id; i++) {
-        const size_t size = size_named(&own->file, own->file.id[i]);
+        const size_t size = op_size_named(&own->file, own->file.id[i]);
         snprintf(pointer, sizeof pointer, "/id/%zu", i);
-        if (size == own->file.n_sizes || memchr(own->id, axis_of(size), i))
-            return refuse(r, pointer, "'%s' is no size, or is there twice", own->file.id[i]);
-        own->id[i] = axis_of(size);
+        if (size == own->file.n_sizes || memchr(own->id, op_axis_of(size), i))
+            return op_refuse(r, pointer, "'%s' is no size, or is there twice", own->file.id[i]);
+        own->id[i] = op_axis_of(size);
     }
     return !own->file.n_id || own->file.n_id == own->file.n_sizes ||
-           refuse(r, "/id", "must name each size once: two cases could have one id");
+           op_refuse(r, "/id", "must name each size once: two cases could have one id");
 }
 
 /* Are there sizes from which the gate gets to some that are allowed? */
@@ -509,15 +346,20 @@ static bool check_constraints(struct reading *r)
     struct own_op *own = r->own;
     static const int64_t tries[] = {1, 2, 8, 64, 100, 128, 512, 1024, 4096};
     struct kg_problem p = {.op = own->op.name};
+    struct own_broken broken = {.what = NULL}, last;
+    snprintf(broken.pointer, sizeof broken.pointer,
+             own->file.n_constraints ? "/constraints" : "/flops");
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         for (unsigned k = 0; k < own->op.n_sizes; k++)
             p.size[k].value = tries[i];
         if (own_op_fit_sizes(own, &p))
             return true;
+        broken = own_op_broken(own, &p, &last) ? last : broken;
     }
-    return refuse(r, own->file.n_constraints ? "/constraints" : "/flops",
-                  "the gate finds no sizes that meet them all: begin with 'least', 'most' and "
-                  "'SIZE %% NUMBER == 0'");
+    return op_refuse(r, broken.pointer,
+                     "the gate finds no sizes that meet all: begin with 'least', 'most' and "
+                     "'SIZE %% NUMBER == 0'%s%.100s",
+                     *broken.why ? ". The last ones: " : "", broken.why);
 }
 
 static bool build(struct reading *r)
@@ -530,7 +372,7 @@ static bool build(struct reading *r)
     own->op.own = own;
     own->op.multilinear = own->file.multilinear == YES;
     if (!read_name(r) || !read_sizes(r) || !read_expressions(r) || !read_parameter(r) ||
-        !read_flag(r) || !read_tensors(r) || !read_id(r))
+        !read_flag(r) || !op_read_tensors(r) || !read_id(r))
         return false;
     own_op_complete(own);
     return check_constraints(r);

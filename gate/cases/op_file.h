@@ -36,7 +36,26 @@ struct op_file_flag {
 };
 
 /* Values that an input may have, in the order of their names in the file. */
-enum own_fill { FILL_NORMAL, FILL_ANY, FILL_UNIFORM, FILL_INTEGERS, FILL_POSITIVE, FILL_CONSTANT };
+enum own_fill {
+    FILL_NORMAL,
+    FILL_ANY,
+    FILL_UNIFORM,
+    FILL_INTEGERS,
+    FILL_POSITIVE,
+    FILL_CONSTANT,
+    FILL_PERMUTATION,
+    FILL_OFFSETS,
+    FILL_TABLE,
+    FILL_MASK,
+};
+
+extern const char *const own_fill_names[];
+
+/* Do the elements of a row have to fit each other? */
+static inline bool own_fill_is_arranged(enum own_fill fill)
+{
+    return fill >= FILL_PERMUTATION;
+}
 
 enum op_file_role { FILE_IN, FILE_INOUT, FILE_OUT };
 
@@ -47,6 +66,7 @@ struct op_file_tensor {
     size_t n_axes, n_whole;
     int fill;
     double least, most, value;
+    const char *end;
 };
 
 struct op_file_limits {
@@ -73,6 +93,7 @@ extern const struct shape op_file;
 /* ---- the op ---- */
 
 #define OWN_CONSTRAINTS_MAX 16
+#define OWN_AXES_MAX 8 /* that are no sizes */
 
 struct own_range {
     enum own_fill fill;
@@ -96,6 +117,9 @@ struct own_op {
     int64_t least[OP_SIZES_MAX], most[OP_SIZES_MAX], step[OP_SIZES_MAX]; /* a multiple of step */
     struct own_range range[OP_TENSORS_MAX];
     struct expression constraints[OWN_CONSTRAINTS_MAX], flops;
+    struct expression axis[OWN_AXES_MAX], end[OP_TENSORS_MAX];
+    const char *axis_text[OWN_AXES_MAX];
+    unsigned n_axes;
 };
 
 /* GATE_USAGE with "NAME:LINE:COLUMN: ...". The op is the caller's (own_op_free), and no op yet. */
@@ -118,8 +142,22 @@ void own_op_complete(struct own_op *own);
 /* Takes the nearest sizes that are allowed; false: none are found. */
 bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p);
 
-/* Which constraint do the sizes break? NULL: none; *why: it is no matter of the sizes but has no
- * value. */
-const char *own_op_broken(const struct own_op *own, const struct kg_problem *p, const char **why);
+struct own_broken {
+    const char *what; /* a constraint, another expression, or an input */
+    char pointer[40]; /* to it in the file */
+    char why[120];    /* "": it is a constraint that does not hold */
+};
+
+/* Do the sizes break what the file says, or leave an input without the values that it must have? */
+bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct own_broken *broken);
+
+/* ---- arrange.c ---- */
+
+/* Draws an input whose fill is arranged, below or up to `end`; not `varied`: in the usual way. */
+void arrange_fill(enum own_fill fill, const struct kg_tensor *t, int64_t end, bool varied,
+                  uint64_t seed);
+
+/* Changes it to another one that is allowed; false: there is none near. */
+bool arrange_change(enum own_fill fill, const struct kg_tensor *t, int64_t end, uint64_t seed);
 
 #endif

@@ -4,8 +4,11 @@
  * inputs of verification within what the file allows.
  */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "gate/base/seed.h"
 #include "gate/cases/op_file.h"
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/product.h"
@@ -44,29 +47,113 @@ static void read_sizes(const struct own_op *own, const struct kg_problem *p,
         sizes[i] = op_size(p, &own->sizes[i]);
 }
 
-const char *own_op_broken(const struct own_op *own, const struct kg_problem *p, const char **why)
+/* What an expression is; 0, with the reason: it has no value. */
+static int64_t value_of(const struct expression *e, const struct own_op *own,
+                        const struct kg_problem *p, const char **why)
 {
     int64_t sizes[OP_SIZES_MAX], value = 0;
     const char *fault = NULL;
-    *why = NULL;
     read_sizes(own, p, sizes);
-    for (size_t i = 0; i < own->file.n_constraints; i++) {
-        const bool known = expression_value(&own->constraints[i], sizes, &value, &fault);
-        if (known && value)
-            continue;
-        *why = known ? NULL : fault;
-        return own->file.constraints[i];
+    const bool known = expression_value(e, sizes, &value, &fault);
+    *why = known ? NULL : fault;
+    return known ? value : 0;
+}
+
+static int64_t length_of_axis(const struct kg_problem *p, char axis)
+{
+    const struct own_op *own = op_of(p)->own;
+    const char *why;
+    return value_of(&own->axis[axis - 'A'], own, p, &why);
+}
+
+static int64_t columns_of(const struct own_op *own, const struct kg_problem *p, unsigned tensor)
+{
+    const char *axes = own->tensors[tensor].axes, last = axes[strlen(axes) - 1], *why;
+    for (unsigned i = 0; i < own->op.n_sizes; i++)
+        if (own->sizes[i].axis == last)
+            return op_size(p, &own->sizes[i]);
+    return value_of(&own->axis[last - 'A'], own, p, &why);
+}
+
+static int64_t end_of(const struct own_op *own, const struct kg_problem *p, unsigned tensor,
+                      const char **why)
+{
+    *why = NULL;
+    return own->file.tensors[tensor].end ? value_of(&own->end[tensor], own, p, why)
+                                         : columns_of(own, p, tensor);
+}
+
+__attribute__((format(printf, 4, 5))) static bool
+break_at(struct own_broken *b, const char *what, const char *pointer, const char *why, ...)
+{
+    va_list args;
+    b->what = what;
+    snprintf(b->pointer, sizeof b->pointer, "%s", pointer);
+    va_start(args, why);
+    vsnprintf(b->why, sizeof b->why, why, args);
+    va_end(args);
+    return true;
+}
+
+static bool breaks_input(const struct own_op *own, const struct kg_problem *p, unsigned i,
+                         struct own_broken *b)
+{
+    const struct own_range *r = &own->range[i];
+    const char *name = own->tensors[i].name, *text = own->file.tensors[i].end, *why;
+    char pointer[40];
+    if (!text && r->fill != FILL_PERMUTATION)
+        return false;
+    const long long end = end_of(own, p, i, &why), columns = columns_of(own, p, i);
+    const double most = storage_of(own->op.fixed[i])->most;
+    snprintf(pointer, sizeof pointer, "/tensors/%u%s", i, text ? "/end" : "");
+    if (why)
+        return break_at(b, text, pointer, "%s", why);
+    if (r->fill == FILL_OFFSETS && columns < 2)
+        return break_at(b, name, pointer, "offsets are two or more in a row, the first is 0");
+    if (r->fill == FILL_OFFSETS ? end < 0 || (double)end > most
+                                : (double)end - 1 < r->least || (double)end - 1 > most)
+        return break_at(b, name, pointer, "its values would end at %lld", end);
+    if (r->fill == FILL_TABLE && (end < columns || end > OP_SIZE_MAX))
+        return break_at(b, name, pointer, "a row has %lld different numbers below %lld", columns,
+                        end);
+    return false;
+}
+
+bool own_op_broken(const struct own_op *own, const struct kg_problem *p, struct own_broken *b)
+{
+    const char *why;
+    *b = (struct own_broken){.what = NULL};
+    for (size_t i = 0; i < own->file.n_constraints; i++)
+        if (!value_of(&own->constraints[i], own, p, &why))
+            return break_at(b, own->file.constraints[i], "/constraints", "%s", why ? why : "");
+    if (value_of(&own->flops, own, p, &why) < 0 || why)
+        return break_at(b, own->file.flops, "/flops", "%s", why ? why : "it is below 0");
+    for (unsigned i = 0; i < own->n_axes; i++) {
+        const int64_t length = value_of(&own->axis[i], own, p, &why);
+        if (length < 1 || length > OP_SIZE_MAX)
+            return break_at(b, own->axis_text[i], "/tensors", "%s",
+                            why ? why : "it is no length from 1 to 2^30");
     }
-    const bool known = expression_value(&own->flops, sizes, &value, &fault);
-    if (known && value >= 0)
-        return NULL;
-    *why = known ? "it is below 0" : fault;
-    return own->file.flops;
+    for (unsigned i = 0; i < op_inputs(&own->op); i++)
+        if (breaks_input(own, p, i, b))
+            return true;
+    return false;
+}
+
+/* A row of a table has no more elements than there are numbers for it. */
+static void fit_tables(const struct own_op *own, struct kg_problem *p)
+{
+    for (unsigned i = 0; i < op_inputs(&own->op); i++) {
+        const char *axes = own->tensors[i].axes, last = axes[strlen(axes) - 1], *why;
+        const int64_t end = end_of(own, p, i, &why);
+        if (own->range[i].fill == FILL_TABLE && last >= 'a' && columns_of(own, p, i) > end)
+            op_set_size(p, &own->sizes[last - 'a'], fitting(own, (unsigned)(last - 'a'), end));
+    }
 }
 
 bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p)
 {
-    const char *why;
+    struct own_broken broken;
     for (unsigned i = 0; i < own->op.n_sizes; i++) {
         const int64_t size = fitting(own, i, op_size(p, &own->sizes[i]));
         op_set_size(p, &own->sizes[i], size);
@@ -83,7 +170,8 @@ bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p)
         if (fitting(own, i, members) != members)
             return false;
     }
-    return !own_op_broken(own, p, &why);
+    fit_tables(own, p);
+    return !own_op_broken(own, p, &broken);
 }
 
 static bool fit(struct kg_problem *p)
@@ -94,10 +182,8 @@ static bool fit(struct kg_problem *p)
 static double flops(const struct kg_problem *p)
 {
     const struct own_op *own = op_of(p)->own;
-    int64_t sizes[OP_SIZES_MAX], value = 0;
     const char *why;
-    read_sizes(own, p, sizes);
-    return expression_value(&own->flops, sizes, &value, &why) ? (double)value : 0;
+    return (double)value_of(&own->flops, own, p, &why);
 }
 
 static double limit(const struct kg_problem *p)
@@ -116,6 +202,22 @@ static bool is_bounded(const struct own_range *r)
     return r->fill != FILL_NORMAL && r->fill != FILL_ANY;
 }
 
+/* Does the input say how much work there is, or where? */
+static bool is_work(const struct own_op *own, unsigned tensor)
+{
+    return own_fill_is_arranged(own->range[tensor].fill) || own->file.tensors[tensor].end;
+}
+
+static struct own_range range_of(const struct kg_problem *p, unsigned tensor)
+{
+    const struct own_op *own = op_of(p)->own;
+    struct own_range r = own->range[tensor];
+    const char *why;
+    if (is_work(own, tensor) && r.fill != FILL_MASK)
+        r.most = (double)(end_of(own, p, tensor, &why) - (r.fill != FILL_OFFSETS));
+    return r;
+}
+
 static bool is_whole(const struct kg_problem *p, unsigned tensor)
 {
     return op_of(p)->own->range[tensor].fill == FILL_INTEGERS ||
@@ -125,26 +227,27 @@ static bool is_whole(const struct kg_problem *p, unsigned tensor)
 /* The nearest value that the input may have. */
 static double allowed(const struct kg_problem *p, unsigned tensor, double value)
 {
-    const struct own_range *r = &op_of(p)->own->range[tensor];
-    value = fmin(fmax(value, r->least), r->most);
+    const struct own_range r = range_of(p, tensor);
+    value = fmin(fmax(value, r.least), r.most);
     return is_whole(p, tensor) ? rint(value) : value;
 }
 
 static double value_usual(const struct drawing *d, int64_t flat)
 {
-    const struct own_range *r = &op_of(d->p)->own->range[d->tensor];
+    const struct own_range r = range_of(d->p, d->tensor);
     const double share = pattern_uniform(d->seed, flat);
-    switch (r->fill) {
+    switch (r.fill) {
     case FILL_UNIFORM:
-        return r->least + share * (r->most - r->least);
-    case FILL_INTEGERS:
-        return r->least + floor(share * (r->most - r->least + 1));
+        return r.least + share * (r.most - r.least);
     case FILL_POSITIVE:
         return exp2(8 * share - 4);
     case FILL_CONSTANT:
-        return r->least;
-    default:
+        return r.least;
+    case FILL_NORMAL:
+    case FILL_ANY:
         return pattern_normal(d->seed, flat);
+    default: /* one of the same values, where it will be arranged */
+        return r.least + floor(share * (r.most - r.least + 1));
     }
 }
 
@@ -152,30 +255,50 @@ static double value_usual(const struct drawing *d, int64_t flat)
  * two, and vectors around 0. */
 static double value_wide(const struct drawing *d, int64_t flat)
 {
-    const struct own_range *r = &op_of(d->p)->own->range[d->tensor];
+    const struct own_range r = range_of(d->p, d->tensor);
     const struct kg_shape shape = op_shape_of(d->p, d->tensor);
     const double most = storage_of(d->p->dtype[d->tensor])->most;
     const double share = pattern_uniform(d->seed, flat);
-    if (r->fill == FILL_NORMAL || (r->fill == FILL_ANY && shape.rank == 1))
-        return r->fill == FILL_NORMAL ? share : share - 0.5;
-    if (r->fill == FILL_ANY)
+    if (r.fill == FILL_NORMAL || (r.fill == FILL_ANY && shape.rank == 1))
+        return r.fill == FILL_NORMAL ? share : share - 0.5;
+    if (r.fill == FILL_ANY)
         return ldexp(share, pattern_integer(~d->seed, flat / shape.size[shape.rank - 1], -8,
                                             most > 0x1p40 ? 40 : ilogb(most)));
-    if (r->fill == FILL_POSITIVE)
+    if (r.fill == FILL_POSITIVE)
         return exp2(24 * share - 12);
     const int end = pattern_integer(~d->seed, flat, 0, 3);
-    return end == 0 ? r->least : end == 1 ? r->most : value_usual(d, flat);
+    return end == 0 ? r.least : end == 1 ? r.most : value_usual(d, flat);
+}
+
+static int64_t end_of_fill(const struct kg_problem *p, unsigned tensor)
+{
+    const char *why;
+    return end_of(op_of(p)->own, p, tensor, &why);
+}
+
+/* Draws the inputs whose elements have to fit each other. */
+static void arrange(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                    unsigned n_in, uint64_t seed)
+{
+    (void)probe;
+    for (unsigned i = 0; i < n_in; i++) {
+        const enum own_fill fill = op_of(p)->own->range[i].fill;
+        if (own_fill_is_arranged(fill))
+            arrange_fill(fill, &in[i], end_of_fill(p, i), true, seed_at(seed, i));
+    }
 }
 
 /* Draws a pattern of any op as near to it as the file allows. */
 static void bound(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                   unsigned n_in, uint64_t seed)
 {
-    (void)probe, (void)seed;
-    for (unsigned i = 0; i < n_in; i++)
-        for (int64_t at = pattern_elements(&in[i]);
-             at-- > 0 && is_bounded(&op_of(p)->own->range[i]);)
+    for (unsigned i = 0; i < n_in; i++) {
+        const struct own_range *r = &op_of(p)->own->range[i];
+        const bool bounds = is_bounded(r) && !own_fill_is_arranged(r->fill);
+        for (int64_t at = bounds ? pattern_elements(&in[i]) : 0; at-- > 0;)
             pattern_put(&in[i], at, allowed(p, i, pattern_get(&in[i], at)));
+    }
+    arrange(probe, p, in, n_in, seed);
 }
 
 /* A sum of few terms may nearly cancel. */
@@ -219,8 +342,8 @@ static bool has_second(const struct kg_problem *p)
 /* The last two are for sums of products: what one value makes of any other op may be a difference
  * that rounding alone decides, as of a row and its mean. */
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, says_something, .value = value_usual},
-    {PROBE_UNIFORM, .value = value_wide, .slack = loss_of_ends,
+    {PROBE_NORMAL, says_something, .value = value_usual, .finish = arrange},
+    {PROBE_UNIFORM, .value = value_wide, .finish = arrange, .slack = loss_of_ends,
      .name = "random, over all that the op's file allows"},
     {PROBE_CONSTANT, .value = product_constant, .finish = bound, .slack = loss_of_alike},
     {PROBE_ZERO_FIRST, .value = plain_zero_first, .finish = bound, .slack = loss_of_alike},
@@ -243,7 +366,12 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
     (void)probe;
     for (unsigned i = 0; i < n_in; i++) {
         const unsigned tensor = (unsigned)((seed_at(seed, PATTERN_TRIES) + i) % n_in);
-        const struct own_range *r = &op_of(p)->own->range[tensor];
+        const struct own_range range = range_of(p, tensor), *r = &range;
+        if (own_fill_is_arranged(r->fill)) {
+            if (arrange_change(r->fill, &in[tensor], end_of_fill(p, tensor), seed))
+                return;
+            continue;
+        }
         const int64_t at = pattern_large_element(&in[tensor], seed);
         const double value = pattern_get(&in[tensor], at);
         const double other =
@@ -254,15 +382,23 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
     }
 }
 
-static bool fill(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
-                 uint64_t seed)
+static bool fill(const struct kg_problem *p, unsigned tensor, const struct kg_tensor *to,
+                 int64_t count, const char *id, uint64_t seed)
 {
-    const struct kg_tensor line = {
-        .data = to, .dtype = p->dtype[tensor], .rank = 1, .shape = {count}, .stride = {1}};
-    const struct drawing d = {.p = p, .tensor = tensor, .n = count, .seed = seed};
-    if (!is_bounded(&op_of(p)->own->range[tensor]) && dtype_stored(line.dtype))
+    const struct own_op *own = op_of(p)->own;
+    const enum own_fill how = own->range[tensor].fill;
+    if (!is_bounded(&own->range[tensor]) && dtype_stored(p->dtype[tensor]))
         return false;
+    if (!count)
+        return true;
+    if (id && is_work(own, tensor))
+        seed = seed_at(seed_of_text(0, id), tensor);
+    const struct kg_tensor line = {
+        .data = to->data, .dtype = to->dtype, .rank = 1, .shape = {count}, .stride = {1}};
+    const struct drawing d = {.p = p, .tensor = tensor, .n = count, .seed = seed};
     pattern_draw(value_usual, &d, &line);
+    if (own_fill_is_arranged(how))
+        arrange_fill(how, to, end_of_fill(p, tensor), !id, seed);
     return true;
 }
 
@@ -274,6 +410,7 @@ void own_op_complete(struct own_op *own)
     op->flops = flops;
     op->fit = fit;
     op->fill = fill;
+    op->length = own->n_axes ? length_of_axis : NULL;
     op->limit = limit;
     op->change = change;
     op->patterns = patterns;

@@ -166,10 +166,10 @@ static enum gate_status check_sizes(const struct kg_problem *p, const char **key
                              "tensor '%s' would have %.3g elements, more than 2^40",
                              tensors[i].name, elements);
     }
-    const char *why, *broken = op->own ? own_op_broken(op->own, p, &why) : NULL;
-    if (broken)
-        return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken, op->name,
-                         why ? ": " : "", why ? why : "");
+    struct own_broken broken;
+    if (op->own && own_op_broken(op->own, p, &broken))
+        return gate_fail(err, GATE_USAGE, "the sizes break '%s' of '%s'%s%s", broken.what, op->name,
+                         *broken.why ? ": " : "", broken.why);
     if (op_allows(p))
         return GATE_OK;
     op_fit(op, &fitted);

@@ -245,9 +245,9 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
 
 /* ---- contents ---- */
 
-enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
-                                     const struct kg_tensor *t, int64_t count, bool exact,
-                                     uint64_t seed, struct gate_error *err)
+static enum gate_status fill_input(struct device *d, const struct kg_problem *p, unsigned i,
+                                   const struct kg_tensor *t, int64_t count, bool exact,
+                                   const char *id, uint64_t seed, struct gate_error *err)
 {
     const struct op *op = op_of(p);
     const bool scales = op->tensors[i].role == OP_SCALE;
@@ -255,7 +255,7 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
     const size_t bytes = storage_bytes(t->dtype, count);
     if (exact && !scales)
         return device_fill_integers(d, t->data, t->dtype, count, probe_integers(p), own_seed, err);
-    if (!scales && !(op->fill && op->fill(p, i, NULL, 0, own_seed)))
+    if (!scales && !(op->fill && op->fill(p, i, NULL, 0, id, own_seed)))
         return device_fill_spread(d, t->data, t->dtype, count,
                                   op->spread ? op->spread(p, i) : (struct op_spread){0, 1},
                                   own_seed, err);
@@ -269,11 +269,18 @@ enum gate_status operands_fill_input(struct device *d, const struct kg_problem *
             .p = p, .tensor = i, .n = pattern_elements(t), .seed = own_seed, .all = seed};
         pattern_draw_scales(&drawing, &here, exact);
     } else {
-        op->fill(p, i, values, count, own_seed);
+        op->fill(p, i, &here, count, id, own_seed);
     }
     enum gate_status status = device_upload(d, t->data, values, bytes, err);
     free(values);
     return status;
+}
+
+enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
+                                     const struct kg_tensor *t, int64_t count, bool exact,
+                                     uint64_t seed, struct gate_error *err)
+{
+    return fill_input(d, p, i, t, count, exact, NULL, seed, err);
 }
 
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
@@ -283,8 +290,8 @@ enum gate_status operands_fill(struct device *d, const struct suite_case *c, str
         const struct kg_tensor *t = &o->args.in[i];
         const struct case_values *literal = suite_case_input(c, o->in[i].name);
         if (!literal) {
-            TRY(operands_fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false,
-                                    seed, err));
+            TRY(fill_input(d, &c->problem, i, t, problem_tensor_elements(&o->in[i]), false, c->id,
+                           seed, err));
             continue;
         }
         /* Literal values are few: they are encoded here and copied. */

@@ -64,12 +64,14 @@ enum gate_status operands_describe_kept(struct device *d, const struct operands 
                                         struct gate_error *err);
 
 /* Fills input i, `count` elements with what lies between its rows: with normal numbers, scales, or
- * what the file of a user's op says; `exact`: with the integers of PROBE_INTEGERS. */
+ * any of what the file of a user's op allows; `exact`: with the integers of PROBE_INTEGERS. */
 enum gate_status operands_fill_input(struct device *d, const struct kg_problem *p, unsigned i,
                                      const struct kg_tensor *t, int64_t count, bool exact,
                                      uint64_t seed, struct gate_error *err);
 
-/* Fills each input likewise from `seed`, or with the case's literal values; restores outputs. */
+/* Fills each input from `seed`, or with the case's literal values; restores outputs. Inputs that
+ * say how much work there is follow from the case's id alone, so that each run times the same work.
+ */
 enum gate_status operands_fill(struct device *d, const struct suite_case *c, struct operands *o,
                                uint64_t seed, struct gate_error *err);
 

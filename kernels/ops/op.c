@@ -93,16 +93,17 @@ uint32_t op_dtype(const struct kg_problem *p)
 const struct op_size *op_axis(const struct op *op, char axis)
 {
     for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].axis == op_letter(axis))
+        if (op->sizes[i].axis == (op->length ? axis : op_letter(axis)))
             return &op->sizes[i];
     return NULL;
 }
 
 int64_t op_length(const struct kg_problem *p, char axis)
 {
-    const struct op_size *size = op_axis(op_of(p), axis);
+    const struct op *op = op_of(p);
+    const struct op_size *size = op_axis(op, axis);
     if (!size)
-        return 1;
+        return op->length ? op->length(p, axis) : 1;
     return size->axis == axis ? op_size(p, size) : (op_size(p, size) + OP_BLOCK - 1) / OP_BLOCK;
 }
 

@@ -171,10 +171,13 @@ struct op {
                                           whatever the device is (gate/verify/verify_reference.h) */
     const char *not_declared;          /* checks that the file leaves out; NULL: none */
     bool (*fit)(struct kg_problem *p); /* takes the nearest sizes that it allows; false: none */
-    /* Fills `count` elements, or none, with values that an input may have; false: any normal
-     * numbers are such values. */
-    bool (*fill)(const struct kg_problem *p, unsigned tensor, void *to, int64_t count,
-                 uint64_t seed);
+    /* Fills `count` elements, of which the view is part, or none, with values that an input may
+     * have; false: any normal numbers are such values. With the id of a case those that are
+     * timed: how much work there is follows from the id. */
+    bool (*fill)(const struct kg_problem *p, unsigned tensor, const struct kg_tensor *to,
+                 int64_t count, const char *id, uint64_t seed);
+    int64_t (*length)(const struct kg_problem *p, char axis); /* of a capital letter, which is no
+                                          blocks then; NULL: it has none */
 };
 
 /* From now on these are ops too, which live as long as they are in use; none may have the name of

@@ -5,6 +5,7 @@
 #include "tests/fuzz/edits.h"
 #include "gate/cases/op_file.h"
 #include "gate/cases/problem.h"
+#include "kernels/ops/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,9 +19,39 @@ static const char good_text[] =
     "\"flag\":{\"name\":\"masked\",\"yes\":\"masked\",\"no\":\"full\"},\"tensors\":["
     "{\"name\":\"x\",\"role\":\"in\",\"axes\":[\"b\",\"n\"],\"fill\":\"any\"},"
     "{\"name\":\"i\",\"role\":\"in\",\"axes\":[\"n\"],\"dtype\":\"int32\",\"least\":0,\"most\":9},"
+    "{\"name\":\"o\",\"role\":\"in\",\"axes\":[\"b\",\"h + 1\"],\"dtype\":\"int32\","
+    "\"fill\":\"offsets\",\"end\":\"2 * n\"},"
+    "{\"name\":\"t\",\"role\":\"in\",\"axes\":[\"h\",\"n\"],\"dtype\":\"int64\",\"fill\":\"table\","
+    "\"end\":\"d + 64\"},"
+    "{\"name\":\"p\",\"role\":\"in\",\"axes\":[\"n\"],\"dtype\":\"int8\",\"fill\":\"permutation\"},"
+    "{\"name\":\"m\",\"role\":\"in\",\"axes\":[\"b\",\"n\"],\"dtype\":\"bool\",\"fill\":\"mask\"},"
     "{\"name\":\"y\",\"role\":\"out\",\"axes\":[\"b\",\"d\"],\"whole\":[\"n\"]}],"
     "\"flops\":\"8 * b * n + d\",\"id\":[\"b\",\"h\",\"n\",\"d\"],"
     "\"error_limits\":{\"fp16\":0.001}}";
+
+#define DRAWN_MAX 4096
+
+/* Inputs that are small enough. */
+static void draw(const struct kg_problem *p)
+{
+    static double memory[KG_MAX_TENSORS][DRAWN_MAX];
+    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    struct kg_tensor in[KG_MAX_TENSORS];
+    problem_tensors(p, t);
+    for (unsigned i = 0; i < p->n_in; i++) {
+        const struct kg_shape shape = op_shape_of(p, i);
+        const int64_t elements = kg_shape_elements(&shape);
+        fuzz_expect(elements != 0, "a shape", t[i].name);
+        if (elements < 0 || elements > DRAWN_MAX)
+            return;
+        in[i] = problem_dense(&t[i], memory[i]);
+    }
+    for (int probe = 0; probe < PROBES; probe++)
+        if (probe_applies((enum probe)probe, p)) {
+            probe_fill((enum probe)probe, p, in, p->n_in, 1);
+            probe_change((enum probe)probe, p, in, p->n_in, 2);
+        }
+}
 
 /* What is accepted can be asked anything. */
 static void use(struct own_op *own)
@@ -36,6 +67,7 @@ static void use(struct own_op *own)
             continue;
         problem_id(&p, id);
         fuzz_expect(op_allows(&p), "the sizes that it takes to be allowed", id);
+        draw(&p);
         fuzz_expect(problem_flops(&p) >= 0 && problem_error_limit(&p) > 0, "work to do", id);
     }
     op_use(NULL, 0);
