@@ -325,11 +325,12 @@ static double loss_of_alike(const struct kg_problem *p)
     return most * 0x1p-25;
 }
 
-/* The ends of a range come often. */
+/* The ends of a range come often; those of indices are no terms. */
 static double loss_of_ends(const struct kg_problem *p)
 {
+    const struct own_op *own = op_of(p)->own;
     for (unsigned i = 0; i < p->n_in; i++)
-        if (is_bounded(&op_of(p)->own->range[i]))
+        if (is_bounded(&own->range[i]) && !is_work(own, i))
             return loss_of_alike(p);
     return 0;
 }

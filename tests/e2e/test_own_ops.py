@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops of a user's: examples/layernorm and delta_rule as they are, their faults and references."""
+"""Ops of a user's: those of examples/ as they are, their faults and references."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import unittest
 
+import index_mutants
 from harness import GATE, ROOT, Gate, read_file, write_file
 
 ROW = "(float *)y->data + i * y->stride[0]"
@@ -321,6 +322,35 @@ class State(Example):
         self.make("-W", name)
         self.look(expect=0)
         self.assertIn("wrong when timed", self.look(*run, command="run", expect=2))
+
+
+class Groups(Example):
+    op = "grouped_gemm"
+
+    def test_the_example_is_right_and_its_fault_is_wrong(self):
+        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
+        self.make("build/libfaulty.so")
+        self.assertIn("0 right, 2 wrong", self.look(library="libfaulty.so", expect=2))
+
+    def test_faults_are_found_and_right_kernels_are_right(self):
+        self.look_at_changed(index_mutants.GROUPED_WRONG, index_mutants.GROUPED_RIGHT)
+
+
+class Pages(Example):
+    op = "paged_decode"
+
+    def test_the_example_is_right_and_its_fault_is_wrong(self):
+        self.assertIn("2 right, 0 wrong, 0 not served", self.look())
+        self.make("build/libfaulty.so")
+        self.assertIn("0 right, 2 wrong", self.look(library="libfaulty.so", expect=2))
+
+    def test_faults_are_found_and_right_kernels_are_right(self):
+        self.look_at_changed(index_mutants.PAGED_WRONG, index_mutants.PAGED_RIGHT)
+
+    def test_a_table_that_has_too_few_numbers_is_no_case(self):
+        self.replace("paged_decode.json", '"blocks": 9, "t": 5', '"blocks": 9, "t": 10')
+        self.assertIn("paged_decode.json:7:12: the sizes break 'table' of 'paged_decode': a row "
+                      "has 10 different numbers below 9", self.look(expect=64))
 
 
 class OwnOps(Example):
