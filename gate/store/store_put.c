@@ -379,7 +379,9 @@ static enum gate_status put_whole(void *context, struct gate_error *err)
     if (status || *p->outcome != STORE_PUT_CREATED)
         return status;
     status = store_put_run_row(p->store, p->document, &p->run_id, &p->place_ms, err);
-    if (!status)
+    if (status)
+        gate_fail_context(err, "run %s", p->document->uuid);
+    else
         status = put_document(p);
     for (size_t i = 0; i < p->document->n_cases && !status; i++)
         status = put_case(p, &p->document->cases[i]);

@@ -184,6 +184,16 @@ class Runs(IngestCase):
         self.assertIn(twice["cases"][0]["id"], problem["detail"])
         self.assertEqual(self.server.get(f"/api/v1/runs/{twice['uuid']}").status, 404)
 
+    def test_a_number_that_no_table_takes(self):
+        run = json.loads(renamed(self.documents[0])[1])
+        case = next(c for c in run["cases"] if c["verdict"] == "pass")
+        for arm in case["arms"]:
+            if arm["role"] == "provider":  # over which ours is infinite
+                arm["timing"].update(p50_ns=5e-324, p50_lo_ns=5e-324, ratio_to_candidate=None)
+        problem = self.problem(self.post(json.dumps(run).encode()), 400)
+        self.assertEqual(problem["detail"], f"run {run['uuid']}: a number is out of range.")
+        self.assertEqual(self.server.get(f"/api/v1/runs/{run['uuid']}").status, 404)
+
     def test_what_is_no_gzip(self):
         body = gzip.compress(self.documents[0])
         damaged = bytearray(body)
