@@ -76,7 +76,7 @@ static enum gate_status find_run(struct run_search *s, struct store *store, stru
                          "--device-model",
                          r->cases, s->models.data);
     if (s->n_models)
-        TRY(store_trend(store, r->cases, s->model, NULL, INT32_MAX, take_candidate, s, err));
+        TRY(store_trend(store, r->cases, s->model, INT32_MAX, take_candidate, s, err));
     if (!s->run_uuid[0])
         return not_here(r,
                         gate_fail(err, GATE_USAGE,

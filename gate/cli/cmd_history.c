@@ -178,8 +178,8 @@ int cmd_history(int argc, char **argv)
     if (!status)
         status = store_leaderboard(store, a.device_model, add_track, &h, &err);
     for (h.at = h.tracks; !status && h.at < h.tracks + h.n_tracks; h.at++) {
-        status = store_trend(store, h.at->case_id, h.at->device_model, NULL, a.limit, add_point, &h,
-                             &err);
+        status =
+            store_trend(store, h.at->case_id, h.at->device_model, a.limit, add_point, &h, &err);
         list_table(&h.list, h.at->case_id, h.at->device_model);
     }
     if (!status && !h.list.n)

@@ -70,9 +70,8 @@ static bool copy_uuid(void *context, const struct store_run *row)
 enum gate_status command_newest_run(struct store *s, const char *device_model, char uuid[64],
                                     struct gate_error *err)
 {
-    const struct store_run_filter filter = {.device_model = device_model};
     uuid[0] = '\0';
-    TRY(store_runs(s, &filter, (struct store_run_key){INT64_MAX, ""}, 1, copy_uuid, uuid, err));
+    TRY(store_newest_run(s, NULL, device_model, copy_uuid, uuid, err));
     if (uuid[0])
         return GATE_OK;
     return gate_fail(err, GATE_USAGE,

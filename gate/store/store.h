@@ -135,35 +135,22 @@ typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
-/* A position in the list of runs, newest first; rows start after it. {INT64_MAX, ""}: the start. */
-struct store_run_key {
-    int64_t time_ms;
-    const char *uuid;
-};
-
-/* Filters are NULL for "any". */
-struct store_run_filter {
-    const char *branch; /* "": of runs that name none */
-    const char *device_model;
-};
-
-/* Newest first. */
-enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
-                            struct store_run_key after, int64_t limit, store_run_fn fn,
-                            void *context, struct gate_error *err);
+/* The newest run of a branch on a device model, NULL: of any; `fn` hears of none if there is none.
+ */
+enum gate_status store_newest_run(struct store *s, const char *branch, const char *device_model,
+                                  store_run_fn fn, void *context, struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
- * GATE_USAGE when there is no such run, or more than one. *id, unless NULL, names it below.
+ * GATE_USAGE when there is no such run, or more than one.
  */
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
-                                store_run_fn fn, void *context, int64_t *id,
-                                struct gate_error *err);
+                                store_run_fn fn, void *context, struct gate_error *err);
 /* Newest first, timed and verified points of one case on one device model. A baseline that was
  * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
  */
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
-                             const char *provider, int64_t limit, store_point_fn fn, void *context,
+                             int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err);
 /* The newest run of a case on each device model (NULL: any), and what it found of the case. */
 typedef bool (*store_newest_fn)(void *context, const char *device_model, const char *run_uuid,

@@ -108,9 +108,6 @@ typedef bool (*store_row_fn)(struct query *q, void *call);
 enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
                                 struct gate_error *err);
 
-/* GATE_USAGE below 1. */
-enum gate_status store_check_limit(int64_t limit, struct gate_error *err);
-
 /*
  * Run a statement that writes, and end it. store_finish() is for one without a result,
  * store_finish_new() for a plain INSERT, whose new id it returns, and store_finish_id() for one

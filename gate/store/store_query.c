@@ -8,24 +8,6 @@
 
 #define RUN_COLUMNS "r.uuid, r.time_ms, r.device, r.contract"
 
-/* ?1 ?2: the key before the first row, ?3: limit, then the filters, NULL for any. */
-#define RUNS(first)                                                                                \
-    "SELECT " RUN_COLUMNS " FROM run r WHERE " first " (r.time_ms, r.uuid) < (?1, ?2)"             \
-    " AND (?4 IS NULL OR r.device = ?4) AND (?5 IS NULL OR r.branch = ?5) "                        \
-    "ORDER BY r.time_ms DESC, r.uuid DESC LIMIT ?3"
-
-static const char all_runs[] = RUNS("");
-static const char runs_of_device[] = RUNS("r.device = ?4 AND");
-static const char runs_of_branch[] = RUNS("r.branch = ?5 AND");
-
-/* A limit below 1 would mean "no limit" to SQLite. */
-enum gate_status store_check_limit(int64_t limit, struct gate_error *err)
-{
-    if (limit >= 1)
-        return GATE_OK;
-    return gate_fail(err, GATE_USAGE, "the limit must be at least 1, is %lld", (long long)limit);
-}
-
 /* ---- runs ---- */
 
 struct run_call {
@@ -43,26 +25,18 @@ static bool run_row(struct query *q, void *call)
     return c->fn(c->context, &row);
 }
 
-/* The index that leaves the fewest runs to look at. */
-static const char *runs_by(const struct store_run_filter *f)
+enum gate_status store_newest_run(struct store *s, const char *branch, const char *device_model,
+                                  store_run_fn fn, void *context, struct gate_error *err)
 {
-    return f->branch ? runs_of_branch : f->device_model ? runs_of_device : all_runs;
-}
-
-enum gate_status store_runs(struct store *s, const struct store_run_filter *filter,
-                            struct store_run_key after, int64_t limit, store_run_fn fn,
-                            void *context, struct gate_error *err)
-{
-    enum gate_status status = store_check_limit(limit, err);
-    if (status)
-        return status;
     struct run_call call = {fn, context};
-    struct query q = query_begin(s, runs_by(filter));
-    bind_int(&q, after.time_ms);
-    bind_text(&q, after.uuid);
-    bind_int(&q, limit);
-    bind_text_or_null(&q, filter->device_model);
-    bind_text_or_null(&q, filter->branch);
+    struct query q = query_begin(
+        s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = iif(?1 IS NULL,"
+           " (SELECT id FROM run WHERE ?2 IS NULL OR device = ?2 ORDER BY time_ms DESC, uuid DESC"
+           "  LIMIT 1),"
+           " (SELECT id FROM run WHERE branch = ?1 AND (?2 IS NULL OR device = ?2)"
+           "  ORDER BY time_ms DESC, uuid DESC LIMIT 1))");
+    bind_text_or_null(&q, branch);
+    bind_text_or_null(&q, device_model);
     return store_each_row(s, &q, run_row, &call, err);
 }
 
@@ -143,7 +117,7 @@ static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call
 }
 
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
-                                store_run_fn fn, void *context, int64_t *id, struct gate_error *err)
+                                store_run_fn fn, void *context, struct gate_error *err)
 {
     struct run_call call = {fn, context};
     struct gate_error no_run = {0};
@@ -153,11 +127,7 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
         status = find_by_commit(s, name, device_model, &found, err);
     else if (status)
         gate_fail(err, status, "%s", no_run.message);
-    if (!status)
-        status = read_run_of(s, found, &call, err);
-    if (id)
-        *id = found;
-    return status;
+    return !status ? read_run_of(s, found, &call, err) : status;
 }
 
 /* ---- documents ---- */
@@ -281,13 +251,13 @@ static bool point_row(struct query *q, void *call)
 }
 
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
-                             const char *provider, int64_t limit, store_point_fn fn, void *context,
+                             int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err)
 {
-    enum gate_status status = store_check_limit(limit, err);
-    if (status)
-        return status;
     struct point_call call = {fn, context};
+    if (limit < 1) /* it would mean "no limit" to SQLite */
+        return gate_fail(err, GATE_USAGE, "the limit must be at least 1, is %lld",
+                         (long long)limit);
     struct query q = query_begin(
         s,
         "SELECT e.time_ms, r.uuid, coalesce(v.commit_id, ''), e.provider, e.role, e.kernel, "
@@ -297,11 +267,9 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
         "FROM track t CROSS JOIN result e ON e.track_id = t.id CROSS JOIN run r ON r.id = e.run_id "
         "LEFT JOIN revision v ON v.id = r.revision_id "
         "WHERE t.case_id = ?1 AND t.device = ?2 AND e.p50_ns IS NOT NULL "
-        "AND (?3 IS NULL OR e.provider = ?3) "
-        "ORDER BY e.time_ms DESC, e.run_id DESC, e.arm LIMIT ?4");
+        "ORDER BY e.time_ms DESC, e.run_id DESC, e.arm LIMIT ?3");
     bind_text(&q, case_id);
     bind_text(&q, device_model);
-    bind_text_or_null(&q, provider);
     bind_int(&q, limit);
     return store_each_row(s, &q, point_row, &call, err);
 }

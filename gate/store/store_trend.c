@@ -502,9 +502,7 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
     struct store_trend_query part = *asked;
     const struct store_trend_query *query = &part;
     *out = (struct store_trend_result){0};
-    enum gate_status status = store_check_limit(query->points, err);
-    if (!status)
-        status = read_track(s, query, out, err);
+    enum gate_status status = read_track(s, query, out, err);
     if (!status)
         status = read_levels(s, query, out, err);
     if (!status && query->main_branch)

@@ -56,12 +56,10 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
 /* A run, the newest one of a commit or, where there is none, of a branch. */
 static enum gate_status look_up(struct call *c, const char *device, struct compare_side *s)
 {
-    struct store_run_filter branch = {.device_model = device, .branch = s->text};
-    enum gate_status status = store_find_run(c->store, s->text, device, note_run, s, NULL, &c->err);
+    enum gate_status status = store_find_run(c->store, s->text, device, note_run, s, &c->err);
     if (status != GATE_USAGE)
         return status;
-    return store_runs(c->store, &branch, (struct store_run_key){INT64_MAX, ""}, 1, note_run, s,
-                      &c->err);
+    return store_newest_run(c->store, s->text, device, note_run, s, &c->err);
 }
 
 /* False: the request was answered with a problem, or *status says what failed. */

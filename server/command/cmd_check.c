@@ -153,15 +153,6 @@ static bool note_there(void *context, const struct store_run *row)
     return false;
 }
 
-/* Is there a run of the branch (NULL: any)? */
-static enum gate_status look_for_run(struct store *store, const char *branch, bool *there,
-                                     struct gate_error *err)
-{
-    struct store_run_filter filter = {.branch = branch};
-    struct store_run_key start = {INT64_MAX, ""};
-    return store_runs(store, &filter, start, 1, note_there, there, err);
-}
-
 static void on_store_fault(void *context, const char *text)
 {
     fault(context, "database: %s", text);
@@ -180,9 +171,10 @@ static enum gate_status check_store(struct readiness *c, struct gate_error *err)
     if (!status && c->n_writers == 0)
         warning(c, "tokens: none has the scope ingest, so no run can arrive");
     if (!status)
-        status = look_for_run(store, NULL, &c->has_runs, err);
+        status = store_newest_run(store, NULL, NULL, note_there, &c->has_runs, err);
     if (!status)
-        status = look_for_run(store, c->options->http.main_branch, &c->has_main, err);
+        status = store_newest_run(store, c->options->http.main_branch, NULL, note_there,
+                                  &c->has_main, err);
     if (!status && c->has_runs && !c->has_main)
         warning(c,
                 "alerts: no run is of the main branch '%.200s', so none raises an alert: set "

@@ -11,35 +11,12 @@
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
 
-static const struct store_run_filter any;
-static const struct store_run_key start = {INT64_MAX, ""};
-
 /* ---- put and get ---- */
 
 struct seen {
     int n;
-    int stop_at; /* 0: never */
-    char last[64];
-    int64_t last_ms;
     char text[1 << 16];
 };
-
-static bool more(struct seen *seen)
-{
-    seen->n++;
-    return seen->n != seen->stop_at;
-}
-
-static bool see_run(void *context, const struct store_run *row)
-{
-    struct seen *seen = context;
-    if (seen->n > 0)
-        assert_true(row->time_ms < seen->last_ms ||
-                    (row->time_ms == seen->last_ms && strcmp(row->uuid, seen->last) < 0));
-    seen->last_ms = row->time_ms;
-    snprintf(seen->last, sizeof(seen->last), "%s", row->uuid);
-    return more(seen);
-}
 
 static bool see_text(void *context, const char *text, size_t len)
 {
@@ -47,7 +24,8 @@ static bool see_text(void *context, const char *text, size_t len)
     assert_int_equal(strlen(text), len);
     assert_true(len < sizeof(seen->text));
     memcpy(seen->text, text, len + 1);
-    return more(seen);
+    seen->n++;
+    return true;
 }
 
 TEST_WITHIN(round_trip, store_set_up, store_tear_down)
@@ -99,47 +77,12 @@ TEST_WITHIN(same_run_twice, store_set_up, store_tear_down)
     assert_true(existed);
     assert_int_equal(store_state(s, &after, &f->err), GATE_OK);
     assert_string_equal(before.text, after.text);
-    struct seen *seen = calloc(1, sizeof(*seen));
-    assert_int_equal(store_runs(s, &any, start, 10, see_run, seen, &f->err), GATE_OK);
-    assert_int_equal(seen->n, 1);
-    assert_int_not_equal(seen->last_ms, 5);
+    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run WHERE time_ms <> 5"), 1);
 
     assert_int_equal(put(f, s, sample_run(&plan, 1), &existed), GATE_OK);
     assert_int_equal(store_state(s, &after, &f->err), GATE_OK);
     assert_string_not_equal(before.text, after.text);
     store_close(s);
-    free(seen);
-}
-
-TEST_WITHIN(run_paging, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    /* All at one time, so that the order is that of the uuids. */
-    for (int i = 0; i < plan.n_runs; i++) {
-        cJSON *run = sample_run(&plan, i);
-        set_number(run, "time_ms", i < 4 ? 1000 : 2000);
-        assert_int_equal(put(f, s, run, NULL), GATE_OK);
-    }
-    struct seen *seen = calloc(1, sizeof(*seen));
-    struct store_run_key after = start;
-    for (int page = 0; page < plan.n_runs; page += 5) {
-        assert_int_equal(store_runs(s, &any, after, 5, see_run, seen, &f->err), GATE_OK);
-        after = (struct store_run_key){seen->last_ms, seen->last};
-        assert_int_equal(seen->n, page + 5 < plan.n_runs ? page + 5 : plan.n_runs);
-    }
-    assert_int_equal(store_runs(s, &any, after, 5, see_run, seen, &f->err), GATE_OK);
-    assert_int_equal(seen->n, plan.n_runs);
-
-    memset(seen, 0, sizeof(*seen));
-    seen->stop_at = 3;
-    assert_int_equal(store_runs(s, &any, start, 10, see_run, seen, &f->err), GATE_OK);
-    assert_int_equal(seen->n, 3);
-    assert_int_equal(store_runs(s, &any, start, 0, see_run, seen, &f->err), GATE_USAGE);
-    assert_int_equal(store_runs(s, &any, start, -1, see_run, seen, &f->err), GATE_USAGE);
-    assert_int_equal(seen->n, 3);
-    store_close(s);
-    free(seen);
 }
 
 TEST_WITHIN(run_prefix, store_set_up, store_tear_down)
@@ -186,8 +129,7 @@ struct trend_tally {
     int n;
     int n_ours;
     int64_t last_ms;
-    double lowest;
-    const char *only_provider;
+    double lowest; /* of ours */
 };
 
 static bool see_point(void *context, const struct store_point *row)
@@ -195,12 +137,11 @@ static bool see_point(void *context, const struct store_point *row)
     struct trend_tally *t = context;
     if (t->n > 0)
         assert_true(row->time_ms <= t->last_ms);
-    if (t->only_provider)
-        assert_string_equal(row->provider, t->only_provider);
     t->last_ms = row->time_ms;
     t->n++;
-    t->n_ours += strcmp(row->provider, "ours") == 0;
-    if (t->lowest == 0 || row->p50_ns < t->lowest)
+    bool is_ours = strcmp(row->provider, "ours") == 0;
+    t->n_ours += is_ours;
+    if (is_ours && (t->lowest == 0 || row->p50_ns < t->lowest))
         t->lowest = row->p50_ns;
     assert_true(row->p50_ns > 0 && row->p90_ns >= row->p50_ns);
     assert_true((row->baseline_p50_ns > 0) == (strcmp(row->role, "candidate") == 0));
@@ -219,37 +160,30 @@ TEST_WITHIN(trend, store_set_up, store_tear_down)
     int runs = plan.n_runs / 2; /* of the GPU */
 
     struct trend_tally all = {0};
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", NULL, 1000, see_point, &all, &f->err),
+    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 1000, see_point, &all, &f->err),
                      GATE_OK);
     assert_int_equal(all.n, 3 * runs);
     assert_int_equal(all.n_ours, runs);
 
-    struct trend_tally one = {.only_provider = "cudnn"};
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", "cudnn", 4, see_point, &one, &f->err),
-                     GATE_OK);
-    assert_int_equal(one.n, 4);
-
     /* A limit takes the newest of all providers. */
     struct trend_tally some = {0};
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", NULL, 6, see_point, &some, &f->err),
+    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 6, see_point, &some, &f->err),
                      GATE_OK);
     assert_int_equal(some.n, 6);
     assert_int_equal(some.n_ours, 2);
 
     /* The newest run's candidate is wrong: it is not in the trend, and its rivals are. */
     struct trend_tally wrong = {0};
-    assert_int_equal(
-        store_trend(s, WRONG_LAST, "nvidia-h200", NULL, 1000, see_point, &wrong, &f->err), GATE_OK);
+    assert_int_equal(store_trend(s, WRONG_LAST, "nvidia-h200", 1000, see_point, &wrong, &f->err),
+                     GATE_OK);
     assert_int_equal(wrong.n_ours, runs - 1);
     assert_int_equal(wrong.n, 3 * runs - 1);
 
     struct trend_tally none = {0};
-    assert_int_equal(store_trend(s, ATTENTION, "no-such", NULL, 9, see_point, &none, &f->err),
-                     GATE_OK);
-    assert_int_equal(store_trend(s, "x", "nvidia-h200", NULL, 9, see_point, &none, &f->err),
-                     GATE_OK);
+    assert_int_equal(store_trend(s, ATTENTION, "no-such", 9, see_point, &none, &f->err), GATE_OK);
+    assert_int_equal(store_trend(s, "x", "nvidia-h200", 9, see_point, &none, &f->err), GATE_OK);
     assert_int_equal(none.n, 0);
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", NULL, 0, see_point, &none, &f->err),
+    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 0, see_point, &none, &f->err),
                      GATE_USAGE);
     store_close(s);
 }
@@ -270,13 +204,12 @@ TEST_WITHIN(unverified_is_not_a_point, store_set_up, store_tear_down)
     assert_int_equal(put(f, s, run, NULL), GATE_OK);
 
     struct trend_tally t = {0};
-    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", NULL, 9, see_point, &t, &f->err),
-                     GATE_OK);
+    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 9, see_point, &t, &f->err), GATE_OK);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.n_ours, 0);
     struct trend_tally w = {0};
-    assert_int_equal(store_trend(s, "attention_fwd/fp16/b4-h16-s4096-d128/causal", "nvidia-h200",
-                                 NULL, 9, see_point, &w, &f->err),
+    assert_int_equal(store_trend(s, "attention_fwd/fp16/b4-h16-s4096-d128/causal", "nvidia-h200", 9,
+                                 see_point, &w, &f->err),
                      GATE_OK);
     assert_int_equal(w.n, 2);
     assert_int_equal(w.n_ours, 0);
@@ -306,10 +239,9 @@ TEST_WITHIN(leaderboard, store_set_up, store_tear_down)
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
-    struct trend_tally trend = {.only_provider = "ours"};
-    assert_int_equal(
-        store_trend(s, ATTENTION, "nvidia-h200", "ours", 1000, see_point, &trend, &f->err),
-        GATE_OK);
+    struct trend_tally trend = {0};
+    assert_int_equal(store_trend(s, ATTENTION, "nvidia-h200", 1000, see_point, &trend, &f->err),
+                     GATE_OK);
 
     struct leader_tally t = {0};
     assert_int_equal(store_leaderboard(s, NULL, see_leader, &t, &f->err), GATE_OK);

@@ -25,10 +25,6 @@ static void put_run(struct store_fixture *f, struct store *s, int index, int64_t
         fail_msg("%s", f->err.message);
 }
 
-struct heard {
-    struct buf text;
-};
-
 /* The only case as the view of the newest results has it for a branch. */
 static void assert_case(struct store_fixture *f, const char *branch, const char *expected)
 {
@@ -87,40 +83,38 @@ TEST_WITHIN(late_result_is_whole, store_set_up, store_tear_down)
 
 static bool see_run(void *context, const struct store_run *row)
 {
-    struct heard *t = context;
-    buf_printf(&t->text, "%lld ", (long long)row->time_ms);
+    *(int64_t *)context = row->time_ms;
     return true;
 }
 
-static void assert_runs(struct store_fixture *f, struct store *s, struct store_run_filter filter,
-                        int64_t before_ms, int64_t limit, const char *expected)
+TEST_WITHIN(newest_run, store_set_up, store_tear_down)
 {
-    struct heard t;
-    const struct store_run_key after = {before_ms, ""};
-    buf_init(&t.text, 4096);
-    assert_int_equal(store_runs(s, &filter, after, limit, see_run, &t, &f->err), GATE_OK);
-    assert_string_equal(t.text.data, expected);
-    buf_release(&t.text);
-}
-
-TEST_WITHIN(runs_of_branches, store_set_up, store_tear_down)
-{
+    static const struct {
+        const char *branch, *device_model;
+        int64_t time_ms; /* 0: there is none */
+    } cases[] = {
+        {NULL, NULL, 700},
+        {NULL, "nvidia-h200", 700},
+        {NULL, "none", 0},
+        {"main", NULL, 500},
+        {"main", "nvidia-h200", 500},
+        {"main", "none", 0},
+        {"mine", NULL, 600},
+        {"", NULL, 700},
+        {"other", NULL, 0},
+    };
     struct store_fixture *f = *state;
     struct store *s = open_store(f, STORE_READ_WRITE);
-    const struct store_run_filter runs = {.branch = "main"};
-    const struct store_run_filter on_gpu = {.branch = "main", .device_model = "nvidia-h200"};
-    const struct store_run_filter on_none = {.branch = "main", .device_model = "none"};
-    put_run(f, s, 1, 100, "main", "pass");
+    put_run(f, s, 1, 500, "main", "wrong");
     put_run(f, s, 2, 200, "main", "pass");
-    put_run(f, s, 3, 300, "mine", "pass");
-    put_run(f, s, 4, 400, "main", "pass");
-    put_run(f, s, 6, 600, "mine", "pass");
-    put_run(f, s, 5, 500, "main", "wrong");
-    put_run(f, s, 7, 700, "", "pass");
-    assert_runs(f, s, runs, INT64_MAX, 10, "500 400 200 100 ");
-    assert_runs(f, s, runs, INT64_MAX, 2, "500 400 ");
-    assert_runs(f, s, runs, 400, 10, "200 100 ");
-    assert_runs(f, s, on_gpu, INT64_MAX, 3, "500 400 200 ");
-    assert_runs(f, s, on_none, INT64_MAX, 3, "");
+    put_run(f, s, 3, 600, "mine", "pass");
+    put_run(f, s, 4, 700, "", "pass");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t time_ms = 0;
+        assert_int_equal(
+            store_newest_run(s, cases[i].branch, cases[i].device_model, see_run, &time_ms, &f->err),
+            GATE_OK);
+        assert_int_equal(time_ms, cases[i].time_ms);
+    }
     store_close(s);
 }

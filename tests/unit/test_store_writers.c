@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gate/store/store_private.h"
+#include "gate/store/store_rows.h"
 #include "gate/store/store_token.h"
 #include "tests/tools/sample_put.h"
 #include "tests/unit/store_fixture.h"
@@ -21,7 +22,7 @@ struct beside {
     int n;
 };
 
-static bool write_beside(void *context, const struct store_run *row)
+static bool write_beside(void *context, const struct store_row *row)
 {
     (void)row;
     struct beside *b = context;
@@ -38,10 +39,9 @@ TEST_WITHIN(reader_beside_writer, store_set_up, store_tear_down)
     for (int i = 0; i < 3; i++)
         assert_int_equal(put(f, b.writer, sample_run(&plan, i), NULL), GATE_OK);
     struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_runs(reader, &(struct store_run_filter){.device_model = NULL},
-                                (struct store_run_key){INT64_MAX, ""}, 100, write_beside, &b,
-                                &f->err),
-                     GATE_OK);
+    assert_int_equal(
+        store_select(reader, "SELECT uuid, subject FROM run", NULL, write_beside, &b, &f->err),
+        GATE_OK);
     assert_int_equal(b.n, 3); /* a query sees the state it began with */
     int n;
     assert_int_equal(count_runs(f, reader, &n), GATE_OK);
