@@ -77,7 +77,7 @@ void api_get(const struct route *route, const char *rest, struct store *store,
                      .query = route->query,
                      .rest = rest,
                      .reply = reply};
-    emit_init(&c.emit, &reply->body, EMIT_JSON);
+    emit_init(&c.emit, &reply->body);
     buf_init(&c.rows, REPLY_MAX_BODY);
     enum gate_status status = store_read_begin(store, &c.err);
     if (!status) {

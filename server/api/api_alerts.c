@@ -201,7 +201,7 @@ static enum gate_status act(struct api_write *w, struct asked_action *asked)
                       refused, alert_state_name(asked->action.to));
     if (step != STEP_DONE)
         return GATE_OK;
-    emit_init(&c.emit, &w->reply->body, EMIT_JSON);
+    emit_init(&c.emit, &w->reply->body);
     status = asked->is_one ? put_whole(&c, asked->ids[0], &found) : put_selection(&c, asked);
     if (status)
         w->err = c.err;

@@ -192,16 +192,6 @@ static enum gate_status put_answer(struct trend *t)
 
 /* ---- the request ---- */
 
-static bool is_asked_for(const char *names, const struct rows_column *column)
-{
-    size_t n = strlen(column->name);
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (!strncmp(at, column->name, n) && (at[n] == ',' || at[n] == '\0'))
-            return true;
-    }
-    return !names && !column->is_extra;
-}
-
 static bool read_columns(struct trend *t)
 {
     struct call *c = t->call;
@@ -210,7 +200,8 @@ static bool read_columns(struct trend *t)
     buf_puts(&t->members, "provider,role,contract");
     for (size_t i = 0; i < t->columns->n_columns; i++) {
         const struct rows_column *column = &t->columns->columns[i];
-        t->is_shown[i] = is_asked_for(c->emit.members, column);
+        t->is_shown[i] =
+            c->emit.members ? emit_names(c->emit.members, column->name) : !column->is_extra;
         if (!t->is_shown[i])
             continue;
         buf_printf(&t->members, ",%s", column->name);

@@ -154,7 +154,7 @@ static void put_svg(struct buf *out, const struct badge *b)
 static void put_json(struct buf *out, const struct badge *b)
 {
     struct emit e;
-    emit_init(&e, out, EMIT_JSON);
+    emit_init(&e, out);
     emit_open(&e, '{');
     emit_integer_member(&e, "schemaVersion", 1);
     emit_string_member(&e, "label", b->label);

@@ -10,9 +10,9 @@
 
 #define MAX_HEADER 4096
 
-void emit_init(struct emit *e, struct buf *out, enum emit_form form)
+void emit_init(struct emit *e, struct buf *out)
 {
-    *e = (struct emit){.out = out, .form = form};
+    *e = (struct emit){.out = out};
     buf_init(&e->header, MAX_HEADER);
 }
 
@@ -90,7 +90,7 @@ static void end_member(struct emit *e)
     e->drops = false;
 }
 
-static bool has_word(const char *words, const char *word)
+bool emit_names(const char *words, const char *word)
 {
     size_t n = strlen(word);
     for (const char *at = words; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -102,7 +102,7 @@ static bool has_word(const char *words, const char *word)
 static void begin_member(struct emit *e)
 {
     end_member(e);
-    e->drops = e->members && !has_word(e->members, e->key);
+    e->drops = e->members && !emit_names(e->members, e->key);
     e->kept = e->out->len;
     e->kept_header = e->header.len;
     e->kept_comma = e->comma;
@@ -253,7 +253,7 @@ void emit_arrays_begin(struct emit_arrays *a, size_t n, const struct emit *e)
     a->n = n;
     for (size_t i = 0; i < n; i++) {
         buf_init(&a->text[i], e->out->max);
-        emit_init(&a->to[i], &a->text[i], EMIT_JSON);
+        emit_init(&a->to[i], &a->text[i]);
     }
 }
 

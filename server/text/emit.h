@@ -43,7 +43,7 @@ struct emit {
     bool kept_comma;
 };
 
-void emit_init(struct emit *e, struct buf *out, enum emit_form form);
+void emit_init(struct emit *e, struct buf *out); /* as JSON */
 void emit_release(struct emit *e);
 
 void emit_open(struct emit *e, char bracket);  /* '{' or '[' */
@@ -57,6 +57,9 @@ void emit_real(struct emit *e, double value); /* nine digits */
 void emit_bool(struct emit *e, bool value);
 void emit_null(struct emit *e);
 void emit_json(struct emit *e, const char *text); /* as it is */
+
+/* Is the word among those, with commas between? */
+bool emit_names(const char *words, const char *word);
 
 /* A member of an object. 0 and "" mean not known in emit_known_*: null. */
 void emit_string_member(struct emit *e, const char *key, const char *value);

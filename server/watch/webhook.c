@@ -278,7 +278,7 @@ static bool deliver_next(struct webhook *w)
     struct next n = {.call = {.store = w->store}};
     long retry_after = 0;
     buf_init(&body, MAX_BODY);
-    emit_init(&n.call.emit, &body, EMIT_JSON);
+    emit_init(&n.call.emit, &body);
     enum gate_status status = make_body(w, &n, &err);
     bool taken = !status && (n.id != 0 || n.is_silence);
     if (taken)

@@ -54,7 +54,7 @@ static void ask(const char *target)
     request_parse(&request, target);
     reply_init(&reply);
     struct call c = {.store = store, .main_branch = "main", .request = &request, .reply = &reply};
-    emit_init(&c.emit, &reply.body, EMIT_JSON);
+    emit_init(&c.emit, &reply.body);
     buf_init(&c.rows, REPLY_MAX_BODY);
     const struct route *route = route_find("GET", request.path, &c.rest);
     c.query = route ? route->query : NULL;
