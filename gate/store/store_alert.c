@@ -112,25 +112,21 @@ struct present {
     bool found;
     enum alert_state state;
     bool is_assigned; /* to whom the action says */
-    const char *assignee;
 };
-
-static bool present_row(struct query *q, void *call)
-{
-    struct present *p = call;
-    p->found = true;
-    p->state = column_state(q, 0);
-    p->is_assigned = !p->assignee || !strcmp(p->assignee, column_text(q, 1));
-    return false;
-}
 
 static enum gate_status check(const struct action_call *c, int64_t id, struct present *present,
                               struct gate_error *err)
 {
-    *present = (struct present){.assignee = c->action->assignee};
+    const char *assignee = c->action->assignee;
+    *present = (struct present){.found = false};
     struct query q = query_begin(c->store, "SELECT state, assignee FROM alert WHERE id = ?1");
     bind_int(&q, id);
-    enum gate_status status = store_each_row(c->store, &q, present_row, present, err);
+    if (query_row(&q)) {
+        present->found = true;
+        present->state = column_state(&q, 0);
+        present->is_assigned = !assignee || !strcmp(assignee, column_text(&q, 1));
+    }
+    enum gate_status status = query_done(c->store, &q, err);
     bool is_refused = c->action->has_state && !is_step(present->state, c->action->to);
     *c->step = !present->found ? STEP_NO_ALERT : is_refused ? STEP_REFUSED : STEP_DONE;
     *c->refused = id;
@@ -281,16 +277,9 @@ enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_
     return !status ? store_touch(s, err) : status;
 }
 
-struct rows_call {
-    const char *epoch;
-    struct alert_row *out;
-    size_t n;
-};
-
-static bool server_row(struct query *q, void *call)
+static struct alert_row read_row(struct query *q, const char *epoch)
 {
-    struct rows_call *c = call;
-    c->out[c->n++] = (struct alert_row){
+    return (struct alert_row){
         .id = column_int(q, 0),
         .kind = (enum alert_kind)place_of(column_text(q, 1), kind_names, ALERT_KINDS),
         .state = column_state(q, 2),
@@ -302,13 +291,12 @@ static bool server_row(struct query *q, void *call)
         .by_vendor = column_int(q, 8) != 0,
         .confirmed = column_int(q, 9) != 0,
         .end_run_id = column_int(q, 10),
-        .own_epoch = !strcmp(column_text(q, 11), c->epoch),
+        .own_epoch = !strcmp(column_text(q, 11), epoch),
         .by_server = !strcmp(column_text(q, 12), ALERT_SERVER),
         .reopened_ms = column_int(q, 13),
         .place_ms = column_int(q, 14),
         .was_reopened = column_int(q, 15) != 0,
     };
-    return true;
 }
 
 enum gate_status store_track_alerts(struct store *s, int64_t track_id,
@@ -316,7 +304,6 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
                                     struct alert_row *out, size_t max, size_t *n,
                                     struct gate_error *err)
 {
-    struct rows_call call = {epoch, out, 0};
     struct query q = query_begin(
         s, "SELECT a.id, a.kind, a.state, a.time_ms, a.run_id, coalesce(a.before_run_id, 0), "
            "a.before_value, "
@@ -333,7 +320,8 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
     bind_text(&q, series->provider);
     bind_int(&q, (int64_t)max);
     bind_text(&q, series->contract);
-    enum gate_status status = store_each_row(s, &q, server_row, &call, err);
-    *n = call.n;
-    return status;
+    *n = 0;
+    while (query_row(&q))
+        out[(*n)++] = read_row(&q, epoch);
+    return query_done(s, &q, err);
 }

@@ -72,45 +72,39 @@ static enum gate_status each_fault(struct fault_reporter *c, const char *what, c
 
 /* ---- documents ---- */
 
-struct checked {
-    struct fault_reporter *check;
-    struct buf text;
-};
-
-static bool document_row(struct query *q, void *call)
+static void check_document(struct fault_reporter *c, struct query *q, struct buf *text)
 {
-    struct checked *d = call;
     struct gate_error why = {0};
     const char *uuid = column_text(q, 0);
     const void *packed = sqlite3_column_blob(q->stmt, 1);
     size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
-    buf_clear(&d->text);
-    if (store_unpack(packed, len, (size_t)column_int(q, 2), &d->text, &why) != GATE_OK) {
-        report_fault(d->check, "a document cannot be unpacked, of run", uuid);
-        return d->check->n_faults < MAX_FAULTS;
+    buf_clear(text);
+    if (store_unpack(packed, len, (size_t)column_int(q, 2), text, &why) != GATE_OK) {
+        report_fault(c, "a document cannot be unpacked, of run", uuid);
+        return;
     }
     SHA2_CTX context;
     unsigned char hash[32];
     SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)d->text.data, d->text.len);
+    SHA256Update(&context, (const uint8_t *)text->data, text->len);
     SHA256Final(hash, &context);
     const void *expected = sqlite3_column_blob(q->stmt, 3);
     bool thinned = sqlite3_column_type(q->stmt, 4) != SQLITE_NULL;
     if (!thinned && (!expected || memcmp(hash, expected, sizeof hash) != 0))
-        report_fault(d->check, "a document has other bytes than it came with, of run", uuid);
-    return d->check->n_faults < MAX_FAULTS;
+        report_fault(c, "a document has other bytes than it came with, of run", uuid);
 }
 
 static enum gate_status check_documents(struct fault_reporter *c)
 {
-    struct checked document = {.check = c};
-    buf_init(&document.text, STORE_MAX_DOCUMENT);
+    struct buf text;
+    buf_init(&text, STORE_MAX_DOCUMENT);
     struct query q = query_begin(
         c->store, "SELECT r.uuid, t.packed, t.n_bytes, t.sha256, t.thinned_ms FROM run r "
                   "CROSS JOIN document t ON t.run_id = r.id");
-    enum gate_status status = store_each_row(c->store, &q, document_row, &document, c->err);
-    buf_release(&document.text);
-    return status;
+    while (c->n_faults < MAX_FAULTS && query_row(&q))
+        check_document(c, &q, &text);
+    buf_release(&text);
+    return query_done(c->store, &q, c->err);
 }
 
 enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, int *n_faults,

@@ -44,29 +44,13 @@ enum gate_status store_outbox_settle(struct store *s, const char *server,
                         values, 4, NULL, err);
 }
 
-struct outbox_rows {
-    struct store_outbox_entry *list;
-    size_t n, room;
-};
-
-static bool add_entry(struct query *q, void *call)
-{
-    struct outbox_rows *rows = call;
-    if (rows->n == rows->room) {
-        rows->room = 2 * rows->room + 16;
-        rows->list = xrealloc(rows->list, rows->room, sizeof *rows->list);
-    }
-    struct store_outbox_entry *entry = &rows->list[rows->n++];
-    entry->kind = strcmp(column_text(q, 0), kinds[OUTBOX_RUN]) ? OUTBOX_LIBRARY : OUTBOX_RUN;
-    snprintf(entry->id, sizeof entry->id, "%s", column_text(q, 1));
-    return true;
-}
-
 enum gate_status store_outbox_read(struct store *s, const char *server, enum store_outbox_list list,
                                    struct store_outbox_entry **out, size_t *n,
                                    struct gate_error *err)
 {
-    struct outbox_rows rows = {0};
+    struct store_outbox_entry *entries = NULL;
+    size_t room = 0;
+    *n = 0;
     struct query q = list == OUTBOX_WAITING
                          ? query_begin(s, "SELECT kind, id FROM outbox "
                                           "WHERE server = ?1 AND state = 'waiting' "
@@ -76,8 +60,15 @@ enum gate_status store_outbox_read(struct store *s, const char *server, enum sto
                                           "  AND o.kind = 'run' AND o.id = r.uuid) "
                                           "ORDER BY r.time_ms, r.uuid");
     bind_text(&q, server);
-    enum gate_status status = store_each_row(s, &q, add_entry, &rows, err);
-    *out = rows.list;
-    *n = rows.n;
-    return status;
+    while (query_row(&q)) {
+        if (*n == room) {
+            room = 2 * room + 16;
+            entries = xrealloc(entries, room, sizeof *entries);
+        }
+        struct store_outbox_entry *entry = &entries[(*n)++];
+        entry->kind = strcmp(column_text(&q, 0), kinds[OUTBOX_RUN]) ? OUTBOX_LIBRARY : OUTBOX_RUN;
+        snprintf(entry->id, sizeof entry->id, "%s", column_text(&q, 1));
+    }
+    *out = entries;
+    return query_done(s, &q, err);
 }

@@ -12,28 +12,6 @@ struct moved {
     int64_t revision_id, place_ms;
 };
 
-struct moved_list {
-    struct moved *of;
-    size_t n, cap;
-    bool no_memory;
-};
-
-static bool moved_row(struct query *q, void *call)
-{
-    struct moved_list *list = call;
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 16;
-        struct moved *more = realloc(list->of, cap * sizeof *more);
-        list->no_memory = !more;
-        if (!more)
-            return false;
-        list->of = more;
-        list->cap = cap;
-    }
-    list->of[list->n++] = (struct moved){column_int(q, 0), column_int(q, 1)};
-    return true;
-}
-
 /* The commit of a run. It is placed again where this tells more of it than was known. */
 static enum gate_status note_measured(struct store *s, const struct document *d, int64_t *id,
                                       struct gate_error *err)
@@ -95,14 +73,25 @@ static enum gate_status move_runs(struct store *s, const struct moved *m, struct
 
 static enum gate_status move_commits(struct store *s, struct gate_error *err)
 {
-    struct moved_list list = {.n = 0};
+    struct moved *list = NULL;
+    size_t n = 0, room = 0;
+    bool no_memory = false;
     struct query q = query_begin(s, store_script("places.sql"));
-    enum gate_status status = store_each_row(s, &q, moved_row, &list, err);
-    if (!status && list.no_memory)
+    while (!no_memory && query_row(&q)) {
+        if (n == room) {
+            struct moved *more = realloc(list, (room = 2 * room + 16) * sizeof *more);
+            no_memory = !more;
+            list = more ? more : list;
+        }
+        if (!no_memory)
+            list[n++] = (struct moved){column_int(&q, 0), column_int(&q, 1)};
+    }
+    enum gate_status status = query_done(s, &q, err);
+    if (!status && no_memory)
         status = gate_fail(err, GATE_INTERNAL, "out of memory");
-    for (size_t i = 0; i < list.n && !status; i++)
-        status = move_runs(s, &list.of[i], err);
-    free(list.of);
+    for (size_t i = 0; i < n && !status; i++)
+        status = move_runs(s, &list[i], err);
+    free(list);
     return status;
 }
 

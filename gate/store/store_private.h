@@ -101,12 +101,10 @@ static inline double column_real(struct query *q, int column) /* 0.0 for NULL */
     return sqlite3_column_double(q->stmt, column);
 }
 
-/* Receives one row; false ends the query. */
-typedef bool (*store_row_fn)(struct query *q, void *call);
-
-/* Steps through the rows of a query whose values are bound, and ends it. */
-enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
-                                struct gate_error *err);
+/* Goes to the next row; false: there is none, or it cannot be read, as query_done() says. */
+bool query_row(struct query *q);
+/* Ends a query that reads, wherever it is. */
+enum gate_status query_done(struct store *s, struct query *q, struct gate_error *err);
 
 /*
  * Run a statement that writes, and end it. store_finish() is for one without a result,

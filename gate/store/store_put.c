@@ -56,20 +56,6 @@ static enum gate_status put_document(const struct put *p)
 
 /* ---- a case ---- */
 
-struct found_track {
-    const struct put *put;
-    struct put_track *track;
-};
-
-static bool track_row(struct query *q, void *call)
-{
-    const struct found_track *f = call;
-    f->track->id = column_int(q, 0);
-    f->track->is_paired = column_int(q, 1) != 0;
-    f->track->is_newest = f->put->document->time_ms >= column_int(q, 2);
-    return true;
-}
-
 static bool is_paired(const struct document_case *c)
 {
     return c->mode == MODE_PAIRED && c->has_ratio;
@@ -78,7 +64,6 @@ static bool is_paired(const struct document_case *c)
 static enum gate_status find_track(const struct put *p, const struct document_case *c,
                                    struct put_track *track)
 {
-    struct found_track found = {p, track};
     *track = (struct put_track){.is_newest = true};
     struct query q =
         query_begin(p->store, "SELECT t.id, t.kind = 'paired', (SELECT e.time_ms FROM result e"
@@ -86,7 +71,12 @@ static enum gate_status find_track(const struct put *p, const struct document_ca
                               "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
     bind_text(&q, c->id);
     bind_text(&q, p->document->device.model);
-    enum gate_status status = store_each_row(p->store, &q, track_row, &found, p->err);
+    if (query_row(&q)) {
+        track->id = column_int(&q, 0);
+        track->is_paired = column_int(&q, 1) != 0;
+        track->is_newest = p->document->time_ms >= column_int(&q, 2);
+    }
+    enum gate_status status = query_done(p->store, &q, p->err);
     if (status || track->id != 0)
         return status;
     q = query_begin(p->store, "INSERT INTO track (case_id, op, dtype, device, kind, n_runs) "
@@ -125,25 +115,6 @@ struct logged {
     bool other_contract;
 };
 
-struct find_logged {
-    const struct put *put;
-    struct logged *logged;
-};
-
-static bool logged_row(struct query *q, void *call)
-{
-    const struct find_logged *f = call;
-    const struct document *d = f->put->document;
-    *f->logged = (struct logged){
-        .known = true,
-        .stored_ms = column_int(q, 0),
-        .p50_ns = column_real(q, 1),
-        .other_epoch = strcmp(column_text(q, 2), d->epoch ? d->epoch : ""),
-        .other_contract = strcmp(column_text(q, 3), d->contract),
-    };
-    return false;
-}
-
 /*
  * Only an accept raises a baseline. A slower one that none made, or the first one of its store,
  * does not follow from what was logged: a runner without the stored baselines began anew.
@@ -169,7 +140,7 @@ static enum gate_status find_change(const struct put *p, const struct document_c
                                     const struct put_track *track, struct change *out)
 {
     struct logged logged = {0};
-    struct find_logged find = {p, &logged};
+    const struct document *d = p->document;
     const struct document_baseline *baseline = &c->baseline;
     *out = (struct change){0};
     if (!c->has_baseline || !track->is_newest)
@@ -181,7 +152,15 @@ static enum gate_status find_change(const struct put *p, const struct document_c
                               "WHERE e.track_id = ?1 AND e.baseline_change IS NOT NULL "
                               "ORDER BY e.run_id DESC LIMIT 1");
     bind_int(&q, track->id);
-    enum gate_status status = store_each_row(p->store, &q, logged_row, &find, p->err);
+    if (query_row(&q))
+        logged = (struct logged){
+            .known = true,
+            .stored_ms = column_int(&q, 0),
+            .p50_ns = column_real(&q, 1),
+            .other_epoch = strcmp(column_text(&q, 2), d->epoch ? d->epoch : ""),
+            .other_contract = strcmp(column_text(&q, 3), d->contract),
+        };
+    enum gate_status status = query_done(p->store, &q, p->err);
     bool has_changed = !logged.known || logged.other_contract ||
                        (baseline->time_ms > logged.stored_ms && baseline->p50_ns != logged.p50_ns);
     if (status || !has_changed)

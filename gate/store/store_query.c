@@ -10,25 +10,22 @@
 
 /* ---- runs ---- */
 
-struct run_call {
-    store_run_fn fn;
-    void *context;
-};
-
-static bool run_row(struct query *q, void *call)
+static enum gate_status tell_run(struct store *s, struct query *q, store_run_fn fn, void *context,
+                                 struct gate_error *err)
 {
-    const struct run_call *c = call;
-    struct store_run row = {.uuid = column_text(q, 0),
-                            .time_ms = column_int(q, 1),
-                            .device_model = column_text(q, 2),
-                            .contract = column_text(q, 3)};
-    return c->fn(c->context, &row);
+    if (query_row(q)) {
+        const struct store_run row = {.uuid = column_text(q, 0),
+                                      .time_ms = column_int(q, 1),
+                                      .device_model = column_text(q, 2),
+                                      .contract = column_text(q, 3)};
+        fn(context, &row);
+    }
+    return query_done(s, q, err);
 }
 
 enum gate_status store_newest_run(struct store *s, const char *branch, const char *device_model,
                                   store_run_fn fn, void *context, struct gate_error *err)
 {
-    struct run_call call = {fn, context};
     struct query q = query_begin(
         s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = iif(?1 IS NULL,"
            " (SELECT id FROM run WHERE ?2 IS NULL OR device = ?2 ORDER BY time_ms DESC, uuid DESC"
@@ -37,7 +34,7 @@ enum gate_status store_newest_run(struct store *s, const char *branch, const cha
            "  ORDER BY time_ms DESC, uuid DESC LIMIT 1))");
     bind_text_or_null(&q, branch);
     bind_text_or_null(&q, device_model);
-    return store_each_row(s, &q, run_row, &call, err);
+    return tell_run(s, &q, fn, context, err);
 }
 
 struct found_run {
@@ -45,12 +42,14 @@ struct found_run {
     int n;
 };
 
-static bool found_row(struct query *q, void *call)
+/* The id that a query finds, and how many it finds. */
+static enum gate_status read_found(struct store *s, struct query *q, struct found_run *found,
+                                   struct gate_error *err)
 {
-    struct found_run *found = call;
-    found->id = column_int(q, 0);
-    found->n++;
-    return true;
+    *found = (struct found_run){0, 0};
+    for (; query_row(q); found->n++)
+        found->id = column_int(q, 0);
+    return query_done(s, q, err);
 }
 
 static bool is_hex(const char *s, const char *more, size_t least)
@@ -65,14 +64,14 @@ static bool is_hex(const char *s, const char *more, size_t least)
 static enum gate_status find_by_uuid(struct store *s, const char *uuid, int64_t *id,
                                      struct gate_error *err)
 {
-    struct found_run found = {0, 0};
+    struct found_run found;
     if (!is_hex(uuid, "-", 4))
         return gate_fail(err, GATE_USAGE,
                          "a run is named by its uuid or by the first 4 or more characters of it");
     struct query q =
         query_begin(s, "SELECT id FROM run WHERE uuid >= ?1 AND uuid < ?1 || '~' LIMIT 2");
     bind_text(&q, uuid);
-    enum gate_status status = store_each_row(s, &q, found_row, &found, err);
+    enum gate_status status = read_found(s, &q, &found, err);
     if (status)
         return status;
     if (found.n == 0)
@@ -88,7 +87,7 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
                                        const char *device_model, int64_t *id,
                                        struct gate_error *err)
 {
-    struct found_run found = {0, 0};
+    struct found_run found;
     struct query q = query_begin(
         s, "SELECT coalesce((SELECT r.id FROM run r WHERE r.revision_id = v.id "
            "AND (?2 IS NULL OR r.device = ?2) ORDER BY r.contract GLOB 'foreign-*', r.time_ms DESC,"
@@ -97,7 +96,7 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
            " AND v.first_ms IS NOT NULL LIMIT 2");
     bind_text(&q, commit);
     bind_text_or_null(&q, device_model);
-    enum gate_status status = store_each_row(s, &q, found_row, &found, err);
+    enum gate_status status = read_found(s, &q, &found, err);
     if (!status && found.n == 1 && found.id != 0)
         *id = found.id;
     else if (!status && found.n > 1)
@@ -108,18 +107,9 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
     return status;
 }
 
-static enum gate_status read_run_of(struct store *s, int64_t id, struct run_call *call,
-                                    struct gate_error *err)
-{
-    struct query q = query_begin(s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = ?1");
-    bind_int(&q, id);
-    return store_each_row(s, &q, run_row, call, err);
-}
-
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
                                 store_run_fn fn, void *context, struct gate_error *err)
 {
-    struct run_call call = {fn, context};
     struct gate_error no_run = {0};
     int64_t found = 0;
     enum gate_status status = find_by_uuid(s, name, &found, &no_run);
@@ -127,37 +117,32 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
         status = find_by_commit(s, name, device_model, &found, err);
     else if (status)
         gate_fail(err, status, "%s", no_run.message);
-    return !status ? read_run_of(s, found, &call, err) : status;
+    if (status)
+        return status;
+    struct query q = query_begin(s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = ?1");
+    bind_int(&q, found);
+    return tell_run(s, &q, fn, context, err);
 }
 
 /* ---- documents ---- */
 
-struct document_call {
-    store_document_fn fn;
-    void *context;
-    struct buf text;
-    enum gate_status status;
-    struct gate_error *err;
-};
-
-static bool document_row(struct query *q, void *call)
-{
-    struct document_call *c = call;
-    const void *bytes = sqlite3_column_blob(q->stmt, 0); /* before its size */
-    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 0);
-    buf_clear(&c->text);
-    c->status = store_unpack(bytes, len, (size_t)column_int(q, 1), &c->text, c->err);
-    return c->status == GATE_OK && c->fn(c->context, c->text.data, c->text.len);
-}
-
 static enum gate_status each_document(struct store *s, struct query *q, store_document_fn fn,
                                       void *context, struct gate_error *err)
 {
-    struct document_call call = {.fn = fn, .context = context, .err = err};
-    buf_init(&call.text, STORE_MAX_DOCUMENT);
-    enum gate_status status = store_each_row(s, q, document_row, &call, err);
-    buf_release(&call.text);
-    return !status ? call.status : status;
+    struct buf text;
+    bool more = true;
+    enum gate_status unpacked = GATE_OK;
+    buf_init(&text, STORE_MAX_DOCUMENT);
+    while (more && query_row(q)) {
+        const void *bytes = sqlite3_column_blob(q->stmt, 0); /* before its size */
+        size_t len = (size_t)sqlite3_column_bytes(q->stmt, 0);
+        buf_clear(&text);
+        unpacked = store_unpack(bytes, len, (size_t)column_int(q, 1), &text, err);
+        more = !unpacked && fn(context, text.data, text.len);
+    }
+    buf_release(&text);
+    enum gate_status status = query_done(s, q, err);
+    return !status ? unpacked : status;
 }
 
 enum gate_status store_document(struct store *s, const char *uuid, store_document_fn fn,
@@ -172,29 +157,20 @@ enum gate_status store_document(struct store *s, const char *uuid, store_documen
     return each_document(s, &q, fn, context, err);
 }
 
-struct length_call {
-    size_t *n_bytes, *n_packed;
-};
-
-static bool length_row(struct query *q, void *call)
-{
-    struct length_call *c = call;
-    *c->n_packed = (size_t)column_int(q, 0);
-    *c->n_bytes = (size_t)column_int(q, 1);
-    return true;
-}
-
 enum gate_status store_find_document(struct store *s, const char *uuid, int64_t *run_id,
                                      size_t *n_bytes, size_t *n_packed, struct gate_error *err)
 {
-    struct length_call call = {n_bytes, n_packed};
     enum gate_status status = find_by_uuid(s, uuid, run_id, err);
     if (status)
         return status;
     struct query q =
         query_begin(s, "SELECT length(packed), n_bytes FROM document WHERE run_id = ?1");
     bind_int(&q, *run_id);
-    return store_each_row(s, &q, length_row, &call, err);
+    if (query_row(&q)) {
+        *n_packed = (size_t)column_int(&q, 0);
+        *n_bytes = (size_t)column_int(&q, 1);
+    }
+    return query_done(s, &q, err);
 }
 
 enum gate_status store_document_piece(struct store *s, int64_t run_id, size_t n_packed, size_t at,
@@ -221,15 +197,9 @@ enum gate_status store_documents(struct store *s, store_document_fn fn, void *co
 
 /* ---- rows of `gate history` and `gate baseline` ---- */
 
-struct point_call {
-    store_point_fn fn;
-    void *context;
-};
-
-static bool point_row(struct query *q, void *call)
+static struct store_point read_point(struct query *q)
 {
-    const struct point_call *c = call;
-    struct store_point row = {
+    return (struct store_point){
         .time_ms = column_int(q, 0),
         .run_uuid = column_text(q, 1),
         .commit = column_text(q, 2),
@@ -247,14 +217,14 @@ static bool point_row(struct query *q, void *call)
         .baseline_p50_ns = column_real(q, 14),
         .dirty = column_int(q, 15) != 0,
     };
-    return c->fn(c->context, &row);
 }
 
 enum gate_status store_trend(struct store *s, const char *case_id, const char *device_model,
                              int64_t limit, store_point_fn fn, void *context,
                              struct gate_error *err)
 {
-    struct point_call call = {fn, context};
+    struct store_point row;
+    bool more = true;
     if (limit < 1) /* it would mean "no limit" to SQLite */
         return gate_fail(err, GATE_USAGE, "the limit must be at least 1, is %lld",
                          (long long)limit);
@@ -271,18 +241,16 @@ enum gate_status store_trend(struct store *s, const char *case_id, const char *d
     bind_text(&q, case_id);
     bind_text(&q, device_model);
     bind_int(&q, limit);
-    return store_each_row(s, &q, point_row, &call, err);
+    while (more && query_row(&q)) {
+        row = read_point(&q);
+        more = fn(context, &row);
+    }
+    return query_done(s, &q, err);
 }
 
-struct leader_call {
-    store_leader_fn fn;
-    void *context;
-};
-
-static bool leader_row(struct query *q, void *call)
+static struct store_leader read_leader(struct query *q)
 {
-    const struct leader_call *c = call;
-    struct store_leader row = {
+    return (struct store_leader){
         .case_id = column_text(q, 0),
         .device_model = column_text(q, 1),
         .provider = column_text(q, 2),
@@ -297,14 +265,14 @@ static bool leader_row(struct query *q, void *call)
         .role = column_text(q, 11),
         .dirty = column_int(q, 12) != 0,
     };
-    return c->fn(c->context, &row);
 }
 
 /* The contract of a track is that of its newest time; of equal times the first one counts. */
 enum gate_status store_leaderboard(struct store *s, const char *device_model, store_leader_fn fn,
                                    void *context, struct gate_error *err)
 {
-    struct leader_call call = {fn, context};
+    struct store_leader row;
+    bool more = true;
     struct query q = query_begin(
         s, "SELECT l.case_id, l.device, l.provider, l.kernel, l.commit_id, l.run, min(l.time_ms),"
            " l.p50_ns, l.tflops, l.gbps, l.contract, l.role, r.dirty "
@@ -315,24 +283,16 @@ enum gate_status store_leaderboard(struct store *s, const char *device_model, st
            "GROUP BY l.case_id, l.device, l.provider "
            "ORDER BY l.case_id, l.device, l.p50_ns, l.provider");
     bind_text_or_null(&q, device_model);
-    return store_each_row(s, &q, leader_row, &call, err);
-}
-
-struct newest_call {
-    store_newest_fn fn;
-    void *context;
-};
-
-static bool newest_row(struct query *q, void *call)
-{
-    const struct newest_call *c = call;
-    return c->fn(c->context, column_text(q, 0), column_text(q, 1), column_text(q, 2));
+    while (more && query_row(&q)) {
+        row = read_leader(&q);
+        more = fn(context, &row);
+    }
+    return query_done(s, &q, err);
 }
 
 enum gate_status store_newest(struct store *s, const char *case_id, const char *device_model,
                               store_newest_fn fn, void *context, struct gate_error *err)
 {
-    struct newest_call call = {fn, context};
     struct query q =
         query_begin(s, "SELECT t.device, r.uuid, e.verdict FROM track t "
                        "CROSS JOIN result e ON e.track_id = t.id AND e.arm = 0 AND e.run_id ="
@@ -342,18 +302,12 @@ enum gate_status store_newest(struct store *s, const char *case_id, const char *
                        "WHERE t.case_id = ?1 AND (?2 IS NULL OR t.device = ?2) ORDER BY t.device");
     bind_text(&q, case_id);
     bind_text_or_null(&q, device_model);
-    return store_each_row(s, &q, newest_row, &call, err);
+    while (query_row(&q) && fn(context, column_text(&q, 0), column_text(&q, 1), column_text(&q, 2)))
+        ;
+    return query_done(s, &q, err);
 }
 
 /* ---- the state ---- */
-
-static bool state_row(struct query *q, void *call)
-{
-    struct store_state *state = call;
-    snprintf(state->text, sizeof state->text, "%s %lld %s", column_text(q, 0),
-             (long long)column_int(q, 1), column_text(q, 2));
-    return false;
-}
 
 enum gate_status store_state(struct store *s, struct store_state *out, struct gate_error *err)
 {
@@ -363,7 +317,10 @@ enum gate_status store_state(struct store *s, struct store_state *out, struct ga
                        "FROM meta i CROSS JOIN meta c CROSS JOIN meta w "
                        "LEFT JOIN run r ON r.id = (SELECT max(id) FROM run) "
                        "WHERE i.key = 'identity' AND c.key = 'copy' AND w.key = 'n_writes'");
-    return store_each_row(s, &q, state_row, out, err);
+    if (query_row(&q))
+        snprintf(out->text, sizeof out->text, "%s %lld %s", column_text(&q, 0),
+                 (long long)column_int(&q, 1), column_text(&q, 2));
+    return query_done(s, &q, err);
 }
 
 enum gate_status store_read_begin(struct store *s, struct gate_error *err)

@@ -68,26 +68,9 @@ static int bind_cell(struct query *q, int at, const struct store_cell *value)
     }
 }
 
-struct select_call {
-    store_cells_fn fn;
-    void *context;
-};
-
-static bool cells_row(struct query *q, void *call)
-{
-    const struct select_call *c = call;
-    struct store_cell cells[STORE_MAX_CELLS];
-    struct store_row row = {cells, sqlite3_column_count(q->stmt)};
-    row.n = row.n > STORE_MAX_CELLS ? STORE_MAX_CELLS : row.n;
-    for (int i = 0; i < row.n; i++)
-        cells[i] = read_cell(q, i);
-    return c->fn(c->context, &row);
-}
-
 enum gate_status store_select(struct store *s, const char *sql, store_value_fn value,
                               store_cells_fn fn, void *context, struct gate_error *err)
 {
-    struct select_call call = {fn, context};
     struct query q = query_begin(s, sql);
     int n = q.stmt ? sqlite3_bind_parameter_count(q.stmt) : 0;
     for (int at = 1; at <= n && q.rc == SQLITE_OK; at++) {
@@ -97,7 +80,17 @@ enum gate_status store_select(struct store *s, const char *sql, store_value_fn v
             value(context, name + 1, &cell);
         q.rc = bind_cell(&q, at, &cell);
     }
-    return store_each_row(s, &q, cells_row, &call, err);
+    struct store_cell cells[STORE_MAX_CELLS];
+    struct store_row row = {cells, 0};
+    while (query_row(&q)) {
+        row.n = sqlite3_column_count(q.stmt);
+        row.n = row.n > STORE_MAX_CELLS ? STORE_MAX_CELLS : row.n;
+        for (int i = 0; i < row.n; i++)
+            cells[i] = read_cell(&q, i);
+        if (!fn(context, &row))
+            break;
+    }
+    return query_done(s, &q, err);
 }
 
 /* ---- changes ---- */

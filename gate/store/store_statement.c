@@ -94,17 +94,18 @@ const char *column_text(struct query *q, int column)
     return text ? (const char *)text : "";
 }
 
-enum gate_status store_each_row(struct store *s, struct query *q, store_row_fn fn, void *call,
-                                struct gate_error *err)
+bool query_row(struct query *q)
 {
-    int rc;
-    while ((rc = query_step(q)) == SQLITE_ROW) {
-        if (!fn(q, call))
-            break;
-    }
+    if (q->rc == SQLITE_OK || q->rc == SQLITE_ROW)
+        q->rc = sqlite3_step(q->stmt);
+    return q->rc == SQLITE_ROW;
+}
+
+enum gate_status query_done(struct store *s, struct query *q, struct gate_error *err)
+{
     enum gate_status status = GATE_OK;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        status = store_fail(s, rc, "read", err);
+    if (q->rc != SQLITE_OK && q->rc != SQLITE_ROW && q->rc != SQLITE_DONE)
+        status = store_fail(s, q->rc, "read", err);
     query_end(q);
     return status;
 }
@@ -141,13 +142,8 @@ enum gate_status store_finish_id(struct store *s, struct query *q, int64_t *id,
 enum gate_status store_find_id(struct store *s, struct query *q, int64_t *id,
                                struct gate_error *err)
 {
-    int rc = query_step(q);
-    *id = rc == SQLITE_ROW ? column_int(q, 0) : 0;
-    enum gate_status status = GATE_OK;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        status = store_fail(s, rc, "read", err);
-    query_end(q);
-    return status;
+    *id = query_row(q) ? column_int(q, 0) : 0;
+    return query_done(s, q, err);
 }
 
 enum gate_status store_touch(struct store *s, struct gate_error *err)

@@ -17,18 +17,6 @@ struct thin {
     struct gate_error *err;
 };
 
-static bool document_row(struct query *q, void *call)
-{
-    struct thin *t = call;
-    const void *packed = sqlite3_column_blob(q->stmt, 1);
-    size_t len = (size_t)sqlite3_column_bytes(q->stmt, 1);
-    t->found = true;
-    t->run_id = column_int(q, 0);
-    buf_clear(&t->text);
-    t->status = store_unpack(packed, len, (size_t)column_int(q, 2), &t->text, t->err);
-    return false;
-}
-
 static void drop_samples(struct document *d)
 {
     for (size_t i = 0; i < d->n_cases; i++) {
@@ -65,8 +53,6 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
     struct thin *t = context;
     struct document document;
     t->err = err;
-    t->status = GATE_OK;
-    t->found = false;
     struct query q = query_begin(
         t->store,
         "SELECT t.run_id, t.packed, t.n_bytes "
@@ -75,11 +61,18 @@ static enum gate_status thin_one(void *context, struct gate_error *err)
         "WHERE t.has_samples = 1 AND t.run_id > ?2 AND r.time_ms < ?1 ORDER BY t.run_id LIMIT 1");
     bind_int(&q, t->before_ms);
     bind_int(&q, t->run_id);
-    enum gate_status status = store_each_row(t->store, &q, document_row, t, err);
-    if (!status)
-        status = t->status;
-    if (status || !t->found)
-        return status;
+    enum gate_status status = GATE_OK;
+    t->found = query_row(&q);
+    if (t->found) {
+        const void *packed = sqlite3_column_blob(q.stmt, 1);
+        size_t len = (size_t)sqlite3_column_bytes(q.stmt, 1);
+        t->run_id = column_int(&q, 0);
+        buf_clear(&t->text);
+        status = store_unpack(packed, len, (size_t)column_int(&q, 2), &t->text, err);
+    }
+    enum gate_status done = query_done(t->store, &q, status ? NULL : err);
+    if (status || done || !t->found)
+        return status ? status : done;
     status = document_parse("a stored run", 1, t->text.data, t->text.len, GATE_IO, &document, err);
     if (status)
         return status;

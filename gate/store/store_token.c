@@ -65,55 +65,40 @@ enum gate_status store_expire_tokens(struct store *s, int64_t now_ms, struct gat
     "SELECT id, name, scopes, digest, created_ms, expires_ms, last_used_ms, revoked_ms FROM "      \
     "token "
 
-struct token_call {
-    store_token_fn fn;
-    void *context;
-};
-
-static bool token_row(struct query *q, void *call)
+static void read_token(struct query *q, struct store_token *t)
 {
-    const struct token_call *c = call;
-    struct store_token t = {.scopes = (unsigned)column_int(q, 2),
-                            .created_ms = column_int(q, 4),
-                            .expires_ms = column_int(q, 5),
-                            .last_used_ms = column_int(q, 6),
-                            .revoked_ms = column_int(q, 7)};
-    snprintf(t.id, sizeof t.id, "%s", column_text(q, 0));
-    snprintf(t.name, sizeof t.name, "%s", column_text(q, 1));
+    *t = (struct store_token){.scopes = (unsigned)column_int(q, 2),
+                              .created_ms = column_int(q, 4),
+                              .expires_ms = column_int(q, 5),
+                              .last_used_ms = column_int(q, 6),
+                              .revoked_ms = column_int(q, 7)};
+    snprintf(t->id, sizeof t->id, "%s", column_text(q, 0));
+    snprintf(t->name, sizeof t->name, "%s", column_text(q, 1));
     const void *digest = sqlite3_column_blob(q->stmt, 3);
     if (digest && sqlite3_column_bytes(q->stmt, 3) == TOKEN_DIGEST_BYTES)
-        memcpy(t.digest, digest, TOKEN_DIGEST_BYTES);
-    return c->fn(c->context, &t);
-}
-
-struct found_token {
-    struct store_token *out;
-    bool *found;
-};
-
-static bool note_token(void *context, const struct store_token *row)
-{
-    const struct found_token *f = context;
-    *f->out = *row;
-    *f->found = true;
-    return false;
+        memcpy(t->digest, digest, TOKEN_DIGEST_BYTES);
 }
 
 enum gate_status store_find_token(struct store *s, const char *id, struct store_token *out,
                                   bool *found, struct gate_error *err)
 {
-    struct found_token note = {out, found};
-    struct token_call call = {note_token, &note};
-    *found = false;
     struct query q = query_begin(s, TOKENS "WHERE id = ?1");
     bind_text(&q, id);
-    return store_each_row(s, &q, token_row, &call, err);
+    *found = query_row(&q);
+    if (*found)
+        read_token(&q, out);
+    return query_done(s, &q, err);
 }
 
 enum gate_status store_tokens(struct store *s, store_token_fn fn, void *context,
                               struct gate_error *err)
 {
-    struct token_call call = {fn, context};
+    struct store_token token;
     struct query q = query_begin(s, TOKENS "ORDER BY created_ms, id");
-    return store_each_row(s, &q, token_row, &call, err);
+    while (query_row(&q)) {
+        read_token(&q, &token);
+        if (!fn(context, &token))
+            break;
+    }
+    return query_done(s, &q, err);
 }

@@ -29,14 +29,6 @@ static enum gate_status no_memory(struct gate_error *err)
 
 /* ---- the track ---- */
 
-static bool track_row(struct query *q, void *call)
-{
-    struct store_trend_result *out = call;
-    out->track = column_int(q, 0);
-    out->threshold = column_real(q, 1);
-    return false;
-}
-
 static enum gate_status read_track(struct store *s, const struct store_trend_query *query,
                                    struct store_trend_result *out, struct gate_error *err)
 {
@@ -46,7 +38,11 @@ static enum gate_status read_track(struct store *s, const struct store_trend_que
                        "FROM track t WHERE t.case_id = ?1 AND t.device = ?2");
     bind_text(&q, query->case_id);
     bind_text(&q, query->device_model);
-    return store_each_row(s, &q, track_row, out, err);
+    if (query_row(&q)) {
+        out->track = column_int(&q, 0);
+        out->threshold = column_real(&q, 1);
+    }
+    return query_done(s, &q, err);
 }
 
 /* ---- the levels ---- */
@@ -108,9 +104,8 @@ static struct store_trend_series *series_of(struct level_call *c, struct query *
     return series;
 }
 
-static bool level_row(struct query *q, void *call)
+static bool level_row(struct query *q, struct level_call *c)
 {
-    struct level_call *c = call;
     struct store_trend_series *series = series_of(c, q);
     c->no_memory = !series || !make_room(series);
     if (c->no_memory)
@@ -141,24 +136,7 @@ static bool level_row(struct query *q, void *call)
 
 /* ---- the chain of baselines ---- */
 
-struct chain_call {
-    struct baseline_chain *chain;
-    void (*step)(struct baseline_chain *chain, const struct chain_point *p);
-};
-
-static bool chain_row(struct query *q, void *call)
-{
-    const struct chain_call *c = call;
-    const struct chain_point p = {
-        .time_ms = column_int(q, 0),
-        .ratio = column_real(q, 1),
-        .baseline_ms = column_int(q, 2),
-        .baseline_revision = column_int(q, 3),
-        .revision = column_int(q, 4),
-    };
-    c->step(c->chain, &p);
-    return true;
-}
+typedef void (*chain_fn)(struct baseline_chain *chain, const struct chain_point *p);
 
 #define CHAINED                                                                                    \
     " e.track_id = ?1 AND e.provider = ?2 AND e.contract = ?3 AND e.arm = 0 AND e.paired"          \
@@ -166,13 +144,24 @@ static bool chain_row(struct query *q, void *call)
 
 static enum gate_status read_chain_by(struct store *s, const char *sql, int64_t track,
                                       const struct store_trend_series *series,
-                                      struct chain_call call, struct gate_error *err)
+                                      struct baseline_chain *chain, chain_fn step,
+                                      struct gate_error *err)
 {
     struct query q = query_begin(s, sql);
     bind_int(&q, track);
     bind_text(&q, series->provider);
     bind_text(&q, series->contract);
-    return store_each_row(s, &q, chain_row, &call, err);
+    while (query_row(&q)) {
+        const struct chain_point p = {
+            .time_ms = column_int(&q, 0),
+            .ratio = column_real(&q, 1),
+            .baseline_ms = column_int(&q, 2),
+            .baseline_revision = column_int(&q, 3),
+            .revision = column_int(&q, 4),
+        };
+        step(chain, &p);
+    }
+    return query_done(s, &q, err);
 }
 
 /* Of all points, so that a level is the same whatever range is asked for: the first one of each
@@ -193,10 +182,9 @@ static enum gate_status read_chain(struct store *s, int64_t track,
         " CROSS JOIN run r ON r.revision_id = v.id CROSS JOIN result e ON e.run_id = r.id "
         "AND" CHAINED "ORDER BY e.time_ms, e.run_id";
     chain->n = 0;
-    enum gate_status status =
-        read_chain_by(s, firsts, track, series, (struct chain_call){chain, chain_add}, err);
+    enum gate_status status = read_chain_by(s, firsts, track, series, chain, chain_add, err);
     if (!status && chain->n > 1)
-        status = read_chain_by(s, ties, track, series, (struct chain_call){chain, chain_tie}, err);
+        status = read_chain_by(s, ties, track, series, chain, chain_tie, err);
     chain_end(chain);
     return status;
 }
@@ -298,7 +286,9 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
         bind_int(&q, to.id != 0 ? to.place_ms : INT64_MAX);
         bind_int(&q, to.id);
     }
-    enum gate_status status = store_each_row(s, &q, level_row, &call, err);
+    while (query_row(&q) && level_row(&q, &call))
+        ;
+    enum gate_status status = query_done(s, &q, err);
     if (!status && call.no_memory)
         status = no_memory(err);
     if (out->n_series > 0)
@@ -527,28 +517,18 @@ void store_trend_release(struct store_trend_result *r)
     *r = (struct store_trend_result){0};
 }
 
-struct commit_call {
-    struct store_commit commit;
-    int n;
-};
-
-static bool commit_row(struct query *q, void *call)
-{
-    struct commit_call *c = call;
-    c->commit = (struct store_commit){.id = column_int(q, 0), .place_ms = column_int(q, 1)};
-    c->n++;
-    return true;
-}
-
 enum gate_status store_commit(struct store *s, const char *digits, struct store_commit *out,
                               struct gate_error *err)
 {
-    struct commit_call call = {.n = 0};
+    int n = 0;
+    *out = (struct store_commit){0};
     struct query q = query_begin(s, "SELECT id, place_ms FROM revision "
                                     "WHERE commit_id >= ?1 AND commit_id < ?1 || '~' "
                                     "AND first_ms IS NOT NULL LIMIT 2");
     bind_text(&q, digits);
-    enum gate_status status = store_each_row(s, &q, commit_row, &call, err);
-    *out = call.n == 1 ? call.commit : (struct store_commit){0};
-    return status;
+    for (; query_row(&q); n++)
+        *out = (struct store_commit){.id = column_int(&q, 0), .place_ms = column_int(&q, 1)};
+    if (n != 1)
+        *out = (struct store_commit){0};
+    return query_done(s, &q, err);
 }

@@ -9,20 +9,16 @@
 
 /* ---- where to go on ---- */
 
-static bool mark_row(struct query *q, void *call)
-{
-    struct watch_item *item = call;
-    item->run_id = column_int(q, 0);
-    item->track_id = column_int(q, 1);
-    return true;
-}
-
 enum gate_status store_watch_mark(struct store *s, struct watch_item *item, struct gate_error *err)
 {
     *item = (struct watch_item){.main_branch = item->main_branch, .known = item->known};
     struct query q = query_begin(s, "SELECT (SELECT value FROM meta WHERE key = 'watch_run'), "
                                     " (SELECT value FROM meta WHERE key = 'watch_track')");
-    return store_each_row(s, &q, mark_row, item, err);
+    if (query_row(&q)) {
+        item->run_id = column_int(&q, 0);
+        item->track_id = column_int(&q, 1);
+    }
+    return query_done(s, &q, err);
 }
 
 enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *item,
@@ -35,22 +31,9 @@ enum gate_status store_put_watch_mark(struct store *s, const struct watch_item *
     return store_finish(s, &q, err);
 }
 
-static bool item_row(struct query *q, void *call)
-{
-    struct watch_item *item = call;
-    item->run_id = column_int(q, 0);
-    item->track_id = column_int(q, 1);
-    snprintf(item->epoch, sizeof item->epoch, "%s", column_text(q, 2));
-    snprintf(item->branch, sizeof item->branch, "%s", column_text(q, 3));
-    snprintf(item->series.provider, sizeof item->series.provider, "%s", column_text(q, 4));
-    snprintf(item->series.contract, sizeof item->series.contract, "%s", column_text(q, 5));
-    return true;
-}
-
 enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool *found,
                                   struct gate_error *err)
 {
-    struct watch_item next = {.main_branch = item->main_branch, .known = item->known};
     struct query q = query_begin(
         s,
         "SELECT e.run_id, e.track_id, r.epoch, r.branch, s.provider, s.contract "
@@ -64,11 +47,17 @@ enum gate_status store_watch_next(struct store *s, struct watch_item *item, bool
         "1");
     bind_int(&q, item->run_id);
     bind_int(&q, item->track_id);
-    enum gate_status status = store_each_row(s, &q, item_row, &next, err);
-    *found = !status && next.run_id != 0;
-    if (*found)
-        *item = next;
-    return status;
+    *found = query_row(&q);
+    if (*found) {
+        item->run_id = column_int(&q, 0);
+        item->track_id = column_int(&q, 1);
+        snprintf(item->epoch, sizeof item->epoch, "%s", column_text(&q, 2));
+        snprintf(item->branch, sizeof item->branch, "%s", column_text(&q, 3));
+        struct store_series *series = &item->series;
+        snprintf(series->provider, sizeof series->provider, "%s", column_text(&q, 4));
+        snprintf(series->contract, sizeof series->contract, "%s", column_text(&q, 5));
+    }
+    return query_done(s, &q, err);
 }
 
 /* ---- points ---- */
@@ -82,14 +71,6 @@ struct watch_point_call {
     struct gate_error *err;
 };
 
-static bool run_row(struct query *q, void *call)
-{
-    struct watch_run *run = call;
-    run->revision = column_int(q, 0);
-    run->own_epoch = column_int(q, 1) != 0;
-    return false;
-}
-
 static const struct watch_run *run_of(struct watch_point_call *c, int64_t id)
 {
     struct watch_known *known = c->item->known;
@@ -102,16 +83,12 @@ static const struct watch_run *run_of(struct watch_point_call *c, int64_t id)
     struct query q = query_begin(c->store, "SELECT revision_id, epoch = ?2 FROM run WHERE id = ?1");
     bind_int(&q, id);
     bind_text(&q, c->item->epoch);
-    c->status = store_each_row(c->store, &q, run_row, run, c->err);
+    if (query_row(&q)) {
+        run->revision = column_int(&q, 0);
+        run->own_epoch = column_int(&q, 1) != 0;
+    }
+    c->status = query_done(c->store, &q, c->err);
     return run;
-}
-
-static bool commit_row(struct query *q, void *call)
-{
-    struct watch_known *known = call;
-    known->revision = column_int(q, 0);
-    known->place_ms = column_int(q, 1);
-    return false;
 }
 
 /* The commit of a point's baseline. */
@@ -124,7 +101,11 @@ static void find_baseline(struct watch_point_call *c, const char *commit, struct
         struct query q =
             query_begin(c->store, "SELECT id, place_ms FROM revision WHERE commit_id = ?1");
         bind_text(&q, known->commit);
-        c->status = store_each_row(c->store, &q, commit_row, known, c->err);
+        if (query_row(&q)) {
+            known->revision = column_int(&q, 0);
+            known->place_ms = column_int(&q, 1);
+        }
+        c->status = query_done(c->store, &q, c->err);
     }
     point->baseline_revision = known->revision;
     point->baseline_place_ms = known->place_ms;
@@ -153,9 +134,8 @@ static enum watch_verdict verdict_of(const char *verdict)
     return !strcmp(verdict, "wrong") ? WATCH_WRONG : WATCH_NONE;
 }
 
-static bool point_row(struct query *q, void *call)
+static bool point_row(struct query *q, struct watch_point_call *c)
 {
-    struct watch_point_call *c = call;
     struct watch_point point;
     begin_point(c, q, &point);
     point.verdict = verdict_of(column_text(q, 4));
@@ -192,13 +172,14 @@ enum gate_status store_watch_points(struct store *s, const struct watch_item *it
     bind_text(&q, item->series.contract);
     bind_int(&q, item->run_id);
     bind_int(&q, limit);
-    enum gate_status status = store_each_row(s, &q, point_row, &call, err);
+    while (query_row(&q) && point_row(&q, &call))
+        ;
+    enum gate_status status = query_done(s, &q, err);
     return !status ? call.status : status;
 }
 
-static bool wrong_row(struct query *q, void *call)
+static bool wrong_row(struct query *q, struct watch_point_call *c)
 {
-    struct watch_point_call *c = call;
     struct watch_point point;
     if (!begin_point(c, q, &point))
         return true;
@@ -222,17 +203,13 @@ enum gate_status store_watch_wrong(struct store *s, const struct watch_item *ite
     bind_int(&q, from.time_ms);
     bind_int(&q, from.run_id);
     bind_int(&q, limit);
-    enum gate_status status = store_each_row(s, &q, wrong_row, &call, err);
+    while (query_row(&q) && wrong_row(&q, &call))
+        ;
+    enum gate_status status = query_done(s, &q, err);
     return !status ? call.status : status;
 }
 
 /* ---- accepts ---- */
-
-static bool real_row(struct query *q, void *call)
-{
-    *(double *)call = column_real(q, 0);
-    return true;
-}
 
 enum gate_status store_logged_baseline(struct store *s, const struct watch_item *item,
                                        const struct baseline_log *log, double *to_ns,
@@ -256,5 +233,7 @@ enum gate_status store_logged_baseline(struct store *s, const struct watch_item 
     bind_real(&q, log->level_ns);
     bind_text(&q, log->kind);
     bind_real(&q, log->within);
-    return store_each_row(s, &q, real_row, to_ns, err);
+    if (query_row(&q))
+        *to_ns = column_real(&q, 0);
+    return query_done(s, &q, err);
 }
