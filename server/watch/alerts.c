@@ -547,10 +547,8 @@ static enum gate_status look_or_skip(struct store *s, struct watch_item *item, i
 static enum gate_status look_at_pending(struct store *s, struct watch_item *item, int64_t slice_ms,
                                         bool *more, struct gate_error *err)
 {
-    struct watch_known known = {.run_id = 0};
     int64_t now = clock_wall_ms();
     double until_ns = clock_ns() + 1e6 * (double)slice_ms;
-    item->known = &known;
     enum gate_status status = look_or_skip(s, item, now, err);
     while (!status && *more && clock_ns() < until_ns) {
         status = store_watch_next(s, item, more, err);
@@ -563,7 +561,8 @@ static enum gate_status look_at_pending(struct store *s, struct watch_item *item
 enum gate_status alerts_look(struct store *s, const char *main_branch, int64_t slice_ms, bool *more,
                              struct gate_error *err)
 {
-    struct watch_item item = {.main_branch = main_branch};
+    struct watch_known known = {.run_id = 0};
+    struct watch_item item = {.main_branch = main_branch, .known = &known};
     bool own_batch = !s->in_batch;
     *more = false;
     enum gate_status status = store_watch_mark(s, &item, err);
