@@ -7,10 +7,7 @@ COMPILE = mkdir -p $(@D) && $(CC) -std=c11 $(CFLAGS) -Wall -ffile-prefix-map=$(C
 
 all: build/liblayernorm.so build/liblayernorm_reference.so
 
-build/liblayernorm.so: layernorm.c
-	$(COMPILE)
-
-build/liblayernorm_reference.so: layernorm_reference.c
+build/lib%.so: %.c
 	$(COMPILE)
 
 build/faulty.c: layernorm.c

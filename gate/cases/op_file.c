@@ -93,6 +93,7 @@ static const struct field op_fields[] = {
     FORMED(name, REQUIRED, FORM_NAME, OP_NAME_MAX),
     TEXT(description, 0, TEXT_MAX),
     WORDS(reference, REQUIRED, REASON_MAX),
+    WORDS(second_reference, 0, REASON_MAX),
     LIST(sizes, REQUIRED, 1, OP_SIZES_MAX, one_size),
     TEXTS(constraints, 0, OWN_CONSTRAINTS_MAX, EXPRESSION_MAX),
     MAYBE(parameter, 0, one_parameter),
@@ -415,32 +416,48 @@ const struct own_op *own_op_at(size_t n)
     return n < n_used ? used[n] : NULL;
 }
 
+/* A path that is as seen from the folder of the file at `path`; false: it is too long. */
+static bool from_folder_of(const char *path, const char *name, char out[PATHS_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const int folder = slash && name[0] != '/' ? (int)(slash - path) + 1 : 0;
+    return (size_t)snprintf(out, PATHS_MAX, "%.*s%s", folder, path, name) < PATHS_MAX;
+}
+
+/* Of all files, so that what was known of another definition is not taken for this one's. */
+static void hash_definition(struct own_op *own, const struct buf *text)
+{
+    char reference[65], other[200];
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)text->data, text->len);
+    for (int i = 0; i < 2; i++) {
+        const char *library = i ? own->second : own->reference;
+        if (*library && piece_hash_file(library, reference, NULL))
+            return;
+        if (*library)
+            SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
+        if (*library && !needs_only_system(library, other, sizeof other))
+            own->op.needs_others = true;
+    }
+    SHA256End(&context, own->sha256);
+    own->op.sha256 = own->sha256;
+}
+
 static enum gate_status use(const char *path, const struct buf *text, struct gate_error *err)
 {
     struct own_op *own;
-    char reference[65], other[200];
-    SHA2_CTX context;
     TRY(own_op_parse(path, text->data, text->len, &own, err));
-    /* The reference lies as seen from the file's folder. */
-    const char *slash = strrchr(path, '/'), *file = own->file.reference;
-    const int folder = slash && file[0] != '/' ? (int)(slash - path) + 1 : 0;
-    const int n = snprintf(own->path, sizeof own->path, "%s", path);
-    const int k = snprintf(own->reference, sizeof own->reference, "%.*s%s", folder, path, file);
-    if (n_used == OPS_OWN_MAX || (size_t)n >= sizeof own->path ||
-        (size_t)k >= sizeof own->reference) {
+    const char *second = own->file.second_reference;
+    if (n_used == OPS_OWN_MAX ||
+        (size_t)snprintf(own->path, sizeof own->path, "%s", path) >= sizeof own->path ||
+        !from_folder_of(path, own->file.reference, own->reference) ||
+        (second && !from_folder_of(path, second, own->second))) {
         own_op_free(own);
         return gate_fail(err, GATE_USAGE, "'%s': a suite has at most %d ops of its own", path,
                          OPS_OWN_MAX);
     }
-    /* Of both files, so that what was known of another definition is not taken for this one's. */
-    if (!piece_hash_file(own->reference, reference, NULL)) {
-        SHA256Init(&context);
-        SHA256Update(&context, (const uint8_t *)text->data, text->len);
-        SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
-        SHA256End(&context, own->sha256);
-        own->op.sha256 = own->sha256;
-    }
-    own->op.needs_others = !needs_only_system(own->reference, other, sizeof other);
+    hash_definition(own, text);
     used[n_used] = own;
     used_ops[n_used++] = &own->op;
     op_use(used_ops, n_used);

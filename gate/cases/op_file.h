@@ -74,7 +74,7 @@ struct op_file_limits {
 };
 
 struct op_file {
-    const char *schema, *name, *description, *reference, *flops;
+    const char *schema, *name, *description, *reference, *second_reference, *flops;
     struct op_file_size *sizes;
     size_t n_sizes;
     const char **constraints, **id;
@@ -105,8 +105,9 @@ struct own_op {
     struct op_file file;
     struct fields_taken taken; /* the texts of the file */
     char path[PATHS_MAX];      /* of the file */
-    char reference[PATHS_MAX]; /* of the library, as seen from the current folder */
-    char sha256[65];           /* of the file and the library; "": that cannot be read */
+    char reference[PATHS_MAX]; /* of the library, as seen from the current folder; */
+    char second[PATHS_MAX];    /* of the second one; "": there is none */
+    char sha256[65];           /* of the file and the libraries; "": one cannot be read */
     struct op_size sizes[OP_SIZES_MAX];
     struct op_tensor tensors[OP_TENSORS_MAX];
     struct op_param param;

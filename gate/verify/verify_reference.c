@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -221,11 +222,12 @@ static enum fault answer(const struct library *lib, const struct kg_device *wher
     return fault;
 }
 
-static enum gate_status open_library(const struct own_op *own, const struct kg_device *where,
-                                     struct library *lib, struct gate_error *err)
+static enum gate_status open_library(const struct own_op *own, const char *path,
+                                     const struct kg_device *where, struct library *lib,
+                                     struct gate_error *err)
 {
     bool found = false;
-    TRY(library_open(own->reference, KG_DEVICE_HOST, false, lib, err));
+    TRY(library_open(path, KG_DEVICE_HOST, false, lib, err));
     for (uint32_t i = 0; i < lib->table->n_kernels; i++) {
         const struct kg_kernel *k = lib->table->kernels[i];
         if (strcmp(k->op, own->op.name) != 0)
@@ -257,7 +259,8 @@ static bool keep_descriptors(const int fds[3])
            !close_range(FD_OTHERS, ~0u, 0);
 }
 
-__attribute__((noreturn)) static void serve(const struct own_op *own, const int fds[3])
+__attribute__((noreturn)) static void serve(const struct own_op *own, const char *path,
+                                            const int fds[3])
 {
     const struct kg_device where = {.struct_bytes = sizeof where,
                                     .kind = KG_DEVICE_HOST,
@@ -270,7 +273,7 @@ __attribute__((noreturn)) static void serve(const struct own_op *own, const int 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!keep_descriptors(fds))
         _exit(GATE_INTERNAL);
-    opening.status = open_library(own, &where, &lib, &err);
+    opening.status = open_library(own, path, &where, &lib, &err);
     snprintf(opening.message, sizeof opening.message, "%.899s", err.message);
     sigaction(SIGSEGV, &catch, NULL);
     sigaction(SIGBUS, &catch, NULL);
@@ -287,17 +290,18 @@ __attribute__((noreturn)) static void serve(const struct own_op *own, const int 
 
 struct process_of_op {
     const struct own_op *own;
+    const char *path; /* of the library */
     pid_t pid;
     int requests, replies, memory;
     own_reference_slow_fn slow;
     void *context;
 };
 
-static struct process_of_op processes[OPS_OWN_MAX];
+static struct process_of_op processes[2 * OPS_OWN_MAX]; /* a second one is behind its first */
 static unsigned n_processes;
 
 __attribute__((format(printf, 3, 4))) static enum gate_status
-fail(const struct own_op *own, struct gate_error *err, const char *format, ...)
+fail(const struct process_of_op *p, struct gate_error *err, const char *format, ...)
 {
     char what[600];
     va_list args;
@@ -306,7 +310,7 @@ fail(const struct own_op *own, struct gate_error *err, const char *format, ...)
     va_end(args);
     return gate_fail(err, GATE_USAGE,
                      "the reference of op '%s', '%.300s', %s: the kernel was not judged",
-                     own->op.name, own->reference, what);
+                     p->own->op.name, p->path, what);
 }
 
 static enum gate_status fail_ended(struct process_of_op *p, struct gate_error *err)
@@ -316,12 +320,12 @@ static enum gate_status fail_ended(struct process_of_op *p, struct gate_error *e
     }
     p->pid = 0;
     if (WIFSIGNALED(how))
-        return fail(p->own, err, "crashed (%s)", strsignal(WTERMSIG(how)));
+        return fail(p, err, "crashed (%s)", strsignal(WTERMSIG(how)));
     if (WEXITSTATUS(how) == EXIT_PAST_OUTPUT)
-        return fail(p->own, err, "crashed beyond the memory of an output");
+        return fail(p, err, "crashed beyond the memory of an output");
     if (WEXITSTATUS(how) == EXIT_WROTE_INPUT)
-        return fail(p->own, err, "crashed because it wrote to an input");
-    return fail(p->own, err, "ended its process with code %d", WEXITSTATUS(how));
+        return fail(p, err, "crashed because it wrote to an input");
+    return fail(p, err, "ended its process with code %d", WEXITSTATUS(how));
 }
 
 /* Waits for what the process says; one that takes long is announced. */
@@ -337,21 +341,21 @@ static enum gate_status receive(struct process_of_op *p, void *to, size_t n, str
     return good ? GATE_OK : fail_ended(p, err);
 }
 
-enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
-                                     void *context, struct gate_error *err)
+static enum gate_status start(const struct own_op *own, const char *path,
+                              own_reference_slow_fn slow, void *context, struct gate_error *err)
 {
     struct process_of_op *p = &processes[n_processes];
     struct opening opening;
     int to[2], from[2];
-    if (n_processes == OPS_OWN_MAX)
+    if (n_processes == 2 * OPS_OWN_MAX)
         return gate_fail(err, GATE_USAGE, "too many ops");
-    *p = (struct process_of_op){.own = own, .slow = slow, .context = context};
+    *p = (struct process_of_op){.own = own, .path = path, .slow = slow, .context = context};
     p->memory = memfd_create("reference", MFD_CLOEXEC);
     if (p->memory < 0 || pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC) || (p->pid = fork()) < 0)
         return gate_fail(err, GATE_ENVIRONMENT, "cannot start the reference of op '%s': %s",
                          own->op.name, strerror(errno));
     if (!p->pid)
-        serve(own, (const int[3]){to[0], from[1], p->memory});
+        serve(own, path, (const int[3]){to[0], from[1], p->memory});
     close(to[0]);
     close(from[1]);
     p->requests = to[1];
@@ -362,8 +366,15 @@ enum gate_status own_reference_start(const struct own_op *own, own_reference_slo
     if (!opening.status)
         return GATE_OK;
     return gate_fail(err, opening.status == GATE_IO ? GATE_IO : GATE_USAGE,
-                     "the reference of op '%s', '%.300s': %.500s", own->op.name, own->reference,
+                     "the reference of op '%s', '%.300s': %.500s", own->op.name, path,
                      opening.message);
+}
+
+enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
+                                     void *context, struct gate_error *err)
+{
+    TRY(start(own, own->reference, slow, context, err));
+    return *own->second ? start(own, own->second, slow, context, err) : GATE_OK;
 }
 
 /* Dense numbers of an input that may lie anywhere, in any layout. */
@@ -388,9 +399,10 @@ static enum gate_status decode(struct device *d, const struct kg_tensor *t, doub
     return status;
 }
 
-static enum gate_status read_reply(const struct own_op *own, const struct kg_problem *p,
+static enum gate_status read_reply(const struct process_of_op *process, const struct kg_problem *p,
                                    const struct reply *r, struct gate_error *err)
 {
+    const struct own_op *own = process->own;
     char id[PROBLEM_ID_MAX];
     const char *name =
         r->out < p->n_out ? own->op.tensors[p->n_in + r->out].name : "an unknown output";
@@ -399,13 +411,13 @@ static enum gate_status read_reply(const struct own_op *own, const struct kg_pro
     case FAULT_NONE:
         return GATE_OK;
     case FAULT_REFUSED:
-        return fail(own, err, "does not support %s, which the op allows", id);
+        return fail(process, err, "does not support %s, which the op allows", id);
     case FAULT_STATUS:
-        return fail(own, err, "returned '%s' for %s", library_status_name(r->returned), id);
+        return fail(process, err, "returned '%s' for %s", library_status_name(r->returned), id);
     case FAULT_PAST:
-        return fail(own, err, "wrote beside its output '%s' of %s", name, id);
+        return fail(process, err, "wrote beside its output '%s' of %s", name, id);
     case FAULT_DIFFERS:
-        return fail(own, err,
+        return fail(process, err,
                     "disagrees with itself or leaves out elements: element %lld of '%s' of %s is "
                     "%.9g in one run and %.9g in the next",
                     (long long)r->at, name, id, r->first, r->second);
@@ -415,6 +427,91 @@ static enum gate_status read_reply(const struct own_op *own, const struct kg_pro
     }
 }
 
+static enum gate_status ask(struct process_of_op *process, struct request *request,
+                            struct gate_error *err)
+{
+    struct reply reply;
+    transfer(process->requests, request, sizeof *request, false);
+    TRY(receive(process, &reply, sizeof reply, err));
+    return read_reply(process, &request->problem, &reply, err);
+}
+
+static enum gate_status map_memory(const struct process_of_op *process, const struct request *r,
+                                   unsigned char **memory, struct gate_error *err)
+{
+    void *at = MAP_FAILED;
+    if (!ftruncate(process->memory, (off_t)r->bytes))
+        at = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memory, 0);
+    if (at == MAP_FAILED)
+        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s'",
+                         r->problem.op);
+    *memory = at;
+    return GATE_OK;
+}
+
+/* Two formulas in fp64 are no further from each other than this, relative to the whole output: far
+ * less than any limit of a kernel's error. */
+#define SECOND_LIMIT 1e-9
+
+/* The element that is furthest off where the two outputs disagree; -1: they agree. */
+static int64_t disagreement(const double *first, const double *second, int64_t n)
+{
+    double off = 0, all = 0, most = 0;
+    int64_t at = -1;
+    for (int64_t i = 0; i < n; i++) {
+        const double by = first[i] == second[i] || (isnan(first[i]) && isnan(second[i]))
+                              ? 0
+                              : fabs(first[i] - second[i]);
+        off += by * by;
+        all += isfinite(first[i]) ? first[i] * first[i] : 0;
+        if (by > most || (isnan(by) && most < INFINITY)) {
+            most = isnan(by) ? INFINITY : by;
+            at = i;
+        }
+    }
+    return off <= SECOND_LIMIT * SECOND_LIMIT * all ? -1 : at;
+}
+
+static enum gate_status compare(const struct process_of_op *first, const struct request *r,
+                                const unsigned char *one, const unsigned char *other,
+                                struct gate_error *err)
+{
+    struct problem_tensor t[PROBLEM_MAX_TENSORS];
+    char id[PROBLEM_ID_MAX];
+    const unsigned n = problem_tensors(&r->problem, t);
+    problem_id(&r->problem, id);
+    for (unsigned i = r->problem.n_in; i < n; i++) {
+        const double *a = (const void *)(one + r->offset[i]),
+                     *b = (const void *)(other + r->offset[i]);
+        const int64_t at = disagreement(a, b, problem_tensor_elements(&t[i]));
+        if (at >= 0)
+            return fail(first, err,
+                        "and the second one, '%.300s', disagree: element %lld of '%s' of %s is "
+                        "%.17g in the first and %.17g in the second",
+                        first[1].path, (long long)at, t[i].name, id, a[at], b[at]);
+    }
+    return GATE_OK;
+}
+
+/* Gives the inputs to the second reference too, if there is one. */
+static enum gate_status check_by_second(struct process_of_op *first, struct request *r,
+                                        const unsigned char *memory, struct gate_error *err)
+{
+    unsigned char *other;
+    if (!*first->own->second)
+        return GATE_OK;
+    if (!first[1].pid)
+        return gate_fail(err, GATE_USAGE, "the second reference of op '%s' does not run",
+                         r->problem.op);
+    TRY(map_memory(&first[1], r, &other, err));
+    memcpy(other, memory, r->inputs_bytes);
+    enum gate_status status = ask(&first[1], r, err);
+    if (!status)
+        status = compare(first, r, memory, other, err);
+    munmap(other, r->bytes);
+    return status;
+}
+
 static enum gate_status compute_in(struct process_of_op *process, struct device *d,
                                    struct request *request, const struct kg_tensor *in,
                                    double *const *out, unsigned char *memory,
@@ -422,13 +519,11 @@ static enum gate_status compute_in(struct process_of_op *process, struct device 
 {
     const struct kg_problem *p = &request->problem;
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    struct reply reply;
     problem_tensors(p, tensors);
     for (unsigned i = 0; i < p->n_in; i++)
         TRY(decode(d, &in[i], (void *)(memory + request->offset[i]), err));
-    transfer(process->requests, request, sizeof *request, false);
-    TRY(receive(process, &reply, sizeof reply, err));
-    TRY(read_reply(process->own, p, &reply, err));
+    TRY(ask(process, request, err));
+    TRY(check_by_second(process, request, memory, err));
     for (unsigned i = p->n_in; i < p->n_in + p->n_out; i++)
         TRY(device_upload(d, out[i - p->n_in], memory + request->offset[i],
                           (size_t)problem_tensor_elements(&tensors[i]) * sizeof(double), err));
@@ -441,15 +536,12 @@ static enum gate_status own_reference_compute(struct device *d, const struct kg_
 {
     struct request request = request_of(p);
     struct process_of_op *process = processes;
+    unsigned char *memory;
     while (process < processes + n_processes && &process->own->op != op_of(p))
         process++;
     if (process == processes + n_processes || !process->pid)
         return gate_fail(err, GATE_USAGE, "the reference of op '%s' does not run", p->op);
-    void *memory = MAP_FAILED;
-    if (!ftruncate(process->memory, (off_t)request.bytes))
-        memory = mmap(NULL, request.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memory, 0);
-    if (memory == MAP_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, "no memory for the reference of op '%s'", p->op);
+    TRY(map_memory(process, &request, &memory, err));
     enum gate_status status = compute_in(process, d, &request, in, out, memory, err);
     munmap(memory, request.bytes);
     return status;

@@ -6,7 +6,8 @@
  * the host. A process that was forked before any other library was loaded runs it: neither can a
  * kernel change what it computes, nor can a fault of it be put down to a kernel. It gets the inputs
  * as dense fp64 numbers, and writes the outputs likewise. Each result is computed twice, into
- * memory with other contents and with nothing mapped behind it, and then before it.
+ * memory with other contents and with nothing mapped behind it, and then before it. A second
+ * reference has a process of its own; the two have to agree.
  */
 #ifndef GATE_VERIFY_VERIFY_REFERENCE_H
 #define GATE_VERIFY_VERIFY_REFERENCE_H
@@ -17,8 +18,8 @@
 /* Called when a user's reference takes long, and again when it is done. */
 typedef void (*own_reference_slow_fn)(void *context, const struct own_op *own, bool done);
 
-/* Starts its process. GATE_IO: there is no such library. GATE_USAGE: it is no reference of the op.
- * It ends with this process. */
+/* Starts its process, and that of the second one. GATE_IO: there is no such library. GATE_USAGE: it
+ * is no reference of the op. It ends with this process. */
 enum gate_status own_reference_start(const struct own_op *own, own_reference_slow_fn slow,
                                      void *context, struct gate_error *err);
 

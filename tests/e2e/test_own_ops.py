@@ -382,6 +382,28 @@ class OwnOps(Example):
                 self.assertIn(what, said)
                 self.assertNotIn(" wrong ", said.replace(" 0 wrong", ""))
 
+    def test_a_second_reference_has_to_agree(self):
+        self.replace("layernorm.op.json", '"sizes"',
+                     '"second_reference": "build/libsecond.so",\n  "sizes"')
+        source = read_file(self.file("layernorm_reference.c"))
+        cases = (("mean += x[j] / (double)n;", "mean += x[n - 1 - j] / (double)n;", 0, "3 right"),
+                 (' + kg_param(p, "eps")', ' + kg_param(p, "eps") * (1 + 1e-5)', 4,
+                  "and the second one, '"),
+                 ("y[j] = (x", "y[j] = i ? NAN : (x", 4, "element 512 of 'y'"),
+                 ("return KG_OK;", "return KG_LAUNCH_FAILED;", 4,
+                  "libsecond.so', returned 'launch failed'"))
+        for old, new, code, what in cases:
+            with self.subTest(new):
+                self.assertIn(old, source)
+                write_file(self.file("second.c"), source.replace(old, new))
+                self.make("build/libsecond.so")
+                said = self.look(expect=code)
+                self.assertIn(what, said)
+                self.assertNotIn(" wrong ", said.replace(" 0 wrong", ""))
+        os.remove(self.file("build/libsecond.so"))
+        self.assertIn("libsecond.so': No such file or directory; build it first",
+                      self.look(expect=74))
+
     def test_a_reference_that_does_not_end_is_named(self):
         self.replace("layernorm_reference.c", "return KG_OK;", "for (;;)\n        ;")
         self.make("-W", "layernorm_reference.c")
