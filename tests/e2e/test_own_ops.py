@@ -97,7 +97,7 @@ TAKE = {"schema": "gate-op/1", "name": "take", "reference": "take.so",
         "flag": {"name": "negate", "yes": "minus", "no": "plus"},
         "tensors": [{"name": "x", "role": "in", "axes": ["b", "v", "n"]},
                     {"name": "at", "role": "in", "axes": ["m"], "dtype": "int32",
-                     "fill": "integers", "least": 0, "most": 63},
+                     "fill": "integers", "least": 0, "end": "v"},
                     {"name": "y", "role": "out", "axes": ["b", "m", "n"]}],
         "flops": "b * m * n"}
 DOT = {"schema": "gate-op/1", "name": "dot", "reference": "take.so",
