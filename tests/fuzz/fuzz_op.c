@@ -25,6 +25,7 @@ static const char good_text[] =
     "\"end\":\"d + 64\"},"
     "{\"name\":\"p\",\"role\":\"in\",\"axes\":[\"n\"],\"dtype\":\"int8\",\"fill\":\"permutation\"},"
     "{\"name\":\"m\",\"role\":\"in\",\"axes\":[\"b\",\"n\"],\"dtype\":\"bool\",\"fill\":\"mask\"},"
+    "{\"name\":\"s\",\"role\":\"inout\",\"axes\":[\"b\",\"d\"]},"
     "{\"name\":\"y\",\"role\":\"out\",\"axes\":[\"b\",\"d\"],\"whole\":[\"n\"]}],"
     "\"flops\":\"8 * b * n + d\",\"id\":[\"b\",\"h\",\"n\",\"d\"],"
     "\"error_limits\":{\"fp16\":0.001}}";
