@@ -323,7 +323,13 @@ static bool take_shape(const struct kernel *k, size_t at, const int64_t *facts,
                   &value))
         return false;
     out->shared = (unsigned)value;
-    return true;
+    for (unsigned i = 0; i < MANIFEST_AXES; i++)
+        if (out->grid[i] % out->cluster[i])
+            return refuse((struct place){k, at, "cluster", i, NULL},
+                          "must divide the grid, which is %u for this problem", out->grid[i]);
+    const unsigned threads = out->block[0] * out->block[1] * out->block[2];
+    return threads <= 1024 || refuse((struct place){k, at, "block", NONE, NULL},
+                                     "must be at most 1024 threads, are %u", threads);
 }
 
 static bool take_argument(const struct kernel *k, size_t launch, size_t at,
@@ -507,13 +513,9 @@ static void make_table(struct bundle *b)
             .launches = xcalloc(f->n_launches, sizeof *k->launches)};
         b->list[i] = &k->kernel;
     }
-    b->table = (struct kg_library){.struct_bytes = sizeof b->table,
-                                   .abi_version = KG_ABI_VERSION,
-                                   .provider = m->provider,
-                                   .version = m->version,
-                                   .device_kind = KG_DEVICE_CUDA,
-                                   .n_kernels = (uint32_t)m->n_kernels,
-                                   .kernels = b->list};
+    b->table = (struct kg_library){sizeof b->table, KG_ABI_VERSION, m->provider,
+                                   m->version,      KG_DEVICE_CUDA, (uint32_t)m->n_kernels,
+                                   b->list,         NULL,           NULL};
 }
 
 enum gate_status bundle_open(const struct piece *piece, struct bundle **out, struct gate_error *err)
