@@ -478,8 +478,9 @@ static bool read_other(struct reader *r, const struct field *f, const struct val
     size_t *n = (size_t *)(void *)(out + f->beside);
     const bool is_flag = value->kind == VALUE_TRUE || value->kind == VALUE_FALSE;
     if (!is_flag && value->kind != VALUE_NUMBER)
-        return is_wrong_key(r->fault, at, "unknown key",
-                            " (a size is a number, a flag true or false)");
+        return is_wrong_key(r->fault, at, "key",
+                            " is unknown, or has a wrong value: a size is a number, a flag true or "
+                            "false");
     if (!grow(r, list, *n, sizeof(struct field_other)))
         return false;
     struct field_other *others = *list;

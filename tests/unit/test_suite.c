@@ -116,7 +116,7 @@ TEST(scale_follows_the_head_dimension)
 TEST(faults_name_file_line_and_column)
 {
     refuses(GEMM(", \"mm\": 3"), "3:63", "'gemm' takes no 'mm'; it takes m, n, k");
-    refuses(GEMM(", \"mm\": \"3\""), "3:57", "unknown key 'mm' (a size is a number");
+    refuses(GEMM(", \"mm\": \"3\""), "3:57", "key 'mm' is unknown, or has a wrong value: ");
     refuses(GEMM(", \"m\": 3"), "3:57", "key 'm' comes twice");
     refuses(GEMM(", \"inputs\": {\"a\": [1], \"b\": [1], \"a\": [2]}"), "3:88",
             "/cases/0/inputs/a: key 'a' comes twice");
