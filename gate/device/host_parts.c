@@ -7,6 +7,7 @@
 
 #include "gate/base/alloc.h"
 #include "kernels/ops/dtype.h"
+#include "kernels/ops/rows.h"
 #include "kernels/ops/storage.h"
 
 /* Of a row or a tile. */
@@ -164,6 +165,74 @@ static void walk_row(struct part_walk *w, const double *reference, int64_t row)
     w->found.reference_sq += sum.reference_sq;
 }
 
+/* Bands of DEVICE_TILE rows, which threads share. */
+struct bands {
+    struct part_walk start;
+    const double *reference;
+    struct device_comparison *found; /* in each */
+};
+
+static void walk_bands(void *context, int share, int64_t first, int64_t end)
+{
+    const struct bands *b = context;
+    struct part_walk w = b->start;
+    (void)share;
+    w.tiles = xcalloc((size_t)w.n_tiles, sizeof *w.tiles);
+    for (int64_t band = first; band < end; band++) {
+        w.found = b->start.found;
+        for (int64_t row = band * DEVICE_TILE; row < w.rows && row < (band + 1) * DEVICE_TILE;
+             row++)
+            walk_row(&w, b->reference, row);
+        end_tiles(&w, band);
+        b->found[band] = w.found;
+    }
+    free(w.tiles);
+}
+
+static void take_first(struct device_element *first, const struct device_element *more)
+{
+    if (first->at < 0)
+        *first = *more;
+}
+
+static void take_places(int64_t places[2], const int64_t more[2])
+{
+    if (more[0] < 0)
+        return;
+    note_place(places, more[0]);
+    note_place(places, more[1]);
+}
+
+/* What was found in the band behind all that is in `f`. */
+static void take_band(struct device_comparison *f, const struct device_comparison *more)
+{
+    f->bad += more->bad;
+    f->nonfinite += more->nonfinite;
+    f->swallowed += more->swallowed;
+    take_first(&f->first_bad, &more->first_bad);
+    take_first(&f->first_nonfinite, &more->first_nonfinite);
+    take_first(&f->first_swallowed, &more->first_swallowed);
+    take_places(f->bad_rows, more->bad_rows);
+    take_places(f->bad_columns, more->bad_columns);
+    f->reference_sq += more->reference_sq;
+    f->error_sq += more->error_sq;
+    f->max_abs = fmax(f->max_abs, more->max_abs);
+    f->over_1e2 += more->over_1e2;
+    f->over_1e3 += more->over_1e3;
+    f->bias += more->bias;
+    f->biased += more->biased;
+    if (more->worst_row > f->worst_row) {
+        f->worst_row = more->worst_row;
+        f->worst_row_at = more->worst_row_at;
+    }
+    if (more->worst_tile > f->worst_tile) {
+        f->worst_tile = more->worst_tile;
+        f->worst_tile_row = more->worst_tile_row;
+        f->worst_tile_column = more->worst_tile_column;
+    }
+}
+
+/* Sums are added in the order of the bands, whichever thread had them. */
 void host_parts(const struct kg_tensor *out, const double *reference,
                 const struct device_part_rule *rule, struct device_comparison *result)
 {
@@ -183,12 +252,11 @@ void host_parts(const struct kg_tensor *out, const double *reference,
         w.rows *= out->shape[r];
     w.found.elements = w.rows * w.columns;
     w.n_tiles = (w.columns + DEVICE_TILE - 1) / DEVICE_TILE;
-    w.tiles = xcalloc((size_t)w.n_tiles, sizeof *w.tiles);
-    for (int64_t row = 0; row < w.rows; row++) {
-        walk_row(&w, reference, row);
-        if ((row + 1) % DEVICE_TILE == 0 || row + 1 == w.rows)
-            end_tiles(&w, row / DEVICE_TILE);
-    }
-    free(w.tiles);
+    const int64_t n_bands = (w.rows + DEVICE_TILE - 1) / DEVICE_TILE;
+    struct bands bands = {w, reference, xcalloc((size_t)n_bands, sizeof *bands.found)};
+    rows_for_each(n_bands, rows_threads(w.found.elements), walk_bands, &bands);
     *result = w.found;
+    for (int64_t band = 0; band < n_bands; band++)
+        take_band(result, &bands.found[band]);
+    free(bands.found);
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/half.h"
+#include "kernels/ops/rows.h"
 
 /* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
 #define RETRIEVAL_SCORE 2.0
@@ -86,14 +87,25 @@ double attention_retrieval_score(const struct kg_problem *p)
     return round(RETRIEVAL_SCORE / attention_safe_scale(p)) * (double)p->size[D].value;
 }
 
+struct codes {
+    const struct kg_problem *p;
+    const struct kg_tensor *t;
+    bool queries;
+    uint64_t seed;
+};
+
 /* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
-static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
-                       uint64_t seed)
+static void fill_lines(void *context, int share, int64_t first, int64_t end)
 {
-    const int64_t rows = queries ? p->size[Q].value : p->size[S].value,
-                  n = pattern_elements(t) / p->size[D].value;
+    const struct codes *c = context;
+    const struct kg_problem *p = c->p;
+    const struct kg_tensor *t = c->t;
+    const bool queries = c->queries;
+    const uint64_t seed = c->seed;
+    const int64_t rows = queries ? p->size[Q].value : p->size[S].value;
     const double size = queries ? round(RETRIEVAL_SCORE / attention_safe_scale(p)) : 1;
-    for (int64_t line = 0; line < n; line++) {
+    (void)share;
+    for (int64_t line = first; line < end; line++) {
         int64_t head = line / rows, at = pattern_offset(t, line * p->size[D].value);
         int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
         uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
@@ -101,6 +113,14 @@ static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bo
             kg_store_float(t->data, t->dtype, at + d,
                            (float)(pattern_sign(code, key * 1024 + d) * size));
     }
+}
+
+static void fill_codes(const struct kg_problem *p, const struct kg_tensor *t, bool queries,
+                       uint64_t seed)
+{
+    struct codes codes = {p, t, queries, seed};
+    const int64_t n = pattern_elements(t);
+    rows_for_each(n / p->size[D].value, rows_threads(n), fill_lines, &codes);
 }
 
 void attention_finish_codes(enum probe probe, const struct kg_problem *p,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "kernels/ops/rows.h"
 #include "kernels/ops/seed.h"
 #include "kernels/ops/storage.h"
 
@@ -48,15 +49,32 @@ void pattern_put(const struct kg_tensor *t, int64_t flat, double value)
     storage_put(t->data, t->dtype, pattern_offset(t, flat), value);
 }
 
+struct drawn_rows {
+    pattern_fn *value;
+    const struct drawing *d;
+    const struct kg_tensor *t;
+    int64_t columns;
+};
+
 /* Row by row, whose elements are neighbours. */
+static void draw_rows(void *context, int share, int64_t first, int64_t end)
+{
+    const struct drawn_rows *r = context;
+    (void)share;
+    for (int64_t row = first; row < end; row++) {
+        const int64_t flat = row * r->columns, at = pattern_offset(r->t, flat);
+        for (int64_t c = 0; c < r->columns; c++)
+            storage_put(r->t->data, r->t->dtype, at + c, r->value(r->d, flat + c));
+    }
+}
+
 void pattern_draw(pattern_fn *value, const struct drawing *d, const struct kg_tensor *t)
 {
-    int64_t columns = t->shape[t->rank - 1];
-    for (int64_t first = 0; first < d->n; first += columns) {
-        int64_t at = pattern_offset(t, first);
-        for (int64_t c = 0; c < columns; c++)
-            storage_put(t->data, t->dtype, at + c, value(d, first + c));
-    }
+    struct drawn_rows rows = {value, d, t, t->shape[t->rank - 1]};
+    /* Two numbers of 4 bits share a byte, and rows of them may. */
+    const int threads = kg_dtype_bits(t->dtype) < 8 ? 1 : rows_threads(d->n);
+    (void)pattern_normal(0, 0); /* the table, before threads use it */
+    rows_for_each(d->n / rows.columns, threads, draw_rows, &rows);
 }
 
 double pattern_get(const struct kg_tensor *t, int64_t flat)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,18 @@ void rows_for_each(int64_t n_rows, int threads, rows_fn fn, void *context)
         else
             run_share(&shares[i]);
     }
+}
+
+#define ELEMENTS_OF_THREAD 8192
+#define THREADS_MAX 8
+
+int rows_threads(int64_t elements)
+{
+    cpu_set_t set;
+    const int processors = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    const int most = processors < THREADS_MAX ? processors : THREADS_MAX;
+    const int64_t n = elements / ELEMENTS_OF_THREAD;
+    return n < 1 ? 1 : n < most ? (int)n : most;
 }
 
 /* Address of row `row` of a view, rows counted over all dimensions but the last. */

@@ -21,6 +21,10 @@ typedef void (*rows_fn)(void *context, int share, int64_t first, int64_t end);
 /* Calls fn over [0, n_rows) in `threads` pieces; a piece that gets no thread runs in the caller. */
 void rows_for_each(int64_t n_rows, int threads, rows_fn fn, void *context);
 
+/* Threads that are worth their start where each of so many elements takes some nanoseconds: no more
+ * than the process may have processors. */
+int rows_threads(int64_t elements);
+
 /* The view as a dense row-major array, NULL when out of memory. The caller frees it. */
 double *rows_decoded(const struct kg_tensor *t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verify_compare.c: outputs beside their reference: elements, tiles, rows, NaN, bias. */
 #include <math.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,37 @@ TEST(where_it_is_wrong)
         m->got[i * COLUMNS + 196] = 3;
     assert_non_null(strstr(said(m, false), "300 of 60000 elements are far off, all in column 196; "
                                            "first bad element [0, 196]"));
+}
+
+/* What bands of rows found is taken together in their order, by one thread or by many. */
+TEST(threads_find_the_same)
+{
+    struct device_comparison found[2];
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    for (int single = 0; single < 2; single++) {
+        struct matrix *m = ones();
+        for (int i = 70; i < ROWS; i += 60)
+            m->got[i * COLUMNS + i % 7] += (float)i * 1e-3f;
+        m->got[100 * COLUMNS + 3] = NAN;
+        sched_setaffinity(0, sizeof one, single ? &one : &all);
+        struct look look;
+        compare_start(&look, &m->problem, &m->about, false, 1);
+        const struct kg_tensor got = problem_dense(&m->about, m->got);
+        assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
+        found[single] = look.found;
+        free(m);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+    assert_memory_equal(&found[0], &found[1], sizeof found[0]);
+    assert_int_equal(found[0].bad, 5);
+    assert_int_equal(found[0].bad_rows[0], 70);
+    assert_int_equal(found[0].bad_rows[1], 250);
+    assert_int_equal(found[0].worst_row_at, 250);
+    assert_int_equal(found[0].worst_tile_row, 1);
+    assert_int_equal(found[0].first_nonfinite.at, 100 * COLUMNS + 3);
 }
 
 TEST(nan_is_never_right)
