@@ -23,7 +23,7 @@ static double beside_zeros(const struct drawing *d, int64_t flat)
 {
     const struct op_tensor *tensors = op_of(d->p)->tensors;
     const bool negative = tensors[d->tensor].role == OP_FACTOR || tensors[0].role != OP_FACTOR;
-    return negative ? -1 - plain_uniform(d, flat) : plain_uniform(d, flat);
+    return plain_uniform(d, flat) - negative;
 }
 
 double plain_zero_first(const struct drawing *d, int64_t flat)

@@ -169,9 +169,11 @@ static struct kg_problem draw_problem(const struct dtype *dtype, uint64_t *state
     const uint32_t causal = seed_next(state) % 2 ? KG_FLAG_CAUSAL : 0;
     struct kg_problem forward = attention(dtype->code, causal | dtype->flags, group * kv_heads,
                                           kv_heads, queries[seed_next(state) % 6], all, d);
-    const uint64_t kind = seed_next(state) % 8;
+    const uint64_t kind = seed_next(state) % 10;
     const double drawn = exp2(6 * (double)(seed_next(state) % 1024) / 1024 - 4);
     *op_param_named(&forward, "scale") *= kind < 4 ? 1 : kind == 4 ? -drawn : drawn;
+    if (kind >= 8)
+        *op_param_named(&forward, "scale") = (double)kind - 7;
     return attention_backward(&forward);
 }
 
