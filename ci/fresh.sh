@@ -72,7 +72,8 @@ make_root() {
 }
 
 # Mounts and processes end with the command, since they are in namespaces of their own. Does not
-# return: it becomes the command, so that a signal reaches it.
+# return. The command is not the first process of its namespace: make as such one, told to end,
+# tries it for ever.
 in_root() {
     local root=$1 cuda
     shift
@@ -96,7 +97,7 @@ in_root() {
             ${CI+CI="$CI"} ${NO_COLOR+NO_COLOR="$NO_COLOR"} LC_ALL="${LC_ALL-C.UTF-8}" \
             NPM_CONFIG_USERCONFIG=/etc/npmrc.fresh \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-            bash -c "cd /srv/kernel-gate && exec \"\$@\"" fresh "$@"
+            bash -c "cd /srv/kernel-gate && \"\$@\"; exit" fresh "$@"
     ' fresh "$root" "$cuda" "$@"
 }
 
