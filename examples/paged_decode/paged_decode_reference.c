@@ -25,10 +25,11 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
             const int64_t at = ((block * page + i % page) * h + of % h) * d;
             double score = 0;
             for (int64_t c = 0; c < d; c++)
-                score += q[c] * ((const double *)args->in[1].data)[at + c] / sqrt((double)d);
-            sum += exp(score);
+                score += q[c] * ((const double *)args->in[1].data)[at + c];
+            const double share = exp(score / sqrt((double)d));
+            sum += share;
             for (int64_t c = 0; c < d; c++)
-                o[c] += exp(score) * ((const double *)args->in[2].data)[at + c];
+                o[c] += share * ((const double *)args->in[2].data)[at + c];
         }
         for (int64_t c = 0; c < d; c++)
             o[c] /= sum;

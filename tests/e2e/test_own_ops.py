@@ -90,7 +90,7 @@ REFERENCES = {
 }
 
 
-# Rows that integers choose, and sums of products: ops of all that a file can say.
+# Rows that integers choose and a mask keeps, and sums of products: ops of all that a file can say.
 TAKE = {"schema": "gate-op/1", "name": "take", "reference": "take.so",
         "sizes": [{"name": "m", "kind": "length"}, {"name": "n", "kind": "length"},
                   {"name": "b", "kind": "count"}, {"name": "v", "kind": "given", "values": [64]}],
@@ -98,6 +98,8 @@ TAKE = {"schema": "gate-op/1", "name": "take", "reference": "take.so",
         "tensors": [{"name": "x", "role": "in", "axes": ["b", "v", "n"]},
                     {"name": "at", "role": "in", "axes": ["m"], "dtype": "int32",
                      "fill": "integers", "least": 0, "end": "v"},
+                    {"name": "keep", "role": "in", "axes": ["b", "m"], "dtype": "bool",
+                     "fill": "mask"},
                     {"name": "y", "role": "out", "axes": ["b", "m", "n"]}],
         "flops": "b * m * n"}
 DOT = {"schema": "gate-op/1", "name": "dot", "reference": "take.so",
@@ -123,6 +125,7 @@ static enum kg_status take(const struct kg_problem *p, const struct kg_args *a)
             for (int64_t j = 0; j < y->shape[2]; j++)
                 ((REAL *)y->data)[b * y->stride[0] + i * y->stride[1] + j] =
                     (p->flags & KG_FLAG_OWN ? -1 : 1) *
+                    (float)((BYTE *)a->in[2].data)[b * a->in[2].stride[0] + i] *
                     ((REAL *)x->data)[b * x->stride[0] +
                                       (int64_t)((INTEGER *)a->in[1].data)[i] * x->stride[1] + j];
     return KG_OK;
@@ -222,7 +225,8 @@ class OtherOps(Gate):
                                      done.stdout + done.stderr)
 
     def test_integers_flags_counts_and_sums_of_products(self):
-        self.build("take.so", "-DREFERENCE=1", "-DREAL=double", "-DINTEGER=double", "-DFROM=0")
+        self.build("take.so", "-DREFERENCE=1", "-DREAL=double", "-DINTEGER=double",
+                   "-DBYTE=double", "-DFROM=0")
         for op in (TAKE, DOT):
             write_file(self.path(op["name"] + ".op.json"), json.dumps(op))
         suite = write_file(self.path("suite.json"), json.dumps(
@@ -230,7 +234,7 @@ class OtherOps(Gate):
              "cases": [{"op": "take", "dtype": "fp32", "m": 100, "n": 40, "b": 2, "v": 64,
                         "negate": True},
                        {"op": "dot", "dtype": "fp32", "m": 50, "k": 70}]}))
-        kernel = ("-DREFERENCE=0", "-DREAL=float", "-DINTEGER=int32_t")
+        kernel = ("-DREFERENCE=0", "-DREAL=float", "-DINTEGER=int32_t", "-DBYTE=uint8_t")
         for source, code, what in (("-DFROM=0", 0, "2 right, 0 wrong"),
                                    ("-DFROM=1", 2, "1 right, 1 wrong")):
             done = self.gate("verify", "--device", "host", "--suite", suite, "--library",
