@@ -8,6 +8,9 @@
  *             at most; those sums, times their scales, are added in fp32 registers
  * Roles       one producer thread (24 registers), two consumer warpgroups (240) of 64 rows each.
  *             One adds up while the other's products run
+ * Tiles       128 x 192 or 128 x 128, in pairs that share columns of B; 128 x 64
+ * Measured    H100, one scale a matrix: 700 us at 4096 x 7168 x 16384 (1374 TFLOP/s; cuBLASLt 683),
+ *             26.4 at 16 x 4096 x 7168 (13.6). Scales of blocks: 798 (743) and 26.4 (21.0)
  */
 #include "kernels/gemm/gemm_fp8.h"
 #include "kernels/gemm/gemm_tile_sm90.cuh"
