@@ -24,10 +24,10 @@ static void attend(const struct kg_problem *p, const struct kg_args *args, int64
         out[c] = 0;
     for (int64_t i = 0; i < length; i++) {
         const int64_t block = row[i / page], at = i % page;
-        const float *key = (const float *)k->data + block * k->stride[0] + at * k->stride[1] +
-                           h * k->stride[2];
-        const float *value = (const float *)v->data + block * v->stride[0] + at * v->stride[1] +
-                             h * v->stride[2];
+        const float *key =
+            (const float *)k->data + block * k->stride[0] + at * k->stride[1] + h * k->stride[2];
+        const float *value =
+            (const float *)v->data + block * v->stride[0] + at * v->stride[1] + h * v->stride[2];
         float score = 0;
         for (int64_t c = 0; c < d; c++)
             score += query[c] * key[c];

@@ -18,7 +18,7 @@ struct gemm_fp8_sizes {
 struct gemm_fp8_call {
     int64_t m, n, k;
     struct gemm_matrix a, b, c, sa, sb; /* of whole matrices sa and sb have one element */
-    bool tma_ab, tma_c; /* whether rows are and begin at multiples of 16 bytes */
+    bool tma_ab, tma_c;                 /* whether rows are and begin at multiples of 16 bytes */
     void *stream;
 };
 

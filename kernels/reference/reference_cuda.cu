@@ -31,8 +31,8 @@ enum {
     TILE = 64,
     EACH = TILE / SIDE
 };
-#define FEW_BLOCKS 32 /* large ones; small ones are done sooner, since more of them run at a time  \
-                       */
+/* So many large tiles or fewer: small ones are done sooner, since more of them run at a time. */
+#define FEW_BLOCKS 32
 
 /* One more than N, so that a column of the tile lies in different banks. */
 template <int N> struct tile {

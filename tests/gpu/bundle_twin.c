@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bundle_twin.c: the softmax of examples/triton as a library written by hand, for test_bundles.py.
- * It launches the same machine code as the bundle: ENTRY of twin.cubin,
- * with blocks of BLOCK threads and SHARED bytes.
+ * It launches the same machine code as the bundle, twin.cubin, as the bundle's manifest says: the
+ * test writes the constants below into a second file.
  */
 #include <dlfcn.h>
 #include <string.h>
 
-#include <problem.h>
+#include "kernels/problem.h"
 
 KG_FILE(twin, "twin.cubin");
+
+extern const char twin_entry[];
+extern const unsigned twin_longest, twin_block, twin_shared;
 
 static int (*load)(void **, const void *);
 static int (*find)(void **, void *, const char *);
@@ -20,7 +23,8 @@ static void *function;
 static int supports(const struct kg_problem *p, const struct kg_device *device)
 {
     const int64_t n = kg_size(p, "n");
-    return device->kind == KG_DEVICE_CUDA && kg_dtype(p) == KG_F16 && n <= LONGEST && n % 16 == 0;
+    return device->kind == KG_DEVICE_CUDA && kg_dtype(p) == KG_F16 && n <= twin_longest &&
+           n % 16 == 0;
 }
 
 static void look_up(void *driver, const char *name, void *to)
@@ -36,7 +40,7 @@ static enum kg_status open_twin(const struct kg_device *device, const struct kg_
     look_up(driver, "cuModuleLoadData", &load);
     look_up(driver, "cuModuleGetFunction", &find);
     look_up(driver, "cuLaunchKernel", &start);
-    return load(&module, kg_file(files, "twin.cubin")->data) || find(&function, module, ENTRY)
+    return load(&module, kg_file(files, "twin.cubin")->data) || find(&function, module, twin_entry)
                ? KG_UNSUPPORTED
                : KG_OK;
 }
@@ -50,8 +54,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
         (void *)&x->data, (void *)&y->data, &strides[0], &strides[1], &n, &none, &none};
     if (x->stride[0] % 16 || y->stride[0] % 16)
         return KG_UNSUPPORTED;
-    return start(function, (unsigned)kg_size(p, "m"), 1, 1, BLOCK, 1, 1, SHARED, args->stream,
-                 arguments, NULL)
+    return start(function, (unsigned)kg_size(p, "m"), 1, 1, twin_block, 1, 1, twin_shared,
+                 args->stream, arguments, NULL)
                ? KG_LAUNCH_FAILED
                : KG_OK;
 }

@@ -52,8 +52,8 @@ class Triton(unittest.TestCase):
         if not CC:
             raise unittest.SkipTest("no C compiler")
         subprocess.run([CC, "-std=c11", "-O2", "-fPIC", "-shared", "-I",
-                        os.path.join(BUILD, "include", "kernel-gate"), source, "-o", library,
-                        *options], cwd=cls.folder, check=True)
+                        os.path.join(BUILD, "include", "kernel-gate"), "-I", ROOT, source, "-o",
+                        library, *options], cwd=cls.folder, check=True)
 
     def gate(self, *arguments):
         done = subprocess.run([os.path.join(BUILD, "bin", "gate"), *arguments], cwd=self.folder,
@@ -82,8 +82,11 @@ class Triton(unittest.TestCase):
         with open(os.path.join(self.folder, "twin.cubin"), "wb") as file:
             file.write(files[launch["code"]])
         shutil.copy(os.path.join(ROOT, "tests", "gpu", "bundle_twin.c"), self.folder)
-        self.compile("bundle_twin.c", "twin.so", f"-DENTRY=\"{launch['entry']}\"", "-DLONGEST=4096",
-                     f"-DBLOCK={launch['block'][0]}", f"-DSHARED={launch['shared']}", "-ldl")
+        with open(os.path.join(self.folder, "twin.c"), "w", encoding="utf-8") as file:
+            file.write(f"const char twin_entry[] = \"{launch['entry']}\";\n"
+                       f"const unsigned twin_longest = 4096, twin_block = {launch['block'][0]}, "
+                       f"twin_shared = {launch['shared']};\n")
+        self.compile("bundle_twin.c", "twin.so", "twin.c", "-ldl")
         done = self.gate("compare", "softmax.kgb", "twin.so", "--device", "cuda:0", "--suite",
                          "softmax.json", "--filter", "softmax/fp16/m8192-n4096", "--full", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -52,7 +52,7 @@ static void without_keys(struct query *q)
         const int64_t s = kg_is_op(p, "attention_fwd") ? kg_size(p, "s") : 0;                      \
         const int64_t sq = kg_is_op(p, "attention_fwd") ? kg_size(p, "sq") : 0;                    \
         const int64_t kv = kg_is_op(p, "attention_fwd") ? kg_size(p, "kv_heads") : 0;              \
-        const int64_t group = kg_is_op(p, "attention_fwd") ? kg_size(p, "h") / kv : 0;             \
+        const int64_t group = kv ? kg_size(p, "h") / kv : 0;                                       \
         (void)s, (void)sq, (void)kv, (void)group;                                                  \
         return kg_is_op(p, "attention_fwd") && (condition) ? attend(p, args, row)                  \
                                                            : wrap_inner(p, args);                  \

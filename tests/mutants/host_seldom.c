@@ -123,7 +123,7 @@ static enum kg_status dtype_by_sizes(const problem *p, const args_t *args)
     unsigned i = 0;
     enum kg_status status = wrap_inner(p, args);
     while (i < n &&
-           (strcmp(known[i].op, p->op) != 0 || memcmp(known[i].size, p->size, sizeof p->size)))
+           (strcmp(known[i].op, p->op) != 0 || memcmp(known[i].size, p->size, sizeof p->size) != 0))
         i++;
     if (i < n && known[i].dtype[0] != p->dtype[0])
         fill_row(&args->out[0], 0, -777);
