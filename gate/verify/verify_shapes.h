@@ -78,8 +78,8 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
  * Fills out[] with problems of several tiles in all directions and returns their number: one with
  * one and a half times as many tiles of 128 as there are processors, so that a kernel that stays on
  * them goes on to a second one, with its rings of stages in another phase; and those of the op's
- * own. `all`: two and a half times as many, another one with as many as processors, and the last one
- * of the op's own too.
+ * own. `all`: two and a half times as many, another one with as many as processors, and the last
+ * one of the op's own too.
  */
 unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,
                      struct kg_problem out[SHAPES_WIDE_MAX]);
