@@ -271,7 +271,7 @@ struct list {
 
 /* Sums of one stage, of two, three and five tiles of 64 and 128, of three and four of 256; whole
  * tiles of all; each length a multiple of every power of two up to 512, and past 4096; tails of all
- * below 8. */
+ * below 8. Every third one is looked at in dense tensors alone. */
 static const struct list closest = {{{OP_OWN + 1, 40, 72},
                                      {40, OP_OWN + 1, 40},
                                      {65, 136, OP_OWN + 8},
@@ -284,8 +284,8 @@ static const struct list closest = {{{OP_OWN + 1, 40, 72},
                                      {129, 33, 192},
                                      {17, 128, 256},
                                      {128, 40, 384},
-                                     {128, 256, 128},
                                      {9, 24, 512},
+                                     {128, 256, 128},
                                      {4099, 8, 48},
                                      {9, 4104, 16},
                                      {66, 67, 12},
