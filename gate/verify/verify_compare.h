@@ -43,6 +43,9 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
  * right. */
 #define COMPARE_LEAST_SHARE 0.5
 
+/* Are results of random inputs rounded up as often as down? */
+bool compare_evens_out(const struct kg_problem *p);
+
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms);
 

@@ -278,3 +278,12 @@ TEST(what_is_cut_off_has_a_bias)
         assert_int_equal(strstr(text, "towards zero") != NULL, cut == 1);
     }
 }
+
+TEST(a_single_product_of_fp8_may_be_rounded_one_way)
+{
+    const struct kg_problem one = gemm_like("gemm_fp8", KG_E4M3, 40, 500, 1),
+                            many = gemm_like("gemm_fp8_block", KG_E4M3, 40, 500, 16),
+                            half = gemm_like("gemm", KG_F16, 40, 500, 1);
+    assert_false(compare_evens_out(&one));
+    assert_true(compare_evens_out(&many) && compare_evens_out(&half));
+}
