@@ -66,7 +66,7 @@ static __device__ struct found nothing(void)
 template <typename T> static __device__ double rounded(double reference)
 {
     T as_stored;
-    store(&as_stored, (float)reference);
+    store(&as_stored, reference);
     return load(&as_stored);
 }
 

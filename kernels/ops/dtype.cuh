@@ -56,20 +56,21 @@ static __device__ inline void store(__nv_bfloat16 *to, float value)
     *to = __float2bfloat16_rn(value);
 }
 
-/* What is too large is the largest number, or an infinity where there is one, as in storage.h. */
-static __device__ inline void store(__nv_fp8_e4m3 *to, float value)
+/* What is too large is the largest number, or an infinity where there is one, as in storage.h, and
+ * rounded once too: those of 16 bits and more are rounded to fp32 first there. */
+static __device__ inline void store(__nv_fp8_e4m3 *to, double value)
 {
-    to->__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+    to->__x = __nv_cvt_double_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
 }
 
-static __device__ inline void store(__nv_fp8_e5m2 *to, float value)
+static __device__ inline void store(__nv_fp8_e5m2 *to, double value)
 {
-    to->__x = __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2);
+    to->__x = __nv_cvt_double_to_fp8(value, __NV_NOSAT, __NV_E5M2);
 }
 
-static __device__ inline void store(int8_t *to, float value)
+static __device__ inline void store(int8_t *to, double value)
 {
-    *to = isnan(value) ? 0 : (int8_t)fminf(fmaxf(rintf(value), -128.0f), 127.0f);
+    *to = isnan(value) ? 0 : (int8_t)fmin(fmax(rint(value), -128.0), 127.0);
 }
 
 #endif
