@@ -20,19 +20,8 @@
 
 /* A block of SIDE x SIDE threads computes an N x N piece of a product, STEP terms at a time; each
  * thread has N / SIDE times N / SIDE sums, SIDE apart. A product alone has room for a large N, so
- * that an element which was brought in and converted once serves many sums; one of few sums has a
- * small one. */
-enum {
-    SIDE = 16,
-    THREADS = SIDE * SIDE,
-    STEP = 16,
-    SMALL = 32,
-    LARGE = 128,
-    TILE = 64,
-    EACH = TILE / SIDE
-};
-/* So many large tiles or fewer: small ones are done sooner, since more of them run at a time. */
-#define FEW_BLOCKS 32
+ * that an element which was brought in and converted once serves many sums. */
+enum { SIDE = 16, THREADS = SIDE * SIDE, STEP = 16, LARGE = 128, TILE = 64, EACH = TILE / SIDE };
 
 /* One more than N, so that a column of the tile lies in different banks. */
 template <int N> struct tile {
@@ -118,17 +107,17 @@ static __device__ double relu(double x)
 }
 
 /* c[m, n] = a[m, k] b[n, k]^T; with a bias, the ReLU of that plus bias[n]. */
-template <typename T, int N>
+template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     product(struct view<T> a, struct view<T> b, const T *bias, double *c, int64_t m, int64_t n,
             int64_t k)
 {
-    __shared__ struct tile<N> a_tile, b_tile;
+    __shared__ struct tile<LARGE> a_tile, b_tile;
     const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;
-    const int64_t tiles_across = (n + N - 1) / N;
-    const int64_t i0 = blockIdx.x / tiles_across * N;
-    const int64_t j0 = blockIdx.x % tiles_across * N;
-    double sum[N / SIDE][N / SIDE] = {};
+    const int64_t tiles_across = (n + LARGE - 1) / LARGE;
+    const int64_t i0 = blockIdx.x / tiles_across * LARGE;
+    const int64_t j0 = blockIdx.x % tiles_across * LARGE;
+    double sum[LARGE / SIDE][LARGE / SIDE] = {};
 
     for (int64_t l0 = 0; l0 < k; l0 += STEP) {
         __syncthreads();
@@ -137,8 +126,8 @@ static __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         multiply_tiles(sum, a_tile, b_tile, y, x);
     }
-    for (int r = 0; r < N / SIDE; r++) {
-        for (int s = 0; s < N / SIDE; s++) {
+    for (int r = 0; r < LARGE / SIDE; r++) {
+        for (int s = 0; s < LARGE / SIDE; s++) {
             const int64_t i = i0 + y + r * SIDE, j = j0 + x + s * SIDE;
             if (i < m && j < n)
                 c[i * n + j] = bias ? relu(sum[r][s] + load(bias + j)) : sum[r][s];
@@ -366,15 +355,10 @@ template <typename T>
 static cudaError_t enqueue_product(struct view<T> a, struct view<T> b, const T *bias, double *c,
                                    int64_t m, int64_t n, int64_t k, cudaStream_t stream)
 {
-    const int64_t large = tiles_of(m, LARGE) * tiles_of(n, LARGE);
-    const bool small = m <= SMALL || n <= SMALL || large < FEW_BLOCKS;
-    const int64_t blocks = small ? tiles_of(m, SMALL) * tiles_of(n, SMALL) : large;
+    const int64_t blocks = tiles_of(m, LARGE) * tiles_of(n, LARGE);
     if (!fits_grid(blocks))
         return cudaErrorInvalidValue;
-    if (small)
-        product<T, SMALL><<<(unsigned)blocks, THREADS, 0, stream>>>(a, b, bias, c, m, n, k);
-    else
-        product<T, LARGE><<<(unsigned)blocks, THREADS, 0, stream>>>(a, b, bias, c, m, n, k);
+    product<T><<<(unsigned)blocks, THREADS, 0, stream>>>(a, b, bias, c, m, n, k);
     return cudaGetLastError();
 }
 
