@@ -72,11 +72,14 @@ def compile_kernel(spec, capability):
     function = spec["kernel"]
     # Each variant's machine code has a name of its own, by which `gate diff` knows it again.
     function.repr = lambda _: re.sub(r"\W", "_", spec["name"])
-    constants = dict(spec.get("constants", {}), **{name: 1 for name in spec.get("one", ())})
-    names = function.arg_names
+    names, constants = function.arg_names, dict(spec.get("constants", {}))
+    for key in ("arguments", "types", "constants", "divisible", "one"):
+        if unknown := sorted(set(spec.get(key, ())) - set(names)):
+            raise ValueError(f"'{key}' has {', '.join(unknown)}, which the kernel does not take")
     missing = [n for n in names if n not in constants and n not in spec["arguments"]]
     if missing:
         raise ValueError(f"neither 'arguments' nor 'constants' have {', '.join(missing)}")
+    constants.update({name: 1 for name in spec.get("one", ())})
     types = {n: "constexpr" if n in constants else type_of(spec, n) for n in names}
     divisible = [n for n in names if types[n][0] == "*" or n in spec.get("divisible", ())]
     source = triton.compiler.ASTSource(

@@ -104,6 +104,63 @@ class Bundle(Gate):
             done = self.open_on_the_host(path)
             self.assertIn(done.returncode, (2, 64), (name, done.stderr))
             self.assertIn("a.kgb'", done.stderr)
+            self.assertNotIn("another kind of device", done.stderr, name)  # it was not noticed
+
+
+# As much of Triton as bundle.py asks for: it compiles to nothing.
+TRITON = {
+    "__init__.py": """
+from types import SimpleNamespace as Some
+__version__ = "0"
+compiler = Some(ASTSource=lambda **source: source)
+def compile(source, target, options):
+    taken = [name for name, kind in source["signature"].items() if kind != "constexpr"]
+    return Some(asm={"ptx": f".entry k({', '.join('.param .b64 ' + x for x in taken)})",
+                     "cubin": b"code"}, metadata=Some(name="k", num_warps=4, shared=0))
+""",
+    "backends/__init__.py": "",
+    "backends/compiler.py": "def GPUTarget(*parts): return parts\n"}
+KERNELS = """
+from types import SimpleNamespace as Some
+BUNDLE = [{{"kernel": Some(arg_names=["x", "stride", "n", "BLOCK"]), "op": "softmax", "name": "a",
+            "dtypes": ["fp16"], "grid": ["m"], **{entry}}}]
+"""
+ENTRY = {"arguments": {"x": "in0", "stride": "in0_stride0", "n": "n"}, "constants": {"BLOCK": 64}}
+
+
+class FromTriton(Gate):
+    def bundle(self, **changes):
+        for name, text in TRITON.items():
+            os.makedirs(os.path.dirname(self.path(f"triton/{name}")), exist_ok=True)
+            write_file(self.path(f"triton/{name}"), text)
+        write_file(self.path("kernels.py"), KERNELS.format(entry=ENTRY | changes))
+        return subprocess.run(
+            [sys.executable, os.path.join(BUILD, "share/kernel-gate/bundle.py"), "triton",
+             "kernels.py", "a.kgb"], cwd=self.folder, check=False, capture_output=True, text=True,
+            env=dict(os.environ, PYTHONPATH=self.folder))
+
+    def test_what_is_taken_for_granted_is_a_condition(self):
+        done = self.bundle(divisible=["n"], one=["stride"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("a.kgb"), "rb") as file:
+            kernel, = json.loads(file.read().split(b"\n}\n")[0] + b"}")["kernels"]
+        self.assertEqual(kernel["when"],
+                         ["(in0) % 16 == 0", "(in0_stride0) == 1", "(n) % 16 == 0"])
+        self.assertEqual(kernel["launches"][0]["arguments"],
+                         [{"type": "pointer", "value": "in0"}, {"type": "i32", "value": "n"}])
+
+    def test_names_that_the_kernel_does_not_have(self):
+        for changes, says in (
+                ({"divisible": ["N"]}, "'divisible' has N, which the kernel does not take"),
+                ({"one": ["strides"]}, "'one' has strides, which"),
+                ({"types": {"eps": "fp32"}}, "'types' has eps, which"),
+                ({"constants": {"BLOCK": 64, "WARPS": 4}}, "'constants' has WARPS, which"),
+                ({"arguments": ENTRY["arguments"] | {"m": "m"}}, "'arguments' has m, which"),
+                ({"arguments": {"x": "in0", "n": "n"}, "one": ["stride"]},
+                 "neither 'arguments' nor 'constants' have stride")):
+            done = self.bundle(**changes)
+            self.assertEqual(done.returncode, 1, changes)
+            self.assertIn(says, done.stderr)
 
 
 if __name__ == "__main__":

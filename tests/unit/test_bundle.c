@@ -28,7 +28,7 @@ static const char good[] =
     "   \"workspace\": \"m * 8\", \"nondeterministic\": true,\n"
     "   \"launches\": [{\"code\": \"b.cubin\", \"entry\": \"two\", \"grid\": [\"sm_count\"],\n"
     "     \"block\": [\"64\"], \"arguments\": []},\n"
-    "    {\"code\": \"a.cubin\", \"entry\": \"one\", \"grid\": [\"2 * m\", \"n\", \"3\"],\n"
+    "    {\"code\": \"a.cubin\", \"entry\": \"one\", \"grid\": [\"sm_count * m\", \"n\", \"3\"],\n"
     "     \"cluster\": [\"2\"], \"block\": [\"8\", \"4\", \"2\"], \"shared\": \"4 * n\",\n"
     "     \"arguments\": [\n"
     "      {\"type\": \"pointer\", \"value\": \"out0 + 2\"}, {\"type\": \"i32\", \"value\": "
@@ -157,6 +157,19 @@ TEST_WITHIN(flags_of_a_problem, enter, unit_leave_folder)
     library_close(&lib);
 }
 
+TEST_WITHIN(the_flag_of_an_op, enter, unit_leave_folder)
+{
+    static const char *const edits[] = {"rmsnorm", "attention_fwd", "n >= 4096", "flag == 1",
+                                        "\"m\"",   "\"1\"",         "\"n\"",     "\"1\"",
+                                        "\"eps\"", "\"1\"",         NULL};
+    struct library lib = open_edited(edits);
+    for (uint32_t flags = 0; flags <= KG_FLAG_CAUSAL; flags += KG_FLAG_CAUSAL) {
+        struct kg_problem p = op_problem(op_by_name("attention_fwd"), KG_F16, flags);
+        assert_int_equal(library_choose(&lib, &p, &h100, NULL) != NULL, flags != 0);
+    }
+    library_close(&lib);
+}
+
 /* ---- what is launched ---- */
 
 /* As fake_cuda.c has it. */
@@ -227,7 +240,7 @@ TEST_WITHIN(arguments_and_shapes_of_launches, enter, unit_leave_folder)
     assert_int_equal(any->launch(&p, &args), KG_OK);
     assert_int_equal(noted->n_launches, 2);
     assert_string_equal(noted->function, "one");
-    static const unsigned grid[] = {6, 48, 3}, block[] = {8, 4, 2}, cluster[] = {2, 1, 1};
+    static const unsigned grid[] = {396, 48, 3}, block[] = {8, 4, 2}, cluster[] = {2, 1, 1};
     assert_memory_equal(noted->config.grid, grid, sizeof grid);
     assert_memory_equal(noted->config.block, block, sizeof block);
     assert_memory_equal(noted->cluster, cluster, sizeof cluster);
@@ -246,9 +259,11 @@ TEST_WITHIN(arguments_and_shapes_of_launches, enter, unit_leave_folder)
 
 TEST_WITHIN(a_layout_is_refused_where_a_condition_on_it_fails, enter, unit_leave_folder)
 {
+    static const char *const edits[] = {"pointer\", \"value\": \"0\"", "f64\", \"value\": \"eps\"",
+                                        NULL};
     struct noted *noted = fake();
     struct gate_error err = {0};
-    struct library lib = open_edited(NULL);
+    struct library lib = open_edited(edits);
     struct kg_problem p = gemm_like("rmsnorm", KG_F16, 3, 4096, 0);
     const struct kg_kernel *k = lib.table->kernels[0];
     assert_int_equal(library_start(&lib, &h100, &err), GATE_OK);
@@ -261,6 +276,9 @@ TEST_WITHIN(a_layout_is_refused_where_a_condition_on_it_fails, enter, unit_leave
     float eps;
     memcpy(&eps, noted->arguments[3], sizeof eps);
     assert_true(eps == 1e-5f);
+    double wide;
+    memcpy(&wide, noted->arguments[4], sizeof wide);
+    assert_true(wide == 1e-5);
     assert_int_equal(noted->n_launches, 1);
     assert_int_equal(noted->config.n_attributes, 0);
     library_close(&lib);
