@@ -304,6 +304,21 @@ bool machine_kernel_hash(const struct machine_kernel *k, char hex[65])
     return known;
 }
 
+/* Of two kernels of one name for the same GPUs nobody knows which one was launched. Is kernel i one
+ * of such, and another than the one before it? */
+static bool is_confused(const struct machine_code *m, size_t i)
+{
+    Elf64_Ehdr own, other;
+    char hex[2][65];
+    for (size_t k = i; k-- > 0;)
+        if (!strcmp(m->kernels[k].name, m->kernels[i].name) &&
+            elf_header(m->kernels[k].cubin, &other) && elf_header(m->kernels[i].cubin, &own) &&
+            own.e_flags == other.e_flags)
+            return !machine_kernel_hash(&m->kernels[k], hex[0]) ||
+                   !machine_kernel_hash(&m->kernels[i], hex[1]) || strcmp(hex[0], hex[1]) != 0;
+    return false;
+}
+
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65])
 {
     SHA2_CTX context;
@@ -313,7 +328,7 @@ bool machine_code_hash(const struct machine_code *m, const char *name, char hex[
         if (strcmp(m->kernels[i].name, name) != 0)
             continue;
         found = true;
-        if (!add_to_hash(&context, &m->kernels[i]))
+        if (is_confused(m, i) || !add_to_hash(&context, &m->kernels[i]))
             return false;
     }
     SHA256End(&context, hex);

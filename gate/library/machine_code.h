@@ -46,7 +46,7 @@ enum gate_status machine_code_read(const char *path, struct machine_code **out,
 void machine_code_free(struct machine_code *m); /* NULL is fine */
 
 /* Appears `name` (as the linker knows it, mangled) in the file? Then its SHA-256, 64 lower-case hex
- * digits and a NUL; false: not known. */
+ * digits and a NUL; false: not known, also where two of this name for the same GPUs differ. */
 bool machine_code_hash(const struct machine_code *m, const char *name, char hex[65]);
 
 /* The kernel of that name in a cubin; false: there is none. */

@@ -99,6 +99,20 @@ TEST(each_architecture_counts)
     assert_string_not_equal(was, is);
 }
 
+/* Which of them is launched is not known: the cubins of a bundle may have kernels of one name. */
+TEST(two_kernels_of_one_name)
+{
+    char hex[65];
+    struct cubin cubins[] = {cubin_plain, cubin_plain};
+    hash_of(cubins, 2, "one", hex);
+    assert_int_equal(strlen(hex), 64);
+    cubins[1].first = "load sub store";
+    hash_of(cubins, 2, "one", hex);
+    assert_string_equal(hex, "");
+    hash_of(cubins, 2, "two", hex);
+    assert_int_equal(strlen(hex), 64);
+}
+
 TEST(compressed_code_is_the_same_code)
 {
     struct cubin c = cubin_plain;
