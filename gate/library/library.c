@@ -200,7 +200,7 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
     return GATE_OK;
 }
 
-enum gate_status library_start(const struct library *lib, const struct kg_device *device,
+enum gate_status library_start(struct library *lib, const struct kg_device *device,
                                struct gate_error *err)
 {
     enum kg_status opened = KG_OK;
@@ -209,6 +209,7 @@ enum gate_status library_start(const struct library *lib, const struct kg_device
         opened = lib->table->open(device, lib->piece.files);
     if (opened != KG_OK)
         status = gate_fail(err, GATE_WRONG, "open() returned '%s'", library_status_name(opened));
+    lib->started = !status;
     return status ? gate_fail_context(err, "kernel library '%s'", lib->file) : GATE_OK;
 }
 
@@ -216,7 +217,7 @@ void library_close(struct library *lib)
 {
     if (!lib->table)
         return;
-    if (lib->table->close)
+    if (lib->started && lib->table->close)
         lib->table->close();
     unload(lib);
 }

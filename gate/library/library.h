@@ -27,6 +27,7 @@ struct library {
     struct piece piece;        /* read if it has files that belong to it */
     struct machine_code *code; /* NULL: of no GPU */
     int copy;                  /* descriptor of the copy that was loaded; -1: none */
+    bool started;              /* open() has succeeded, so that close() may be called */
 };
 
 /*
@@ -40,10 +41,11 @@ enum gate_status library_open(const char *path, uint32_t kind, bool own_copy, st
                               struct gate_error *err);
 
 /* Calls the library's open() with its files; GATE_WRONG, with its status. */
-enum gate_status library_start(const struct library *lib, const struct kg_device *device,
+enum gate_status library_start(struct library *lib, const struct kg_device *device,
                                struct gate_error *err);
 
-/* Calls close(), then unloads. Nothing for one that was never opened. */
+/* Calls close() of a library that was started, then unloads. Nothing for one that was never opened.
+ */
 void library_close(struct library *lib);
 
 /* supports() and prepare() of a kernel that has them, or of a bundle's; why the latter failed. */

@@ -48,6 +48,11 @@ class Files(harness.Gate):
         self.assertEqual(done.returncode, 74, done.stdout + done.stderr)
         self.assertIn("of the file 'other-file.bin', which belongs to it:", done.stderr)
 
+    def test_what_was_not_opened_is_not_closed(self):
+        done = self.run_gate(self.library("right"), "--provider", self.library("wrong"))
+        self.assertEqual(done.returncode, 64, done.stdout + done.stderr)
+        self.assertIn("both of provider 'mutant'", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,8 +4,8 @@
  *
  * The library named by $GATE_MUTANT_OF is opened, and its table is returned with each launch()
  * replaced by wrap_launch(), which the including file defines; it may call wrap_inner(). A macro
- * WRAP_ADJUST names a function that may change more of a kernel, WRAP_OPEN one that takes the place
- * of wrap_open().
+ * WRAP_ADJUST names a function that may change more of a kernel, WRAP_OPEN and WRAP_CLOSE those
+ * that take the places of wrap_open() and of the library's close().
  */
 #ifndef TESTS_MUTANTS_WRAP_H
 #define TESTS_MUTANTS_WRAP_H
@@ -81,6 +81,9 @@ KG_EXPORT const struct kg_library *kg_library(void)
     wrap_library.open = WRAP_OPEN;
 #else
     wrap_library.open = wrap_open;
+#endif
+#ifdef WRAP_CLOSE
+    wrap_library.close = WRAP_CLOSE;
 #endif
     return &wrap_library;
 }
