@@ -136,8 +136,12 @@ static enum gate_status resolve(const struct run_request *r, struct run_session 
     const char *base = base_branch(r, &s->origin);
     if (!*what || is_baseline(*what))
         return GATE_OK;
-    if (strcmp(*what, "merge-base") != 0)
-        return revision_resolve(*what, &s->recipe, out, err);
+    if (strcmp(*what, "merge-base") != 0) {
+        const enum gate_status status = revision_resolve(*what, &s->recipe, out, err);
+        return status == GATE_WRONG ? gate_fail(err, GATE_ENVIRONMENT,
+                                                "the library to compare with: %.900s", err->message)
+                                    : status;
+    }
     TRY(revision_merge_base(base, commit, err));
     if (!strcmp(commit, s->origin.commit) && !s->origin.dirty)
         return gate_fail(err, GATE_USAGE,

@@ -203,7 +203,9 @@ void piece_hash(const struct piece *piece, char sha256[65])
 enum gate_status piece_hash_file(const char *path, char sha256[65], struct gate_error *err)
 {
     struct piece piece;
-    TRY(piece_read(path, HASHED_MAX_BYTES, &piece, err));
+    const enum gate_status status = piece_read(path, HASHED_MAX_BYTES, &piece, err);
+    if (status)
+        return status == GATE_WRONG ? gate_fail_context(err, "kernel library '%s'", path) : status;
     piece_hash(&piece, sha256);
     piece_release(&piece);
     return GATE_OK;

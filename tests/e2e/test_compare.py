@@ -142,8 +142,8 @@ class Compare(Commits):
             self.assert_no_worktree()
 
     def test_libraries_that_are_none(self):
-        plain = self.path("plain.so")
-        shutil.copy(self.path("suite.json"), plain)
+        plain = write_file(self.path("plain.so"), "not a shared object")
+        suite = self.path("suite.json")  # a manifest is JSON too, but says so
         nothing = "neither a regular file nor a revision"
         # The candidate's fault is 2, that of what it is compared with is the environment's.
         for code, other, says, bad in ((64, 64, nothing, "nowhere.so"),
@@ -151,7 +151,8 @@ class Compare(Commits):
                                        (64, 64, nothing, "no-such-branch"),
                                        (64, 64, "empty text", ""),
                                        (2, 4, "kernel ABI 3", mutant("wrong_abi")),
-                                       (2, 4, "cannot be loaded", plain)):
+                                       (2, 4, "cannot be loaded", plain),
+                                       (2, 4, f"'{suite}': manifest:1:", suite)):
             with self.subTest(bad=bad):
                 self.assert_refused(code, says, bad, HOST)
                 self.assert_refused(other, says, HOST, bad)
@@ -210,7 +211,7 @@ class Baselines(Commits):
     def test_the_same_sources_give_another_file(self):
         """Another compiler makes other machine code of them: that is not the baseline's library."""
         self.accept_and_lose(MAKEFILE)
-        self.makes(self.suite)
+        self.makes(write_file(self.path("other.txt"), "not a shared object"))
         code, document, errors = self.run_gate()
         self.assertEqual(code, 3, errors)
         for case in document["cases"]:

@@ -82,7 +82,8 @@ class Generated(unittest.TestCase):
         everything, = re.findall(r"(?m)^    \*\) words='([^']*)' ;;", script)
         tables = set()
         for path in glob.glob(os.path.join(ROOT, "server", "**", "*.c"), recursive=True):
-            tables.update(re.findall(r'\{"([a-z-]+)", (?:no|required)_argument', read_file(path)))
+            tables.update(re.findall(
+                r'\{"([a-z-]+)", (?:no_arg|required_arg|TEXT|FLAG|NUMBER|READ)', read_file(path)))
         offered = " ".join([everything, *found.values()]).split()
         self.assertEqual({word[2:] for word in offered if word[0] == "-"},
                          tables | {"version"})
