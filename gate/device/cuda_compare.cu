@@ -124,17 +124,22 @@ template <> struct places<__nv_fp8_e5m2> : places<float> {
 template <> struct places<int8_t> : places<float> {
 };
 
-/* Half a step of the dtype, and its ends, as of storage_nearest(). */
-static __device__ double clamped(double value, double reference, double half, double least,
-                                 double most)
+/* Half a step of the dtype away from 0 and towards it, and its ends, as of storage_nearest(). */
+static __device__ double clamped(double value, double reference, double outward, double inward,
+                                 double least, double most)
 {
-    return fmax(value <= least ? -INFINITY : value - half,
-                fmin(value >= most ? INFINITY : value + half, reference));
+    const double below = value < 0.0 ? outward : inward, above = value < 0.0 ? inward : outward;
+    return fmax(value <= least ? -INFINITY : value - below,
+                fmin(value >= most ? INFINITY : value + above, reference));
 }
 
-static __device__ double half_step(double value, int least, int mantissa)
+static __device__ double nearest_float(double value, double reference, int lowest, int mantissa,
+                                       double most)
 {
-    return ldexp(0.5, (value == 0.0 ? least : max(ilogb(value), least)) - mantissa);
+    const int exponent = value == 0.0 ? lowest : max(ilogb(value), lowest);
+    const double outward = ldexp(0.5, exponent - mantissa);
+    const bool is_power = exponent > lowest && fabs(value) == ldexp(1.0, exponent);
+    return clamped(value, reference, outward, is_power ? outward / 2 : outward, -most, most);
 }
 
 template <typename T> static __device__ double nearest(double value, double reference)
@@ -144,17 +149,17 @@ template <typename T> static __device__ double nearest(double value, double refe
 
 template <> __device__ double nearest<__nv_fp8_e4m3>(double value, double reference)
 {
-    return clamped(value, reference, half_step(value, -6, 3), -448, 448);
+    return nearest_float(value, reference, -6, 3, 448);
 }
 
 template <> __device__ double nearest<__nv_fp8_e5m2>(double value, double reference)
 {
-    return clamped(value, reference, half_step(value, -14, 2), -57344, 57344);
+    return nearest_float(value, reference, -14, 2, 57344);
 }
 
 template <> __device__ double nearest<int8_t>(double value, double reference)
 {
-    return clamped(value, reference, 0.5, -128, 127);
+    return clamped(value, reference, 0.5, 0.5, -128, 127);
 }
 
 template <typename T>

@@ -96,7 +96,7 @@ static double decode(const struct format *f, unsigned code)
 static unsigned encode(const struct format *f, double value)
 {
     const unsigned sign = (signbit(value) ? 1u : 0u) << (f->exponent + f->mantissa);
-    double size = fabs(value);
+    double size = fmin(fabs(value), 0x1p1000); /* an infinity has no exponent */
     if (isnan(value))
         return f->nan ? sign | f->nan : 0;
     if (size == 0)
@@ -145,15 +145,17 @@ double storage_nearest(uint32_t code, double value, double reference)
 {
     const struct storage *s = storage_of(code);
     const struct format *f = format_of(code);
-    double half = 0.5;
+    double outward = 0.5, inward = 0.5; /* half the distance to the next number, and to 0's side */
     if (kg_dtype_bits(code) != 8 || !isfinite(value))
         return value;
     if (f) {
-        const int exponent = exponent_of(value);
-        half = power((exponent < 1 - f->bias ? 1 - f->bias : exponent) - (int)f->mantissa - 1);
+        const int exponent = exponent_of(value), lowest = 1 - f->bias;
+        outward = power((exponent < lowest ? lowest : exponent) - (int)f->mantissa - 1);
+        inward = exponent > lowest && fabs(value) == power(exponent) ? outward / 2 : outward;
     }
-    const double least = value <= s->least ? -INFINITY : value - half,
-                 most = value >= s->most ? INFINITY : value + half;
+    const double below = value < 0 ? outward : inward, above = value < 0 ? inward : outward;
+    const double least = value <= s->least ? -INFINITY : value - below,
+                 most = value >= s->most ? INFINITY : value + above;
     return fmax(least, fmin(most, reference));
 }
 

@@ -54,7 +54,7 @@ static void multiply_add(float *sum, const float *products, int n)
 
 enum order { SCALES_FIRST, SCALES_LAST, SCALES_IN_TURN, FAST };
 
-/* An element of C. FAST: nothing is summed in fp32. */
+/* An element of C. SCALES_FIRST: without a tensor core. FAST: nothing is summed in fp32. */
 static float element(const struct kg_problem *p, const struct kg_tensor *in, int64_t i, int64_t j,
                      enum order order)
 {
@@ -66,8 +66,13 @@ static float element(const struct kg_problem *p, const struct kg_tensor *in, int
         const float sa = tensor_get(&in[SA], blocks ? i * in[SA].shape[1] + block : 0);
         const float sb = tensor_get(&in[SB], blocks ? j / OP_BLOCK * in[SB].shape[1] + block : 0);
         int n = 0;
-        for (; n < MMA_TERMS && l < k; n++, l++)
-            products[n] = tensor_get(&in[A], i * k + l) * tensor_get(&in[B], j * k + l);
+        for (; n < MMA_TERMS && l < k; n++, l++) {
+            const float a = tensor_get(&in[A], i * k + l), b = tensor_get(&in[B], j * k + l);
+            products[n] = a * b;
+            total += order == SCALES_FIRST ? a * sa * (b * sb) : 0;
+        }
+        if (order == SCALES_FIRST)
+            continue;
         multiply_add(&sum, products, n);
         if (l < k && (order == FAST || l % OP_BLOCK))
             continue;

@@ -42,17 +42,23 @@ static const struct {
     {KG_E2M1, 2, 1, 1, 6, false, false},
 };
 
-/* Half a step to both sides, no further; what is past an end is stored as the end. */
+/* Half a step to both sides, no further, which below a power of two is half as large; what is past
+ * an end is stored as the end. */
 TEST(the_nearest_number_that_is_stored_alike)
 {
     static const struct {
         uint32_t code;
         double value, reference, nearest;
     } rows[] = {
-        {KG_E4M3, 1, 1.03, 1.03},      {KG_E4M3, 1, 1.07, 1.0625}, {KG_E4M3, -1, -1.07, -1.0625},
-        {KG_E4M3, 448, 1e9, 1e9},      {KG_E4M3, 448, 400, 432},   {KG_E4M3, 0, 0x1p-10, 0x1p-10},
-        {KG_E4M3, 0, 0x1p-9, 0x1p-10}, {KG_E5M2, 2, 2.3, 2.25},    {KG_I8, -128, -900, -900},
-        {KG_I8, 127, 126, 126.5},      {KG_I8, 3, 3.4, 3.4},       {KG_F16, 3, 3.0001, 3},
+        {KG_E4M3, 1, 1.03, 1.03},      {KG_E4M3, 1, 1.07, 1.0625},
+        {KG_E4M3, -1, -1.07, -1.0625}, {KG_E4M3, 448, 1e9, 1e9},
+        {KG_E4M3, 448, 400, 432},      {KG_E4M3, 0, 0x1p-10, 0x1p-10},
+        {KG_E4M3, 1, 0.94, 0.96875},   {KG_E4M3, -1, -0.94, -0.96875},
+        {KG_E4M3, 1, 0.97, 0.97},      {KG_E4M3, 0x1p-6, 0, 0x1.ep-7},
+        {KG_E4M3, 0x1p-9, 0, 0x1p-10}, {KG_E5M2, -2, 0, -1.875},
+        {KG_E4M3, 0, 0x1p-9, 0x1p-10}, {KG_E5M2, 2, 2.3, 2.25},
+        {KG_I8, -128, -900, -900},     {KG_I8, 127, 126, 126.5},
+        {KG_I8, 3, 3.4, 3.4},          {KG_F16, 3, 3.0001, 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_true(storage_nearest(rows[i].code, rows[i].value, rows[i].reference) ==
@@ -97,6 +103,7 @@ TEST(rounds_to_nearest)
         }
         const double beyond = value_of(code, code_of(code, floats[i].largest * 2));
         assert_true(floats[i].infinity ? isinf(beyond) : beyond == floats[i].largest);
+        assert_true(value_of(code, code_of(code, -INFINITY)) == -beyond);
         assert_true(isnan(value_of(code, code_of(code, NAN))) == floats[i].nan);
     }
 }
