@@ -288,6 +288,23 @@ static void arrange(enum probe probe, const struct kg_problem *p, const struct k
     }
 }
 
+/* Beside zeros an input has negative numbers, which a file may not allow: it has its usual ones. */
+static double usual_if_bounded(const struct drawing *d, int64_t flat, double value)
+{
+    const bool bounded = is_bounded(&op_of(d->p)->own->range[d->tensor]);
+    return bounded && value != 0 ? value_usual(d, flat) : value;
+}
+
+#define USUAL_IF_BOUNDED(name)                                                                     \
+    static double own_##name(const struct drawing *d, int64_t flat)                                \
+    {                                                                                              \
+        return usual_if_bounded(d, flat, plain_##name(d, flat));                                   \
+    }
+USUAL_IF_BOUNDED(zero_first)
+USUAL_IF_BOUNDED(zero_second)
+USUAL_IF_BOUNDED(zero_third)
+USUAL_IF_BOUNDED(zero_parts)
+
 /* Draws a pattern of any op as near to it as the file allows. */
 static void bound(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
                   unsigned n_in, uint64_t seed)
@@ -347,12 +364,12 @@ static const struct op_pattern patterns[] = {
     {PROBE_UNIFORM, .value = value_wide, .finish = arrange, .slack = loss_of_ends,
      .name = "random, over all that the op's file allows"},
     {PROBE_CONSTANT, .value = product_constant, .finish = bound, .slack = loss_of_alike},
-    {PROBE_ZERO_FIRST, .value = plain_zero_first, .finish = bound, .slack = loss_of_alike},
-    {PROBE_ZERO_SECOND, has_second, .value = plain_zero_second, .finish = bound,
+    {PROBE_ZERO_FIRST, .value = own_zero_first, .finish = bound, .slack = loss_of_alike},
+    {PROBE_ZERO_SECOND, has_second, .value = own_zero_second, .finish = bound,
      .slack = loss_of_alike},
-    {PROBE_ZERO_THIRD, plain_has_third, .value = plain_zero_third, .finish = bound,
+    {PROBE_ZERO_THIRD, plain_has_third, .value = own_zero_third, .finish = bound,
      .slack = loss_of_alike},
-    {PROBE_ZERO_PARTS, .value = plain_zero_parts, .finish = bound, .slack = loss_of_alike},
+    {PROBE_ZERO_PARTS, .value = own_zero_parts, .finish = bound, .slack = loss_of_alike},
     {PROBE_ONE_VALUE, .value = plain_one_value},
     {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
 };

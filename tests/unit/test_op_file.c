@@ -308,6 +308,35 @@ TEST(values_are_allowed)
     end(own);
 }
 
+/* What is bounded is not one of its ends alone where another input is all zeros. */
+TEST(beside_zeros_values_are_the_usual_ones)
+{
+    struct own_op *own = use();
+    const struct kg_problem p = problem(own, 1, 2, 48, 64);
+    static uint16_t x[2 * 48 * 64], u[48];
+    static int32_t at[48];
+    const struct kg_tensor in[] = {
+        {.data = x, .dtype = KG_BF16, .rank = 3, .shape = {2, 48, 64}, .stride = {48 * 64, 64, 1}},
+        {.data = at, .dtype = KG_I32, .rank = 1, .shape = {48}, .stride = {1}},
+        {.data = u, .dtype = KG_BF16, .rank = 1, .shape = {48}, .stride = {1}},
+    };
+    probe_fill(PROBE_ZERO_FIRST, &p, in, 3, 5);
+    for (unsigned i = 0; i < 2; i++) {
+        double least = HUGE_VAL, most = -HUGE_VAL;
+        for (int64_t n = 0; n < 48; n++) {
+            least = fmin(least, pattern_get(&in[1 + i], n));
+            most = fmax(most, pattern_get(&in[1 + i], n));
+        }
+        assert_true(most - least > (i ? 0.5 : 8));
+    }
+    for (int64_t n = 0; n < pattern_elements(&in[0]); n++)
+        assert_true(pattern_get(&in[0], n) == 0);
+    probe_fill(PROBE_ZERO_SECOND, &p, in, 3, 5);
+    for (int64_t n = 0; n < 48; n++)
+        assert_true(pattern_get(&in[1], n) == 0);
+    end(own);
+}
+
 /* ---- indices ---- */
 
 static const char indices[] =
