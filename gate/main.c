@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "gate/base/error.h"
 #include "gate/cli/commands.h"
@@ -69,11 +70,31 @@ static int dispatch(int argc, char **argv)
     return GATE_USAGE;
 }
 
+/* A kernel that overflows a stack which is smaller than usual is not wrong for that. The stack of
+ * this thread grows as far as the limit allows by then, and so do those of workers. */
+static bool has_stack(void)
+{
+    enum { USUAL = 8 << 20, LEAST = 1 << 20 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= USUAL)
+        return true;
+    limit.rlim_cur = limit.rlim_max < USUAL ? limit.rlim_max : USUAL;
+    if (limit.rlim_cur >= LEAST && !setrlimit(RLIMIT_STACK, &limit))
+        return true;
+    fprintf(stderr,
+            "gate: a stack has at most %llu KiB here ('ulimit -Hs'), and needs %d: raise "
+            "it\n",
+            (unsigned long long)limit.rlim_max >> 10, LEAST >> 10);
+    return false;
+}
+
 /* What was printed into a full disk or a closed pipe was not printed. A file that may not grow
  * (ulimit -f) is an error with a name, like a full disk, and not a death without a word. */
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN);
+    if (!has_stack())
+        return GATE_ENVIRONMENT;
     int code = dispatch(argc, argv);
     bool lost = fflush(stdout) || ferror(stdout);
     return lost && !code ? GATE_IO : code;

@@ -118,5 +118,25 @@ class Rogue(unittest.TestCase):
         self.assertNotEqual((code, cases[BAD]["outcome"]), (0, "right"))
 
 
+class Stack(unittest.TestCase):
+    def verify(self, limit):
+        command = [GATE, "verify", "--device", "host", "--suite", "smoke", "--filter",
+                   "gemm/fp32/*", "--library", HOST]
+        done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *command],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_a_small_one_is_raised(self):
+        for kib in (192, 256):
+            with self.subTest(kib=kib):
+                code, output = self.verify(f"-S -s {kib}")
+                self.assertEqual(code, 0, output)
+
+    def test_one_that_cannot_be_raised_is_no_fault_of_the_kernel(self):
+        code, output = self.verify("-s 256")
+        self.assertEqual(code, 4, output)
+        self.assertIn("256 KiB here ('ulimit -Hs'), and needs 1024", output)
+
+
 if __name__ == "__main__":
     unittest.main()
