@@ -275,18 +275,24 @@ TEST(shapes_are_allowed)
     end(own);
 }
 
+/* The inputs of problem(own, 1, 2, 48, 64). */
+static uint16_t given_x[2 * 48 * 64], given_u[48];
+static int32_t given_at[48];
+static const struct kg_tensor given[] = {
+    {.data = given_x,
+     .dtype = KG_BF16,
+     .rank = 3,
+     .shape = {2, 48, 64},
+     .stride = {48 * 64, 64, 1}},
+    {.data = given_at, .dtype = KG_I32, .rank = 1, .shape = {48}, .stride = {1}},
+    {.data = given_u, .dtype = KG_BF16, .rank = 1, .shape = {48}, .stride = {1}},
+};
+
 /* Whatever the pattern, an input has the values that its file allows. */
 TEST(values_are_allowed)
 {
     struct own_op *own = use();
     const struct kg_problem p = problem(own, 1, 2, 48, 64);
-    static uint16_t x[2 * 48 * 64], u[48];
-    static int32_t at[48];
-    const struct kg_tensor in[] = {
-        {.data = x, .dtype = KG_BF16, .rank = 3, .shape = {2, 48, 64}, .stride = {48 * 64, 64, 1}},
-        {.data = at, .dtype = KG_I32, .rank = 1, .shape = {48}, .stride = {1}},
-        {.data = u, .dtype = KG_BF16, .rank = 1, .shape = {48}, .stride = {1}},
-    };
     unsigned patterns = 0;
     for (unsigned i = 0; i < 3; i++) /* of no elements: it is asked which inputs it fills */
         assert_int_equal(own->op.fill(&p, i, NULL, 0, NULL, 0), i > 0);
@@ -295,11 +301,11 @@ TEST(values_are_allowed)
             continue;
         patterns++;
         for (uint64_t seed = 0; seed < 20; seed++) {
-            probe_fill((enum probe)probe, &p, in, 3, seed);
-            probe_change((enum probe)probe, &p, in, 3, seed);
+            probe_fill((enum probe)probe, &p, given, 3, seed);
+            probe_change((enum probe)probe, &p, given, 3, seed);
             for (unsigned i = 0; i < 48; i++) {
-                const double value = storage_get(u, KG_BF16, i);
-                assert_true(at[i] >= -3 && at[i] <= 8);
+                const double value = storage_get(given_u, KG_BF16, i);
+                assert_true(given_at[i] >= -3 && given_at[i] <= 8);
                 assert_true(value >= 2 && value <= 3);
             }
         }
@@ -313,27 +319,20 @@ TEST(beside_zeros_values_are_the_usual_ones)
 {
     struct own_op *own = use();
     const struct kg_problem p = problem(own, 1, 2, 48, 64);
-    static uint16_t x[2 * 48 * 64], u[48];
-    static int32_t at[48];
-    const struct kg_tensor in[] = {
-        {.data = x, .dtype = KG_BF16, .rank = 3, .shape = {2, 48, 64}, .stride = {48 * 64, 64, 1}},
-        {.data = at, .dtype = KG_I32, .rank = 1, .shape = {48}, .stride = {1}},
-        {.data = u, .dtype = KG_BF16, .rank = 1, .shape = {48}, .stride = {1}},
-    };
-    probe_fill(PROBE_ZERO_FIRST, &p, in, 3, 5);
+    probe_fill(PROBE_ZERO_FIRST, &p, given, 3, 5);
     for (unsigned i = 0; i < 2; i++) {
         double least = HUGE_VAL, most = -HUGE_VAL;
         for (int64_t n = 0; n < 48; n++) {
-            least = fmin(least, pattern_get(&in[1 + i], n));
-            most = fmax(most, pattern_get(&in[1 + i], n));
+            least = fmin(least, pattern_get(&given[1 + i], n));
+            most = fmax(most, pattern_get(&given[1 + i], n));
         }
         assert_true(most - least > (i ? 0.5 : 8));
     }
-    for (int64_t n = 0; n < pattern_elements(&in[0]); n++)
-        assert_true(pattern_get(&in[0], n) == 0);
-    probe_fill(PROBE_ZERO_SECOND, &p, in, 3, 5);
+    for (int64_t n = 0; n < pattern_elements(&given[0]); n++)
+        assert_true(pattern_get(&given[0], n) == 0);
+    probe_fill(PROBE_ZERO_SECOND, &p, given, 3, 5);
     for (int64_t n = 0; n < 48; n++)
-        assert_true(pattern_get(&in[1], n) == 0);
+        assert_true(pattern_get(&given[1], n) == 0);
     end(own);
 }
 
