@@ -162,15 +162,16 @@ template <> __device__ double nearest<int8_t>(double value, double reference)
     return clamped(value, reference, 0.5, 0.5, -128, 127);
 }
 
+/* As that of host_parts.c. */
 template <typename T>
-static __device__ void note_bias(struct found *f, double error, double reference)
+static __device__ void note_bias(struct found *f, double value, double reference)
 {
     const int exponent = (__double2hiint(reference) >> 20 & 0x7ff) - 1023;
     if (exponent < places<T>::LEAST)
         return;
     const double unit = __hiloint2double((exponent + places<T>::LAST + 1023) << 20, 0);
-    const double units = (reference < 0.0 ? -error : error) / unit;
-    f->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
+    const double units = value / unit - rint(reference / unit);
+    f->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, reference < 0.0 ? -units : units));
     f->biased++;
 }
 
@@ -208,7 +209,7 @@ static __device__ struct sum measure(const struct device_part_rule *rule, struct
         note_bad(f, index, value, reference);
     if (!isfinite(value))
         return s;
-    note_bias<T>(f, error, reference);
+    note_bias<T>(f, as_near, reference);
     s.error_sq = error * error;
     s.reference_sq = reference * reference;
     return s;

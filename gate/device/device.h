@@ -90,8 +90,8 @@ struct device_comparison {
     double reference_sq, error_sq; /* over elements that are finite, both; 0 of an exact rule */
     double max_abs;                /* largest difference between finite numbers, of any rule */
     int64_t over_1e2, over_1e3;    /* elements not within so much + so much times |reference| */
-    double
-        bias; /* errors away from zero in units of the last place, at most DEVICE_BIAS_MAX each */
+    double bias; /* away from zero, from the number nearest to the reference, in units of the last
+                    place, at most DEVICE_BIAS_MAX each */
     int64_t biased; /* elements that it is the sum of: of 16 bits, and normal numbers */
     double worst_row, worst_tile; /* relative Frobenius errors; 0 where nothing is off */
     int64_t worst_row_at, worst_tile_row, worst_tile_column; /* the first such; -1 */

@@ -72,11 +72,14 @@ static double unit_of(uint32_t code, double reference)
     return unit;
 }
 
-static void note_bias(struct device_comparison *found, double error, double reference, double unit)
+/* Measured from the number that is nearest to the reference: what rounding itself takes off has a
+ * sign where the results of a problem share a factor. */
+static void note_bias(struct device_comparison *found, double value, double reference, double unit)
 {
     if (unit == 0 || reference == 0)
         return;
-    double units = (reference < 0 ? -error : error) / unit;
+    double units = value / unit - rint(reference / unit);
+    units = reference < 0 ? -units : units;
     found->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
     found->biased++;
 }
@@ -116,7 +119,7 @@ static struct part_sum measure(struct part_walk *w, int64_t index, double value,
         note_bad(w, index, value, reference);
     if (!isfinite(value))
         return (struct part_sum){0, 0, 1};
-    note_bias(&w->found, error, reference, unit_of(w->out->dtype, reference));
+    note_bias(&w->found, nearest, reference, unit_of(w->out->dtype, reference));
     return (struct part_sum){error * error, reference * reference, 1};
 }
 

@@ -14,8 +14,8 @@
 
 #define PART_FACTOR 3.0 /* limits, for rows and tiles */
 
-/* Units of the last place away from zero, of so many elements of 16 bits: cut off is half a unit,
- * and of numbers rounded to nearest the mean is within 0.29 over the root of their number. */
+/* Units of the last place away from zero, of so many elements of 16 bits, from the number nearest to
+ * the reference: half a unit where all are cut off, none where they are rounded to nearest. */
 #define BIAS_MAX 0.2
 #define BIAS_LEAST 400
 
@@ -56,17 +56,6 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
         if (!strcmp(op->tensors[i].name, about->name))
             return sqrt((double)op_terms(p, i));
     return 0;
-}
-
-/* The only product of two numbers of fp8 has one of some 30 mantissas, which a scale of the tensor
- * takes to as many others: their rounding does not even out. Sums of a few have many. */
-#define FEW_TERMS 8
-#define FEW_BITS 6
-
-bool compare_evens_out(const struct kg_problem *p)
-{
-    return !op_of(p)->rounds_inside &&
-           (dtype_of(p)->factor > FEW_BITS || op_longest_sum(p) >= FEW_TERMS);
 }
 
 static void set_rule(struct look *look, bool exact, double rms)

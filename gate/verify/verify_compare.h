@@ -29,7 +29,7 @@ struct look {
     double rms; /* of the reference, or what it is as a rule where it is less by chance: what rows
                    and tiles of small norm are measured by, and a product as a whole; 0: unknown */
     bool whole; /* rows, tiles and elements by themselves are not asked */
-    bool unbiased; /* random inputs: errors of the rounding have no sign in common */
+    bool unbiased; /* random inputs: sums are off by no sign in common */
     struct device_part_rule rule;
     struct device_comparison found;
 };
@@ -42,9 +42,6 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
  * rounding of its terms is no small share of it then: in 8 of 120 verifications of one element, all
  * right. */
 #define COMPARE_LEAST_SHARE 0.5
-
-/* Are results of random inputs rounded up as often as down? */
-bool compare_evens_out(const struct kg_problem *p);
 
 void compare_start(struct look *look, const struct kg_problem *p,
                    const struct problem_tensor *about, bool exact, double rms);
