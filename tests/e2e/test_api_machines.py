@@ -36,11 +36,12 @@ class Machines(History):
                 cls.post(f"GPU-{gpu}", f"ci@{HOST}-{gpu}-{i}", i, 1.05 if gpu == 2 else 1)
 
     @classmethod
-    def post(cls, gpu, who, index, factor):
+    def post(cls, gpu, who, index, factor, model=GPU):
         run = copy.deepcopy(cls.newest)
         run["uuid"], run["who"], run["device"]["uuid"] = str(uuid.uuid4()), who, gpu
+        run["device"]["model"] = model
         run["time_ms"] += (index + 1) * 60000
-        run["control_drift"] = 0.001 * index
+        run["control_drift"] = 0.001 * max(index, 0)
         for case in run["cases"]:
             for process in case["processes"]:
                 process["control_ns"] *= factor
@@ -76,6 +77,8 @@ class Machines(History):
         self.assertAlmostEqual(slow["control_ns"] / run["control_ns"], 1.05, 6)
 
     def test_a_device_that_is_silent_is_told_everywhere(self):
+        for i in range(6):
+            self.post("", f"ci@{HOST}", i - 100000, 1, "silent-before")
         silences = self.get("silences")["silences"]
         told = {(s["kind"], s["device"]): s for s in silences}
         runs = [r for r in self.get("runs?branch=main&limit=500")["runs"] if r["device"] != GPU]
@@ -89,6 +92,8 @@ class Machines(History):
         self.assertIn(f"\ngate_silences {len(silences)}\n",
                       self.server.get("/metrics").bytes.decode())
         self.assertEqual(self.rows("silences"), silences)
+        self.assertEqual(silences[-1]["device"], "silent-before")
+        self.assertEqual(self.pages("silences", "silences", 1), silences)
 
     def test_machines(self):
         machines = {m["machine"]: m for m in self.get(f"machines?device={GPU}")["machines"]}
