@@ -14,18 +14,17 @@
 
 #define MAX_PATH 4096
 
-struct store_backup {
+/* A copy in the making. */
+struct copy {
     struct store *store; /* where it comes from */
-    sqlite3 *db;         /* the copy */
-    sqlite3_backup *backup;
-    char *path;
-    char *part;      /* as SQLite is to read it: never an URI or ":memory:" */
-    bool is_current; /* of this version of the schema */
+    sqlite3 *db;
+    const char *path;
+    char *part; /* as SQLite is to read it: never an URI or ":memory:" */
 };
 
-static enum gate_status fail(const struct store_backup *b, int rc, struct gate_error *err)
+static enum gate_status fail(const struct copy *c, int rc, struct gate_error *err)
 {
-    return gate_fail(err, GATE_IO, "cannot copy '%s' to '%s': %s", b->store->path, b->path,
+    return gate_fail(err, GATE_IO, "cannot copy '%s' to '%s': %s", c->store->path, c->path,
                      sqlite3_errstr(rc));
 }
 
@@ -50,33 +49,29 @@ static char *part_of(const char *path)
     return part;
 }
 
-enum gate_status store_backup_begin(struct store *s, const char *path, struct store_backup **out,
-                                    struct gate_error *err)
+static int copy_pages(struct copy *c)
 {
-    *out = NULL;
-    enum gate_status status = refuse_existing(path, err);
-    if (status)
-        return status;
-    struct store_backup *b = calloc(1, sizeof *b);
-    if (!b || !(b->path = strdup(path)) || !(b->part = part_of(path))) {
-        store_backup_end(b);
-        return gate_fail(err, GATE_INTERNAL, "out of memory");
-    }
-    b->store = s;
     int64_t version = 0;
-    store_pragma(s->db, "PRAGMA user_version", &version);
-    b->is_current = version == STORE_SCHEMA_VERSION;
-    unlink(b->part); /* of a copy that was cut short */
-    int rc = sqlite3_open_v2(b->part, &b->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    if (rc == SQLITE_OK)
-        b->backup = sqlite3_backup_init(b->db, "main", s->db, "main");
-    if (!b->backup) {
-        status = fail(b, rc != SQLITE_OK ? rc : sqlite3_errcode(b->db), err);
-        store_backup_end(b);
-        return status;
-    }
-    *out = b;
-    return GATE_OK;
+    int rc = sqlite3_open_v2(c->part, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_backup *backup = sqlite3_backup_init(c->db, "main", c->store->db, "main");
+    if (!backup)
+        return sqlite3_errcode(c->db);
+    rc = sqlite3_backup_step(backup, -1);
+    sqlite3_backup_finish(backup);
+    if (rc != SQLITE_DONE)
+        return rc;
+    /* From here on it has states of its own, which no tag of the other's may name; one of an older
+     * version gets them when it is brought up to date. */
+    rc = store_pragma(c->db, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK && version == STORE_SCHEMA_VERSION)
+        rc = sqlite3_exec(c->db,
+                          "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'copy'",
+                          NULL, NULL, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_close(c->db)) == SQLITE_OK)
+        c->db = NULL;
+    return rc;
 }
 
 /* Makes the name durable too. */
@@ -95,56 +90,33 @@ static enum gate_status sync_folder(const char *path, struct gate_error *err)
 }
 
 /* The copy is whole: to the disk with it, and then to its name. */
-static enum gate_status settle(struct store_backup *b, struct gate_error *err)
+static enum gate_status settle(const struct copy *c, struct gate_error *err)
 {
-    int rc = sqlite3_backup_finish(b->backup);
-    b->backup = NULL;
-    /* From here on it has states of its own, which no tag of the other's may name; one of an older
-     * version gets them when it is brought up to date. */
-    if (rc == SQLITE_OK && b->is_current)
-        rc = sqlite3_exec(b->db,
-                          "UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'copy'",
-                          NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_close(b->db);
-    if (rc != SQLITE_OK)
-        return fail(b, rc, err);
-    b->db = NULL;
-    int fd = open(b->part, O_RDONLY | O_CLOEXEC);
+    int fd = open(c->part, O_RDONLY | O_CLOEXEC);
     bool good = fd >= 0 && fsync(fd) == 0;
     if (fd >= 0)
         close(fd);
     /* link() rather than rename(): it does not replace a file that came in between. */
-    if (!good || link(b->part, b->path) < 0)
-        return gate_fail(err, GATE_IO, "cannot write '%s': %s", b->path, strerror(errno));
-    return sync_folder(b->path, err);
+    if (!good || link(c->part, c->path) < 0)
+        return gate_fail(err, GATE_IO, "cannot write '%s': %s", c->path, strerror(errno));
+    return sync_folder(c->path, err);
 }
 
-enum gate_status store_backup_step(struct store_backup *b, int n_pages, bool *done,
-                                   struct gate_error *err)
+enum gate_status store_backup(struct store *s, const char *path, struct gate_error *err)
 {
-    *done = false;
-    int rc = sqlite3_backup_step(b->backup, n_pages);
-    if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-        return GATE_OK;
-    if (rc != SQLITE_DONE)
-        return fail(b, rc, err);
-    enum gate_status status = settle(b, err);
-    *done = !status;
+    enum gate_status status = refuse_existing(path, err);
+    if (status)
+        return status;
+    struct copy c = {.store = s, .path = path, .part = part_of(path)};
+    if (!c.part)
+        return gate_fail(err, GATE_INTERNAL, "out of memory");
+    unlink(c.part); /* of a copy that was cut short */
+    int rc = copy_pages(&c);
+    status = rc == SQLITE_OK ? settle(&c, err) : fail(&c, rc, err);
+    sqlite3_close(c.db);
+    unlink(c.part);
+    free(c.part);
     return status;
-}
-
-void store_backup_end(struct store_backup *b)
-{
-    if (!b)
-        return;
-    sqlite3_backup_finish(b->backup);
-    sqlite3_close(b->db);
-    if (b->part)
-        unlink(b->part);
-    free(b->part);
-    free(b->path);
-    free(b);
 }
 
 static enum gate_status check_backup(struct store *s, store_fault_fn fn, void *context,
@@ -161,16 +133,11 @@ enum gate_status store_restore(const char *backup, const char *path, store_fault
                                void *context, struct gate_error *err)
 {
     struct store *s = NULL;
-    struct store_backup *b = NULL;
-    bool done = false;
     enum gate_status status = store_open(backup, STORE_READ_ONLY, &s, err);
     if (!status)
         status = check_backup(s, fn, context, err);
     if (!status)
-        status = store_backup_begin(s, path, &b, err);
-    while (!status && !done)
-        status = store_backup_step(b, -1, &done, err);
-    store_backup_end(b);
+        status = store_backup(s, path, err);
     store_close(s);
     return status;
 }

@@ -28,22 +28,11 @@ typedef void (*store_fault_fn)(void *context, const char *fault);
 enum gate_status store_check(struct store *s, store_fault_fn fn, void *context, int *n_faults,
                              struct gate_error *err);
 
-/* ---- copies ---- */
-
-struct store_backup;
-
 /*
- * Copies the file as it is to `path`, which must not exist; until it is whole it is PATH.part. The
- * writer does it in steps between its writes, which the copy then has too. Another process does it
- * in one step (n_pages -1), during which it sees one state; in smaller steps it would begin anew
- * with every write. store_state() of a copy is never that of another. End it whatever comes back: a
- * copy that is not done is removed.
+ * Copies the file as it is, in one state, to `path`, which must not exist. Until it is whole it is
+ * PATH.part, which does not stay. store_state() of a copy is never that of another.
  */
-enum gate_status store_backup_begin(struct store *s, const char *path, struct store_backup **out,
-                                    struct gate_error *err);
-enum gate_status store_backup_step(struct store_backup *b, int n_pages, bool *done,
-                                   struct gate_error *err);
-void store_backup_end(struct store_backup *b); /* NULL is fine */
+enum gate_status store_backup(struct store *s, const char *path, struct gate_error *err);
 
 /*
  * Copies a backup to `path`, which must not exist, if store_check() finds nothing in it. GATE_IO,

@@ -176,18 +176,12 @@ static enum gate_status bring_up_whole(struct store *s, struct gate_error *err)
 static enum gate_status keep_old(struct store *s, int64_t version, char path[MAX_PATH],
                                  struct gate_error *err)
 {
-    struct store_backup *backup = NULL;
-    bool done = false;
     int n = snprintf(path, MAX_PATH, "%s.v%lld.bak", s->path, (long long)version);
     for (int i = 2; n > 0 && n < MAX_PATH && access(path, F_OK) == 0; i++)
         n = snprintf(path, MAX_PATH, "%s.v%lld.bak%d", s->path, (long long)version, i);
     if (n < 0 || n >= MAX_PATH)
         return gate_fail(err, GATE_IO, "cannot copy '%s': its path is too long", s->path);
-    enum gate_status status = store_backup_begin(s, path, &backup, err);
-    while (!status && !done)
-        status = store_backup_step(backup, -1, &done, err);
-    store_backup_end(backup);
-    return status;
+    return store_backup(s, path, err);
 }
 
 /* An upgrade that fails leaves the file as it was, and no copy. Tables are renamed and dropped, and

@@ -81,19 +81,14 @@ enum gate_status server_backup(int argc, char **argv, struct gate_error *err)
 {
     struct care_arguments a = {0};
     struct store *store;
-    struct store_backup *backup = NULL;
     bool done;
-    bool whole = false;
     enum gate_status status = parse(argc, argv, db_only, backup_usage, true, &a, &done, err);
     if (status || done)
         return status;
     status = store_open(a.db, STORE_READ_ONLY, &store, err);
     if (status)
         return status;
-    status = store_backup_begin(store, a.copy, &backup, err);
-    while (!status && !whole)
-        status = store_backup_step(backup, -1, &whole, err);
-    store_backup_end(backup);
+    status = store_backup(store, a.copy, err);
     store_close(store);
     return status;
 }

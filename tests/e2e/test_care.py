@@ -197,6 +197,15 @@ class Backup(CareCase):
         with open(other, "rb") as file:
             self.assertEqual(file.read(), b"other")
 
+    def test_one_that_does_not_fit_leaves_nothing(self):
+        seed(self.db, 3)
+        done = subprocess.run(["prlimit", "--fsize=100000", SERVER, "backup", "--db", self.db,
+                               self.path("copy.db")], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 74)
+        self.assertIn(f"cannot copy '{self.db}' to '{self.path('copy.db')}': ", done.stderr)
+        self.assertEqual([n for n in os.listdir(self.folder.name) if n.startswith("copy")], [])
+
     def test_a_backup_on_a_read_only_medium(self):
         def read_only(*command):
             script = 'mount --bind . . && mount -o remount,bind,ro . && cd "$PWD" && exec "$@"'

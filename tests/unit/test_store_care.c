@@ -159,50 +159,16 @@ static void backup_path(const struct store_fixture *f, char out[300])
     snprintf(out, 300, "%s/backup.db", f->folder);
 }
 
-/* In steps, with writes in between that the copy has too. */
-TEST_WITHIN(backup_of_the_writer, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store_backup *b = NULL;
-    char path[300];
-    bool done = false;
-    int next = 8;
-    backup_path(f, path);
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    for (int i = 0; i < next; i++)
-        assert_int_equal(put(f, s, sample_run(&plan, i), NULL), GATE_OK);
-    assert_int_equal(store_backup_begin(s, path, &b, &f->err), GATE_OK);
-    while (!done) {
-        assert_int_equal(store_backup_step(b, 12, &done, &f->err), GATE_OK);
-        assert_int_equal(access(path, F_OK) == 0, done);
-        if (!done && next < plan.n_runs)
-            assert_int_equal(put(f, s, sample_run(&plan, next++), NULL), GATE_OK);
-    }
-    store_backup_end(b);
-    store_close(s);
-    assert_int_equal(next, plan.n_runs); /* else there were no steps */
-    assert_int_equal(scalar(path, "SELECT count(*) FROM run"), plan.n_runs);
-    assert_sound(path);
-    snprintf(f->path, sizeof(f->path), "%s", path);
-    struct faults faults;
-    assert_int_equal(check(f, &faults), 0);
-}
-
 TEST_WITHIN(backup_by_a_reader_and_back, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
-    struct store_backup *b = NULL;
     struct faults faults = {0};
     char path[300], restored[320];
-    bool done = false;
     backup_path(f, path);
     struct store *writer = open_store(f, STORE_READ_WRITE);
     fill(f, writer, &plan);
     struct store *reader = open_store(f, STORE_READ_ONLY);
-    assert_int_equal(store_backup_begin(reader, path, &b, &f->err), GATE_OK);
-    assert_int_equal(store_backup_step(b, -1, &done, &f->err), GATE_OK);
-    assert_true(done);
-    store_backup_end(b);
+    assert_int_equal(store_backup(reader, path, &f->err), GATE_OK);
     store_close(reader);
     store_close(writer);
 
@@ -255,24 +221,13 @@ TEST_WITHIN(no_two_copies_have_a_state_in_common, store_set_up, store_tear_down)
 TEST_WITHIN(what_is_there_stays, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
-    struct store_backup *b = NULL;
     struct faults faults = {0};
     char path[300];
     backup_path(f, path);
     struct store *s = open_store(f, STORE_READ_WRITE);
     fill(f, s, &plan);
-    assert_int_equal(store_backup_begin(s, f->path, &b, &f->err), GATE_IO);
-    assert_null(b);
+    assert_int_equal(store_backup(s, f->path, &f->err), GATE_IO);
     assert_non_null(strstr(f->err.message, "is there already"));
-    /* One that is given up leaves nothing. */
-    bool done = true;
-    assert_int_equal(store_backup_begin(s, path, &b, &f->err), GATE_OK);
-    assert_int_equal(store_backup_step(b, 1, &done, &f->err), GATE_OK);
-    assert_false(done);
-    store_backup_end(b);
-    assert_int_equal(access(path, F_OK), -1);
-    snprintf(path, sizeof(path), "%s/backup.db.part", f->folder);
-    assert_int_equal(access(path, F_OK), -1);
     store_close(s);
     assert_int_equal(store_restore(f->path, f->path, note_fault, &faults, &f->err), GATE_IO);
     assert_sound(f->path);
