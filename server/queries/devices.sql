@@ -45,14 +45,21 @@ SELECT m.name AS model, -- text: the device model
      SELECT min(epoch) FROM run WHERE device = m.name AND epoch > '' UNION ALL
      SELECT (SELECT min(r.epoch) FROM run r WHERE r.device = m.name AND r.epoch > n.epoch)
      FROM name n WHERE n.epoch IS NOT NULL),
-   step(time_ms, id, epoch) AS (
-     SELECT -1, 0, '' UNION ALL
-     SELECT r.time_ms, r.id, r.epoch FROM step s CROSS JOIN run r ON r.id = (
-       SELECT f.id FROM name e CROSS JOIN run f ON f.id = (SELECT g.id FROM run g
-         WHERE g.device = m.name AND g.epoch = e.epoch AND (g.time_ms, g.id) > (s.time_ms, s.id)
-         ORDER BY g.time_ms, g.id LIMIT 1)
-       WHERE e.epoch <> s.epoch ORDER BY f.time_ms, f.id LIMIT 1))
-    SELECT json_group_array(json_object('from_ms', time_ms, 'epoch', epoch)) FROM step WHERE id > 0
+   span(epoch, first_ms, last_ms) AS (
+     SELECT epoch, (SELECT min(r.time_ms) FROM run r WHERE r.device = m.name AND r.epoch = n.epoch),
+       (SELECT max(r.time_ms) FROM run r WHERE r.device = m.name AND r.epoch = n.epoch)
+     FROM name n WHERE n.epoch IS NOT NULL),
+   -- What lies apart from all others is one stretch, of which the first run is enough.
+   mixed(epoch, to_ms) AS (SELECT epoch, iif(
+       max(last_ms) OVER (ORDER BY first_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+         >= first_ms OR lead(first_ms) OVER (ORDER BY first_ms) <= last_ms, last_ms, first_ms)
+     FROM span),
+   step(time_ms, id, epoch, before) AS (
+     SELECT r.time_ms, r.id, r.epoch, lag(r.epoch) OVER (ORDER BY r.time_ms, r.id)
+     FROM mixed x CROSS JOIN run r ON r.device = m.name AND r.epoch = x.epoch
+       AND r.time_ms <= x.to_ms)
+    SELECT json_group_array(json_object('from_ms', time_ms, 'epoch', epoch)) FROM
+      (SELECT * FROM step WHERE before IS NOT epoch ORDER BY time_ms, id)
   ) AS epochs -- json Epochs: from when on it had which driver, runtime and power limit
 -- The gate's newest run, and only where it has none that of another tool.
 FROM model m CROSS JOIN run r ON r.id = iif(:branch IS NULL,

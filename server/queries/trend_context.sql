@@ -1,17 +1,22 @@
 -- trend_context: what stands beside the points of a case: one row of JSON texts. With :branch only
 -- what runs of that branch brought.
--- From one run the next of another epoch is sought by each of the epochs, which are few.
 WITH RECURSIVE name(epoch) AS (
   SELECT min(epoch) FROM run WHERE device = :device AND epoch > '' UNION ALL
   SELECT (SELECT min(r.epoch) FROM run r WHERE r.device = :device AND r.epoch > n.epoch)
   FROM name n WHERE n.epoch IS NOT NULL),
-step(time_ms, id, epoch) AS (
-  SELECT -1, 0, '' UNION ALL
-  SELECT r.time_ms, r.id, r.epoch FROM step s CROSS JOIN run r ON r.id = (
-    SELECT f.id FROM name e CROSS JOIN run f ON f.id = (SELECT g.id FROM run g
-      WHERE g.device = :device AND g.epoch = e.epoch AND (g.time_ms, g.id) > (s.time_ms, s.id)
-      ORDER BY g.time_ms, g.id LIMIT 1)
-    WHERE e.epoch <> s.epoch ORDER BY f.time_ms, f.id LIMIT 1)),
+span(epoch, first_ms, last_ms) AS (
+  SELECT epoch, (SELECT min(r.time_ms) FROM run r WHERE r.device = :device AND r.epoch = n.epoch),
+    (SELECT max(r.time_ms) FROM run r WHERE r.device = :device AND r.epoch = n.epoch)
+  FROM name n WHERE n.epoch IS NOT NULL),
+-- What lies apart from all others is one stretch, of which the first run is enough.
+mixed(epoch, to_ms) AS (SELECT epoch, iif(
+    max(last_ms) OVER (ORDER BY first_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+      >= first_ms OR lead(first_ms) OVER (ORDER BY first_ms) <= last_ms, last_ms, first_ms)
+  FROM span),
+step(time_ms, id, epoch, before) AS (
+  SELECT r.time_ms, r.id, r.epoch, lag(r.epoch) OVER (ORDER BY r.time_ms, r.id)
+  FROM mixed m CROSS JOIN run r ON r.device = :device AND r.epoch = m.epoch
+    AND r.time_ms <= m.to_ms),
 track_of(id) AS (SELECT id FROM track WHERE case_id = :case AND device = :device),
 -- Changes of level by the alerts, but for those that later runs did not bear out; and the returns.
 change AS (
@@ -51,7 +56,7 @@ event AS (
     ORDER BY w.place_ms DESC, w.time_ms DESC, w.run_id DESC LIMIT 100))
 SELECT
   (SELECT json_group_array(json_object('from_ms', e.time_ms, 'epoch', e.epoch)) FROM
-    (SELECT time_ms, epoch FROM step WHERE id > 0) e) AS epochs,
+    (SELECT * FROM step WHERE before IS NOT epoch ORDER BY time_ms, id) e) AS epochs,
   (SELECT json_group_array(json_object('id', c.id, 'time_ms', c.time_ms, 'run', r.uuid,
       'commit', v.commit_id, 'subject', nullif(r.subject, ''), 'author', nullif(r.author, ''),
       'parent', nullif(v.parent, ''), 'before_commit', w.commit_id,

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the trends of the history answer over HTTP."""
 
+import contextlib
+import os
+import re
+import sqlite3
 import statistics
 import unittest
+import uuid
 from urllib.parse import quote
 
-from harness import GEMV, GPU
+from harness import GEMV, GPU, ROOT, Server, read_file, seed
 from api_history import ACCEPTED, History
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
@@ -422,6 +427,80 @@ class Chain(History):
         rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns={self.NAMES}&provider=ours")
         self.assertEqual([r["chain"] for r in rows], columns["chain"])
         self.assertEqual([r["main"] for r in rows], columns["main"])
+
+
+def add_runs(db, device, epochs):
+    """Copies of a run, each with its (time, epoch)."""
+    names = [row[1] for row in db.execute("PRAGMA table_info(run)")]
+    values = {"id": "NULL", "uuid": "?", "time_ms": "?", "epoch": "?", "device": "?"}
+    db.executemany(f"INSERT INTO run SELECT {', '.join(values.get(n, n) for n in names)}"
+                   " FROM run WHERE id = 1",
+                   [(str(uuid.uuid5(uuid.NAMESPACE_URL, f"{device}/{i}")), time, device, epoch)
+                    for i, (time, epoch) in enumerate(epochs)])
+
+
+class Epochs(History):
+    """From when on a device had which driver, runtime and power limit."""
+
+    # Of n runs. `apart`: one epoch ends before the next begins; `turns`: two machines.
+    SHAPES = {"apart": lambda n: [(i, f"e{i // 2}") for i in range(n)],
+              "turns": lambda n: [(i, f"e{i % 2}") for i in range(n)],
+              "mixed": lambda n: [(i, f"e{i * 7919 % (n // 3)}") for i in range(n)],
+              "one-of-many": lambda n: [(i, f"e{i // 2 if i % 9 else 7}") for i in range(n)],
+              "same-time": lambda n: [(i // 3, f"e{i * 31 % 5}") for i in range(n)],
+              "touching": lambda n: [(10 * (i // 4) + (0, 1, 1, 2)[i % 4],
+                                      f"e{2 * (i // 4) + i % 2}") for i in range(n)],
+              "old-last": lambda n: [(n - i, f"e{i // 4}") for i in range(n)],
+              "unknown": lambda n: [(i, f"e{i // 2}" if i % 3 else "") for i in range(n)]}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.stop()
+        with contextlib.closing(sqlite3.connect(cls.db)) as db, db:
+            for name, shape in cls.SHAPES.items():
+                add_runs(db, name, shape(60))
+        cls.server = Server(cls.db)
+
+    def test_each_stretch_of_an_epoch_once(self):
+        devices = {d["model"]: d["epochs"] for d in self.get("devices")["devices"]}
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            runs = db.execute("SELECT device, time_ms, epoch FROM run WHERE epoch > ''"
+                              " ORDER BY device, time_ms, id").fetchall()
+        wanted = {}
+        for device, time, epoch in runs:
+            known = wanted.setdefault(device, [])
+            if not known or known[-1]["epoch"] != epoch:
+                known.append({"from_ms": time, "epoch": epoch})
+        self.assertLessEqual(set(self.SHAPES), set(wanted))
+        self.assertEqual(devices, wanted)
+        for device, epochs in wanted.items():
+            self.assertEqual(self.trend(device=device)["epochs"], epochs, device)
+
+    def steps(self, query, name, n):
+        """What SQLite does for it, in instructions of its machine."""
+        sql = read_file(os.path.join(ROOT, "server", "queries", query))
+        values = dict.fromkeys(re.findall(r":(\w+)", sql)) | {"device": name, "case": GEMV}
+        count = 0
+
+        def one_more():
+            nonlocal count
+            count += 1
+
+        with contextlib.closing(sqlite3.connect(self.path)) as db:
+            db.execute("DELETE FROM run WHERE id > 1")
+            add_runs(db, name, self.SHAPES[name](n))
+            db.set_progress_handler(one_more, 1)
+            self.assertTrue(db.execute(sql, values).fetchall())
+        return count
+
+    def test_four_times_the_epochs_cost_four_times_as_much(self):
+        self.path = os.path.join(self.folder.name, "steps.db")
+        seed(self.path, 1, 1, 1)
+        for query in ("trend_context.sql", "devices.sql"):
+            for name in self.SHAPES:
+                few, many = (self.steps(query, name, n) for n in (200, 800))
+                self.assertLess(many, 6 * few, (query, name))
 
 
 if __name__ == "__main__":
