@@ -73,12 +73,13 @@ static double unit_of(uint32_t code, double reference)
 }
 
 /* Measured from the number that is nearest to the reference: what rounding itself takes off has a
- * sign where the results of a problem share a factor. */
+ * sign where the results of a problem share a factor. No rint(): a kernel may have changed the
+ * rounding mode. */
 static void note_bias(struct device_comparison *found, double value, double reference, double unit)
 {
     if (unit == 0 || reference == 0)
         return;
-    double units = value / unit - rint(reference / unit);
+    double units = value / unit - roundeven(reference / unit);
     units = reference < 0 ? -units : units;
     found->bias += fmax(-DEVICE_BIAS_MAX, fmin(DEVICE_BIAS_MAX, units));
     found->biased++;
