@@ -429,17 +429,20 @@ static void hash_definition(struct own_op *own, const struct buf *text)
 {
     char reference[65], other[200];
     SHA2_CTX context;
+    bool needs_others = false;
+    own->op.needs_others = true; /* where one cannot be read */
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)text->data, text->len);
     for (int i = 0; i < 2; i++) {
         const char *library = i ? own->second : own->reference;
-        if (*library && piece_hash_file(library, reference, NULL))
+        if (!*library)
+            continue;
+        if (piece_hash_file(library, reference, NULL))
             return;
-        if (*library)
-            SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
-        if (*library && !needs_only_system(library, other, sizeof other))
-            own->op.needs_others = true;
+        SHA256Update(&context, (const uint8_t *)reference, strlen(reference));
+        needs_others |= !needs_only_system(library, other, sizeof other);
     }
+    own->op.needs_others = needs_others;
     SHA256End(&context, own->sha256);
     own->op.sha256 = own->sha256;
 }

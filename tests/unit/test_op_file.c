@@ -144,6 +144,18 @@ TEST(files_that_cannot_be_have_a_place)
 
 /* ---- the op ---- */
 
+/* What it computes is not known: nothing may be remembered of it. */
+TEST_WITHIN(a_reference_that_is_not_there_may_need_others, unit_enter_folder, unit_leave_folder)
+{
+    struct gate_error err = {0};
+    write_text("pick.op.json", good);
+    if (own_op_use("pick.op.json", &err))
+        fail_msg("%s", err.message);
+    assert_null(own_op_at(0)->op.sha256);
+    assert_true(own_op_at(0)->op.needs_others);
+    op_use(NULL, 0);
+}
+
 static const struct op *used;
 
 static struct own_op *use(void)
