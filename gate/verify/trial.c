@@ -220,6 +220,7 @@ static enum gate_status compare(struct work *w, struct gate_error *err)
         look.unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
         TRY(here ? compare_on_host(&look, &got, w->wanted[i], err)
                  : compare_on_device(w->b->device, &look, &args.out[i], w->reference[i], err));
+        TRY(compare_asks_reference(w->b->device, &look, w->reference[i], err));
         if (!compare_is_right(&look, text, sizeof text))
             say(w, "%s", text);
     }

@@ -69,6 +69,7 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
         look.whole = !closely;
         look.unbiased = !own_inputs && !op_of(&c->problem)->rounds_inside;
         TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));
+        TRY(compare_asks_reference(d, &look, r->out[i].data, err));
         const struct device_comparison *found = &look.found;
         const double rel_fro = compare_whole_error(&look), n = (double)found->elements;
         v->rel_fro = max_nan(v->rel_fro, rel_fro);

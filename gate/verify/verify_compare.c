@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/cases/op_file.h"
 #include "gate/device/host.h"
 
 /* An element is bad when it is further off than so many limits of its own size and the rms. Errors
@@ -14,8 +15,8 @@
 
 #define PART_FACTOR 3.0 /* limits, for rows and tiles */
 
-/* Units of the last place away from zero, of so many elements of 16 bits, from the number nearest to
- * the reference: half a unit where all are cut off, none where they are rounded to nearest. */
+/* Units of the last place away from zero, of so many elements of 16 bits, from the number nearest
+ * to the reference: half a unit where all are cut off, none where they are rounded to nearest. */
 #define BIAS_MAX 0.2
 #define BIAS_LEAST 400
 
@@ -92,6 +93,29 @@ enum gate_status compare_on_device(struct device *d, struct look *look, const st
         return status;
     set_rule(look, false, rms);
     return device_compare(d, got, reference, &look->rule, &look->found, err);
+}
+
+enum gate_status compare_asks_reference(struct device *d, const struct look *look,
+                                        const double *reference, struct gate_error *err)
+{
+    const struct own_op *own = op_of(look->problem)->own;
+    const struct device_element *first = &look->found.first_swallowed;
+    char id[PROBLEM_ID_MAX], where[96];
+    double wanted;
+    if (!own || *own->second || first->at < 0 || !isfinite(first->value))
+        return GATE_OK;
+    TRY(device_download(d, &wanted, reference + first->at, sizeof wanted, err));
+    if (isfinite(wanted)) /* too large for the output's dtype */
+        return GATE_OK;
+    problem_id(look->problem, id);
+    compare_index(look->about, first->at, where, sizeof where);
+    return gate_fail(
+        err, GATE_USAGE,
+        "the reference of op '%s', '%.300s', makes %.9g of finite inputs for element "
+        "[%s] of '%s' of %s, where the kernel has %.9g; a 'second_reference' could say "
+        "that it is meant: the kernel was not judged",
+        own->op.name, own->reference, isnan(wanted) ? NAN : wanted, where, look->about->name, id,
+        first->value);
 }
 
 double compare_whole_error(const struct look *look)

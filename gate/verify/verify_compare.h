@@ -55,6 +55,11 @@ enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,
 enum gate_status compare_on_device(struct device *d, struct look *look, const struct kg_tensor *got,
                                    const double *reference, struct gate_error *err);
 
+/* GATE_USAGE: the reference of a user's op made no number of finite inputs, where the kernel has
+ * one, and no second reference says so too: which of the two is wrong is not known. */
+enum gate_status compare_asks_reference(struct device *d, const struct look *look,
+                                        const double *reference, struct gate_error *err);
+
 /* The relative Frobenius error of the whole; NaN where an element is not finite. */
 double compare_whole_error(const struct look *look);
 

@@ -84,6 +84,11 @@ REFERENCES = {
     "changes": ("double mean = 0, variance = 0;",
                 "static double calls;\n        double mean = 0, variance = calls += 1e-3;",
                 "disagrees with itself"),
+    "makes_no_number": (REFERENCE_OUT, REFERENCE_OUT + "\n        if (m > 1)\n"
+                        "            y[1] = NAN;",
+                        "makes nan of finite inputs for element [0, 1] of 'y'"),
+    "makes_an_infinity": ("variance + kg_param(p, \"eps\")", "0 * variance",
+                          "of finite inputs for element [0, 0] of 'y'"),
     "is_of_another_op": ('"layernorm", supports', '"rmsnorm", supports',
                          "it has no kernel of this op"),
     "supports_nothing": ("return 1;", "return 0;", "does not support"),
