@@ -130,7 +130,11 @@ double problem_bytes(const struct kg_problem *p)
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
     double bytes = 0;
-    for (unsigned i = 0; i < n; i++)
-        bytes += (double)problem_tensor_bytes(&tensors[i]);
+    for (unsigned i = 0; i < n; i++) { /* of shapes that are drawn a product may be any */
+        double bits = kg_dtype_bits(tensors[i].dtype);
+        for (unsigned r = 0; r < tensors[i].rank; r++)
+            bits *= (double)tensors[i].shape[r];
+        bytes += bits / 8;
+    }
     return bytes;
 }

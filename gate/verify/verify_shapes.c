@@ -8,154 +8,47 @@
 
 #include "kernels/ops/draw.h"
 #include "gate/cases/problem.h"
+#include "gate/verify/verify_classes.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- classes ---- */
+/* ---- what fits ---- */
 
-/* Of a length: what it leaves modulo each of these, 0, 1, all but 1, half or something else, if it
- * is no shorter; and how many tiles of 32 it has. */
-static const int64_t moduli[] = {8, 16, 32, 64, 128, 256, 512};
-#define REST_CLASSES 6
-static const int64_t size_ends[] = {2,   17,  33,  65,  97,  129,  161,      193,
-                                    225, 257, 289, 385, 513, 1025, INT64_MAX};
-#define LENGTH_CLASSES (COUNT(moduli) * REST_CLASSES + COUNT(size_ends))
+/* Bytes of a problem of a user's op whose image is looked at, and of another one: several axes of
+ * one size make it large before any length is. */
+#define IMAGE_BYTES_MAX 0x1p23
+#define LARGE_BYTES_MAX 0x1p26
 
-#define CLASSES_MAX 256
-#define FEATURES_MAX 64 /* of a shape */
-#define PARAM_CLASSES 5
-#define RELATIONS 3
-#define ALONE 15 /* pairs that a class is worth which no shape had before */
-
-/* The classes of a shape, each with the dimension that it is of. */
-struct classes {
-    unsigned n, end; /* `end`: one more than the last class there could be */
-    struct {
-        unsigned char dimension, class;
-    } of[FEATURES_MAX];
-};
-
-static void add_class(struct classes *c, unsigned dimension, size_t class)
-{
-    c->of[c->n].dimension = (unsigned char)dimension;
-    c->of[c->n++].class = (unsigned char)(c->end + class);
-}
-
-static size_t rest_class(int64_t length, int64_t modulus)
-{
-    int64_t rest = length % modulus;
-    return length < modulus      ? 5
-           : rest == 0           ? 0
-           : rest == 1           ? 1
-           : rest == modulus - 1 ? 2
-           : rest == modulus / 2 ? 3
-                                 : 4;
-}
-
-static void add_length(struct classes *c, unsigned dimension, int64_t length)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < COUNT(moduli); i++)
-        add_class(c, dimension, i * REST_CLASSES + rest_class(length, moduli[i]));
-    while (length >= size_ends[size])
-        size++;
-    add_class(c, dimension, COUNT(moduli) * REST_CLASSES + size);
-    c->end += (unsigned)LENGTH_CLASSES;
-}
-
-/* Up to 8 each is one, and so is what is left up to each power of two from there on. */
-#define COUNT_CLASSES(most) ((most) <= 8 ? (most) : 8 + (unsigned)__builtin_ctz((most) / 8))
-
-static void add_count(struct classes *c, unsigned dimension, int64_t count, unsigned most)
-{
-    const int64_t n = count < most ? count : most;
-    add_class(c, dimension, n <= 8 ? (size_t)n - 1 : 68 - (size_t)__builtin_clzll((uint64_t)n - 1));
-    c->end += COUNT_CLASSES(most);
-}
-
-/* Of two lengths: less, as much or more. */
-static void add_relation(struct classes *c, unsigned dimension, int64_t one, int64_t other)
-{
-    add_class(c, dimension, one < other ? 0 : one == other ? 1 : 2);
-    c->end += RELATIONS;
-}
-
-/* Below 0, 0, or less, more than or as much as is usual. */
-static unsigned param_class(double value, double usual)
-{
-    double ratio = value / usual;
-    return ratio < 0 ? 1 : ratio == 0 ? 5 : ratio < 1 ? 2 : ratio > 1 ? 3 : 4;
-}
-
-static struct classes classes_of(const struct kg_problem *p)
+static const struct op_size *longest_of(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
-    struct classes c = {0};
-    unsigned dimension = 0;
-    for (unsigned i = 0; i < op->n_sizes; i++) {
-        const struct op_size *s = &op->sizes[i];
-        int64_t size = op_size(p, s);
-        if (s->kind == OP_LENGTH)
-            add_length(&c, dimension++, size);
-        else if (s->kind == OP_COUNT)
-            add_count(&c, dimension++, s->multiple_of ? size / op_length(p, s->multiple_of) : size,
-                      s->classes);
+    const struct op_size *longest = op->sizes;
+    for (unsigned i = 1; i < op->n_sizes; i++)
+        if (op_size(p, &op->sizes[i]) > op_size(p, longest))
+            longest = &op->sizes[i];
+    return longest;
+}
+
+/* Takes the nearest sizes that the op allows, and of a user's op shorter ones while it has more
+ * than `most` bytes; false: there are none. */
+static bool fit(const struct kg_problem *own, struct kg_problem *p, double most)
+{
+    const struct op *op = op_of(p);
+    bool fits = op_fit(op, p);
+    while (fits && op->own && problem_bytes(p) > most) {
+        const struct op_size *longest = longest_of(p);
+        const int64_t before = op_size(p, longest);
+        op_set_size(p, longest, before / 2);
+        fits = op_fit(op, p);
+        if (op_size(p, longest) >= before)
+            return fits && problem_bytes(p) <= problem_bytes(own);
     }
-    for (unsigned i = 1; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
-            add_relation(&c, dimension++, op_size(p, &op->sizes[i - 1]), op_size(p, &op->sizes[i]));
-    if (op->flag)
-        add_count(&c, dimension++, p->flags & op->flag->bit ? 2 : 1, 2);
-    if (op->param)
-        add_count(&c, dimension++, param_class(op_param(p, op->param), op->param->usual(p)),
-                  PARAM_CLASSES);
-    add_class(&c, dimension, problem_dtype_index(p));
-    return c;
+    return fits;
 }
 
-/* Which classes have met. */
-struct meetings {
-    bool met[CLASSES_MAX][CLASSES_MAX];
-};
-
-/* How many pairs of classes of different dimensions are new, and classes by themselves; they are
- * noted if `note`. */
-static unsigned new_pairs(struct meetings *all, const struct kg_problem *p, bool note)
+static bool fit_large(const struct kg_problem *own, struct kg_problem *p)
 {
-    struct classes c = classes_of(p);
-    unsigned n = 0;
-    for (unsigned i = 0; i < c.n; i++)
-        for (unsigned j = 0; j <= i; j++) {
-            bool *met = &all->met[c.of[i].class][c.of[j].class];
-            if ((i != j && c.of[i].dimension == c.of[j].dimension) || *met)
-                continue;
-            n += i == j ? ALONE : 1;
-            *met = note;
-        }
-    return n;
-}
-
-/* Pairs that there are: of each two classifications of different dimensions all classes. */
-static unsigned all_pairs(const struct kg_problem *p, unsigned n_dtypes)
-{
-    const struct op *op = op_of(p);
-    unsigned of[2 * OP_SIZES_MAX + 3], dimensions = 0, n = 0;
-    of[dimensions++] = n_dtypes;
-    for (unsigned i = 0; i < op->n_sizes; i++)
-        if (op->sizes[i].kind != OP_GIVEN)
-            of[dimensions++] = op->sizes[i].kind == OP_LENGTH ? LENGTH_CLASSES
-                                                              : COUNT_CLASSES(op->sizes[i].classes);
-    for (unsigned i = 1; i < op->n_sizes; i++)
-        if (op->sizes[i].kind == OP_LENGTH && op->sizes[i - 1].kind == OP_LENGTH)
-            of[dimensions++] = RELATIONS;
-    if (op->flag)
-        of[dimensions++] = 2;
-    if (op->param)
-        of[dimensions++] = PARAM_CLASSES;
-    for (size_t i = 0; i < dimensions; i++)
-        for (size_t j = 0; j < i; j++)
-            n += of[i] * of[j];
-    return n;
+    return fit(own, p, fmax(LARGE_BYTES_MAX, 2 * problem_bytes(own)));
 }
 
 /* ---- candidates ---- */
@@ -229,23 +122,23 @@ static struct kg_problem draw(uint64_t *state, const struct kg_problem *own)
         draw_lengths(state, &p, draw_counts(state, &p));
         draw_param(state, &p);
     }
-    return op_fit(op_of(own), &p) ? p : *own;
+    return fit(own, &p, IMAGE_BYTES_MAX) ? p : *own;
 }
 
 /* The candidate that brings the most new pairs together. */
 static struct kg_problem choose(struct meetings *met, uint64_t *state, const struct kg_problem *own)
 {
     struct kg_problem best = draw(state, own);
-    unsigned most = new_pairs(met, &best, false);
+    unsigned most = classes_new_pairs(met, &best, false);
     for (unsigned i = 1; i < CANDIDATES; i++) {
         struct kg_problem other = draw(state, own);
-        unsigned n = new_pairs(met, &other, false);
+        unsigned n = classes_new_pairs(met, &other, false);
         if (n > most) {
             most = n;
             best = other;
         }
     }
-    new_pairs(met, &best, true);
+    classes_new_pairs(met, &best, true);
     return best;
 }
 
@@ -361,7 +254,7 @@ static unsigned add_closest(const struct kg_problem *p, struct kg_problem *out)
         const struct op_shape shape = shape_at(op, &op->closest, &closest, i);
         out[n] = *p;
         set_shape(&out[n], &shape);
-        n += op_fit(op, &out[n]);
+        n += fit(p, &out[n], IMAGE_BYTES_MAX);
     }
     return n;
 }
@@ -376,7 +269,7 @@ static struct kg_problem with_lengths(const struct kg_problem *p, int64_t value)
             op_set_size(&other, &op->sizes[i], value);
         else if (op->sizes[i].kind == OP_COUNT)
             op_set_size(&other, &op->sizes[i], op->sizes[i].few);
-    return op_fit(op, &other) ? other : *p;
+    return fit(p, &other, IMAGE_BYTES_MAX) ? other : *p;
 }
 
 /* Half a tile behind a whole one in each size, which the fixed ones have of one alone. */
@@ -392,7 +285,7 @@ static struct kg_problem long_sums(const struct kg_problem *p)
         if (op->sizes[i].kind == OP_LENGTH)
             op_set_size(&longer, &op->sizes[i],
                         strchr(sum, op->sizes[i].axis) ? LONG_SUM : 3 + 2 * (i & 1));
-    return op_fit(op, &longer) ? longer : *p;
+    return fit(p, &longer, IMAGE_BYTES_MAX) ? longer : *p;
 }
 
 /* In each of the other dtypes in turn; returns their number. */
@@ -416,14 +309,14 @@ unsigned shapes_designed(const struct kg_problem *p, unsigned others, uint64_t s
     uint64_t fixed = FIXED_SEED, drawn = seed;
     unsigned n = add_closest(p, out);
     for (unsigned i = 0; i < n; i++)
-        new_pairs(&met, &out[i], true);
+        classes_new_pairs(&met, &out[i], true);
     for (unsigned i = 0; i < plan.fixed && n < SHAPES_MAX; i++)
         out[n++] = choose(&met, &fixed, p);
     if (!op_of(p)->closest.n && n + 2 <= SHAPES_MAX) {
         out[n++] = with_lengths(p, HALF_TILES);
         out[n++] = long_sums(p);
-        new_pairs(&met, &out[n - 2], true);
-        new_pairs(&met, &out[n - 1], true);
+        classes_new_pairs(&met, &out[n - 2], true);
+        classes_new_pairs(&met, &out[n - 1], true);
     }
     n += add_others(&met, &fixed, p, others, plan.fixed_other, out + n, SHAPES_MAX - n);
     for (unsigned i = 0; i < plan.drawn && n < SHAPES_MAX; i++)
@@ -477,9 +370,10 @@ struct shapes_cover shapes_cover(const struct kg_problem *p, unsigned others,
                                  const struct kg_problem *shapes, unsigned n)
 {
     struct meetings met = {0};
-    struct shapes_cover cover = {.of = all_pairs(p, 1 + (unsigned)__builtin_popcount(others))};
+    struct shapes_cover cover = {
+        .of = classes_all_pairs(p, 1 + (unsigned)__builtin_popcount(others))};
     for (unsigned i = 0; i < n; i++)
-        new_pairs(&met, &shapes[i], true);
+        classes_new_pairs(&met, &shapes[i], true);
     for (unsigned i = 0; i < CLASSES_MAX; i++)
         for (unsigned j = 0; j < i; j++)
             cover.pairs += met.met[i][j];
@@ -509,7 +403,7 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
         set_shape(&out[n], &shape);
         if (!huge || i + 1 < rows)
             keep_ones(p, &out[n]);
-        n += op_fit(op, &out[n]);
+        n += fit_large(p, &out[n]);
     }
     return n;
 }
@@ -567,7 +461,7 @@ unsigned shapes_of_own_size(const struct kg_problem *p, double flops,
         }
         keep_ones(p, &out[n]);
         /* As where one query stays one, or nothing is less than 1. */
-        if (!op_fit(op, &out[n]) || !memcmp(p, &out[n], sizeof *p) ||
+        if (!fit_large(p, &out[n]) || !memcmp(p, &out[n], sizeof *p) ||
             !kg_signature_of(&out[n], &unused))
             continue;
         cut(&out[n], flops);
@@ -606,7 +500,7 @@ static bool make_wave(const struct kg_problem *p, int64_t tiles, bool whole, str
                                      : WAVE_TILE * (side - 1) + 8);
     }
     op_set_size(out, lengths[n_lengths - 1], 64 * (grouped ? WAVE_STEPS_OF_GROUPS : WAVE_STEPS));
-    return op_fit(op, out);
+    return fit_large(p, out);
 }
 
 unsigned shapes_wide(const struct kg_problem *p, int64_t processors, bool all,

@@ -287,6 +287,28 @@ TEST(shapes_are_allowed)
     end(own);
 }
 
+TEST(shapes_are_not_large_where_one_size_has_several_axes)
+{
+    struct own_op *own;
+    static struct kg_problem shapes[SHAPES_MAX];
+    const struct shapes_plan plan = {14, 10, 1, 1};
+    assert_int_equal(parse("[\"h\", \"n\", \"d\"]", "[\"h\", \"n\", \"n + 1\"]", &own, NULL),
+                     GATE_OK);
+    used = &own->op;
+    op_use(&used, 1);
+    const struct kg_problem p = problem(own, 1, 1, 96, 64);
+    const unsigned n = shapes_designed(&p, 0, 1, plan, shapes);
+    unsigned longer = 0;
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(op_allows(&shapes[i]) && problem_bytes(&shapes[i]) <= 0x1p23);
+        longer += kg_size(&shapes[i], "n") > 1000;
+    }
+    assert_true(n > 20 && longer > 0);
+    assert_true(shapes_wide(&p, 132, true, shapes) > 0);
+    assert_true(problem_bytes(&shapes[0]) <= 0x1p26);
+    end(own);
+}
+
 /* The inputs of problem(own, 1, 2, 48, 64). */
 static uint16_t given_x[2 * 48 * 64], given_u[48];
 static int32_t given_at[48];
