@@ -79,6 +79,28 @@ TEST(no_ratio_no_change)
     cJSON_Delete(document);
 }
 
+/* 50 FLOP a byte: below what a GPU can do, and above what a host can. */
+TEST(the_unit_of_a_rate_goes_by_the_device)
+{
+    const char *const kinds[] = {"cuda", "host"}, *const rates[] = {" 1.00 GB/s ",
+                                                                    " 50.0 GFLOP/s "};
+    cJSON *document = report_sample(), *one = sample_case(document, 0);
+    cJSON *arm = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "arms"), 0);
+    cJSON *timing = cJSON_GetObjectItem(arm, "timing");
+    cJSON_SetNumberValue(cJSON_GetObjectItem(timing, "tflops"), 0.05);
+    cJSON_SetNumberValue(cJSON_GetObjectItem(timing, "gbps"), 1);
+    for (int i = 0; i < 2; i++) {
+        set_member(cJSON_GetObjectItem(document, "device"), "kind", kinds[i]);
+        char *text = report_made(document, REPORT_TEXT, &report_plain);
+        char *row = strstr(text, json_string(one, "id", ""));
+        assert_non_null(row);
+        row[strcspn(row, "\n")] = '\0';
+        assert_non_null(strstr(row, rates[i]));
+        free(text);
+    }
+    cJSON_Delete(document);
+}
+
 TEST(evidence)
 {
     struct buf text;
