@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shlex
 import shutil
 import stat
@@ -195,11 +196,19 @@ class Wrong(Verify):
         self.assertRegex(case["message"],
                          r"^probe 'exact integers' on gemm/fp16/m\d+-n\d+-k\d+ \(.*\): output 'c': "
                          r"\d+ of \d+ elements .* first bad element \[\d+, \d+\], in row \d+ and "
-                         r"tile \(\d+, \d+\): expected \S+, got \S+$")
+                         r"tile \(\d+, \d+\): expected \S+, got \S+?(; in dense .*)?$")
         words = shlex.split(case["reproduce"])
         self.assertEqual(words[:2], ["gate", "verify"])
         again = self.gate(*words[1:], "--json", GATE_MUTANT=self.FAULT["GATE_MUTANT"])
         self.assertEqual(json.loads(again.stdout)["cases"][0]["message"], case["message"])
+
+    def test_whether_it_is_the_layout_is_said(self):
+        for library, name, dense in (("host_products", "input_stride", "right"),
+                                     ("host_rare", "whole_second_dense", "right"),
+                                     ("host_products", "k_tail", "wrong too")):
+            _, document, _ = self.verify("--library", mutant(library), "--seed", "1",
+                                         GATE_MUTANT=name, case=self.FAULT["case"])
+            self.assertRegex(document["cases"][0]["message"], f"; in dense tensors it is {dense}$")
 
     def test_a_run_says_the_same(self):
         done = self.gate("run", "--device", "host", "--suite", "smoke", "--filter",
