@@ -131,6 +131,7 @@ static bool is_usable(const struct document_case *c)
 struct accepted {
     struct baseline_entry entry;
     double from_ns; /* of the baseline before; NAN: none */
+    double ratio;   /* in the run, to the baseline of then; 0: it compared with none */
     char code[65];
     bool is_at_hand; /* its library, on this machine */
 };
@@ -179,7 +180,8 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                          "run %.8s took it from run %.8s that '%s' is right, and a baseline is "
                          "verified by the run that measures it: measure again with --full",
                          d->uuid, arm->verify.verified_in, c->id);
-    *out = (struct accepted){.from_ns = NAN};
+    *out = (struct accepted){.from_ns = NAN,
+                             .ratio = c->has_baseline && c->has_ratio ? c->ratio.value : 0};
     struct baseline_entry *e = &out->entry;
     baseline_clear(e);
     e->case_id = c->id;
@@ -241,16 +243,17 @@ static const struct field accepted_fields[] = {
 static const struct shape accepted_shape = SHAPE_OF(accepted);
 #undef OF
 
+/* The numbers of the run. What the baselines held before was measured on another day: the two p50s
+ * beside each other would contradict the pairs of the run. */
 static void put_text(const struct accepted *a, const char *path, struct buf *out)
 {
-    char from[UNITS_MAX], to[UNITS_MAX], change[UNITS_MAX];
+    char p50[UNITS_MAX], change[UNITS_MAX];
     term_puts(a->entry.case_id, out);
-    buf_printf(out, " on %s: %s -> %s", a->entry.device_model,
-               a->from_ns > 0 ? units_duration(a->from_ns, from) : "none",
-               units_duration(a->entry.p50_ns, to));
-    if (a->from_ns > 0)
-        buf_printf(out, " (%s)", units_change(a->entry.p50_ns / a->from_ns, change));
-    buf_printf(out, ", run %.8s, in ", a->entry.run_uuid);
+    buf_printf(out, " on %s: %s, run %.8s", a->entry.device_model,
+               units_duration(a->entry.p50_ns, p50), a->entry.run_uuid);
+    if (a->ratio > 0)
+        buf_printf(out, " (%s beside its baseline)", units_change(a->ratio, change));
+    buf_puts(out, ", in ");
     term_puts(path, out);
     buf_putc(out, '\n');
 }

@@ -255,6 +255,10 @@ static enum gate_status session_open(struct run_request *r, struct run_session *
                          "there are uncommitted changes, but a baseline names the commit %.12s: "
                          "commit them, or add --allow-dirty",
                          s->origin.commit);
+    if (keeps_baselines(r) && !s->origin.commit[0])
+        fprintf(stderr, "gate run: no commit is known here, so a new baseline names none: where "
+                        "its library is not in the cache, it cannot be built again. `git init` "
+                        "and a commit before the run mend that\n");
     return GATE_OK;
 }
 

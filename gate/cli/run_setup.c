@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gate/base/clock.h"
+#include "gate/base/git.h"
+#include "gate/base/json.h"
 #include "gate/base/progress.h"
+#include "gate/cli/config.h"
 
 enum gate_status run_setup_suite(const struct run_request *r, const char *device,
                                  struct run_setup *out, struct gate_error *err)
@@ -91,18 +95,67 @@ static enum gate_status open_device(const struct run_request *r, struct run_setu
     return status ? status : start_worker(s, deadline, &said, err);
 }
 
+static bool is_in_ci(void)
+{
+    const char *ci = getenv("CI");
+    return ci && ci[0] && strcmp(ci, "false") != 0;
+}
+
 /* A job that looks at a part of the suite would be green for the others too. */
 static enum gate_status check_whole(const struct run_request *r, const struct run_setup *s,
                                     struct gate_error *err)
 {
-    const char *ci = getenv("CI");
     size_t n = s->whole.n_cases - s->suite.n_cases;
-    if (!n || !r->whole || r->partial || !ci || !ci[0] || !strcmp(ci, "false"))
+    if (!n || !r->whole || r->partial || !is_in_ci())
         return GATE_OK;
     return gate_fail(err, GATE_NO_VERDICT,
                      "--filter '%s' leaves out %zu of the suite's %zu cases, and in CI (CI is set) "
                      "a run must be whole: add --partial if this job shall not look at them",
                      r->filter, n, s->whole.n_cases);
+}
+
+/* ---- the library ---- */
+
+/* A file that git knows, of a time after `than`. */
+struct newer {
+    struct timespec than;
+    char path[PATHS_MAX];
+};
+
+static bool take_newer(void *context, const char *line)
+{
+    struct newer *n = context;
+    struct stat st;
+    char path[PATHS_MAX];
+    snprintf(path, sizeof path, "%s%s", config_folder(), line);
+    if (stat(path, &st) || st.st_mtim.tv_sec < n->than.tv_sec ||
+        (st.st_mtim.tv_sec == n->than.tv_sec && st.st_mtim.tv_nsec <= n->than.tv_nsec))
+        return true;
+    n->than = st.st_mtim;
+    memcpy(n->path, path, sizeof path);
+    return true;
+}
+
+/* Who edits a kernel and forgets to build measures the old one, and it passes. A CI job has a
+ * build step, and what it checks out or unpacks has other times than those of the edits. */
+static void warn_of_old_library(const struct run_request *r)
+{
+    const cJSON *config;
+    struct gate_error err;
+    struct newer n = {.path = ""};
+    struct stat st;
+    if (is_in_ci() || config_read(&config, &err) || !config ||
+        strcmp(r->target.library, config_path(json_string(config, "library", ""))) != 0 ||
+        stat(r->target.library, &st))
+        return;
+    n.than = st.st_mtim;
+    git_lines(take_newer, &n, "-c", "core.quotePath=off", "-C", config_folder(), "ls-files", "--",
+              "*.c", "*.cc", "*.cpp", "*.cu", "*.cuh", "*.h", "*.hpp", NULL);
+    const char *build = json_string(config, "build", NULL);
+    if (n.path[0])
+        fprintf(stderr,
+                "gate: %s is newer than %s: if the library is built from it, build first%s%s\n",
+                n.path, r->target.library, build ? ": " : "", build ? build : "");
 }
 
 /* The gate's own kernels are meant where one of its own suites is named, or in its own repository;
@@ -111,6 +164,8 @@ enum gate_status run_setup_check_library(const struct run_request *r, struct gat
 {
     bool shipped = r->suite && !paths_is_suite_file(r->suite);
     bool own_tree = !access("gate/main.c", F_OK) && !access("kernels/suites/host.json", F_OK);
+    if (r->target.library)
+        warn_of_old_library(r);
     if (r->target.library || r->target.worker)
         return GATE_OK;
     if (!shipped && !own_tree)

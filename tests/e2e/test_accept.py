@@ -19,7 +19,8 @@ class Baseline(Records):
 
     def test_accept_show_log(self):
         self.import_runs(document(1, FAST))
-        self.assertIn("none -> 23.98 us, run 5a3b1e00",
+        # The pairs of the run, whatever the baselines held before.
+        self.assertIn(" on nvidia-h200: 23.98 us, run 5a3b1e00 (+9.30 % beside its baseline), in ",
                       self.accept("--reason", "first look", "--baselines", "baselines"))
         self.import_runs(document(2, commit="2" * 40))
         out = json.loads(self.accept("--reason", "a new driver | costs this", "--json"))
@@ -225,7 +226,7 @@ class Baseline(Records):
         self.assertEqual(set(baseline["cases"]), kept)
         self.assertEqual(baseline["cases"][CASE]["p50_ns"], FAST)
         older = self.gate(*accept, CASE[:-1] + "*", "--run", document(0)["uuid"])
-        self.assertIn("23.98 us -> 26.21 us", older)
+        self.assertIn(": 26.21 us, run 5a3b1e00 (+9.30 % beside its baseline), in ", older)
 
         self.import_runs(document(2, model="nvidia-a100"))
         for other in (["--run", run["uuid"]], []):

@@ -46,6 +46,11 @@ class Baselines(FakeRuns):
         write_file(self.path(".gitignore"), "baselines/")
         self.assertIn("has changed\n", self.run_gate("--accept-new")[2])
 
+    def test_a_baseline_without_a_commit_is_said_to_be_none_that_can_be_rebuilt(self):
+        said = "no commit is known here, so a new baseline names none"
+        for options, expected in ((("--accept-new",), True), (("--ratchet",), True), ((), False)):
+            self.assertEqual(said in self.run_gate(*options)[2], expected, options)
+
     def test_a_run_that_is_not_faster_ends_the_trend(self):
         self.accept()
         for p50 in [990.0] * 4 + [1000.0] + [990.0] * 4:

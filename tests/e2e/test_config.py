@@ -87,6 +87,30 @@ class Config(Gate):
         self.config(database="far.db")
         self.assertEqual(self.shown(folder="below/deeper")["db"], ("./gate.db", "default"))
 
+    def test_a_source_that_is_newer_than_the_library_is_named(self):
+        library = write_file(self.path("build/l.so"), "no library: nothing is measured")
+        other = write_file(self.path("build/other.so"), "neither")
+        source = write_file(self.path("src/\u00e4.cu"), "")
+        write_file(self.path("src/note.txt"), "")
+        said = ("gate: src/\u00e4.cu is newer than build/l.so: if the library is built from it, "
+                "build ")
+        for tracked, changed, options, env, build, expected in (
+                (False, 20, (), {}, "", ""),  # git knows it not
+                (True, 10, (), {}, "", ""),
+                (True, 20, (), {}, "", said + "first\n"),
+                (True, 20, (), {}, "make it", said + "first: make it\n"),
+                (True, 20, (), {"CI": "true"}, "make it", ""),
+                (True, 20, ("--library", other), {}, "", "")):
+            self.config(library="build/l.so", **({"build": build} if build else {}))
+            if tracked:
+                subprocess.run(["git", "-C", self.folder, "add", "src"], check=True)
+            for file, time in ((library, 10), (other, 10), (source, changed)):
+                os.utime(file, (time, time))
+            for command in ("run", "verify"):
+                done = self.gate(command, "--device", "host", *options, **env)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual("".join(re.findall("gate: .*\n", done.stderr)), expected)
+
     def assert_refused(self, message, *arguments):
         done = self.gate("run", *arguments)
         self.assertEqual((done.returncode, done.stdout), (64, ""))

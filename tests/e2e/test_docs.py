@@ -2,6 +2,7 @@
 """README and docs/: links lead to files, the example compiles, lists are complete."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -89,6 +90,8 @@ class Kernels(unittest.TestCase):
                           text_of("docs/kernels.md"), re.MULTILINE)
         self.assertEqual({op: (a.split(), b.split()) for op, a, b, _ in rows}, ops)
         self.assertEqual(len(ops), 10)
+        written = json.loads(text_of("examples/mykernels/kernels.json"))["description"]
+        self.assertEqual(ops.keys() - set(re.findall(r"\w+", written)), set())
         for op, _, _, names in rows:
             said = comment[comment.index(f" * {op} "):]
             said = re.split(r"[;.]", said[said.index("sizes"):])[0]
