@@ -36,8 +36,8 @@ struct audit {
     void *context;
 };
 
-/* Are the outputs of all sets right, which the arm at work has just written on what the sets hold?
- */
+/* Are the outputs of all sets that the arm at work rotates over right, which it has just written on
+ * what the sets hold? */
 enum gate_status audit_outputs(const struct audit *a, struct gate_error *err);
 
 /* Audits all arms that have fingerprints. GATE_WRONG: the session's `at` is the guilty one. The

@@ -186,6 +186,15 @@ static enum kg_status launch_baseline(const struct kg_problem *p, const struct k
     return KG_OK;
 }
 
+/* One for which a rotation takes too long. */
+enum { SLOW_WORK = 2000 };
+
+static enum kg_status launch_slowly(const struct kg_problem *p, const struct kg_args *args)
+{
+    kernel.computed += SLOW_WORK;
+    return launch_baseline(p, args);
+}
+
 /* ---- the device ---- */
 
 static const struct device_backend *real;
@@ -243,6 +252,7 @@ struct trial {
     struct kg_kernel k, baseline_k;
     struct arm arm[2];
     bool beside_baseline, baseline_writes; /* the deed is the baseline's */
+    bool beside_provider;                  /* a right one, which takes part of a rotation */
     unsigned guilty;
     bool clock_stops; /* when the audit begins */
     double ratio; /* of the candidate's samples over the baseline's; 0: they are not looked at */
@@ -285,7 +295,7 @@ static enum gate_status audit(struct trial *t, void **state)
     struct session s = {.device = t->device = *state,
                         .c = &t->c,
                         .arms = t->arm,
-                        .n_arms = t->beside_baseline ? 2 : 1};
+                        .n_arms = t->beside_baseline || t->beside_provider ? 2 : 1};
     t->k.struct_bytes = sizeof t->k;
     t->k.name = "k";
     t->k.launch = t->baseline_writes ? launch_baseline : launch;
@@ -296,9 +306,15 @@ static enum gate_status audit(struct trial *t, void **state)
     t->arm[1].role = ROLE_BASELINE;
     t->c.problem = gemm_like("gemv", KG_F32, M, 0, 1);
     fingerprint(t, seed);
+    if (t->beside_provider) {
+        t->baseline_k.launch = launch_slowly;
+        t->arm[1].role = ROLE_PROVIDER;
+        t->arm[1].verification = t->arm[0].verification;
+    }
     enum gate_status status = session_start(&s, seed, &t->err);
     assert_int_equal(status, GATE_OK);
     assert_true(s.n_sets > VERIFY_SEEDS);
+    assert_int_equal(session_sets(&s, 1) < s.n_sets, t->beside_provider || s.n_arms < 2);
     if (kernel.deed != NOTHING)
         assert_true(kernel.launches > kernel.from);
     const struct audit a = {&s, true, look, t};
@@ -428,6 +444,13 @@ TEST_WITHIN(one_that_works_passes_beside_a_baseline, open_device, close_device)
 {
     struct trial t = {.beside_baseline = true};
     assert_int_equal(audit(&t, state), GATE_OK);
+}
+
+TEST_WITHIN(a_provider_is_audited_on_the_sets_that_it_gets_to, open_device, close_device)
+{
+    struct trial t = {.beside_provider = true};
+    assert_int_equal(audit(&t, state), GATE_OK);
+    assert_int_equal(t.looks, 0);
 }
 
 TEST_WITHIN(who_writes_elsewhere_is_found, open_device, close_device)
