@@ -9,25 +9,9 @@
 #include "kernels/cublas/cublas_api.h"
 #include "kernels/cublas/provider.h"
 
-static struct matmul matmul_of(const struct kg_problem *p, int64_t lda, int64_t ldb, int64_t ldd)
+static enum matmul_scales scales_of(const struct kg_problem *p)
 {
-    return (struct matmul){
-        .dtype = KG_E4M3,
-        .transpose_b = true,
-        .scales = kg_is_op(p, "gemm_fp8") ? MATMUL_WHOLE_SCALES : MATMUL_BLOCK_SCALES,
-        .m = kg_size(p, "m"),
-        .n = kg_size(p, "n"),
-        .k = kg_size(p, "k"),
-        .lda = lda,
-        .ldb = ldb,
-        .ldd = ldd,
-    };
-}
-
-static struct matmul dense_of(const struct kg_problem *p)
-{
-    const int64_t n = kg_size(p, "n"), k = kg_size(p, "k");
-    return matmul_of(p, k, k, n);
+    return kg_is_op(p, "gemm_fp8") ? MATMUL_WHOLE_SCALES : MATMUL_BLOCK_SCALES;
 }
 
 /* Compute capability 8.9 and later multiply fp8; cuBLASLt has scales of blocks for 9.0 alone, from
@@ -60,7 +44,7 @@ static int supports_blocks(const struct kg_problem *p, const struct kg_device *d
 static enum kg_status prepare(const struct kg_problem *p, const struct kg_device *d, void **plan)
 {
     struct matmul_plan *plans = NULL;
-    const struct matmul m = dense_of(p);
+    const struct matmul m = matmul_of_dense(p, MATMUL_PLAIN, scales_of(p));
     const enum kg_status status = matmul_prepare(&m, &plans);
     (void)d;
     *plan = plans;
@@ -76,7 +60,7 @@ static uint64_t scale_bytes(const struct matmul *m)
 
 static uint64_t workspace_bytes(const struct kg_problem *p, const struct kg_device *d, void *plan)
 {
-    const struct matmul m = dense_of(p);
+    const struct matmul m = matmul_of_dense(p, MATMUL_PLAIN, scales_of(p));
     (void)plan;
     (void)d;
     return scale_bytes(&m) + MATMUL_WORKSPACE_BYTES;
@@ -87,7 +71,8 @@ static enum kg_status launch(const struct kg_problem *p, const struct kg_args *a
     const struct kg_tensor *in = args->in, *out = args->out;
     if (!kg_is_call(p, args))
         return KG_BAD_ARGUMENT;
-    const struct matmul m = matmul_of(p, leading_of(&in[0]), leading_of(&in[1]), leading_of(out));
+    const struct matmul m = matmul_of(p, MATMUL_PLAIN, scales_of(p), leading_of(&in[0]),
+                                      leading_of(&in[1]), leading_of(out));
     char *const scales = args->workspace;
     struct matmul_operands o = {
         .a = in[0].data,

@@ -24,6 +24,34 @@ struct matmul_plan {
     cublasLtMatmulAlgo_t algorithm;
 };
 
+struct matmul matmul_of(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                        enum matmul_scales scales, int64_t lda, int64_t ldb, int64_t ldd)
+{
+    return (struct matmul){
+        .dtype = p->dtype[0],
+        .tf32 = (p->flags & KG_FLAG_TF32) != 0,
+        .transpose_b = epilogue != MATMUL_PLAIN || scales != MATMUL_NO_SCALES,
+        .epilogue = epilogue,
+        .scales = scales,
+        .m = kg_size(p, "m"),
+        .n = kg_size(p, "n"),
+        .k = kg_size(p, "k"),
+        .lda = lda,
+        .ldb = ldb,
+        .ldd = ldd,
+    };
+}
+
+struct matmul matmul_of_dense(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                              enum matmul_scales scales)
+{
+    struct matmul m = matmul_of(p, epilogue, scales, 0, 0, 0);
+    m.lda = m.k;
+    m.ldb = m.transpose_b ? m.k : m.n;
+    m.ldd = m.n;
+    return m;
+}
+
 static cublasLtHandle_t handle;
 static bool is_timed;
 

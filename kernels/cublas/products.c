@@ -14,35 +14,11 @@
  */
 #include "kernels/cublas/provider.h"
 
-/* Without an epilogue C = A B, with one A B^T: weights are stored as [n, k]. */
-static struct matmul matmul_of(const struct kg_problem *p, enum matmul_epilogue epilogue,
-                               int64_t lda, int64_t ldb, int64_t ldd)
-{
-    return (struct matmul){
-        .dtype = kg_dtype(p),
-        .tf32 = (p->flags & KG_FLAG_TF32) != 0,
-        .transpose_b = epilogue != MATMUL_PLAIN,
-        .epilogue = epilogue,
-        .m = kg_size(p, "m"),
-        .n = kg_size(p, "n"),
-        .k = kg_size(p, "k"),
-        .lda = lda,
-        .ldb = ldb,
-        .ldd = ldd,
-    };
-}
-
-static struct matmul dense_of(const struct kg_problem *p, enum matmul_epilogue epilogue)
-{
-    const int64_t n = kg_size(p, "n"), k = kg_size(p, "k");
-    return matmul_of(p, epilogue, k, epilogue == MATMUL_PLAIN ? n : k, n);
-}
-
 static enum kg_status prepare(const struct kg_problem *p, enum matmul_epilogue epilogue,
                               void **plan)
 {
     struct matmul_plan *plans = NULL;
-    const struct matmul m = dense_of(p, epilogue);
+    const struct matmul m = matmul_of_dense(p, epilogue, MATMUL_NO_SCALES);
     const enum kg_status status = matmul_prepare(&m, &plans);
     *plan = plans;
     return status;
@@ -53,7 +29,8 @@ static enum kg_status multiply(const struct kg_problem *p, const struct kg_args 
                                enum matmul_epilogue epilogue, void *d, int64_t ldd, void *workspace)
 {
     const struct kg_tensor *a = &args->in[0], *b = &args->in[1];
-    const struct matmul m = matmul_of(p, epilogue, leading_of(a), leading_of(b), ldd);
+    const struct matmul m =
+        matmul_of(p, epilogue, MATMUL_NO_SCALES, leading_of(a), leading_of(b), ldd);
     return matmul_launch(
         &m, args->plan,
         &(struct matmul_operands){.a = a->data,
@@ -125,7 +102,7 @@ const struct kg_kernel cublas_gemm = {
 
 static int supports_linear(const struct kg_problem *p, const struct kg_device *d)
 {
-    const struct matmul m = dense_of(p, MATMUL_BIAS);
+    const struct matmul m = matmul_of_dense(p, MATMUL_BIAS, MATMUL_NO_SCALES);
     return is_served(p, d, "linear_relu") && matmul_rounds_once(&m);
 }
 

@@ -74,6 +74,13 @@ struct matmul {
     int64_t lda, ldb, ldd;
 };
 
+/* That of a problem: A B, or A B^T with an epilogue or scales, since weights are stored as [n, k].
+ * Of dense tensors in the second one. */
+struct matmul matmul_of(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                        enum matmul_scales scales, int64_t lda, int64_t ldb, int64_t ldd);
+struct matmul matmul_of_dense(const struct kg_problem *p, enum matmul_epilogue epilogue,
+                              enum matmul_scales scales);
+
 struct matmul_operands {
     const void *a, *b, *bias;      /* bias: NULL with MATMUL_PLAIN */
     const void *scale_a, *scale_b; /* NULL with MATMUL_NO_SCALES */
