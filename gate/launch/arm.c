@@ -188,7 +188,8 @@ struct code code_of(const struct device_kernels *kernels, unsigned calls,
         kept->shared_bytes = k->shared_bytes;
         /* Calls that do not all launch the same have no number for each. */
         kept->launches = k->launches % calls ? 0 : k->launches / calls;
-        kept->resources = find_resources(library, k->name, architecture);
+        /* Of two of one name, as the cubins of a bundle may have, nobody knows which one ran. */
+        kept->resources = find_resources(hex[0] ? library : NULL, k->name, architecture);
         kept->resources.of[RESOURCE_REGISTERS] = k->registers; /* as the driver has it */
     }
     if (known)

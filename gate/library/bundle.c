@@ -465,6 +465,8 @@ static bool prepare(struct kernel *k, const struct kg_problem *p, struct gate_er
         call.launch.shared = call.launch.shared > l->allowed ? call.launch.shared : l->allowed;
         if (l->function && driver_allow(&call.launch, err))
             return refuse((struct place){k, i, "shared", NONE, NULL}, "%.200s", err->message);
+        if (l->function && driver_allow_cluster(&call.launch, err))
+            return refuse((struct place){k, i, "cluster", NONE, NULL}, "%.200s", err->message);
         l->allowed = call.launch.shared;
     }
     return true;

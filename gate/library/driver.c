@@ -99,12 +99,22 @@ enum gate_status driver_function(void *module, const char *name, void **function
 enum gate_status driver_allow(const struct driver_launch *l, struct gate_error *err)
 {
     int result = driver.set(l->function, FUNCTION_DYNAMIC_SHARED, (int)l->shared);
-    if (result == CUDA_SUCCESS && l->cluster[0] * l->cluster[1] * l->cluster[2] > PORTABLE_CLUSTER)
-        result = driver.set(l->function, FUNCTION_LARGE_CLUSTER, 1);
     return result == CUDA_SUCCESS
                ? GATE_OK
                : gate_fail(err, GATE_WRONG, "the driver refuses %u bytes of shared memory: %s",
                            l->shared, name_of(result));
+}
+
+enum gate_status driver_allow_cluster(const struct driver_launch *l, struct gate_error *err)
+{
+    const unsigned blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    const int result = blocks > PORTABLE_CLUSTER
+                           ? driver.set(l->function, FUNCTION_LARGE_CLUSTER, 1)
+                           : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS
+               ? GATE_OK
+               : gate_fail(err, GATE_WRONG, "the driver refuses a cluster of %u blocks: %s", blocks,
+                           name_of(result));
 }
 
 bool driver_launch(const struct driver_launch *l)

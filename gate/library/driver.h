@@ -29,6 +29,7 @@ enum gate_status driver_function(void *module, const char *name, void **function
 
 /* Lets launches have so many dynamic bytes of shared memory, and such clusters. */
 enum gate_status driver_allow(const struct driver_launch *l, struct gate_error *err);
+enum gate_status driver_allow_cluster(const struct driver_launch *l, struct gate_error *err);
 
 /* False: the driver refuses. */
 bool driver_launch(const struct driver_launch *l);

@@ -208,7 +208,8 @@ enum gate_status library_start(struct library *lib, const struct kg_device *devi
     if (lib->table->open)
         opened = lib->table->open(device, lib->piece.files);
     if (opened != KG_OK)
-        status = gate_fail(err, GATE_WRONG, "open() returned '%s'", library_status_name(opened));
+        status = gate_fail(err, GATE_WRONG, "open() returned '%s'%s", library_status_name(opened),
+                           opened == KG_UNSUPPORTED ? ": what it needs is not here" : "");
     lib->started = !status;
     return status ? gate_fail_context(err, "kernel library '%s'", lib->file) : GATE_OK;
 }

@@ -121,9 +121,7 @@ static enum gate_status open_provider(struct worker *w, const char *path, struct
         return GATE_USAGE;
     }
     if (library_start(lib, where, &err)) {
-        char reason[400];
-        snprintf(reason, sizeof reason, "%.350s: its own libraries are not here", err.message);
-        add_absent(w, lib->table->provider, reason);
+        add_absent(w, lib->table->provider, err.message);
         library_close(lib);
         return GATE_OK;
     }

@@ -23,6 +23,7 @@ struct noted {
     struct config config;
     unsigned cluster[3], n_launches, n_loaded;
     int allowed; /* bytes of shared memory */
+    int refuses_clusters;
     const char *function;
     size_t n_arguments, sizes[8];
     unsigned char arguments[8][8];
@@ -69,7 +70,8 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
     (void)function;
     if (attribute == 8)
         fake_cuda_noted.allowed = value;
-    return attribute == 8 && value > 200000;
+    return (attribute == 8 && value > 200000) ||
+           (attribute == 14 && fake_cuda_noted.refuses_clusters);
 }
 
 int cuLaunchKernelEx(const struct config *config, void *function, void **arguments, void **extra)

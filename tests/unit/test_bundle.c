@@ -181,7 +181,7 @@ struct noted {
         unsigned n_attributes;
     } config;
     unsigned cluster[3], n_launches, n_loaded;
-    int allowed;
+    int allowed, refuses_clusters;
     const char *function;
     size_t n_arguments, sizes[8];
     unsigned char arguments[8][8];
@@ -348,6 +348,24 @@ TEST_WITHIN(code_for_another_gpu, enter, unit_leave_folder)
     library_close(&lib);
 }
 
+static enum kg_status open_in_vain(const struct kg_device *device, const struct kg_file *files)
+{
+    (void)device, (void)files;
+    return KG_UNSUPPORTED;
+}
+
+TEST(a_library_that_cannot_start_says_why)
+{
+    const struct kg_library table = {sizeof table, KG_ABI_VERSION, "p", "1", KG_DEVICE_CUDA, 0,
+                                     NULL,         open_in_vain,   NULL};
+    struct library lib = {.table = &table, .file = "x.so"};
+    struct gate_error err = {0};
+    assert_int_equal(library_start(&lib, &h100, &err), GATE_WRONG);
+    assert_string_equal(err.message,
+                        "kernel library 'x.so': open() returned 'unsupported': what it "
+                        "needs is not here");
+}
+
 /* ---- what cannot be ---- */
 
 TEST_WITHIN(values_that_a_problem_makes_impossible, enter, unit_leave_folder)
@@ -367,9 +385,12 @@ TEST_WITHIN(values_that_a_problem_makes_impossible, enter, unit_leave_folder)
         {"\"n\"", "\"n * n * n\"", "arguments/1/value: must be from -2147483648 to 2147483647"},
         {"\"block\"", "\"shared\": \"64 * n\", \"block\"",
          "shared: the driver refuses 262144 bytes of shared memory: CUDA_ERROR_INVALID_VALUE"},
+        {"\"grid\": [\"m\"]", "\"cluster\": [\"16\"], \"grid\": [\"16 * m\"]",
+         "/launches/0/cluster: the driver refuses a cluster of 16 blocks: "
+         "CUDA_ERROR_INVALID_VALUE"},
         {"\"launches\"", "\"workspace\": \"-1\", \"launches\"", "/kernels/0/workspace: must be"},
     };
-    fake();
+    fake()->refuses_clusters = 1;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *const edits[] = {cases[i].old, cases[i].new, NULL};
         struct kg_problem p = gemm_like("rmsnorm", KG_F16, 3, 4096, 0);

@@ -79,6 +79,18 @@ TEST(not_known_is_not_the_same)
     assert_false(code_is_same(&code, &code));
 }
 
+/* The two cubins of a bundle may have kernels of one name. */
+TEST(of_two_kernels_of_one_name_the_resources_are_not_known)
+{
+    struct cubin cubins[] = {cubin_plain, cubin_plain};
+    cubins[1].first = "load sub store";
+    struct machine_code *m = cubin_read(cubins, 2);
+    struct code code = code_of(&both, 4, m, 90);
+    assert_int_equal(code.kernels[0].resources.of[RESOURCE_CODE], -1);
+    assert_true(code.kernels[1].resources.of[RESOURCE_CODE] > 0);
+    machine_code_free(m);
+}
+
 TEST(resources_are_the_most)
 {
     struct code code = code_of(&both, 4, NULL, 90);
