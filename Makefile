@@ -223,7 +223,8 @@ format:
 
 ## dist: packs the tarball for a GPU runner without packages: dist/*.tar.gz
 DIST_NAME := kernel-gate-$(VERSION)-linux-$(ARCH)
-dist: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS) $(B)/dist/gate $(B)/dist/gate-search
+dist: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS) $(GPU_EXAMPLES) $(B)/dist/gate \
+    $(B)/dist/gate-search
 	@ci/dist.sh $(B) $(DIST_NAME) $(notdir $(LIBRARIES))
 
 ## deb: packs the Debian packages of the gate and of the server: dist/*.deb

@@ -63,8 +63,7 @@ if [ -d tests/gpu ]; then
         fi
     done
     if [ -d "$stage/tests/mutants" ]; then
-        cp tests/mutants/*.py tests/mutants/catalogue.json \
-            tests/mutants/large.json "$stage/tests/mutants/"
+        cp tests/mutants/*.py tests/mutants/catalogue.json "$stage/tests/mutants/"
     fi
     install ci/test-gpu.sh "$stage/test-gpu.sh"
 fi

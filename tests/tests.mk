@@ -14,12 +14,19 @@ MUTANT_CU := $(wildcard tests/mutants/*.cu)
 CUDA_MUTANTS := $(if $(filter 1,$(CUDA)),$(patsubst tests/mutants/%.cu,$(B)/tests/mutants/%.so,\
     $(MUTANT_CU)))
 GPU_TESTS := $(if $(filter 1,$(CUDA)),$(GPU_C:%.c=$(B)/%))
+GPU_EXAMPLES := $(if $(filter 1,$(CUDA)),$(patsubst %,$(B)/tests/gpu/%/made,grouped_gemm \
+    paged_decode delta_rule))
 # With TESTS, of the unit tests those alone.
 TESTS_AND_TOOLS := $(patsubst %.c,$(B)/%,$(if $(TESTS),$(filter $(wildcard $(TESTS)),$(UNIT_C)),\
     $(UNIT_C)) $(TOOL_C))
 SMALL_CACHE := $(B)/tests/tools/small_cache.so
 FAKE_CUDA := $(B)/tests/tools/fake_cuda.so
-MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C))
+# The suites of the mutants, and what own.json is of: ops of one's own with their references.
+OWN_OPS := layernorm grouped_gemm paged_decode delta_rule
+MUTANTS := $(patsubst tests/mutants/%.c,$(B)/tests/mutants/%.so,$(MUTANT_C)) \
+    $(addprefix $(B)/tests/mutants/,large.json own.json \
+    $(notdir $(wildcard tests/mutants/*.op.json)) $(OWN_OPS:%=%.op.json) softmax.op.json \
+    $(OWN_OPS:%=build/lib%_reference.so) softmax_reference.so)
 
 ## tests: builds the test programs and the broken kernels of the tests
 tests: all $(TESTS_AND_TOOLS) $(MUTANTS) $(SMALL_CACHE) $(FAKE_CUDA)
@@ -53,7 +60,7 @@ mutants: tests $(CUDA_MUTANTS)
 
 ## test-gpu: runs the tests that need a GPU
 ifeq ($(CUDA),1)
-test-gpu: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS)
+test-gpu: all $(MUTANTS) $(CUDA_MUTANTS) $(GPU_TESTS) $(GPU_EXAMPLES)
 	@tests/run --build $(B) --gpu $(TESTS)
 else
 test-gpu:
@@ -100,6 +107,20 @@ $(SMALL_CACHE) $(FAKE_CUDA):
 $(B)/tests/mutants/%.so: $(B)/obj/tests/mutants/%.c.o ci/kernel-library.map
 	$(call link,$(LIBRARY_LD_FLAGS) $(filter %.o,$^) -lm)
 
+vpath %.json tests/mutants $(wildcard examples/*)
+$(B)/tests/mutants/%.json: %.json
+	$(Q)install -Dm 644 $< $@
+
+define reference_of_an_op
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(PLAIN_C_FLAGS) -Ikernels -fPIC -shared $< -lm -o $@
+endef
+vpath %_reference.c $(wildcard examples/*)
+$(B)/tests/mutants/build/lib%_reference.so: %_reference.c kernels/kernel.h
+	$(reference_of_an_op)
+$(B)/tests/mutants/%_reference.so: %_reference.c kernels/kernel.h
+	$(reference_of_an_op)
+
 build/tests/mutants/%.so: $(CUDA_B)/tests/mutants/%.cu.o ci/kernel-library.map \
     build/cuda/archs
 	$(link_cuda_library)
@@ -111,3 +132,11 @@ endif
 
 $(GPU_TESTS): $(B)/%: $(B)/obj/%.c.o $(call cuda_object,$(GPU_SHARED_CU)) $(B)/obj/core.a
 	$(call link,-Wl$(comma)-rpath$(comma)'$$ORIGIN/../../$(LIB)' $^ $(PORTABLE_LIBS))
+
+# The examples with kernels for a GPU, in copies, made as a user makes them.
+$(GPU_EXAMPLES): $(B)/tests/gpu/%/made: $(wildcard examples/*/*.* kernels/*.h) $(CUDA_B)/flags
+	$(call say,MAKE,examples/$*)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && cp $(wildcard examples/$*/*.*) $(@D)
+	$(Q)+$(MAKE) -s -C $(@D) -f $*.mk all cuda KERNEL_GATE=$(CURDIR)/kernels NVCC='$(NVCC)' \
+	    NVCCFLAGS='-O3 -Werror all-warnings $(NVCC_HOST_FLAGS:%=-Xcompiler %) $(GENCODE) \
+	    -Xlinker --as-needed' && touch $@

@@ -1,11 +1,18 @@
 # make -f grouped_gemm.mk: the kernel and its reference; build/libfaulty.so: one that stops early.
+# make -f grouped_gemm.mk cuda, with nvcc: the same two for a GPU, build/libgrouped_gemm_cuda.so and
+# build/libfaulty_cuda.so.
 # KERNEL_GATE is the folder of kernel.h and problem.h.
 CFLAGS ?= -O3
+NVCC ?= nvcc
+NVCCFLAGS ?= -O3 -arch=native
 KERNEL_GATE ?= .
 COMPILE = mkdir -p $(@D) && $(CC) -std=c11 $(CFLAGS) -Wall -ffile-prefix-map=$(CURDIR)=. \
     -I$(KERNEL_GATE) -fPIC -shared $< -o $@
+COMPILE_CUDA = mkdir -p $(@D) && $(NVCC) $(NVCCFLAGS) -I$(KERNEL_GATE) -Xcompiler -fPIC -shared \
+    $< -o $@
 
 all: build/libgrouped_gemm.so build/libgrouped_gemm_reference.so
+cuda: build/libgrouped_gemm_cuda.so build/libfaulty_cuda.so
 
 build/lib%.so: %.c
 	$(COMPILE)
@@ -16,3 +23,13 @@ build/faulty.c: grouped_gemm.c
 
 build/libfaulty.so: build/faulty.c
 	$(COMPILE)
+
+build/lib%_cuda.so: %.cu
+	$(COMPILE_CUDA)
+
+build/faulty.cu: grouped_gemm.cu
+	mkdir -p $(@D)
+	sed 's/<= i)/<= i \&\& offsets[g + 1] > offsets[g])/' $< > $@
+
+build/libfaulty_cuda.so: build/faulty.cu
+	$(COMPILE_CUDA)

@@ -71,10 +71,10 @@ def key(row):
     return f"{title(row)} {row['case']}{how_timed(row, ' ')}"
 
 
-def suite_of(row):
-    """The name of one that is installed, or a file here."""
+def suite_of(row, build):
+    """The name of one that is installed, or a file beside the mutants, where its ops are."""
     name = row.get("suite", "smoke")
-    return os.path.join(FOLDER, name) if name.endswith(".json") else name
+    return os.path.join(build, "tests", "mutants", name) if name.endswith(".json") else name
 
 
 def command_of(row, folder):
@@ -117,9 +117,9 @@ class Gate:
         # beside each other all the same, each with process ids of its own.
         env["TMPDIR"] = env["GATE_LOCKS"] = self.folder
         alone = ["unshare", "--pid", "--fork", "--mount-proc"] if self.beside else []
-        options = ["--device", self.device, "--suite", suite_of(row), "--filter", row["case"],
-                   "--json", "--timeout", row.get("timeout", "60"), "--library", library,
-                   "--provider", NO_VENDOR]
+        options = ["--device", self.device, "--suite", suite_of(row, self.build), "--filter",
+                   row["case"], "--json", "--timeout", row.get("timeout", "60"),
+                   "--library", library, "--provider", NO_VENDOR]
         if self.seed:
             options += ["--seed", self.seed]
         return subprocess.run([*alone, os.path.join(self.build, "bin", "gate"),
