@@ -645,6 +645,36 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.results(f"{self.GOOD}; exec tail -f /dev/null", timeout=0.5),
                          (1, "2 passed, 1 failed, 0 skipped"))
 
+    def test_parts_on_a_gpu(self):
+        """One that hangs, within its own limit, costs no other; each has a log."""
+        tree = tempfile.mkdtemp(dir=SCRATCH)
+        os.makedirs(os.path.join(tree, "tests/gpu"))
+        shutil.copy(os.path.join(TREE, "tests/run"), os.path.join(tree, "tests/run"))
+        for name, program in (("a_last", self.GOOD), ("z_first", self.GOOD),
+                              ("hangs", "echo 1..2; echo ok 1 - a; exec tail -f /dev/null")):
+            executable(os.path.join(tree, f"tests/gpu/test_{name}.c"), "")
+            executable(os.path.join(tree, f"build/tests/gpu/test_{name}"), "#!/bin/sh\n" + program)
+        executable(os.path.join(tree, "tests/gpu/order.txt"),
+                   "# seconds\n60 test_z_first.c\n0.5 test_hangs.c\n")
+        done = run("python3", "tests/run", "--gpu", "--logs", "logs", cwd=tree)
+        said = done.stdout.splitlines()
+        self.assertEqual((done.returncode, said[-1]), (1, "5 passed, 1 failed, 0 skipped"))
+        table = [i for i, line in enumerate(said) if line.startswith("in all, each with a log in ")]
+        self.assertEqual([line.split(":")[0] for line in said[table[0] + 1:table[0] + 4]],
+                         [f"{word} tests/gpu/test_{name}.c" for word, name in (
+                             ("ok  ", "z_first"), ("FAIL", "hangs"), ("ok  ", "a_last"))])
+        with open(os.path.join(tree, "logs/test_hangs.c.log"), encoding="utf-8") as log:
+            self.assertEqual(log.read(), "1..2\nok 1 - a\n")
+        chosen = run("python3", "tests/run", "--gpu", "tests/gpu/test_z*", cwd=tree)
+        self.assertEqual((chosen.returncode, chosen.stdout.splitlines()[-1]),
+                         (0, "2 passed, 0 failed, 0 skipped"))
+
+    def test_each_part_on_a_gpu_has_its_limit(self):
+        with open(os.path.join(TREE, "tests/gpu/order.txt"), encoding="utf-8") as file:
+            names = [line.split()[1] for line in file if line[0] != "#"]
+        self.assertEqual(sorted(names), [name for name in sorted(os.listdir(
+            os.path.join(TREE, "tests/gpu"))) if re.match(r"test_.*\.(c|py)$", name)])
+
     def test_program_is_missing(self):
         tree = tempfile.mkdtemp(dir=SCRATCH)
         executable(os.path.join(tree, "tests/unit/test_lost.c"), "")
