@@ -39,7 +39,7 @@ bool look_is_open(const struct alert_row *alert)
 
 struct results_reader {
     struct results *results;
-    size_t n_rows;
+    size_t n_rows; /* that were read, kept or not */
     size_t n_timed, n_ratios, n_own; /* commits: the runs of one are one value */
     int64_t revision, own_revision;  /* the last of them */
 };
@@ -67,11 +67,11 @@ static bool is_other(const struct watch_point *point, int64_t *last)
 static bool timed_row(void *context, const struct watch_point *point)
 {
     struct results_reader *r = context;
+    r->n_rows++;
     /* When all places are taken by other epochs, there is room for this one's alone. */
     if (r->n_timed >= EPISODES_WINDOW && !point->own_epoch)
         return true;
     add_result(r->results, point);
-    r->n_rows++;
     if (is_other(point, &r->revision)) {
         r->n_timed++;
         r->n_ratios += point->ratio > 0;
