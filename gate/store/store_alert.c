@@ -217,8 +217,9 @@ enum gate_status store_server_step(struct store *s, const struct alert_row *aler
     return put_step(&call, err);
 }
 
-enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
-                                   int64_t *id, struct gate_error *err)
+enum gate_status store_raise_alert(struct store *s, int64_t track_id,
+                                   const struct store_series *series, struct alert_row *alert,
+                                   int64_t now_ms, struct gate_error *err)
 {
     struct query q = query_begin(
         s, "INSERT INTO alert (track_id, device, provider, contract, kind, state, time_ms, run_id, "
@@ -227,8 +228,8 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
            "SELECT id, device, ?2, ?14, ?3, 'new', ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, '', ?10, "
            "?11, ?12, ?13 "
            "FROM track WHERE id = ?1");
-    bind_int(&q, alert->track_id);
-    bind_text(&q, alert->series.provider);
+    bind_int(&q, track_id);
+    bind_text(&q, series->provider);
     bind_text(&q, kind_names[alert->kind]);
     bind_int(&q, alert->time_ms);
     bind_int(&q, alert->run_id);
@@ -240,13 +241,13 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     bind_int(&q, now_ms);
     bind_int(&q, alert->by_vendor);
     bind_int(&q, alert->confirmed);
-    bind_text(&q, alert->series.contract);
-    enum gate_status status = store_finish_new(s, &q, id, err);
+    bind_text(&q, series->contract);
+    enum gate_status status = store_finish_new(s, &q, &alert->id, err);
     if (status)
         return status;
     struct step_call call = {
         .store = s,
-        .id = *id,
+        .id = alert->id,
         .from = -1,
         .to = ALERT_NEW,
         .who = ALERT_SERVER,
@@ -256,7 +257,7 @@ enum gate_status store_raise_alert(struct store *s, const struct new_alert *aler
     return put_event(&call, err);
 }
 
-enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
+enum gate_status store_move_alert(struct store *s, const struct alert_row *alert,
                                   struct gate_error *err)
 {
     struct query q = query_begin(
@@ -264,15 +265,15 @@ enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_
         "UPDATE alert SET time_ms = ?2, run_id = ?3, before_run_id = nullif(?4, 0), before_value = "
         "?5, "
         " after_value = ?6, change = ?7, confirmed = ?8, end_run_id = nullif(?9, 0) WHERE id = ?1");
-    bind_int(&q, id);
-    bind_int(&q, to->time_ms);
-    bind_int(&q, to->run_id);
-    bind_int(&q, to->before_run_id);
-    bind_real(&q, to->before);
-    bind_real(&q, to->after);
-    bind_real(&q, to->change);
-    bind_int(&q, to->confirmed);
-    bind_int(&q, to->end_run_id);
+    bind_int(&q, alert->id);
+    bind_int(&q, alert->time_ms);
+    bind_int(&q, alert->run_id);
+    bind_int(&q, alert->before_run_id);
+    bind_real(&q, alert->before);
+    bind_real(&q, alert->after);
+    bind_real(&q, alert->change);
+    bind_int(&q, alert->confirmed);
+    bind_int(&q, alert->end_run_id);
     enum gate_status status = store_finish(s, &q, err);
     return !status ? store_touch(s, err) : status;
 }
@@ -296,6 +297,7 @@ static struct alert_row read_row(struct query *q, const char *epoch)
         .reopened_ms = column_int(q, 13),
         .place_ms = column_int(q, 14),
         .was_reopened = column_int(q, 15) != 0,
+        .change = column_real(q, 16),
     };
 }
 
@@ -312,7 +314,8 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
            "  AND v.to_state = 'new' AND v.from_state NOT IN ('new', 'acknowledged') "
            "  AND v.who <> '" ALERT_SERVER "'), 0), "
            " r.place_ms, EXISTS (SELECT 1 FROM alert_event v WHERE v.alert_id = a.id "
-           "  AND v.from_state = 'fixed' AND v.to_state = 'new' AND v.who = '" ALERT_SERVER "') "
+           "  AND v.from_state = 'fixed' AND v.to_state = 'new' AND v.who = '" ALERT_SERVER
+           "'), a.change "
            "FROM alert a CROSS JOIN run r ON r.id = a.run_id "
            "WHERE a.track_id = ?1 AND ((a.provider = ?2 AND a.contract = ?4) OR a.kind = 'wrong') "
            "ORDER BY a.id DESC LIMIT ?3");

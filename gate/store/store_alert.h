@@ -55,22 +55,6 @@ enum gate_status store_act_on_alerts(struct store *s, const int64_t *ids, size_t
                                      const struct alert_action *action, enum alert_step *step,
                                      int64_t *refused, struct gate_error *err);
 
-/* What watch.c opens. */
-struct new_alert {
-    int64_t track_id;
-    struct store_series series;
-    enum alert_kind kind;
-    bool confirmed;
-    int64_t time_ms, run_id;
-    int64_t before_run_id; /* 0: none */
-    int64_t end_run_id;    /* of the run at which the level returned; 0: none */
-    double before, after, change;
-    bool by_vendor;
-};
-
-enum gate_status store_raise_alert(struct store *s, const struct new_alert *alert, int64_t now_ms,
-                                   int64_t *id, struct gate_error *err);
-
 /* ---- what watch.c asks and does; in a transaction ---- */
 
 /* An alert as far as the server handles it by itself. */
@@ -86,7 +70,7 @@ struct alert_row {
     int64_t reopened_ms;               /* when a person last opened it again; 0: nobody did */
     int64_t place_ms, time_ms, run_id; /* the place of its run's commit */
     int64_t before_run_id, end_run_id; /* 0: none */
-    double before, after;
+    double before, after, change;
 };
 
 /* The newest alerts of a series, and of wrong results of its track: at most `max`, *n of them. */
@@ -94,8 +78,12 @@ enum gate_status store_track_alerts(struct store *s, int64_t track_id,
                                     const struct store_series *series, const char *epoch,
                                     struct alert_row *out, size_t max, size_t *n,
                                     struct gate_error *err);
+/* Opens it; its id is set. */
+enum gate_status store_raise_alert(struct store *s, int64_t track_id,
+                                   const struct store_series *series, struct alert_row *alert,
+                                   int64_t now_ms, struct gate_error *err);
 /* What is known by now of where it is and what it is worth; end_run_id too. */
-enum gate_status store_move_alert(struct store *s, int64_t id, const struct new_alert *to,
+enum gate_status store_move_alert(struct store *s, const struct alert_row *alert,
                                   struct gate_error *err);
 /* A step of the server's own, whatever the state was; `end_run_id` 0: the level did not return. */
 enum gate_status store_server_step(struct store *s, const struct alert_row *alert,

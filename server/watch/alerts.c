@@ -39,7 +39,7 @@ bool look_is_open(const struct alert_row *alert)
 
 struct results_reader {
     struct results *results;
-    size_t n_rows; /* that were read, kept or not */
+    size_t n_rows;                   /* that were read, kept or not */
     size_t n_timed, n_ratios, n_own; /* commits: the runs of one are one value */
     int64_t revision, own_revision;  /* the last of them */
 };
@@ -156,20 +156,13 @@ static bool is_shown(const struct look *l, const struct alert_row *alert)
            (alert->confirmed || watch_compare(key_of(alert), l->episodes.levels) > 0);
 }
 
-static size_t place_of(const struct look *l, struct watch_key key)
-{
-    size_t n = l->results.n;
-    while (n > 0 && watch_compare(l->results.run[n - 1].key, key) >= 0)
-        n--;
-    return n;
-}
-
 static size_t distance(const struct look *l, const struct alert_row *alert,
                        const struct episode *episode)
 {
-    size_t a = place_of(l, key_of(alert));
-    size_t b = place_of(l, episode->first);
-    return a > b ? a - b : b - a;
+    size_t at = l->results.n;
+    while (at > 0 && watch_compare(l->results.run[at - 1].key, key_of(alert)) >= 0)
+        at--;
+    return at > episode->first ? at - episode->first : episode->first - at;
 }
 
 /* The nearest alert that is not taken; NONE: there is none within `most` results. */
@@ -208,17 +201,24 @@ static void match(const struct look *l, size_t *alert_of, bool *taken)
 
 /* ---- what becomes of it ---- */
 
-static struct new_alert alert_of_episode(const struct look *l, const struct episode *e)
+static int64_t run_at(const struct look *l, size_t place)
 {
-    return (struct new_alert){
-        .track_id = l->item->track_id,
-        .series = l->item->series,
+    return place < l->results.n ? l->results.run[place].key.run_id : 0;
+}
+
+static struct alert_row alert_of_episode(const struct look *l, const struct episode *e)
+{
+    const struct watch_key first = l->results.run[e->first].key;
+    return (struct alert_row){
         .kind = e->kind,
         .confirmed = e->confirmed,
-        .time_ms = e->first.time_ms,
-        .run_id = e->first.run_id,
-        .before_run_id = e->before_run_id,
-        .end_run_id = e->end_run_id,
+        .own_epoch = true,
+        .by_server = true,
+        .place_ms = first.place_ms,
+        .time_ms = first.time_ms,
+        .run_id = first.run_id,
+        .before_run_id = run_at(l, e->before),
+        .end_run_id = run_at(l, e->end),
         .before = e->before_ns,
         .after = e->after_ns,
         .change = e->change,
@@ -280,7 +280,7 @@ static enum gate_status follow(const struct look *l, struct alert_row *alert,
 {
     bool was_ended = alert->end_run_id != 0, at_once = e->confirmed || is_rewritten(l, alert);
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
-    int64_t end_run_id = e->end_run_id;
+    int64_t end_run_id = run_at(l, e->end);
     if (end_run_id != 0 && (look_is_open(alert) || (is_fixed && !was_ended)) &&
         may_end(l, alert, end_run_id) &&
         (at_once || !alert->was_reopened || is_level_back(l, alert, &end_run_id)))
@@ -294,12 +294,13 @@ static enum gate_status follow(const struct look *l, struct alert_row *alert,
 
 static enum gate_status move(const struct look *l, struct alert_row *alert, const struct episode *e)
 {
-    struct new_alert to = alert_of_episode(l, e);
+    struct alert_row to = alert_of_episode(l, e);
     bool is_fixed = alert->state == ALERT_FIXED && alert->by_server;
+    to.id = alert->id;
     if (!is_fixed)
         to.end_run_id = 0;
     /* Of a long one the first results are not read any more: it began where it did. */
-    if (alert->kind == ALERT_WRONG && watch_compare(e->first, key_of(alert)) > 0) {
+    if (alert->kind == ALERT_WRONG && watch_compare(key_of(&to), key_of(alert)) > 0) {
         to.time_ms = alert->time_ms;
         to.run_id = alert->run_id;
         to.before_run_id = alert->before_run_id;
@@ -310,7 +311,7 @@ static enum gate_status move(const struct look *l, struct alert_row *alert, cons
         return GATE_OK;
     alert->after = to.after;
     alert->before_run_id = to.before_run_id;
-    return store_move_alert(l->store, alert->id, &to, l->err);
+    return store_move_alert(l->store, &to, l->err);
 }
 
 /* Does the episode but take back an alert whose old level is not read any more? */
@@ -329,27 +330,16 @@ static bool is_late_return(const struct look *l, const struct episode *e)
 
 static enum gate_status raise(struct look *l, const struct episode *e)
 {
-    struct new_alert to = alert_of_episode(l, e);
-    struct alert_row row = {
-        .kind = e->kind,
-        .by_server = true,
-        .own_epoch = true,
-        .confirmed = e->confirmed,
-        .place_ms = e->first.place_ms,
-        .time_ms = to.time_ms,
-        .run_id = to.run_id,
-        .before_run_id = to.before_run_id,
-        .before = to.before,
-        .after = to.after,
-    };
+    struct alert_row alert = alert_of_episode(l, e);
     bool was_raised = e->is_settled && !e->confirmed;
-    if (was_raised || watch_compare(e->first, l->episodes.start) < 0 || is_late_return(l, e))
+    if (was_raised || !is_read(l, &alert) || is_late_return(l, e))
         return GATE_OK;
-    enum gate_status status = store_raise_alert(l->store, &to, l->now_ms, &row.id, l->err);
-    if (!status && e->end_run_id != 0)
-        status = end(l, &row, e->end_run_id);
+    enum gate_status status =
+        store_raise_alert(l->store, l->item->track_id, &l->item->series, &alert, l->now_ms, l->err);
+    if (!status && alert.end_run_id != 0)
+        status = end(l, &alert, alert.end_run_id);
     if (l->n_alerts < LOOK_ALERTS)
-        l->alerts[l->n_alerts++] = row;
+        l->alerts[l->n_alerts++] = alert;
     return status;
 }
 

@@ -131,10 +131,7 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
     const struct watch_point *point = newest(l);
     double now = error_of(rule, point);
     const struct watch_point *before = results_before(&l->results, l->results.n - 1);
-    int64_t id;
-    struct new_alert alert = {
-        .track_id = l->item->track_id,
-        .series = l->item->series,
+    struct alert_row alert = {
         .kind = ALERT_ERROR,
         .time_ms = point->key.time_ms,
         .run_id = point->key.run_id,
@@ -144,7 +141,8 @@ static enum gate_status raise_error(const struct look *l, const struct error_rul
         .change = fmin(now / usual - 1, DBL_MAX),
         .by_vendor = rule->by_vendor,
     };
-    return store_raise_alert(l->store, &alert, l->now_ms, &id, l->err);
+    return store_raise_alert(l->store, l->item->track_id, &l->item->series, &alert, l->now_ms,
+                             l->err);
 }
 
 /* It returned, as far as the newest point tells. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gate/decide/stats.h"
 #include "gate/store/baseline_chain.h"
@@ -14,10 +15,6 @@
 #define NEAR 3            /* results by which a change may be off the verdict that it is */
 #define AROUND 10         /* results on each side of a verdict that tell whether the level moved */
 #define LEVEL_VALUES 50   /* at most, on each side of a place, are its levels */
-
-#define MAX_RUNS RESULTS_MAX
-
-#define NONE SIZE_MAX
 
 /* ---- the order of results ---- */
 
@@ -67,28 +64,16 @@ static size_t before_of(const struct results *r, size_t at)
         if (!is_same_commit(&r->run[i], &r->run[at]))
             return i;
     }
-    return NONE;
+    return NO_RESULT;
 }
 
 const struct watch_point *results_before(const struct results *r, size_t at)
 {
     size_t i = before_of(r, at);
-    return i == NONE ? NULL : &r->run[i];
+    return i == NO_RESULT ? NULL : &r->run[i];
 }
 
 /* ---- the series ---- */
-
-/* The newest values of one series: of a commit, the mean of its runs. */
-struct recent_values {
-    double value[EPISODES_WINDOW]; /* logarithms, oldest first */
-    size_t run[EPISODES_WINDOW];   /* index of its first run in results */
-    size_t n_runs[EPISODES_WINDOW];
-    size_t of[RESULTS_MAX]; /* which value a result is part of; NONE: of none */
-    size_t n;
-    double least;
-    bool by_ratio;
-    bool is_cut; /* there are older ratios, to a baseline that is not linked to these */
-};
 
 static bool has_ratio(const struct watch_point *p)
 {
@@ -125,7 +110,7 @@ static struct recent_values begin_values(const struct results *r, double least)
 {
     struct recent_values s = {.least = least};
     for (size_t i = 0; i < r->n; i++)
-        s.of[i] = NONE;
+        s.of[i] = NO_RESULT;
     return s;
 }
 
@@ -153,7 +138,7 @@ static void reverse(const struct results *r, struct recent_values *s)
         s->run[k] = run;
     }
     for (size_t i = 0; i < r->n; i++) {
-        if (s->of[i] != NONE)
+        if (s->of[i] != NO_RESULT)
             s->of[i] = s->n - 1 - s->of[i];
     }
 }
@@ -216,45 +201,24 @@ static void read_series(const struct results *r, struct recent_values *s)
 
 /* ---- episodes ---- */
 
-/* An episode by the places of its ends among the results. */
-struct stretch {
-    enum alert_kind kind;
-    bool confirmed;
-    size_t first;
-    size_t before; /* NONE: none */
-    size_t end;    /* the number of results: it lasts */
-    double before_ns, after_ns, change;
-};
-
-struct episode_search {
-    const struct results *results;
-    bool of_epoch;
-    struct recent_values series;
-    struct changepoint change[CHANGEPOINT_MAX];
-    size_t n_changes;
-    double level[MAX_RUNS]; /* of each result in the series; NAN: it is none of it */
-    struct stretch found[EPISODES_MAX];
-    size_t n;
-};
-
-static bool counts(const struct episode_search *f, size_t i)
+static bool counts(const struct episodes *f, size_t i)
 {
     return !f->of_epoch || f->results->run[i].own_epoch;
 }
 
-static size_t last_good(const struct episode_search *f, size_t first)
+static size_t last_good(const struct episodes *f, size_t first)
 {
     for (size_t i = first; i-- > 0;) {
         if (counts(f, i) && f->results->run[i].verdict == WATCH_GOOD &&
             !is_same_commit(&f->results->run[i], &f->results->run[first]))
             return i;
     }
-    return NONE;
+    return NO_RESULT;
 }
 
-static double median_ns(const struct episode_search *f, size_t from, size_t to)
+static double median_ns(const struct episodes *f, size_t from, size_t to)
 {
-    double ns[MAX_RUNS];
+    double ns[RESULTS_MAX];
     size_t n = 0;
     for (size_t i = from; i < to; i++) {
         if (!isnan(f->level[i]))
@@ -264,19 +228,20 @@ static double median_ns(const struct episode_search *f, size_t from, size_t to)
     return n > 0 ? stats_quantile(ns, n, 0.5) : 0;
 }
 
-static struct stretch begin(const struct episode_search *f, enum alert_kind kind, size_t first)
+static struct episode begin(const struct episodes *f, enum alert_kind kind, size_t first)
 {
-    return (struct stretch){.kind = kind, .first = first, .before = NONE, .end = f->results->n};
+    return (struct episode){
+        .kind = kind, .first = first, .before = NO_RESULT, .end = f->results->n};
 }
 
 /* Wrong results, until one is not: it was timed. No driver makes a wrong result right. */
-static void find_wrong(struct episode_search *f)
+static void find_wrong(struct episodes *f)
 {
     const struct results *r = f->results;
     for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
         if (r->run[i].verdict != WATCH_WRONG)
             continue;
-        struct stretch s = begin(f, ALERT_WRONG, i);
+        struct episode s = begin(f, ALERT_WRONG, i);
         s.confirmed = true;
         s.before = before_of(r, i);
         while (++i < r->n && (r->run[i].p50_ns <= 0 || r->run[i].is_repeat))
@@ -287,7 +252,7 @@ static void find_wrong(struct episode_search *f)
 }
 
 /* Is a level nearer to the baseline than to the regression? True where that is not known. */
-static bool is_back(const struct episode_search *f, const struct stretch *s, double level)
+static bool is_back(const struct episodes *f, const struct episode *s, double level)
 {
     double from = f->level[s->first];
     if (!f->series.by_ratio || isnan(level) || isnan(from))
@@ -295,7 +260,7 @@ static bool is_back(const struct episode_search *f, const struct stretch *s, dou
     return level <= from - log(f->results->run[s->first].ratio) / 2;
 }
 
-static bool has_passed(const struct episode_search *f, const struct stretch *s, size_t i)
+static bool has_passed(const struct episodes *f, const struct episode *s, size_t i)
 {
     const struct watch_point *p = &f->results->run[i];
     if (!counts(f, i) || p->verdict != WATCH_GOOD)
@@ -309,9 +274,9 @@ static bool has_passed(const struct episode_search *f, const struct stretch *s, 
 }
 
 /* The median of the levels of results [from, to); NAN: there are none. */
-static double median_level(const struct episode_search *f, size_t from, size_t to)
+static double median_level(const struct episodes *f, size_t from, size_t to)
 {
-    double level[MAX_RUNS];
+    double level[RESULTS_MAX];
     size_t n = 0;
     for (size_t i = from; i < to; i++) {
         if (!isnan(f->level[i]))
@@ -322,7 +287,7 @@ static double median_level(const struct episode_search *f, size_t from, size_t t
 }
 
 /* Did the level not move at a result, by the values on both sides of it? */
-static bool is_old_level(const struct episode_search *f, size_t at)
+static bool is_old_level(const struct episodes *f, size_t at)
 {
     size_t n = f->results->n, from = at > AROUND ? at - AROUND : 0;
     double moved =
@@ -330,11 +295,11 @@ static bool is_old_level(const struct episode_search *f, size_t at)
     return f->series.by_ratio && moved <= f->series.least;
 }
 
-static size_t place(const struct episode_search *f, size_t at);
+static size_t place(const struct episodes *f, size_t at);
 
 /* A verdict on a level that was there before: the episode is that of the change which brought it.
  */
-static void join_cause(const struct episode_search *f, struct stretch *s)
+static void join_cause(const struct episodes *f, struct episode *s)
 {
     const struct changepoint *cause = NULL;
     for (size_t i = 0; i < f->n_changes; i++) {
@@ -349,18 +314,18 @@ static void join_cause(const struct episode_search *f, struct stretch *s)
         s->after_ns = s->before_ns * (1 + s->change);
         return;
     }
-    while (s->before != NONE && !is_back(f, s, f->level[s->before]))
+    while (s->before != NO_RESULT && !is_back(f, s, f->level[s->before]))
         s->before = last_good(f, s->before);
 }
 
-static void find_regressions(struct episode_search *f)
+static void find_regressions(struct episodes *f)
 {
     const struct results *r = f->results;
     for (size_t i = 0; i < r->n && f->n < EPISODES_MAX; i++) {
         const struct watch_point *p = &r->run[i];
         if (!counts(f, i) || p->verdict != WATCH_REGRESSION)
             continue;
-        struct stretch s = begin(f, ALERT_REGRESSION, i);
+        struct episode s = begin(f, ALERT_REGRESSION, i);
         s.confirmed = true;
         s.before = last_good(f, i);
         s.after_ns = p->p50_ns;
@@ -379,7 +344,7 @@ static void find_regressions(struct episode_search *f)
     }
 }
 
-static bool has_regression(const struct episode_search *f, size_t from)
+static bool has_regression(const struct episodes *f, size_t from)
 {
     for (size_t i = from; i < f->results->n; i++) {
         if (counts(f, i) && f->results->run[i].verdict == WATCH_REGRESSION)
@@ -389,11 +354,11 @@ static bool has_regression(const struct episode_search *f, size_t from)
 }
 
 /* The regression by verdict that begins, or ends, with a change of level at a result. */
-static struct stretch *verdict_at(struct episode_search *f, size_t at, bool up)
+static struct episode *verdict_at(struct episodes *f, size_t at, bool up)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct stretch *s = &f->found[i];
-        size_t before = s->before == NONE ? 0 : s->before;
+        struct episode *s = &f->found[i];
+        size_t before = s->before == NO_RESULT ? 0 : s->before;
         if (s->kind != ALERT_REGRESSION || !s->confirmed)
             continue;
         if (up ? at + NEAR > before && at < s->first + NEAR
@@ -407,8 +372,8 @@ static struct stretch *verdict_at(struct episode_search *f, size_t at, bool up)
  * The level that a fall is news below: that before the regressions which it takes back; NAN: not
  * known.
  */
-static double base_of(const struct episode_search *f, const struct changepoint *c,
-                      const struct stretch *told)
+static double base_of(const struct episodes *f, const struct changepoint *c,
+                      const struct episode *told)
 {
     const struct watch_point *p = told ? &f->results->run[told->first] : NULL;
     if (p && f->series.by_ratio && p->ratio > 0)
@@ -417,17 +382,16 @@ static double base_of(const struct episode_search *f, const struct changepoint *
 }
 
 /* The places among the results of the neighbours of a change. */
-static size_t place(const struct episode_search *f, size_t at)
+static size_t place(const struct episodes *f, size_t at)
 {
     return at < f->series.n ? f->series.run[at] : f->results->n;
 }
 
-static void add_change(struct episode_search *f, const struct changepoint *c, size_t from,
-                       size_t to)
+static void add_change(struct episodes *f, const struct changepoint *c, size_t from, size_t to)
 {
     bool up = c->after > c->before;
     size_t first = place(f, c->at), end = place(f, c->end);
-    struct stretch *told = verdict_at(f, first, up);
+    struct episode *told = verdict_at(f, first, up);
     size_t back = up ? end : told && is_back(f, told, c->after) ? first : f->results->n;
     /* What no verdict told the end of, since those behind it were none, ends with its level. */
     if (told && told->end == f->results->n && !has_regression(f, back))
@@ -436,7 +400,7 @@ static void add_change(struct episode_search *f, const struct changepoint *c, si
     bool is_gain = !up && c->after < base - f->series.least;
     if ((up ? told != NULL : !is_gain) || f->n == EPISODES_MAX)
         return;
-    struct stretch s = begin(f, up ? ALERT_REGRESSION : ALERT_IMPROVEMENT, first);
+    struct episode s = begin(f, up ? ALERT_REGRESSION : ALERT_IMPROVEMENT, first);
     s.before = place(f, c->at - 1);
     s.end = end;
     s.before_ns =
@@ -446,7 +410,7 @@ static void add_change(struct episode_search *f, const struct changepoint *c, si
     f->found[f->n++] = s;
 }
 
-static void add_changes(struct episode_search *f)
+static void add_changes(struct episodes *f)
 {
     const struct changepoint *c = f->change;
     size_t n = f->n_changes;
@@ -454,84 +418,62 @@ static void add_changes(struct episode_search *f)
         add_change(f, &c[i], i > 0 ? c[i - 1].at : 0, i + 1 < n ? c[i + 1].at : f->series.n);
 }
 
-static int64_t run_at(const struct episode_search *f, size_t place)
-{
-    return place < f->results->n ? f->results->run[place].key.run_id : 0;
-}
-
-/* Where a full window starts to be judged, and where what it shows is new. */
-static void put_episodes(const struct episode_search *f, struct episodes *out)
-{
-    size_t n = f->series.n;
-    bool is_full = n == EPISODES_WINDOW || (f->results->is_cut && n > CHANGEPOINT_FRESH);
-    size_t fresh = is_full ? f->series.run[n - CHANGEPOINT_FRESH] : 0;
-    out->of_epoch = f->of_epoch;
-    out->start = is_full ? f->results->run[f->series.run[CHANGEPOINT_EDGE]].key
-                         : (struct watch_key){-1, 0, 0};
-    out->levels = f->series.is_cut ? f->results->run[f->series.run[0]].key : out->start;
-    out->n_levels = n;
-    for (size_t i = 0; i < n; i++)
-        out->level[i] = (struct level){f->results->run[f->series.run[i]].key, f->series.value[i]};
-    out->n = f->n;
-    for (size_t i = 0; i < f->n; i++) {
-        const struct stretch *s = &f->found[i];
-        out->found[i] = (struct episode){
-            .kind = s->kind,
-            .confirmed = s->confirmed,
-            .first = f->results->run[s->first].key,
-            .before_run_id = run_at(f, s->before),
-            .end_run_id = run_at(f, s->end),
-            .before_ns = s->before_ns,
-            .after_ns = s->after_ns,
-            .change = s->change,
-            .is_settled = s->first < fresh,
-        };
-    }
-}
-
 void episodes_find(const struct results *results, struct episodes *out)
 {
-    struct episode_search f = {.results = results};
-    read_series(results, &f.series);
-    f.of_epoch = !f.series.by_ratio;
+    const struct recent_values *series = &out->series;
+    *out = (struct episodes){.results = results, .start = {-1, 0, 0}};
+    read_series(results, &out->series);
+    out->of_epoch = !series->by_ratio;
     for (size_t i = 0; i < results->n; i++)
-        f.level[i] = f.series.of[i] == NONE ? NAN : f.series.value[f.series.of[i]];
-    f.n_changes = changepoint_find(f.series.value, f.series.n, f.series.least, f.change);
-    find_wrong(&f);
-    find_regressions(&f);
-    add_changes(&f);
-    put_episodes(&f, out);
+        out->level[i] = series->of[i] == NO_RESULT ? NAN : series->value[series->of[i]];
+    out->n_changes = changepoint_find(series->value, series->n, series->least, out->change);
+    find_wrong(out);
+    find_regressions(out);
+    add_changes(out);
+    /* Where a full window starts to be judged, and where what it shows is new. */
+    size_t fresh = 0;
+    if (series->n == EPISODES_WINDOW || (results->is_cut && series->n > CHANGEPOINT_FRESH)) {
+        fresh = series->run[series->n - CHANGEPOINT_FRESH];
+        out->start = results->run[series->run[CHANGEPOINT_EDGE]].key;
+    }
+    out->levels = series->is_cut ? results->run[series->run[0]].key : out->start;
+    for (size_t i = 0; i < out->n; i++)
+        out->found[i].is_settled = out->found[i].first < fresh;
 }
 
 /* ---- where a level is ---- */
 
+static struct watch_key key_of(const struct episodes *e, size_t value)
+{
+    return e->results->run[e->series.run[value]].key;
+}
+
 size_t episodes_n_since(const struct episodes *e, struct watch_key at)
 {
     size_t n = 0;
-    while (n < e->n_levels && watch_compare(e->level[e->n_levels - 1 - n].key, at) >= 0)
+    while (n < e->series.n && watch_compare(key_of(e, e->series.n - 1 - n), at) >= 0)
         n++;
     return n;
 }
 
-static double median_of(const struct level *levels, size_t n)
+/* Of values from one on. */
+static double median_of(const struct episodes *e, size_t from, size_t n)
 {
     double value[EPISODES_WINDOW];
-    for (size_t i = 0; i < n; i++)
-        value[i] = levels[i].value;
+    memcpy(value, e->series.value + from, n * sizeof *value);
     stats_sort(value, n);
     return stats_quantile(value, n, 0.5);
 }
 
 double episodes_share(const struct episodes *e, struct watch_key at, struct watch_key *since)
 {
-    size_t n_behind = episodes_n_since(e, at), n_before = e->n_levels - n_behind;
-    const struct level *behind = e->level + n_before;
+    size_t n_behind = episodes_n_since(e, at), n_before = e->series.n - n_behind;
     if (n_behind < EPISODES_BACK || n_before < CHANGEPOINT_MIN_SIDE)
         return NAN;
     size_t n_old = n_before < LEVEL_VALUES ? n_before : LEVEL_VALUES;
-    double old = median_of(behind - n_old, n_old);
-    double new = median_of(behind, n_behind < LEVEL_VALUES ? n_behind : LEVEL_VALUES);
-    const struct level *newest = e->level + e->n_levels - EPISODES_BACK;
-    *since = newest->key;
-    return (median_of(newest, EPISODES_BACK) - old) / (new - old);
+    double old = median_of(e, n_before - n_old, n_old);
+    double new = median_of(e, n_before, n_behind < LEVEL_VALUES ? n_behind : LEVEL_VALUES);
+    size_t newest = e->series.n - EPISODES_BACK;
+    *since = key_of(e, newest);
+    return (median_of(e, newest, EPISODES_BACK) - old) / (new - old);
 }

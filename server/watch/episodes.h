@@ -29,12 +29,15 @@
 #define RESULTS_MAX (3 * EPISODES_WINDOW)
 #define EPISODES_MAX (RESULTS_MAX + CHANGEPOINT_MAX)
 
+#define NO_RESULT SIZE_MAX
+
+/* By the places of its ends among the results. */
 struct episode {
     enum alert_kind kind;
     bool confirmed; /* by a verdict */
-    struct watch_key first;
-    int64_t before_run_id; /* the last good one before it; 0: none */
-    int64_t end_run_id;    /* the first behind it; 0: it lasts */
+    size_t first;
+    size_t before; /* the last good one before it; NO_RESULT: none */
+    size_t end;    /* the first behind it; the number of results: it lasts */
     double before_ns, after_ns, change;
     bool is_settled; /* it lies so far back that it was raised before, if ever */
 };
@@ -55,23 +58,33 @@ void results_arrange(struct results *r);
 /* The last one of another commit before the one at `at`; NULL: there is none. */
 const struct watch_point *results_before(const struct results *r, size_t at);
 
-/* A value of the series: of a commit, and the first of its runs. */
-struct level {
-    struct watch_key key;
-    double value; /* a logarithm */
+/* The newest values of one series: of a commit, the mean of its runs. */
+struct recent_values {
+    double value[EPISODES_WINDOW]; /* logarithms, oldest first */
+    size_t run[EPISODES_WINDOW];   /* place of its first run among the results */
+    size_t n_runs[EPISODES_WINDOW];
+    size_t of[RESULTS_MAX]; /* which value a result is part of; NO_RESULT: of none */
+    size_t n;
+    double least;
+    bool by_ratio;
+    bool is_cut; /* there are older ratios, to a baseline that is not linked to these */
 };
 
 struct episodes {
+    const struct results *results;
     struct episode found[EPISODES_MAX];
     size_t n;
-    struct level level[EPISODES_WINDOW]; /* oldest first */
-    size_t n_levels;
-    bool of_epoch;          /* of that of the newest result alone */
-    struct watch_key start; /* what began before it is not judged; {-1}: all is */
+    struct recent_values series;
+    struct changepoint change[CHANGEPOINT_MAX];
+    size_t n_changes;
+    double level[RESULTS_MAX]; /* of each result in the series; NAN: it is none of it */
+    bool of_epoch;             /* of that of the newest result alone */
+    struct watch_key start;    /* what began before it is not judged; {-1}: all is */
     struct watch_key
         levels; /* the same of changes of level: those of the oldest values end there */
 };
 
+/* The results outlive what was found in them. */
 void episodes_find(const struct results *results, struct episodes *out);
 
 #define EPISODES_BACK 20 /* newest values that tell where a level is */

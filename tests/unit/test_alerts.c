@@ -24,9 +24,8 @@ static struct store *begin(void **state)
 static void raise_between(struct store_fixture *f, struct store *s, int64_t track,
                           enum alert_kind kind, int64_t before_run_id, int64_t run_id)
 {
-    const struct new_alert alert = {
-        .track_id = track,
-        .series = {"ours", "graph-abba-v1"},
+    static const struct store_series series = {"ours", "graph-abba-v1"};
+    struct alert_row alert = {
         .kind = kind,
         .time_ms = 1000,
         .run_id = run_id,
@@ -35,9 +34,8 @@ static void raise_between(struct store_fixture *f, struct store *s, int64_t trac
         .after = 110,
         .change = 0.1,
     };
-    int64_t id;
     assert_int_equal(store_batch_begin(s, &f->err), GATE_OK);
-    if (store_raise_alert(s, &alert, 5000, &id, &f->err) != GATE_OK)
+    if (store_raise_alert(s, track, &series, &alert, 5000, &f->err) != GATE_OK)
         fail_msg("%s", f->err.message);
     assert_int_equal(store_batch_commit(s, &f->err), GATE_OK);
 }
