@@ -61,17 +61,12 @@ enum gate_status command_put_document(const char *name, const char *text, size_t
     return status;
 }
 
-static bool copy_uuid(void *context, const struct store_run *row)
-{
-    snprintf(context, 64, "%s", row->uuid);
-    return false;
-}
-
 enum gate_status command_newest_run(struct store *s, const char *device_model, char uuid[64],
                                     struct gate_error *err)
 {
-    uuid[0] = '\0';
-    TRY(store_newest_run(s, NULL, device_model, copy_uuid, uuid, err));
+    struct store_run run;
+    TRY(store_newest_run(s, NULL, device_model, &run, err));
+    snprintf(uuid, 64, "%s", run.uuid);
     if (uuid[0])
         return GATE_OK;
     return gate_fail(err, GATE_USAGE,

@@ -93,9 +93,9 @@ struct store_series {
 };
 
 struct store_run {
-    const char *uuid;
+    char uuid[40]; /* "": there is none */
+    char device_model[68];
     int64_t time_ms;
-    const char *device_model, *contract;
 };
 
 struct store_point {
@@ -130,22 +130,20 @@ struct store_state {
     char text[112];
 };
 
-typedef bool (*store_run_fn)(void *context, const struct store_run *row);
 typedef bool (*store_point_fn)(void *context, const struct store_point *row);
 typedef bool (*store_leader_fn)(void *context, const struct store_leader *row);
 typedef bool (*store_document_fn)(void *context, const char *text, size_t len);
 
-/* The newest run of a branch on a device model, NULL: of any; `fn` hears of none if there is none.
- */
+/* The newest run of a branch on a device model, NULL: of any. */
 enum gate_status store_newest_run(struct store *s, const char *branch, const char *device_model,
-                                  store_run_fn fn, void *context, struct gate_error *err);
+                                  struct store_run *out, struct gate_error *err);
 /*
  * One run, by its uuid (a unique prefix of at least 4 characters will do), or by a prefix of at
  * least 7 digits of its commit: then the newest run of that on the device model (NULL: on any).
  * GATE_USAGE when there is no such run, or more than one.
  */
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
-                                store_run_fn fn, void *context, struct gate_error *err);
+                                struct store_run *out, struct gate_error *err);
 /* Newest first, timed and verified points of one case on one device model. A baseline that was
  * measured beside the candidate has no points of its own: it is baseline_p50_ns of the candidate's.
  */

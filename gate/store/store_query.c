@@ -6,25 +6,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RUN_COLUMNS "r.uuid, r.time_ms, r.device, r.contract"
+#define RUN_COLUMNS "r.uuid, r.device, r.time_ms"
 
 /* ---- runs ---- */
 
-static enum gate_status tell_run(struct store *s, struct query *q, store_run_fn fn, void *context,
+static enum gate_status read_run(struct store *s, struct query *q, struct store_run *out,
                                  struct gate_error *err)
 {
+    *out = (struct store_run){.time_ms = 0};
     if (query_row(q)) {
-        const struct store_run row = {.uuid = column_text(q, 0),
-                                      .time_ms = column_int(q, 1),
-                                      .device_model = column_text(q, 2),
-                                      .contract = column_text(q, 3)};
-        fn(context, &row);
+        snprintf(out->uuid, sizeof out->uuid, "%s", column_text(q, 0));
+        snprintf(out->device_model, sizeof out->device_model, "%s", column_text(q, 1));
+        out->time_ms = column_int(q, 2);
     }
     return query_done(s, q, err);
 }
 
 enum gate_status store_newest_run(struct store *s, const char *branch, const char *device_model,
-                                  store_run_fn fn, void *context, struct gate_error *err)
+                                  struct store_run *out, struct gate_error *err)
 {
     struct query q = query_begin(
         s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = iif(?1 IS NULL,"
@@ -34,7 +33,7 @@ enum gate_status store_newest_run(struct store *s, const char *branch, const cha
            "  ORDER BY time_ms DESC, uuid DESC LIMIT 1))");
     bind_text_or_null(&q, branch);
     bind_text_or_null(&q, device_model);
-    return tell_run(s, &q, fn, context, err);
+    return read_run(s, &q, out, err);
 }
 
 struct found_run {
@@ -108,7 +107,7 @@ static enum gate_status find_by_commit(struct store *s, const char *commit,
 }
 
 enum gate_status store_find_run(struct store *s, const char *name, const char *device_model,
-                                store_run_fn fn, void *context, struct gate_error *err)
+                                struct store_run *out, struct gate_error *err)
 {
     struct gate_error no_run = {0};
     int64_t found = 0;
@@ -121,7 +120,7 @@ enum gate_status store_find_run(struct store *s, const char *name, const char *d
         return status;
     struct query q = query_begin(s, "SELECT " RUN_COLUMNS " FROM run r WHERE r.id = ?1");
     bind_int(&q, found);
-    return tell_run(s, &q, fn, context, err);
+    return read_run(s, &q, out, err);
 }
 
 /* ---- documents ---- */

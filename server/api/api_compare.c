@@ -8,25 +8,16 @@
 
 /* One of the runs. */
 struct compare_side {
-    const char *name; /* "a" or "b" */
-    const char *text; /* as the address has it */
-    char uuid[40];    /* "": it was not found yet */
-    char device[68];
-    bool by_time; /* it is the main branch's newest before the other */
+    const char *name;     /* "a" or "b" */
+    const char *text;     /* as the address has it */
+    struct store_run run; /* of no uuid: it was not found yet */
+    bool by_time;         /* it is the main branch's newest before the other */
 };
-
-static bool note_run(void *context, const struct store_run *row)
-{
-    struct compare_side *s = context;
-    snprintf(s->uuid, sizeof s->uuid, "%s", row->uuid);
-    snprintf(s->device, sizeof s->device, "%s", row->device_model);
-    return false;
-}
 
 static bool note_base(void *context, const struct store_row *row)
 {
     struct compare_side *s = context;
-    snprintf(s->uuid, sizeof s->uuid, "%s", store_text_of(row, "uuid"));
+    snprintf(s->run.uuid, sizeof s->run.uuid, "%s", store_text_of(row, "uuid"));
     s->by_time = store_integer_of(row, "by_time") != 0;
     return false;
 }
@@ -45,10 +36,9 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
                                      const struct compare_side *other)
 {
     bool is_parent = !strcmp(s->text, "parent");
-    const struct rows_value values[] = {{"run", other->uuid},
-                                        {"device", other->device},
+    const struct rows_value values[] = {{"run", other->run.uuid},
+                                        {"device", other->run.device_model},
                                         {"branch", is_parent ? NULL : c->main_branch},
-                                        {"main_branch", c->main_branch},
                                         {NULL, NULL}};
     return rows_select(c, "base.sql", values, note_base, s);
 }
@@ -56,10 +46,10 @@ static enum gate_status look_up_base(struct call *c, struct compare_side *s,
 /* A run, the newest one of a commit or, where there is none, of a branch. */
 static enum gate_status look_up(struct call *c, const char *device, struct compare_side *s)
 {
-    enum gate_status status = store_find_run(c->store, s->text, device, note_run, s, &c->err);
+    enum gate_status status = store_find_run(c->store, s->text, device, &s->run, &c->err);
     if (status != GATE_USAGE)
         return status;
-    return store_newest_run(c->store, s->text, device, note_run, s, &c->err);
+    return store_newest_run(c->store, s->text, device, &s->run, &c->err);
 }
 
 /* False: the request was answered with a problem, or *status says what failed. */
@@ -68,9 +58,9 @@ static bool find_side(struct call *c, const char *device, struct compare_side *s
 {
     if (!is_base(s))
         *status = look_up(c, device, s);
-    else if (other->uuid[0] != '\0')
+    else if (other->run.uuid[0] != '\0')
         *status = look_up_base(c, s, other);
-    if (*status || s->uuid[0] != '\0')
+    if (*status || s->run.uuid[0] != '\0')
         return *status == GATE_OK;
     if (is_base(s))
         reply_problem(c->reply, 404, "No run of the %s of '%s' is known on its device.", s->text,
@@ -99,7 +89,8 @@ static enum gate_status put_sides(struct call *c, void *context)
     const struct compare_side *sides = context;
     enum gate_status status = GATE_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        const struct rows_value values[] = {{"uuid", sides[i].uuid}, {"limit", "1"}, {NULL, NULL}};
+        const struct rows_value values[] = {
+            {"uuid", sides[i].run.uuid}, {"limit", "1"}, {NULL, NULL}};
         emit_key(&c->emit, sides[i].name);
         emit_open(&c->emit, '{');
         status = rows_put(c, "runs.sql", values, true, NULL);
@@ -120,6 +111,7 @@ enum gate_status get_compare(struct call *c)
     if (!find_side(c, device, &sides[first], &sides[!first], &status) ||
         !find_side(c, device, &sides[!first], &sides[first], &status))
         return status;
-    const struct rows_value values[] = {{"a", sides[0].uuid}, {"b", sides[1].uuid}, {NULL, NULL}};
+    const struct rows_value values[] = {
+        {"a", sides[0].run.uuid}, {"b", sides[1].run.uuid}, {NULL, NULL}};
     return rows_list(c, "compare.sql", values, put_sides, sides);
 }

@@ -38,7 +38,6 @@ struct readiness {
     int64_t now_ms;
     int n_faults, n_warnings;
     int n_writers; /* tokens that let runs in */
-    bool has_runs, has_main;
 };
 
 static void fault(struct readiness *c, const char *format, ...)
@@ -146,13 +145,6 @@ static bool check_token(void *context, const struct store_token *t)
 
 /* ---- the database ---- */
 
-static bool note_there(void *context, const struct store_run *row)
-{
-    (void)row;
-    *(bool *)context = true;
-    return false;
-}
-
 static void on_store_fault(void *context, const char *text)
 {
     fault(context, "database: %s", text);
@@ -161,6 +153,7 @@ static void on_store_fault(void *context, const char *text)
 static enum gate_status check_store(struct readiness *c, struct gate_error *err)
 {
     struct store *store;
+    struct store_run newest, of_main;
     int n_faults;
     enum gate_status status = store_open(c->options->http.db, STORE_READ_ONLY, &store, err);
     if (status)
@@ -171,11 +164,10 @@ static enum gate_status check_store(struct readiness *c, struct gate_error *err)
     if (!status && c->n_writers == 0)
         warning(c, "tokens: none has the scope ingest, so no run can arrive");
     if (!status)
-        status = store_newest_run(store, NULL, NULL, note_there, &c->has_runs, err);
+        status = store_newest_run(store, NULL, NULL, &newest, err);
     if (!status)
-        status = store_newest_run(store, c->options->http.main_branch, NULL, note_there,
-                                  &c->has_main, err);
-    if (!status && c->has_runs && !c->has_main)
+        status = store_newest_run(store, c->options->http.main_branch, NULL, &of_main, err);
+    if (!status && newest.uuid[0] && !of_main.uuid[0])
         warning(c,
                 "alerts: no run is of the main branch '%.200s', so none raises an alert: set "
                 "--main-branch",

@@ -81,12 +81,6 @@ TEST_WITHIN(late_result_is_whole, store_set_up, store_tear_down)
     store_close(s);
 }
 
-static bool see_run(void *context, const struct store_run *row)
-{
-    *(int64_t *)context = row->time_ms;
-    return true;
-}
-
 TEST_WITHIN(newest_run, store_set_up, store_tear_down)
 {
     static const struct {
@@ -110,11 +104,10 @@ TEST_WITHIN(newest_run, store_set_up, store_tear_down)
     put_run(f, s, 3, 600, "mine", "pass");
     put_run(f, s, 4, 700, "", "pass");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int64_t time_ms = 0;
-        assert_int_equal(
-            store_newest_run(s, cases[i].branch, cases[i].device_model, see_run, &time_ms, &f->err),
-            GATE_OK);
-        assert_int_equal(time_ms, cases[i].time_ms);
+        struct store_run run;
+        assert_int_equal(store_newest_run(s, cases[i].branch, cases[i].device_model, &run, &f->err),
+                         GATE_OK);
+        assert_int_equal(run.time_ms, cases[i].time_ms);
     }
     store_close(s);
 }
