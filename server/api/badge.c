@@ -85,10 +85,8 @@ static enum gate_status ask(struct call *c, const struct badge_path *path, struc
     struct badge_facts facts = {.p50_ns = 0};
     char more[UNITS_MAX + 2] = ", ";
     bool is_case = path->id[0] != '\0';
-    const struct rows_value values[] = {{"main_branch", c->main_branch},
-                                        {"device", path->device},
-                                        {"case", is_case ? path->id : NULL},
-                                        {NULL, NULL}};
+    const struct rows_value values[] = {
+        {"device", path->device}, {"case", is_case ? path->id : NULL}, {NULL, NULL}};
     enum gate_status status = rows_select(c, "badge.sql", values, note_newest, &facts);
     if (!status && !is_case)
         status = rows_select(c, "alert_counts.sql", values, note_causes, &facts);

@@ -158,12 +158,8 @@ enum gate_status get_feed(struct call *c)
         .out = &c->reply->body, .entries = &entries, .base = c->public_url ? c->public_url : "./"};
     if (!read_device(c, false, &device) || !read_case(c, false, &case_id))
         return GATE_OK;
-    const struct rows_value values[] = {{"main_branch", c->main_branch},
-                                        {"device", device},
-                                        {"case", case_id},
-                                        {"groups", "0"},
-                                        {"limit", ENTRIES},
-                                        {NULL, NULL}};
+    const struct rows_value values[] = {
+        {"device", device}, {"case", case_id}, {"groups", "0"}, {"limit", ENTRIES}, {NULL, NULL}};
     buf_init(&entries, REPLY_MAX_BODY);
     enum gate_status status = rows_select(c, "alert_counts.sql", values, note_causes, &f);
     if (!status)

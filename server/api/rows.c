@@ -16,7 +16,9 @@
 /* One answer in the making. */
 struct rows {
     struct call *call;
-    const struct rows_query *query;
+    const struct rows_query *query; /* NULL: of a statement that is no list, for `fn` */
+    store_cells_fn fn;
+    void *context;
     const struct rows_value *given;          /* by the handler */
     const char *values[ROWS_MAX_PARAMETERS]; /* of its parameters */
     struct store_cell after[ROWS_MAX_KEYS];
@@ -115,15 +117,15 @@ static struct store_cell text_cell(const char *text)
 static void give_value(void *context, const char *name, struct store_cell *value)
 {
     const struct rows *r = context;
-    if (!strcmp(name, "limit"))
+    if (r->query && !strcmp(name, "limit"))
         *value = (struct store_cell){.kind = STORE_INTEGER, .integer = r->limit + 1};
-    else if (!strncmp(name, "after", 5))
+    else if (r->query && !strncmp(name, "after", 5))
         *value = r->after[(name[5] - '1') % ROWS_MAX_KEYS];
     else if (!strcmp(name, "main_branch"))
         *value = text_cell(r->call->main_branch);
     else if (!strcmp(name, "commit_url"))
         *value = text_cell(r->call->commit_url);
-    for (size_t i = 0; i < r->query->n_parameters; i++) {
+    for (size_t i = 0; r->query && i < r->query->n_parameters; i++) {
         if (!strcmp(r->query->parameters[i]->name, name))
             *value = text_cell(r->values[i]);
     }
@@ -137,20 +139,14 @@ static void give_value(void *context, const char *name, struct store_cell *value
 
 bool rows_read_format(struct call *c)
 {
-    const char *format = request_parameter(c->request, "format");
-    if (!format || !strcmp(format, "json"))
-        return true;
-    if (!strcmp(format, "rows")) {
-        c->emit.form = EMIT_ROWS;
-        return true;
-    }
-    if (!strcmp(format, "csv")) {
-        c->emit.form = EMIT_CSV;
+    static const char *const names[] = {"json", "rows", "csv"}; /* as enum emit_form */
+    int form;
+    if (!read_word(c, "format", names, 3, EMIT_JSON, &form))
+        return false;
+    c->emit.form = (enum emit_form)form;
+    if (c->emit.form == EMIT_CSV)
         c->emit.out = &c->rows;
-        return true;
-    }
-    reply_problem(c->reply, 400, "The parameter 'format' must be json, rows or csv.");
-    return false;
+    return true;
 }
 
 void rows_begin(struct call *c, const char *name)
@@ -386,32 +382,17 @@ enum gate_status rows_get(struct call *c)
 
 /* ---- other statements ---- */
 
-struct selection {
-    const struct rows_value *values;
-    store_cells_fn fn;
-    void *context;
-};
-
-static void select_value(void *context, const char *name, struct store_cell *value)
+static bool pass_row(void *context, const struct store_row *row)
 {
-    const struct selection *s = context;
-    for (const struct rows_value *v = s->values; v->name; v++) {
-        if (!strcmp(v->name, name))
-            *value = text_cell(v->text);
-    }
-}
-
-static bool selected_row(void *context, const struct store_row *row)
-{
-    const struct selection *s = context;
-    return s->fn(s->context, row);
+    const struct rows *r = context;
+    return r->fn(r->context, row);
 }
 
 enum gate_status rows_select(struct call *c, const char *file, const struct rows_value *values,
                              store_cells_fn fn, void *context)
 {
-    struct selection s = {values, fn, context};
-    return store_select(c->store, rows_text(file), select_value, selected_row, &s, &c->err);
+    struct rows r = {.call = c, .given = values, .fn = fn, .context = context};
+    return store_select(c->store, rows_text(file), give_value, pass_row, &r, &c->err);
 }
 
 bool rows_put_json(void *emit, const struct store_row *row)
