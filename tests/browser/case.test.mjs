@@ -166,7 +166,7 @@ describe("case", { skip }, () => {
     });
 
     test("a provider that is far off does not press our times together", async () => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await page.addInitScript(() => {
                 globalThis.written = [];
                 const { prototype } = CanvasRenderingContext2D;
@@ -276,7 +276,7 @@ describe("case", { skip }, () => {
     });
 
     test("the error's chart has the limit that the newest run was verified with", async () => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await page.addInitScript(() => {
                 globalThis.written = [];
                 const { prototype } = CanvasRenderingContext2D;

@@ -110,7 +110,7 @@ describe("the chart of a case", { skip }, () => {
             const box = await page.locator(".plot .u-over").first().boundingBox();
             const told = [];
             let beside = 0;
-            for (let i = 0.6; i < 0.75; i += 0.004)
+            for (let i = 0.6; i < 0.75; i += 0.008)
                 for (let j = 0.05; j < 1; j += 0.1) {
                     await page.mouse.move(box.x + box.width * i, box.y + box.height * j);
                     const text = await page.locator(".readout").innerText();

@@ -33,6 +33,26 @@ const playwright = await import("playwright-core").catch(() => null);
 export const skip = playwright ? false
     : "playwright-core is not installed: npm ci --ignore-scripts --prefix tests/browser";
 
+const WINDOW = { viewport: { width: 1280, height: 900 } };
+
+/** As a new page is: no answers of a test's, nothing stored, and the pointer nowhere. */
+async function wipe(page) {
+    for (const other of page.context().pages()) if (other !== page) await other.close();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.evaluate(() => [sessionStorage, localStorage].forEach((kept) => kept.clear()));
+    await page.goto("about:blank");
+    await page.mouse.move(0, 0);
+    await page.emulateMedia({ media: null, forcedColors: null });
+    await page.setViewportSize(WINDOW.viewport);
+    return page;
+}
+
+async function close(context) {
+    // What a page still asks for would fail within a route once the page is gone.
+    for (const page of context.pages()) await page.unrouteAll({ behavior: "ignoreErrors" });
+    await context.close();
+}
+
 /** A browser; the caller closes it. The headless shell is Chromium without a browser's windows: the
  *  same pages, in half of the processor time. */
 export const launch = () =>
@@ -45,9 +65,9 @@ export const launch = () =>
  * `options`: of the server.
  */
 export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
-    const it = { url: "", database: "", uuids: [], folder: null, browser: null,
+    const it = { url: "", database: "", uuids: [], folder: null, browser: null, shared: null,
         alert: null };
-    let server = null;
+    let server = null, long = null;
 
     it.seed = (name, nRuns, nCases = 12, number = 1, devices = 2) => {
         const file = path.join(it.folder, name);
@@ -68,50 +88,59 @@ export function dashboard({ runs = 80, cases = 12, options = [] } = {}) {
 
     after(async () => {
         await it.browser?.close();
-        if (server) await stop(server);
+        for (const one of [server, long?.server]) if (one) await stop(one);
         if (it.folder) rmSync(it.folder, { recursive: true, force: true });
     });
 
-    /** A page of its own; `body` gets it. What goes wrong in the page fails the test. */
-    it.withPage = async (options, body, base = it.url) => {
+    const newPage = async (options) => {
         const context = await it.browser.newContext({
-            viewport: { width: 1280, height: 900 }, locale: "en-GB", timezoneId: "Europe/Berlin",
-            ...options,
+            ...WINDOW, locale: "en-GB", timezoneId: "Europe/Berlin", ...options,
         });
+        await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
+            (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`)));
+        const page = await context.newPage();
+        page.setDefaultTimeout(20000);
+        return page;
+    };
+
+    /** A page, which `body` gets; what goes wrong in it fails the test. `look`: of a context. Where
+     *  nothing is special, the tests of a file share one page, for a new one costs as much as what
+     *  most of them do: `own` is for what wipe() cannot undo, such as a clock or a script. */
+    it.withPage = async ({ allowFailures = false, own = false, ...look }, body, base = it.url) => {
+        const apart = own || base !== it.url || Object.keys(look).length > 0;
+        const page = apart ? await newPage(look) : it.shared ?? await newPage({});
         const faults = [];
-        try {
-            await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
-                (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`)));
-            const page = await context.newPage();
-            page.setDefaultTimeout(20000);
-            page.on("console", (message) => {
-                if (["error", "warning"].includes(message.type()) && !options.allowFailures)
+        const watched = {
+            console: (message) => {
+                if (["error", "warning"].includes(message.type()) && !allowFailures)
                     faults.push(`console: ${message.text()}`);
-            });
-            page.on("pageerror", (error) => faults.push(`exception: ${error.stack}`));
-            page.on("request", (request) => {
+            },
+            pageerror: (error) => faults.push(`exception: ${error.stack}`),
+            request: (request) => {
                 if (!request.url().startsWith(base)) faults.push(`request: ${request.url()}`);
-            });
+            },
+        };
+        for (const [event, see] of Object.entries(watched)) page.on(event, see);
+        it.shared = null; // until this test is over, and good
+        try {
             await body(page);
             assert.deepEqual(faults, []);
+            if (!apart) it.shared = await wipe(page);
         } finally {
-            // What the page still asks for would fail within a route once the page is gone.
-            for (const page of context.pages())
-                await page.unrouteAll({ behavior: "ignoreErrors" });
-            await context.close();
+            for (const [event, see] of Object.entries(watched)) page.off(event, see);
+            if (it.shared !== page) await close(page.context());
         }
     };
 
     /** A page of a server with more runs than one answer has points; `body` gets it, its history
      *  and its address. */
     it.withLong = async (options, body) => {
-        const history = it.seed("long.db", 1700, 1, 2, 1);
-        const long = await serve(history.file);
-        try {
-            await it.withPage(options, (page) => body(page, history, long.url), long.url);
-        } finally {
-            await stop(long);
+        if (!long) {
+            const history = it.seed("long.db", 1700, 1, 2, 1);
+            long = { history, server: await serve(history.file) };
         }
+        const { history, server: { url } } = long;
+        await it.withPage(options, (page) => body(page, history, url), url);
     };
 
     /** Opens an address of the page and waits until the view is there. */
@@ -190,13 +219,17 @@ export async function settled(page) {
     await page.waitForSelector("main:not([aria-busy]):not(:has([aria-busy]))");
 }
 
-/** Until `predicate(argument)` holds in the page. Playwright's own way needs eval, which the page's
- * policy forbids. */
+/** Until `predicate(argument)` holds in the page. Playwright's own way needs eval in later frames,
+ * which the page's policy forbids; a call for each frame takes more time than what it waits for. */
 export async function until(page, predicate, argument) {
-    for (let turns = 0; !(await page.evaluate(predicate, argument)); turns++) {
-        assert.ok(turns < 2000, `not within ${turns} frames: ${predicate}`);
-        await page.evaluate(() => new Promise(requestAnimationFrame));
-    }
+    const met = await page.evaluate(`(async () => {
+        for (let turns = 0; turns < 2000; turns++) {
+            if (await (${predicate})(${JSON.stringify(argument)})) return true;
+            await new Promise(requestAnimationFrame);
+        }
+        return false;
+    })()`);
+    assert.ok(met, `not within 2000 frames: ${predicate}`);
 }
 
 /** The page itself must not scroll sideways; tables do so within their boxes. */

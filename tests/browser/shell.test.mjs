@@ -74,18 +74,6 @@ describe("shell", { skip }, () => {
             });
     });
 
-    test("at 1024 px no table of a view scrolls sideways", async () => {
-        await it.withPage({ viewport: { width: 1024, height: 768 } }, async (page) => {
-            for (const [name, hash] of views(it)) {
-                await it.open(page, hash);
-                await assertFits(page);
-                for (const box of await page.locator(".box:visible").all())
-                    assert.ok(await box.evaluate((e) => e.scrollWidth <= e.clientWidth),
-                        `${name}: ${await box.getAttribute("aria-label")}`);
-            }
-        });
-    });
-
     test("a commit's subject and author stand wherever its hash does", async () => {
         await it.withPage({}, async (page) => {
             const told = /^[0-9a-f]{40} .+, (Ada Byrne|Grace Murray|Kurt Zuse)$/;
@@ -128,10 +116,38 @@ describe("shell", { skip }, () => {
         });
     });
 
-    test("all views on paper, in forced colours and without motion", async () => {
-        await it.withPage({ reducedMotion: "reduce" }, async (page) => {
+    test("each view at 1024 px, its words, forced colours, paper, and no motion", async () => {
+        const glossary = readFileSync(path.join(ROOT, "web", "frame", "glossary_terms.js"), "utf8");
+        const known = new Set([...glossary.matchAll(/^    (\w+): "/gm)].map((m) => m[1]));
+        let heads = 0;
+        const look = { viewport: { width: 1024, height: 768 }, reducedMotion: "reduce" };
+        await it.withPage(look, async (page) => {
             for (const [name, hash] of views(it)) {
+                await page.emulateMedia({ forcedColors: "none", media: null });
                 await it.open(page, hash);
+                await page.waitForSelector(SHOWN, { state: "attached" });
+                await assertFits(page);
+                for (const box of await page.locator(".box:visible").all())
+                    assert.ok(await box.evaluate((e) => e.scrollWidth <= e.clientWidth),
+                        `${name}: ${await box.getAttribute("aria-label")}`);
+
+                // Every head of a column and every fact explains itself.
+                if (name === "run") await page.locator(".opener").nth(1).click();
+                if (name === "case") {
+                    await page.click("summary:has-text('Numbers')");
+                    await page.waitForSelector("details.data tbody tr");
+                }
+                const found = await page.evaluate(() => [...document.querySelectorAll(
+                    "main table thead th, main .facts dt, main .tiles dt," +
+                    ".plot-label, .chart-tools label")].map((e) =>
+                    [e.textContent, e.matches("[data-term]") ||
+                        e.querySelector("[data-term]") !== null]));
+                heads += found.length;
+                assert.deepEqual(found.filter(([, good]) => !good), [], name);
+                const terms = await page.locator("[data-term]").evaluateAll((all) =>
+                    all.map((e) => e.dataset.term));
+                assert.deepEqual(terms.filter((term) => !known.has(term)), [], name);
+
                 await page.emulateMedia({ forcedColors: "active" });
                 // A colour of our own would vanish against some palettes: text has the system's.
                 const own = await page.evaluate(() => [...document.querySelectorAll(".verdict")]
@@ -152,10 +168,11 @@ describe("shell", { skip }, () => {
                 assert.equal(await page.evaluate(() => document.getAnimations().length), 0, name);
             }
         });
+        assert.ok(heads > 60, `${heads}`);
     });
 
     test("a chart is as wide as the paper, for which nobody draws it anew", async () => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await page.addInitScript(() => {
                 const { ResizeObserver: real } = globalThis;
                 globalThis.ResizeObserver = class extends real {
@@ -362,7 +379,7 @@ describe("shell", { skip }, () => {
     });
 
     test("a server that goes away is missed, and its return noticed", async () => {
-        await it.withPage({ allowFailures: true }, async (page) => {
+        await it.withPage({ own: true, allowFailures: true }, async (page) => {
             await page.clock.install();
             await it.open(page);
             await page.route("**/api/v1/**", (route) => route.abort());
@@ -429,34 +446,6 @@ describe("shell", { skip }, () => {
             assert.equal(await tip.count(), 0);
             await page.keyboard.press("Tab");
             assert.match(await tip.innerText(), /own test kernels/);
-        });
-    });
-
-    test("every head of a column and every fact explains itself", async () => {
-        const glossary = readFileSync(path.join(ROOT, "web", "frame", "glossary_terms.js"), "utf8");
-        const known = new Set([...glossary.matchAll(/^    (\w+): "/gm)].map((m) => m[1]));
-        await it.withPage({}, async (page) => {
-            let heads = 0;
-            for (const [name, hash] of views(it)) {
-                await it.open(page, hash);
-                await page.waitForSelector(SHOWN, { state: "attached" });
-                if (name === "run") await page.locator(".opener").nth(1).click();
-                if (name === "case") {
-                    await page.click("summary:has-text('Numbers')");
-                    await page.waitForSelector("details.data tbody tr");
-                }
-                const found = await page.evaluate(() => [...document.querySelectorAll(
-                    "main table thead th, main .facts dt, main .tiles dt," +
-                    ".plot-label, .chart-tools label")].map((e) =>
-                    [e.textContent, e.matches("[data-term]") ||
-                        e.querySelector("[data-term]") !== null]));
-                heads += found.length;
-                assert.deepEqual(found.filter(([, good]) => !good), [], name);
-                const terms = await page.locator("[data-term]").evaluateAll((all) =>
-                    all.map((e) => e.dataset.term));
-                assert.deepEqual(terms.filter((term) => !known.has(term)), [], name);
-            }
-            assert.ok(heads > 60, `${heads}`);
         });
     });
 

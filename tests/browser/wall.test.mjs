@@ -434,7 +434,7 @@ describe("wall", { skip }, () => {
     });
 
     test("without an alert a new run is told from none", async () => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await page.route("**/api/v1/alerts?*", (route) => route.fulfill(
                 { json: { alerts: [], next: null, counts: {}, causes: 0 } }));
             for (const [clock, words] of [[setClock, "nothing new"], [() => {}, "no run"]]) {
@@ -449,7 +449,7 @@ describe("wall", { skip }, () => {
     });
 
     test("at the next visit only what came since is new", async () => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await setClock(page);
             await page.addInitScript(() => {
                 localStorage.setItem("kernel-gate-visit", `${Date.now() - 7200e3} 0`);
@@ -473,7 +473,7 @@ describe("wall of 10,000 series", { skip }, () => {
     const it = dashboard({ runs: 2, cases: 5000 });
 
     test("rows come in pages, and the address says how many", async (t) => {
-        await it.withPage({}, async (page) => {
+        await it.withPage({ own: true }, async (page) => {
             await page.addInitScript(() => {
                 const seen = new MutationObserver(() => {
                     if (!document.querySelector("tbody tr")) return;
