@@ -71,16 +71,15 @@ static bool make_room(struct store_trend_series *series)
 enum {
     PROVIDER,
     CONTRACT,
-    ROLE,
     TIME,
     P50,
     RUN_ID,
     ARM,
+    IS_MAIN,
     RATIO,
     BASELINE_TIME,
     PLACE_MS,
     REVISION,
-    IS_MAIN,
 };
 
 /* The series of a row; they are few. */
@@ -104,6 +103,15 @@ static struct store_trend_series *series_of(struct level_call *c, struct query *
     return series;
 }
 
+/* Rows come in the order of commits, so that another commit is the next one. */
+static int64_t next_place(struct level_call *c, struct query *q)
+{
+    const struct store_commit commit = {column_int(q, PLACE_MS), column_int(q, REVISION)};
+    c->place += commit.place_ms != c->commit.place_ms || commit.id != c->commit.id;
+    c->commit = commit;
+    return c->place;
+}
+
 static bool level_row(struct query *q, struct level_call *c)
 {
     struct store_trend_series *series = series_of(c, q);
@@ -111,14 +119,9 @@ static bool level_row(struct query *q, struct level_call *c)
     if (c->no_memory)
         return false;
     double p50_ns = column_real(q, P50);
-    struct store_trend_row *row = &series->rows[series->n++];
-    const struct store_commit commit = {column_int(q, PLACE_MS), column_int(q, REVISION)};
-    /* In their order, so that another commit is the next one. */
-    c->place += commit.place_ms != c->commit.place_ms || commit.id != c->commit.id;
-    c->commit = commit;
-    series->is_candidate = column_text(q, ROLE)[0] == 'c';
-    *row = (struct store_trend_row){
-        .time_ms = column_int(q, TIME),
+    int64_t time_ms = column_int(q, TIME);
+    series->rows[series->n++] = (struct store_trend_row){
+        .time_ms = time_ms,
         .n = 1,
         .p50_ns = p50_ns,
         .min_ns = p50_ns,
@@ -127,7 +130,7 @@ static bool level_row(struct query *q, struct level_call *c)
         .arm = column_int(q, ARM),
         .ratio = column_real(q, RATIO),
         .baseline_ms = column_int(q, BASELINE_TIME),
-        .place = c->by_commit ? c->place : column_int(q, TIME),
+        .place = c->by_commit ? next_place(c, q) : time_ms,
         .is_main = column_int(q, IS_MAIN),
         .chain_part = -1,
     };
@@ -253,26 +256,86 @@ static int compare_series(const void *a, const void *b)
 #define COMMIT_PLACE "coalesce(v.place_ms, -1), coalesce(v.id, 0)"
 /* ?1: track, ?2 ?3: first and last time, ?4 ?5: provider and contract or NULL, ?6: branch or NULL,
  * ?7: main branch or NULL, ?8 to ?11: first and last commit */
-#define LEVELS(place, tables, range, order)                                                        \
-    "SELECT e.provider, e.contract, e.role, e.time_ms, e.p50_ns, e.run_id, e.arm,"                 \
-    " iif(e.paired, e.ratio, NULL), e.baseline_ms, " place ", e.branch IS ?7 "                     \
-    "FROM result e " tables                                                                        \
-    "WHERE e.track_id = ?1 AND e.time_ms BETWEEN ?2 AND ?3 AND e.p50_ns IS NOT NULL"               \
-    " AND (?4 IS NULL OR e.provider = ?4) AND (?5 IS NULL OR e.contract = ?5)"                     \
-    " AND (?6 IS NULL OR e.branch = ?6) " range "ORDER BY " order "e.time_ms, e.run_id, e.arm"
+#define LEVELS(ratio, place, tables, more)                                                         \
+    "SELECT e.provider, e.contract, e.time_ms, e.p50_ns, e.run_id, e.arm, e.branch IS ?7, " ratio  \
+    ", " place " FROM result e " tables " WHERE e.track_id = ?1 AND e.time_ms BETWEEN ?2 AND ?3"   \
+    " AND e.p50_ns IS NOT NULL AND (?4 IS NULL OR e.provider = ?4)"                                \
+    " AND (?5 IS NULL OR e.contract = ?5) AND (?6 IS NULL OR e.branch = ?6) " more
+#define RATIO_OF "iif(e.paired, e.ratio, NULL), e.baseline_ms"
+#define NO_RATIO "NULL, NULL"
+#define LOWEST "INDEXED BY result_lowest_of_branch"
+#define OF_BRANCH "INDEXED BY result_by_branch"
+
+/* Where no range is asked for, indexes have all that is read, in a fifth of the table's bytes. Only
+ * the case's own rows, of arm 0, have ratios. */
+static const char *levels_of(const struct store_trend_query *query)
+{
+    static const char by_commit[] =
+        LEVELS(RATIO_OF, COMMIT_PLACE,
+               "NOT INDEXED CROSS JOIN run r ON r.id = e.run_id"
+               " LEFT JOIN revision v ON v.id = r.revision_id",
+               "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) "
+               "ORDER BY " COMMIT_PLACE ", e.time_ms, e.run_id, e.arm");
+    static const char in_range[] = LEVELS(RATIO_OF, "0, 0", "NOT INDEXED", "");
+    static const char whole[] = LEVELS(NO_RATIO, "0, 0", LOWEST, "");
+    static const char chained[] = LEVELS(RATIO_OF, "0, 0", OF_BRANCH, "AND e.arm = 0 UNION ALL ")
+        LEVELS(NO_RATIO, "0, 0", LOWEST, "AND e.arm > 0");
+    if (query->by_commit)
+        return by_commit;
+    if (query->from_ms > 0 || query->to_ms < STORE_TREND_END)
+        return in_range;
+    return query->main_branch ? chained : whole;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct store_trend_row *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? -1 : 1;
+    if (x->run_id != y->run_id)
+        return x->run_id < y->run_id ? -1 : 1;
+    return (x->arm > y->arm) - (x->arm < y->arm);
+}
+
+/* By its newest row. */
+static enum gate_status read_role(struct store *s, int64_t track, struct store_trend_series *series,
+                                  struct gate_error *err)
+{
+    const struct store_trend_row *row = &series->rows[series->n - 1];
+    struct query q = query_begin(s, "SELECT role = 'candidate' FROM result WHERE track_id = ?1"
+                                    " AND time_ms = ?2 AND run_id = ?3 AND arm = ?4");
+    bind_int(&q, track);
+    bind_int(&q, row->time_ms);
+    bind_int(&q, row->run_id);
+    bind_int(&q, row->arm);
+    series->is_candidate = query_row(&q) && column_int(&q, 0) != 0;
+    return query_done(s, &q, err);
+}
+
+static enum gate_status order_series(struct store *s, struct store_trend_result *out,
+                                     struct gate_error *err)
+{
+    enum gate_status status = GATE_OK;
+    if (out->n_series > 0)
+        qsort(out->series, out->n_series, sizeof *out->series, compare_series);
+    for (size_t i = 0; i < out->n_series && !status; i++) {
+        struct store_trend_series *series = &out->series[i];
+        qsort(series->rows, series->n, sizeof *series->rows, compare_rows);
+        series->total = (int64_t)series->n;
+        out->total += series->total;
+        status = read_role(s, out->track, series, err);
+    }
+    return status;
+}
 
 static enum gate_status read_levels(struct store *s, const struct store_trend_query *query,
                                     struct store_trend_result *out, struct gate_error *err)
 {
-    static const char by_time[] = LEVELS("0, 0", "", "", "");
-    static const char by_commit[] =
-        LEVELS(COMMIT_PLACE,
-               "CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id ",
-               "AND (" COMMIT_PLACE ") >= (?8, ?9) AND (" COMMIT_PLACE ") <= (?10, ?11) ",
-               COMMIT_PLACE ", ");
-    struct store_commit from = query->from_commit, to = query->to_commit;
+    const struct store_commit from = query->from_commit, to = query->to_commit;
     struct level_call call = {.out = out, .by_commit = query->by_commit};
-    struct query q = query_begin(s, query->by_commit ? by_commit : by_time);
+    struct query q = query_begin(s, levels_of(query));
     bind_int(&q, out->track);
     bind_int(&q, query->from_ms);
     bind_int(&q, query->to_ms);
@@ -290,14 +353,8 @@ static enum gate_status read_levels(struct store *s, const struct store_trend_qu
         ;
     enum gate_status status = query_done(s, &q, err);
     if (!status && call.no_memory)
-        status = no_memory(err);
-    if (out->n_series > 0)
-        qsort(out->series, out->n_series, sizeof *out->series, compare_series);
-    for (size_t i = 0; i < out->n_series; i++) {
-        out->series[i].total = (int64_t)out->series[i].n;
-        out->total += out->series[i].total;
-    }
-    return status;
+        return no_memory(err);
+    return status ? status : order_series(s, out, err);
 }
 
 static enum gate_status read_chains(struct store *s, struct store_trend_result *out,
@@ -486,6 +543,18 @@ static bool trend_to_buckets(const struct store_trend_query *query,
 
 /* ---- all of it ---- */
 
+/* So many points of a series that all are not more than MAX_POINTS. A bucket of a trend with its
+ * main branch is a row of that and one of others. */
+static void limit_points(struct store_trend_result *out, struct store_trend_query *query)
+{
+    if (out->total > MAX_POINTS) {
+        int64_t share = MAX_POINTS / (int64_t)out->n_series / (query->main_branch ? 2 : 1);
+        query->points = query->points < share ? query->points : share > 0 ? share : 1;
+    }
+    for (size_t i = 0; i < out->n_series; i++)
+        out->bucketed |= out->series[i].total > query->points;
+}
+
 enum gate_status store_trend_read(struct store *s, const struct store_trend_query *asked,
                                   struct store_trend_result *out, struct gate_error *err)
 {
@@ -497,11 +566,8 @@ enum gate_status store_trend_read(struct store *s, const struct store_trend_quer
         status = read_levels(s, query, out, err);
     if (!status && query->main_branch)
         status = read_chains(s, out, err);
-    int64_t share = out->n_series > 0 ? MAX_POINTS / (int64_t)out->n_series : MAX_POINTS;
-    if (!query->raw && query->points > share)
-        part.points = share > 0 ? share : 1;
-    for (size_t i = 0; i < out->n_series; i++)
-        out->bucketed |= !query->raw && out->series[i].total > query->points;
+    if (!query->raw)
+        limit_points(out, &part);
     if (!status && query->raw)
         status = cut_page(query, out, err);
     else if (!status && out->bucketed && !trend_to_buckets(query, out))

@@ -13,13 +13,15 @@ struct store_commit {
     int64_t id; /* 0: there is none */
 };
 
+#define STORE_TREND_END INT64_C(9007199254740991) /* what a double holds */
+
 struct store_trend_query {
     const char *case_id;
     const char *device_model;
     const char *provider; /* NULL: all */
     const char *contract; /* NULL: all */
     const char *branch;   /* of the run; NULL: all */
-    int64_t from_ms;      /* both included */
+    int64_t from_ms;      /* both included; 0 and STORE_TREND_END: open */
     int64_t to_ms;
     struct store_commit from_commit; /* both included; id 0: open */
     struct store_commit to_commit;

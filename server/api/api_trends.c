@@ -9,7 +9,6 @@
 
 #define POINTS_DEFAULT 1000
 #define POINTS_MAX 10000
-#define TIME_MAX INT64_C(9007199254740991) /* what a double holds */
 
 /* One answer in the making. */
 struct trend {
@@ -258,8 +257,9 @@ static bool read_query(struct trend *t)
     const char *limit = request_parameter(c->request, "limit");
     if (!read_case(c, true, &q->case_id) || !read_device(c, true, &q->device_model) ||
         !read_provider(c, &q->provider) || !read_contract(c, &q->contract) ||
-        !read_branch(c, &q->branch) || !read_number(c, "from", 0, 0, TIME_MAX, &q->from_ms) ||
-        !read_number(c, "to", TIME_MAX, 0, TIME_MAX, &q->to_ms) ||
+        !read_branch(c, &q->branch) ||
+        !read_number(c, "from", 0, 0, STORE_TREND_END, &q->from_ms) ||
+        !read_number(c, "to", STORE_TREND_END, 0, STORE_TREND_END, &q->to_ms) ||
         !read_word(c, "order", orders, 2, 0, &order) || !read_number(c, "raw", 0, 0, 1, &raw) ||
         !read_number(c, raw ? "limit" : "points", POINTS_DEFAULT, 1, POINTS_MAX, &q->points) ||
         !read_columns(t))

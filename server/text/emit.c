@@ -172,19 +172,63 @@ void emit_string(struct emit *e, const char *value)
         quote(e, value);
 }
 
+/* With so many places behind the point. */
+static void put_decimal(struct buf *out, bool is_negative, uint64_t number, int places)
+{
+    char text[24], *at = text + sizeof text;
+    for (int i = 0; number > 0 || i <= places; i++, number /= 10) {
+        if (i == places && places > 0)
+            *--at = '.';
+        *--at = (char)('0' + number % 10);
+    }
+    if (is_negative)
+        *--at = '-';
+    buf_append(out, at, (size_t)(text + sizeof text - at));
+}
+
+#define DIGITS 9
+#define LEAST_POWER (-4) /* of ten; numbers below have an exponent */
+
+/* A number as "%.9g" writes it: most of what an answer costs is its numbers. False: it has an
+ * exponent, or lies so near to the middle of two of nine digits that the product below may be on
+ * the other side. */
+static bool put_short(struct buf *out, double value)
+{
+    static const double powers[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1,  1e2,  1e3, 1e4,
+                                    1e5,  1e6,  1e7,  1e8,  1e9, 1e10, 1e11, 1e12};
+    const double size = fabs(value);
+    int power = 0; /* of the first digit */
+    while (power < DIGITS - LEAST_POWER && size >= powers[power + 1])
+        power++;
+    power += LEAST_POWER;
+    if (!(size >= powers[0]) || power == DIGITS)
+        return false;
+    int places = DIGITS - 1 - power; /* behind the point */
+    const double scaled = size * powers[places - LEAST_POWER];
+    int64_t number = (int64_t)scaled;
+    const double rest = scaled - (double)number;
+    number += rest > 0.5;
+    if (fabs(rest - 0.5) < 1e-6 || (places == 0 && (double)number >= powers[DIGITS - LEAST_POWER]))
+        return false;
+    for (; places > 0 && number % 10 == 0; places--)
+        number /= 10;
+    put_decimal(out, value < 0, (uint64_t)number, places);
+    return true;
+}
+
 void emit_integer(struct emit *e, int64_t value)
 {
     separate(e);
-    buf_printf(e->out, "%lld", (long long)value);
+    put_decimal(e->out, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value, 0);
 }
 
 void emit_real(struct emit *e, double value)
 {
     separate(e);
-    if (isfinite(value))
-        buf_printf(e->out, "%.9g", value); /* no locale is set: with a point */
-    else
+    if (!isfinite(value))
         buf_puts(e->out, "null");
+    else if (!put_short(e->out, value))
+        buf_printf(e->out, "%.9g", value); /* no locale is set: with a point */
 }
 
 void emit_null(struct emit *e)

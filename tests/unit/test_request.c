@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_request.c: the target of a request, and the tags of answers. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,6 +118,38 @@ TEST(json)
                         "-9223372036854775808,0.1,null,1e+300,{},null],\"unknown\":null,"
                         "\"none\":null,\"yes\":true}");
     buf_release(&out);
+}
+
+static void assert_real(double value)
+{
+    struct buf out;
+    char text[40];
+    buf_init(&out, 64);
+    struct emit e = {.out = &out};
+    emit_real(&e, value);
+    snprintf(text, sizeof text, "%.9g", value);
+    assert_string_equal(out.data, text);
+    buf_release(&out);
+}
+
+/* As printf() writes them, whatever their size and wherever they are rounded. */
+TEST(reals)
+{
+    for (int power = -7; power < 12; power++) {
+        double unit = pow(10, power);
+        for (int i = 0; i < 2000; i++) {
+            double value = unit * (1 + i * 9.0 / 2000 + 1e-9 * i);
+            for (int k = 0; k < 4; k++)
+                assert_real((k % 2 ? -1 : 1) * nextafter(value, k < 2 ? 0 : 1e300));
+            assert_real(round(value * 8e8 / unit) / 8e8 * unit); /* of ten digits, some end in 5 */
+            assert_real(10 * unit * (1 - i * 1e-10));
+        }
+    }
+    for (int64_t i = 99999995; i < 100000005; i++) /* half of a unit of the ninth digit */
+        assert_real((double)i + 0.5);
+    assert_real(999999999.5);
+    assert_real(0.0);
+    assert_real(-0.0);
 }
 
 TEST(problem)
