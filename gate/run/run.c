@@ -167,6 +167,12 @@ static void keep_result(const struct run *run, struct run_case *c, enum document
                         struct case_result *fresh, struct document_process p, bool first)
 {
     const struct document_arm *arm = document_find_arm(fresh->arms, fresh->n_arms, ROLE_CANDIDATE);
+    if (c->has_result && fresh->outcome == CASE_UNSUPPORTED) { /* or it is asked for ever */
+        fresh->outcome = CASE_WRONG;
+        snprintf(fresh->message, sizeof fresh->message,
+                 "the first process had a kernel for this case, and a later one has none: "
+                 "supports() is to give the same answer each time");
+    }
     c->has_result = true;
     if (fresh->outcome == CASE_MEASURED && arm && arm->has_timing) {
         int64_t now = arm->timing.input_sets;

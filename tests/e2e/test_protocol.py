@@ -117,6 +117,15 @@ class BadWorkers(FakeRuns):
                 self.assertIn("/arms/1/timing/ratio_to_candidate/value: ",
                               self.cases(document)[SECOND]["reason"])
 
+    def test_a_case_that_the_first_process_alone_serves(self):
+        self.accept()
+        refused = {"outcome": "unsupported", "arms": [], "message": "'fake' offers no kernel"}
+        code, document, errors = self.run_gate(count=self.path("count"),
+                                               records={FIRST: [{}, refused]})
+        self.assertEqual(code, 2, errors)
+        self.assertIn("a later one has none", self.cases(document)[FIRST]["reason"])
+        self.assertEqual(self.cases(document)[SECOND]["verdict"], "pass")
+
     def test_phases_without_end(self):
         self.assert_costs_its_case_only("no sign of life for 20 s", "--timeout", "2",
                                         act="phases")
