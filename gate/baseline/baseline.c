@@ -52,7 +52,7 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     TEXT(launches, 0, LAUNCHES_TEXT_MAX), \
     YES_NO(dirty), \
     SHARE(rel_fro, 0), \
-    MAYBE(outputs, 0, outputs), \
+    NAMED(outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output_shape), \
     FORMED(vendor, 0, FORM_NAME, NAME_MAX_CHARACTERS), \
     POSITIVE(vendor_ratio, 0), \
     TEXTS(suites, 0, BASELINE_SUITES_MAX, NAME_MAX_CHARACTERS)
@@ -68,11 +68,6 @@ static const char *const schemas[] = {"gate-baseline/1", NULL};
     FORMED(commit, REQUIRED, FORM_COMMIT, TEXT_MAX), \
     FORMED(run_uuid, REQUIRED, FORM_UUID, TEXT_MAX)
 /* clang-format on */
-
-#define OF document_outputs
-static const struct field outputs_fields[] = {SHARE(dx, 0), SHARE(dw, 0), SHARE(db, 0)};
-SHAPE(outputs);
-#undef OF
 
 #define OF baseline_entry
 static const struct field entry_fields[] = {ENTRY};
@@ -412,6 +407,16 @@ static void keep_suites(struct baseline *b, const struct baseline_entry *old,
         free(suites);
 }
 
+/* A list of the set's own, like that of the suites. */
+static void keep_outputs(struct baseline *b, struct baseline_entry *e)
+{
+    struct document_output *outputs = e->n_outputs ? xcalloc(e->n_outputs, sizeof *outputs) : NULL;
+    for (size_t i = 0; i < e->n_outputs; i++)
+        outputs[i] =
+            (struct document_output){keep_text(b, e->outputs[i].name), e->outputs[i].rel_fro};
+    e->outputs = outputs;
+}
+
 static void add_change(struct baseline *b, const struct baseline_change *made)
 {
     struct baseline_file *f = &b->file;
@@ -447,10 +452,12 @@ enum gate_status baseline_set(struct baseline *b, const char *case_id, const cha
     TRY(check_action(case_id, old ? &old->entry : NULL, entry, note->action, err));
     TRY(check_change(b, contract, &c, &change, err));
     keep_suites(b, old ? &old->entry : NULL, e);
+    keep_outputs(b, e);
     KEEP(b, &contract, &c.id, &e->kernel, &e->commit, &e->run_uuid, &e->epoch, &e->library_sha256,
          &e->code_sha256, &e->op_sha256, &e->launches, &e->vendor);
     if (old) {
         free(old->entry.suites);
+        free(old->entry.outputs);
         old->entry = *e;
     } else {
         f->cases = insert(f->cases, &f->n_cases, &c, sizeof c);
@@ -483,6 +490,7 @@ enum gate_status baseline_retire(struct baseline *b, const char *case_id,
     TRY(check_change(b, f->contract, NULL, &change, err));
     add_change(b, &change);
     free(old->entry.suites);
+    free(old->entry.outputs);
     memmove(old, old + 1, (size_t)(f->cases + --f->n_cases - old) * sizeof *old);
     baseline_trend_end(b, case_id);
     return GATE_OK;

@@ -33,16 +33,16 @@ struct baseline_entry {
     int64_t input_sets; /* that its samples rotated over; -1: not known */
     const char *commit; /* 40 hex digits, or "" */
     const char *run_uuid;
-    int64_t time_ms;            /* start of the run that measured it */
-    const char *epoch;          /* of the run, "" when it named none */
-    const char *library_sha256; /* 64 hex digits */
-    const char *code_sha256;    /* machine_code_of_file() of it */
-    const char *op_sha256;      /* of the definition of a user's op; NULL: it is built in */
-    const char *launches;       /* what its launch() runs: revision.h; NULL: not known */
-    enum yes_no dirty;          /* built with changes that were not committed */
-    double rel_fro;             /* its error in that run: the worst of all outputs, */
-    bool has_outputs;
-    struct document_outputs outputs; /* of each of several, */
+    int64_t time_ms;                 /* start of the run that measured it */
+    const char *epoch;               /* of the run, "" when it named none */
+    const char *library_sha256;      /* 64 hex digits */
+    const char *code_sha256;         /* machine_code_of_file() of it */
+    const char *op_sha256;           /* of the definition of a user's op; NULL: it is built in */
+    const char *launches;            /* what its launch() runs: revision.h; NULL: not known */
+    enum yes_no dirty;               /* built with changes that were not committed */
+    double rel_fro;                  /* its error in that run: the worst of all outputs, */
+    struct document_output *outputs; /* of each of several; NULL: not known */
+    size_t n_outputs;
     const char *vendor;
     double vendor_ratio; /* and over the vendor's on the same inputs */
     const char **suites; /* names of those that it was taken in; to be stored: those of the

@@ -61,8 +61,8 @@ bool baseline_of_arm(struct baseline_entry *entry, const struct document_process
     if (!arm->has_verify || isnan(v->rel_fro))
         return true;
     entry->rel_fro = v->rel_fro;
-    entry->has_outputs = v->has_outputs;
     entry->outputs = v->outputs;
+    entry->n_outputs = v->n_outputs;
     if (v->vendor && v->vendor_ratio > 0) {
         entry->vendor = v->vendor;
         entry->vendor_ratio = v->vendor_ratio;
@@ -111,12 +111,12 @@ static enum gate_status begin_epoch(struct baseline *b, const char *case_id, con
     fresh.launches = record->launches;
     fresh.dirty = record->dirty;
     fresh.rel_fro = record->rel_fro;
-    fresh.has_outputs = record->has_outputs;
     fresh.outputs = record->outputs;
+    fresh.n_outputs = record->n_outputs;
     fresh.vendor = record->vendor;
     fresh.vendor_ratio = record->vendor_ratio;
     TRY(baseline_set(b, case_id, contract, &fresh, &note, err));
-    *record = fresh;
+    baseline_find(b, case_id, contract, record);
     out->changed = out->epoch = true;
     set_reason(out, "a new epoch: %s", reason);
     return GATE_OK;

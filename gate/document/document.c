@@ -130,13 +130,9 @@ static const struct field process_fields[] = {
 const struct shape document_process_shape = SHAPE_OF(process);
 #undef OF
 
-#define OF document_outputs
-static const struct field outputs_of_fields[] = {
-    SHARE(dx, REQUIRED | NULLABLE),
-    SHARE(dw, REQUIRED | NULLABLE),
-    SHARE(db, REQUIRED | NULLABLE),
-};
-SHAPE(outputs_of);
+#define OF document_output
+static const struct field output_fields[] = {SHARE(rel_fro, NULLABLE)};
+const struct shape document_output_shape = SHAPE_OF(output);
 #undef OF
 
 #define OF document_covered_values
@@ -211,7 +207,7 @@ static const struct field verify_fields[] = {
     BOOL(ok),
     SIZE(seeds, REQUIRED),
     SHARE(rel_fro, REQUIRED | NULLABLE),
-    MAYBE(outputs, 0, outputs_of),
+    NAMED(outputs, 0, DOCUMENT_OUTPUTS_MAX, document_output_shape),
     NUMBER(limit, REQUIRED | ABOVE, 0, INFINITY),
     SHARE(max_abs, REQUIRED | NULLABLE),
     NUMBER(allclose_1e2, REQUIRED, 0, 1),

@@ -109,9 +109,13 @@ struct document_process {
     double control_ns;
 };
 
-struct document_outputs {
-    double dx, dw, db;
+/* One of several outputs of an op. */
+struct document_output {
+    const char *name;
+    double rel_fro;
 };
+
+#define DOCUMENT_OUTPUTS_MAX 12 /* of an op */
 
 /* How often verification checked a class; the names are those of the members. */
 struct document_covered_values {
@@ -145,8 +149,8 @@ struct document_verify {
     bool ok;
     int64_t seeds;
     double rel_fro;
-    bool has_outputs;
-    struct document_outputs outputs; /* rel_fro of each */
+    struct document_output *outputs; /* of an op with several; NULL: it is not known of each */
+    size_t n_outputs;
     double limit, max_abs;
     double allclose_1e2, allclose_1e3; /* shares of elements */
     int64_t nonfinite;
@@ -422,10 +426,10 @@ const struct document_kernel *document_kernel_of(const struct document_timing *o
                                                  const struct document_timing *new, size_t i);
 
 /* Writes the document, and the parts that also occur in messages of a worker. */
-extern const struct shape document_shape, document_device_shape, document_library_shape,
-    document_absent_shape, document_arm_shape, document_blame_shape, document_calibrated_shape,
-    document_case_shape, document_ceilings_shape, document_covered_shape, document_process_shape,
-    document_timing_shape;
+extern const struct shape document_shape, document_output_shape, document_device_shape,
+    document_library_shape, document_absent_shape, document_arm_shape, document_blame_shape,
+    document_calibrated_shape, document_case_shape, document_ceilings_shape, document_covered_shape,
+    document_process_shape, document_timing_shape;
 
 bool document_same_device(const struct document_device *a, const struct document_device *b);
 bool document_same_library(const struct document_library *a, const struct document_library *b);

@@ -383,6 +383,7 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
 {
     const bool texts = f->kind == FIELD_TEXTS, map = f->kind == FIELD_MAP;
     const double bound = f->each > 0 ? f->each : INFINITY;
+    const double most = map && f->most <= 0 ? INFINITY : f->most;
     const struct field one = {.least = texts ? 1 : -bound, .most = bound};
     size_t bytes = f->shape ? f->shape->bytes : texts ? sizeof(char *) : sizeof(double);
     struct step step = {.parent = at};
@@ -392,7 +393,7 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
     if (!grow(r, list, 0, bytes))
         return false;
     for (; next_value(r, map, &item); step.index++) {
-        if (!map && (double)step.index >= f->most) {
+        if ((double)step.index >= most) {
             pass(r, &item);
             continue;
         }
@@ -404,6 +405,8 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
             fields_clear(f->shape, next);
             if (map)
                 *(const char **)(void *)next = step.key = keep_key(r, &item);
+            if (map && (!has_form(f->form, step.key) || strlen(step.key) > bound))
+                return is_wrong_key(r->fault, &step, "key", " is no name");
             good = map ? read_field(r, f->shape->fields, &item, next, &step)
                        : read_object(r, f->shape, &item, next, &step);
         } else {
@@ -413,9 +416,9 @@ static bool read_list(struct reader *r, const struct field *f, struct value *val
         if (!good)
             return false;
     }
-    if (map)
+    if (map && (double)step.index <= most)
         return check_keys(r, *list, *n, bytes, at);
-    if ((double)step.index < f->least || (double)step.index > f->most)
+    if ((double)step.index < f->least || (double)step.index > most)
         return fail(r->fault, at, "must have %.0f to %.0f items, has %zu", f->least, f->most,
                     step.index);
     void *exact = realloc(*list, (*n ? *n : 1) * bytes);

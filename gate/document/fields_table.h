@@ -64,6 +64,9 @@
 #define MAP(member, flag, of) \
     {AT(member), .kind = FIELD_MAP, .flags = flag, .beside = offsetof(struct OF, n_##member), \
      .shape = &(of)}
+#define NAMED(member, flag, to, of) \
+    {AT(member), .kind = FIELD_MAP, .flags = flag, .form = FORM_NAME, .most = to, \
+     .each = NAME_MAX_CHARACTERS, .beside = offsetof(struct OF, n_##member), .shape = &(of)}
 #define OTHERS(member) \
     {AT(member), .kind = FIELD_OTHERS, .beside = offsetof(struct OF, n_##member)}
 #define TEXTS(member, flag, to, longest) \

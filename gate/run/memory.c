@@ -391,6 +391,19 @@ bool run_doubts(const struct run *run, const struct run_case *c)
     return false;
 }
 
+/* An arm of the memory's as one of a run's: the lists that a run may release are its own, or not
+ * there. */
+static struct document_verify verify_of(const struct memory_entry *e,
+                                        const struct document_arm *arm)
+{
+    struct document_verify v = arm->verify;
+    v.outputs = v.n_outputs ? xcalloc(v.n_outputs, sizeof *v.outputs) : NULL;
+    for (size_t i = 0; i < v.n_outputs; i++)
+        v.outputs[i] = arm->verify.outputs[i];
+    v.verified_in = e->run_uuid;
+    return v;
+}
+
 void run_add_remembered(struct run_case *c)
 {
     struct case_result *r = &c->result;
@@ -403,8 +416,8 @@ void run_add_remembered(struct run_case *c)
             document_find_arm(e->arms, e->n_arms, (enum document_role)arm->role);
         if (!known)
             continue;
-        arm->verify = known->verify;
-        arm->verify.verified_in = e->run_uuid;
+        free(arm->verify.outputs);
+        arm->verify = verify_of(e, known);
     }
     e = c->vendors;
     if (!e || !e->n_arms || !r->n_arms)
@@ -416,7 +429,7 @@ void run_add_remembered(struct run_case *c)
         arm->timing.kernels = NULL; /* the memory's */
         arm->timing.n_kernels = 0;
         arm->timing.measured_in = e->run_uuid;
-        arm->verify.verified_in = e->run_uuid;
+        arm->verify = verify_of(e, &e->arms[i]);
     }
 }
 

@@ -25,11 +25,10 @@
  * measured, 0.41; the worst of few elements is up to 1. */
 #define ROUNDED_SHARE 0.41
 
-/* What rounding n outputs comes to; what it takes from 8 bits is no error, see storage_nearest().
- */
-static double least_error(const struct kg_problem *p, double n)
+/* What rounding an output of n elements comes to; what it takes from 8 bits is no error, see
+ * storage_nearest(). */
+static double least_error(const struct kg_problem *p, uint32_t dtype, double n)
 {
-    const uint32_t dtype = p->dtype[p->n_in];
     const struct dtype *row = kg_dtype_bits(dtype) > 8 ? dtype_stored(dtype) : dtype_of(p);
     return ldexp(ROUNDED_SHARE + 1 / sqrt(n), -(int)row->mantissa - 1);
 }
@@ -56,20 +55,18 @@ static double input_effect(const struct baseline_entry *baseline,
 }
 
 /* Of an output, or the worst of all if it is NULL; NaN: it is not known. */
-static double error_of(const char *output, double all, bool has_outputs,
-                       const struct document_outputs *outputs)
+static double error_of(const char *output, double all, const struct document_output *outputs,
+                       size_t n)
 {
-    return !output                 ? all
-           : !has_outputs          ? NAN
-           : !strcmp(output, "dx") ? outputs->dx
-           : !strcmp(output, "dw") ? outputs->dw
-           : !strcmp(output, "db") ? outputs->db
-                                   : NAN;
+    for (size_t i = 0; i < n && output; i++)
+        if (!strcmp(outputs[i].name, output))
+            return outputs[i].rel_fro;
+    return output ? NAN : all;
 }
 
 static double verified_error(const struct document_verify *v, const char *output)
 {
-    return !v || v->seeds <= 0 ? NAN : error_of(output, v->rel_fro, v->has_outputs, &v->outputs);
+    return !v || v->seeds <= 0 ? NAN : error_of(output, v->rel_fro, v->outputs, v->n_outputs);
 }
 
 static const struct document_verify *verify_of(const struct run_case *c, enum document_role role)
@@ -89,9 +86,8 @@ struct held {
  * be of a few elements, and then another order of its sums, as good, has another error by luck.
  */
 static struct held hold(const struct run *run, const struct run_case *c, const char *output,
-                        double n)
+                        double n, double least)
 {
-    const struct kg_problem *p = &c->about->problem;
     const struct baseline_entry *b = &c->baseline;
     const struct document_verify *candidate = verify_of(c, ROLE_CANDIDATE);
     struct held h = {output, verified_error(candidate, output), NAN};
@@ -100,31 +96,33 @@ static struct held hold(const struct run *run, const struct run_case *c, const c
     if (paired)
         other = verified_error(verify_of(c, ROLE_BASELINE), output);
     else if (c->record.mode == MODE_NUMBER)
-        other =
-            error_of(output, b->rel_fro, b->has_outputs, &b->outputs) * input_effect(b, candidate);
+        other = error_of(output, b->rel_fro, b->outputs, b->n_outputs) * input_effect(b, candidate);
     if (!paired || output)
         other *= luck(n);
     if (h.own >= 0 && other >= 0)
-        h.ratio = run_same_library(run, c) ? 1 : h.own / fmax(other, least_error(p, n));
+        h.ratio = run_same_library(run, c) ? 1 : h.own / fmax(other, least);
     return h;
 }
 
 /* Of all outputs together and each of several: the one whose error has grown most. */
 static struct held worst(const struct run *run, const struct run_case *c)
 {
-    struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
-    unsigned n = problem_tensors(&c->about->problem, tensors);
-    double fewest = INFINITY; /* elements of an output */
-    for (unsigned i = 0; i < n; i++)
-        if (tensors[i].is_output)
-            fewest = fmin(fewest, (double)problem_tensor_elements(&tensors[i]));
-    struct held h = hold(run, c, NULL, fewest);
+    const struct kg_problem *p = &c->about->problem;
+    struct problem_tensor tensors[PROBLEM_MAX_TENSORS], *outputs = tensors + p->n_in;
+    double elements[PROBLEM_MAX_TENSORS], least[PROBLEM_MAX_TENSORS]; /* of each output */
+    double fewest = INFINITY, most = 0;
+    problem_tensors(p, tensors);
+    for (unsigned i = 0; i < p->n_out; i++) {
+        elements[i] = (double)problem_tensor_elements(&outputs[i]);
+        least[i] = least_error(p, outputs[i].dtype, elements[i]);
+        fewest = fmin(fewest, elements[i]);
+        most = fmax(most, least[i]);
+    }
+    struct held h = hold(run, c, NULL, fewest, most);
     if (c->result.outcome != CASE_MEASURED)
         h.ratio = NAN;
-    for (unsigned i = n; i-- > 0 && !isnan(h.ratio);) {
-        struct held one = {.ratio = NAN};
-        if (tensors[i].is_output)
-            one = hold(run, c, tensors[i].name, (double)problem_tensor_elements(&tensors[i]));
+    for (unsigned i = p->n_out; i-- > 0 && !isnan(h.ratio);) {
+        const struct held one = hold(run, c, outputs[i].name, elements[i], least[i]);
         if (one.ratio > h.ratio)
             h = one;
     }

@@ -94,24 +94,22 @@ static_assert(TENSOR_LAYOUTS == 6 && TENSOR_LAYOUTS <= COVERAGE_LAYOUTS, "so has
 
 /* Where there are several: the errors of a small one do not show in the worst of all. */
 static void record_outputs(const struct verification *v, const struct kg_problem *p,
+                           struct document_output list[DOCUMENT_OUTPUTS_MAX],
                            struct document_verify *out)
 {
-    const struct op *op = op_of(p);
-    const struct {
-        const char *name;
-        double *error;
-    } members[] = {{"dx", &out->outputs.dx}, {"dw", &out->outputs.dw}, {"db", &out->outputs.db}};
-    const unsigned n_in = op_inputs(op), n_out = op->n_tensors - n_in;
-    for (unsigned i = 0; i < n_out && n_out > 1 && v->seeds; i++)
-        for (size_t k = 0; k < sizeof members / sizeof *members; k++)
-            if (!strcmp(op->tensors[n_in + i].name, members[k].name)) {
-                out->has_outputs = true;
-                *members[k].error = known_or_nan(v->output_rel_fro[i], true);
-            }
+    const struct op_tensor *tensors = op_of(p)->tensors + p->n_in;
+    if (p->n_out < 2 || !v->seeds)
+        return;
+    for (uint32_t i = 0; i < p->n_out; i++)
+        list[i] =
+            (struct document_output){tensors[i].name, known_or_nan(v->output_rel_fro[i], true)};
+    out->outputs = list;
+    out->n_outputs = p->n_out;
 }
+static_assert(KG_MAX_TENSORS <= DOCUMENT_OUTPUTS_MAX, "all outputs have a place");
 
 static void record_verification(const struct verification *v, const struct kg_problem *p,
-                                struct document_verify *out)
+                                struct record_memory *memory, struct document_verify *out)
 {
     const struct left_out *l = &v->left_out;
     const struct coverage *c = &v->coverage;
@@ -121,7 +119,7 @@ static void record_verification(const struct verification *v, const struct kg_pr
     out->ok = v->ok;
     out->seeds = v->seeds;
     out->rel_fro = known_or_nan(v->rel_fro, v->seeds > 0);
-    record_outputs(v, p, out);
+    record_outputs(v, p, memory->outputs, out);
     out->limit = v->limit;
     out->max_abs = known_or_nan(v->max_abs, v->seeds > 0);
     out->allclose_1e2 = v->seeds ? v->allclose_1e2 : 0;
@@ -252,10 +250,10 @@ struct document_arm record_arm(const struct arm *arm, const struct kg_problem *p
     out.role = (int)arm->role;
     out.kernel = arm->kernel->name;
     out.has_verify = true;
-    record_verification(&arm->verification, p, &out.verify);
+    *memory = (struct record_memory){.samples = NULL};
+    record_verification(&arm->verification, p, memory, &out.verify);
     out.verify.has_covered &= arm->role == ROLE_CANDIDATE;
     out.has_timing = arm->timed;
-    *memory = (struct record_memory){0};
     if (!arm->timed)
         return out;
     out.timing = arm->timing;

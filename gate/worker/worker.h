@@ -73,6 +73,7 @@ struct document_library record_library(const struct library *lib, enum document_
 
 /* What a recorded arm points to. */
 struct record_memory {
+    struct document_output outputs[DOCUMENT_OUTPUTS_MAX];
     char *samples, *launches;
     struct record_kernels *kernels;
 };

@@ -153,7 +153,7 @@ def mutants(document, step):
             members = dict(parent)
             del parent[key]
             yield document
-            parent["misspelt"] = own
+            parent["Mis spelt"] = own
             yield document
             parent.clear()
             parent.update(members)

@@ -11,7 +11,7 @@ from harness import HOST, Gate, mutant, read_file, write_file
 
 N, ANEW = 4, 3
 SUITE = {"schema": "gate-suite/1", "name": "five",
-         "cases": [{"op": "gemm", "dtype": "fp32", "m": 3, "n": n, "k": 5}
+         "cases": [{"op": "linear_relu_bwd", "dtype": "fp32", "m": 3, "n": n, "k": 5}
                    for n in range(1, N + 1)]}
 
 

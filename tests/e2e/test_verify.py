@@ -101,12 +101,14 @@ class Right(Verify):
             self.assertIn(" --untimed", done.stderr)
 
     def test_the_error_of_each_output(self):
-        _, document, _ = self.verify(case="linear_relu_bwd/fp32/m65-*")
-        verify = document["cases"][0]["arms"][0]["verify"]
-        self.assertEqual(set(verify["outputs"]), {"dx", "dw", "db"})
-        self.assertEqual(max(verify["outputs"].values()), verify["rel_fro"])
-        self.assertGreater(min(verify["outputs"].values()), 0)
-        self.assertEqual(len(set(verify["outputs"].values())), 3)
+        for suite, case, names in (("smoke", "linear_relu_bwd/fp32/m65-*", ["dx", "dw", "db"]),
+                                   ("ops", "attention_bwd/fp32/*", ["dq", "dk", "dv"])):
+            _, document, _ = self.verify("--suite", suite, case=case)
+            verify = document["cases"][0]["arms"][0]["verify"]
+            self.assertEqual(list(verify["outputs"]), names)
+            self.assertEqual(max(verify["outputs"].values()), verify["rel_fro"])
+            self.assertGreater(min(verify["outputs"].values()), 0)
+            self.assertEqual(len(set(verify["outputs"].values())), 3)
         _, document, _ = self.verify()
         self.assertNotIn("outputs", document["cases"][0]["arms"][0]["verify"])
     @unittest.skipIf(SANITIZED, "it needs more addresses itself")
