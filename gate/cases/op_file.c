@@ -77,14 +77,24 @@ static const struct field one_tensor_fields[] = {
     ANY(most, 0),
     ANY(value, 0),
     WORDS(end, 0, EXPRESSION_MAX),
+    YES_NO(nan),
 };
 SHAPE(one_tensor);
 #undef OF
 
-#define OF op_file_limits
-#define LIMIT(member) NUMBER(member, ABOVE, 0, 1)
-static const struct field limits_fields[] = {LIMIT(fp16), LIMIT(bf16), LIMIT(fp32), LIMIT(tf32)};
-SHAPE(limits);
+#define OF op_file_dtype
+static const struct field one_dtype_fields[] = {FORMED(dtype, REQUIRED, FORM_NAME, KEY_MAX)};
+SHAPE(one_dtype);
+#undef OF
+
+#define OF op_file_variant
+static const struct field one_variant_fields[] = {MAP(dtypes, REQUIRED, one_dtype)};
+SHAPE(one_variant);
+#undef OF
+
+#define OF op_file_limit
+static const struct field one_limit_fields[] = {NUMBER(limit, ABOVE, 0, 1)};
+SHAPE(one_limit);
 #undef OF
 
 #define OF op_file
@@ -102,7 +112,8 @@ static const struct field op_fields[] = {
     WORDS(flops, REQUIRED, EXPRESSION_MAX),
     TEXTS(id, 0, OP_SIZES_MAX, KEY_MAX),
     YES_NO(multilinear),
-    MAYBE(error_limits, 0, limits),
+    MAP(variants, 0, one_variant),
+    MAP(error_limits, 0, one_limit),
 };
 const struct shape op_file = SHAPE_OF(op);
 #undef OF
@@ -341,6 +352,18 @@ static bool read_id(struct reading *r)
            op_refuse(r, "/id", "must name each size once: two cases could have one id");
 }
 
+static bool check_limits(struct reading *r)
+{
+    const struct op_file *f = &r->own->file;
+    char pointer[80];
+    for (size_t i = 0; i < f->n_error_limits; i++) {
+        snprintf(pointer, sizeof pointer, "/error_limits/%.60s", f->error_limits[i].dtype);
+        if (!op_row_by_name(&r->own->op, f->error_limits[i].dtype))
+            return op_refuse(r, pointer, "no case has this dtype");
+    }
+    return true;
+}
+
 /* Are there sizes from which the gate gets to some that are allowed? */
 static bool check_constraints(struct reading *r)
 {
@@ -373,7 +396,7 @@ static bool build(struct reading *r)
     own->op.own = own;
     own->op.multilinear = own->file.multilinear == YES;
     if (!read_name(r) || !read_sizes(r) || !read_expressions(r) || !read_parameter(r) ||
-        !read_flag(r) || !op_read_tensors(r) || !read_id(r))
+        !read_flag(r) || !op_read_tensors(r) || !read_id(r) || !check_limits(r))
         return false;
     own_op_complete(own);
     return check_constraints(r);

@@ -10,6 +10,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "kernels/ops/dtype.h"
 #include "kernels/ops/op.h"
 #include "gate/base/error.h"
 #include "gate/base/expression.h"
@@ -43,6 +44,8 @@ enum own_fill {
     FILL_INTEGERS,
     FILL_POSITIVE,
     FILL_CONSTANT,
+    FILL_QUANTISED,
+    FILL_SCALES,
     FILL_PERMUTATION,
     FILL_OFFSETS,
     FILL_TABLE,
@@ -67,10 +70,22 @@ struct op_file_tensor {
     int fill;
     double least, most, value;
     const char *end;
+    enum yes_no nan; /* may it have NaN? */
 };
 
-struct op_file_limits {
-    double fp16, bf16, fp32, tf32;
+struct op_file_dtype {
+    const char *tensor, *dtype;
+};
+
+struct op_file_variant {
+    const char *name;
+    struct op_file_dtype *dtypes; /* of all tensors that have none of their own */
+    size_t n_dtypes;
+};
+
+struct op_file_limit {
+    const char *dtype; /* of a case */
+    double limit;
 };
 
 struct op_file {
@@ -81,11 +96,14 @@ struct op_file {
     size_t n_constraints, n_id;
     struct op_file_parameter parameter;
     struct op_file_flag flag;
-    bool has_parameter, has_flag, has_error_limits;
+    bool has_parameter, has_flag;
     struct op_file_tensor *tensors;
     size_t n_tensors;
     enum yes_no multilinear;
-    struct op_file_limits error_limits;
+    struct op_file_variant *variants;
+    size_t n_variants;
+    struct op_file_limit *error_limits;
+    size_t n_error_limits;
 };
 
 extern const struct shape op_file;
@@ -117,6 +135,8 @@ struct own_op {
     int64_t *values; /* of the size that is given */
     int64_t least[OP_SIZES_MAX], most[OP_SIZES_MAX], step[OP_SIZES_MAX]; /* a multiple of step */
     struct own_range range[OP_TENSORS_MAX];
+    struct dtype rows[DTYPES]; /* variants */
+    uint32_t row_dtypes[DTYPES][OP_TENSORS_MAX];
     struct expression constraints[OWN_CONSTRAINTS_MAX], flops;
     struct expression axis[OWN_AXES_MAX], end[OP_TENSORS_MAX];
     const char *axis_text[OWN_AXES_MAX];

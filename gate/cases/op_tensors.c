@@ -14,6 +14,8 @@
 #include "kernels/ops/dtype.h"
 #include "kernels/ops/storage.h"
 
+#define VARIANT_NAME_MAX 12
+
 static size_t as_output(const struct op_file *f, size_t at)
 {
     size_t output = at;
@@ -25,7 +27,7 @@ static size_t as_output(const struct op_file *f, size_t at)
 /* ---- fills ---- */
 
 enum { LEAST = 1, MOST = 2, VALUE = 4, END = 8 };
-enum suits { SUITS_FLOATS, SUITS_ALL, SUITS_INTEGERS, SUITS_BOOL };
+enum suits { SUITS_FLOATS, SUITS_ALL, SUITS_INTEGERS, SUITS_BOOL, SUITS_FEW_BITS };
 
 /* The keys that a fill needs. */
 static const struct fill_rule {
@@ -39,28 +41,42 @@ static const struct fill_rule {
     [FILL_INTEGERS] = {LEAST | MOST, LEAST | END, "'least', and 'most' or 'end'", SUITS_ALL},
     [FILL_POSITIVE] = {0, 0, "no other key", SUITS_FLOATS},
     [FILL_CONSTANT] = {VALUE, VALUE, "'value'", SUITS_ALL},
+    [FILL_QUANTISED] = {0, 0, "no other key", SUITS_FEW_BITS},
+    [FILL_SCALES] = {LEAST | MOST, LEAST | MOST, "'least' and 'most'", SUITS_FLOATS},
     [FILL_PERMUTATION] = {0, 0, "no other key", SUITS_INTEGERS},
     [FILL_OFFSETS] = {END, END, "'end'", SUITS_INTEGERS},
     [FILL_TABLE] = {END, END, "'end'", SUITS_INTEGERS},
     [FILL_MASK] = {0, 0, "no other key", SUITS_BOOL},
 };
 
-const char *const own_fill_names[] = {"normal",   "any",      "uniform",     "integers",
-                                      "positive", "constant", "permutation", "offsets",
-                                      "table",    "mask",     NULL};
+const char *const own_fill_names[] = {"normal",   "any",       "uniform", "integers",    "positive",
+                                      "constant", "quantised", "scales",  "permutation", "offsets",
+                                      "table",    "mask",      NULL};
 
 static bool suits(const struct fill_rule *rule, const struct storage *s, bool fixed, bool has_end)
 {
-    const bool integer = !s->is_float && s->code != KG_BOOL && fixed;
-    return has_end || rule->suits == SUITS_INTEGERS ? integer
-           : rule->suits == SUITS_BOOL              ? s->code == KG_BOOL
-                                                    : s->is_float || rule->suits == SUITS_ALL;
+    const bool integer = !s->is_float && s->code != KG_BOOL && kg_dtype_bits(s->code) > 4 && fixed;
+    if (has_end || rule->suits == SUITS_INTEGERS)
+        return integer;
+    if (rule->suits == SUITS_BOOL)
+        return s->code == KG_BOOL;
+    if (rule->suits == SUITS_FEW_BITS)
+        return kg_dtype_bits(s->code) <= 8 && s->code != KG_BOOL && s->code != KG_E8M0;
+    return s->is_float || rule->suits == SUITS_ALL;
+}
+
+/* e8m0 has numbers of one sign, and no 0. */
+static bool suits_e8m0(int fill)
+{
+    return fill == FILL_POSITIVE || fill == FILL_SCALES || fill == FILL_UNIFORM ||
+           fill == FILL_CONSTANT;
 }
 
 static bool read_keys(struct reading *r, size_t at, int fill, const struct storage *s)
 {
     static const char *const for_dtypes[] = {"floating point", "all dtypes",
-                                             "int8, int32 and int64", "bool"};
+                                             "int8, int32 and int64", "bool",
+                                             "e4m3, e5m2, e2m1, int8 and int4"};
     const struct op_file_tensor *f = &r->own->file.tensors[at];
     const struct fill_rule *rule = &rules[fill];
     const unsigned has = (isnan(f->least) ? 0 : LEAST) | (isnan(f->most) ? 0 : MOST) |
@@ -73,20 +89,23 @@ static bool read_keys(struct reading *r, size_t at, int fill, const struct stora
         return op_refuse_in(r, "tensors", at, f->dtype ? "dtype" : "fill", "'%s' is for %s",
                             f->end ? "end" : own_fill_names[fill],
                             for_dtypes[f->end ? SUITS_INTEGERS : rule->suits]);
+    if (s->code == KG_E8M0 && !suits_e8m0(fill))
+        return op_refuse_in(r, "tensors", at, f->fill < 0 ? "dtype" : "fill",
+                            "'%s' is not for e8m0, whose numbers are powers of two: take 'scales'",
+                            own_fill_names[fill]);
+    if (f->nan == YES && (!s->is_float || s->code == KG_E2M1))
+        return op_refuse_in(r, "tensors", at, "nan", "%s has none", s->name);
     snprintf(pointer, sizeof pointer, "/tensors/%zu/end", at);
     return !f->end || op_read_expression(r, pointer, f->end, &r->own->end[at]);
 }
 
-static bool read_fill(struct reading *r, size_t at)
+/* Of an input that is stored like that. */
+static bool read_fill(struct reading *r, size_t at, const struct storage *s)
 {
     const struct op_file_tensor *f = &r->own->file.tensors[at];
-    const struct storage *s = storage_by_name(f->dtype ? f->dtype : "fp16");
     const int fill = f->fill < 0 ? (s->is_float ? FILL_NORMAL : FILL_INTEGERS) : f->fill;
     const bool one = fill == FILL_CONSTANT;
     struct own_range *range = &r->own->range[at];
-    if (f->role == FILE_OUT)
-        return (f->fill < 0 && !f->end) ||
-               op_refuse_in(r, "tensors", at, f->end ? "end" : "fill", "is for inputs alone");
     if (!read_keys(r, at, fill, s))
         return false;
     *range = (struct own_range){(enum own_fill)fill, -INFINITY, INFINITY};
@@ -100,6 +119,8 @@ static bool read_fill(struct reading *r, size_t at)
                                     : f->end ? s->most
                                              : f->most};
     /* Those that the dtype has, or all may have: fp16's. */
+    if (fill == FILL_SCALES && !(range->least > 0))
+        return op_refuse_in(r, "tensors", at, "least", "must be above 0");
     if (rules[fill].keys &&
         !(s->least <= range->least && range->least <= range->most && range->most <= s->most))
         return op_refuse_in(r, "tensors", at, one ? "value" : "least",
@@ -107,6 +128,25 @@ static bool read_fill(struct reading *r, size_t at)
     const bool whole = fill == FILL_INTEGERS || !s->is_float;
     if (whole && (range->least != floor(range->least) || range->most != floor(range->most)))
         return op_refuse_in(r, "tensors", at, one ? "value" : "least", "must be integers");
+    return true;
+}
+
+/* In each variant; without one as the least of the case's dtypes has it. */
+static bool read_fills(struct reading *r, size_t at)
+{
+    const struct own_op *own = r->own;
+    const struct op_file_tensor *f = &own->file.tensors[at];
+    if (f->role == FILE_OUT)
+        return (f->fill < 0 && !f->end && f->nan == UNKNOWN) || op_refuse_in(r, "tensors", at,
+                                                                             f->end        ? "end"
+                                                                             : f->fill < 0 ? "nan"
+                                                                                           : "fill",
+                                                                             "is for inputs alone");
+    if (f->dtype || !own->op.n_rows)
+        return read_fill(r, at, storage_by_name(f->dtype ? f->dtype : "fp16"));
+    for (unsigned v = 0; v < own->op.n_rows; v++)
+        if (!read_fill(r, at, storage_of(own->row_dtypes[v][at])))
+            return false;
     return true;
 }
 
@@ -153,23 +193,37 @@ static bool read_axes(struct reading *r, size_t tensor, const char *key, const c
     return true;
 }
 
+/* What a tensor is stored as; 0: it is no dtype that it may have. */
+static uint32_t dtype_of_name(struct reading *r, size_t at, const char *pointer, const char *name)
+{
+    const bool in = r->own->file.tensors[at].role == FILE_IN;
+    const struct storage *s = storage_by_name(name);
+    if (s && (in || dtype_stored(s->code) || s->code == KG_I8))
+        return s->code;
+    op_refuse(r, pointer,
+              in ? "no dtype has this name"
+                 : "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output");
+    return 0;
+}
+
+/* Sets it, with the output that an input is updated to. */
+static void set_dtype(const struct op_file *f, size_t at, uint32_t code,
+                      uint32_t dtypes_of[OP_TENSORS_MAX])
+{
+    if (f->tensors[at].role != FILE_OUT)
+        dtypes_of[at] = code;
+    if (f->tensors[at].role != FILE_IN)
+        dtypes_of[as_output(f, at)] = code;
+}
+
 static bool read_dtype(struct reading *r, size_t at)
 {
-    const struct op_file_tensor *f = &r->own->file.tensors[at];
-    const struct storage *s = f->dtype ? storage_by_name(f->dtype) : NULL;
-    if (!f->dtype)
-        return true;
-    if (!s || kg_dtype_bits(s->code) < 8 ||
-        (f->role != FILE_IN && !dtype_stored(s->code) && s->code != KG_I8))
-        return op_refuse_in(r, "tensors", at, "dtype",
-                            f->role != FILE_IN
-                                ? "must be fp16, bf16, fp32, e4m3, e5m2 or int8 in an output"
-                                : "no dtype of 8 bits or more has this name");
-    if (f->role != FILE_OUT)
-        r->own->op.fixed[at] = s->code;
-    if (f->role != FILE_IN)
-        r->own->op.fixed[as_output(&r->own->file, at)] = s->code;
-    return true;
+    const char *name = r->own->file.tensors[at].dtype;
+    char pointer[40];
+    snprintf(pointer, sizeof pointer, "/tensors/%zu/dtype", at);
+    const uint32_t code = name ? dtype_of_name(r, at, pointer, name) : 0;
+    set_dtype(&r->own->file, at, code, r->own->op.fixed);
+    return !name || code;
 }
 
 static bool read_tensor(struct reading *r, size_t at)
@@ -197,15 +251,72 @@ static bool read_tensor(struct reading *r, size_t at)
         own->tensors[as_output(&own->file, at)] = (struct op_tensor){
             .name = f->name, .axes = own->axes[at], .role = OP_OUT, .whole = own->whole[at]};
     return read_axes(r, at, "axes", f->axes, f->n_axes, own->axes[at]) &&
-           read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at) &&
-           read_fill(r, at);
+           read_axes(r, at, "whole", f->whole, f->n_whole, own->whole[at]) && read_dtype(r, at);
+}
+
+/* ---- variants ---- */
+
+/* Results are as exact as its first output of 16 bits or more, or else such an input, has them. */
+static struct dtype row_of(const struct own_op *own, const uint32_t of[OP_TENSORS_MAX],
+                           const char *name)
+{
+    const unsigned n = own->op.n_tensors, n_in = op_inputs(&own->op);
+    struct dtype row = *dtype_stored(KG_F32);
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t code = of[(i + n_in) % n];
+        if (kg_dtype_bits(code) < 16 || !dtype_stored(code))
+            continue;
+        row = *dtype_stored(code);
+        break;
+    }
+    row.name = name;
+    return row;
+}
+
+static bool read_variant(struct reading *r, size_t v)
+{
+    struct own_op *own = r->own;
+    const struct op_file *f = &own->file;
+    const struct op_file_variant *variant = &f->variants[v];
+    char pointer[120];
+    if (v == DTYPES || !*variant->name || strlen(variant->name) > VARIANT_NAME_MAX ||
+        variant->name[strspn(variant->name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+        return op_refuse(r, "/variants",
+                         "must be at most %d, with names of 1 to %d letters a-z, digits and '_'",
+                         DTYPES, VARIANT_NAME_MAX);
+    memcpy(own->row_dtypes[v], own->op.fixed, sizeof own->op.fixed);
+    for (size_t i = 0; i < variant->n_dtypes; i++) {
+        const struct op_file_dtype *d = &variant->dtypes[i];
+        size_t at = 0;
+        while (at < f->n_tensors && strcmp(f->tensors[at].name, d->tensor) != 0)
+            at++;
+        snprintf(pointer, sizeof pointer, "/variants/%s/%.60s", variant->name, d->tensor);
+        if (at == f->n_tensors || f->tensors[at].dtype)
+            return op_refuse(r, pointer, "no tensor without a 'dtype' of its own has this name");
+        const uint32_t code = dtype_of_name(r, at, pointer, d->dtype);
+        if (!code)
+            return false;
+        set_dtype(f, at, code, own->row_dtypes[v]);
+    }
+    snprintf(pointer, sizeof pointer, "/variants/%s", variant->name);
+    for (size_t i = 0; i < own->op.n_tensors; i++)
+        if (!own->row_dtypes[v][i])
+            return op_refuse(r, pointer, "'%s' has no dtype", own->tensors[i].name);
+    for (size_t i = 0; i < v; i++)
+        if (!memcmp(own->row_dtypes[i], own->row_dtypes[v], sizeof *own->row_dtypes))
+            return op_refuse(r, pointer, "has the dtypes of '%s'", own->rows[i].name);
+    own->rows[v] = row_of(own, own->row_dtypes[v], variant->name);
+    own->op.rows = own->rows;
+    own->op.row_dtypes = (const uint32_t(*)[OP_TENSORS_MAX])own->row_dtypes;
+    own->op.n_rows = (unsigned)v + 1;
+    return true;
 }
 
 /* Two factors, since that is what exact integers are drawn for. */
 static bool check_multilinear(struct reading *r)
 {
     const struct own_op *own = r->own;
-    bool good = own->file.multilinear != YES || op_inputs(&own->op) == 2;
+    bool good = own->file.multilinear != YES || (op_inputs(&own->op) == 2 && !own->file.n_variants);
     for (unsigned i = 0; i < own->op.n_tensors && own->file.multilinear == YES; i++) {
         const struct op_tensor *t = &own->tensors[i];
         good = good && !own->op.fixed[i] && !own->n_axes && t->role != OP_INOUT &&
@@ -229,12 +340,18 @@ bool op_read_tensors(struct reading *r)
     for (size_t i = 0; i < own->file.n_tensors; i++)
         if (!read_tensor(r, i))
             return false;
+    for (size_t v = 0; v < own->file.n_variants; v++)
+        if (!read_variant(r, v))
+            return false;
+    for (size_t i = 0; i < own->file.n_tensors; i++)
+        if (!read_fills(r, i))
+            return false;
     for (unsigned i = 0; i < op_inputs(&own->op); i++)
         n_free += !own->op.fixed[i];
     const unsigned n_in = op_inputs(&own->op);
     if (!n_in || n_in == own->op.n_tensors)
         return op_refuse(r, "/tensors", "must be one input and one output, or more");
-    if (!n_free)
+    if (!n_free && !own->op.n_rows)
         return op_refuse(r, "/tensors", "one input must be of the case's dtype: it has no 'dtype'");
     return check_multilinear(r);
 }

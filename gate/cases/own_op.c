@@ -101,6 +101,9 @@ static bool breaks_input(const struct own_op *own, const struct kg_problem *p, u
     const struct own_range *r = &own->range[i];
     const char *name = own->tensors[i].name, *text = own->file.tensors[i].end, *why;
     char pointer[40];
+    snprintf(pointer, sizeof pointer, "/tensors/%u/axes", i);
+    if (kg_dtype_bits(p->dtype[i]) == 4 && columns_of(own, p, i) % 2)
+        return break_at(b, name, pointer, "a row of numbers of 4 bits has an even number of them");
     if (!text && r->fill != FILL_PERMUTATION)
         return false;
     const long long end = end_of(own, p, i, &why), columns = columns_of(own, p, i);
@@ -189,10 +192,11 @@ static double flops(const struct kg_problem *p)
 static double limit(const struct kg_problem *p)
 {
     const struct op_file *f = &op_of(p)->own->file;
-    const double of[DTYPES] = {f->error_limits.fp16, f->error_limits.bf16, f->error_limits.fp32,
-                               f->error_limits.tf32};
-    const double said = of[dtype_of(p) - dtypes];
-    return f->has_error_limits && !isnan(said) ? said : 0;
+    const char *name = dtype_of(p)->name;
+    for (size_t i = 0; i < f->n_error_limits; i++)
+        if (!strcmp(f->error_limits[i].dtype, name))
+            return f->error_limits[i].limit;
+    return 0;
 }
 
 /* ---- values ---- */
@@ -215,6 +219,10 @@ static struct own_range range_of(const struct kg_problem *p, unsigned tensor)
     const char *why;
     if (is_work(own, tensor) && r.fill != FILL_MASK)
         r.most = (double)(end_of(own, p, tensor, &why) - (r.fill != FILL_OFFSETS));
+    if (r.fill == FILL_QUANTISED) {
+        r.least = storage_of(p->dtype[tensor])->least;
+        r.most = storage_of(p->dtype[tensor])->most;
+    }
     return r;
 }
 
@@ -232,6 +240,33 @@ static double allowed(const struct kg_problem *p, unsigned tensor, double value)
     return is_whole(p, tensor) ? rint(value) : value;
 }
 
+/* Each code of at most 8 bits is as likely, but for those that are no numbers. */
+static double value_of_code(const struct drawing *d, int64_t flat)
+{
+    const uint32_t dtype = d->p->dtype[d->tensor];
+    const unsigned char code = (unsigned char)seed_at(d->seed, (uint64_t)flat);
+    const double value = storage_load(&code, dtype, 0);
+    return isfinite(value) ? value : 0;
+}
+
+/* Of one sign in the whole tensor, so that no sum of them cancels: any of them, the largest ones,
+ * or these beside zeros with a sign, line by line. */
+static double value_quantised(const struct drawing *d, const struct own_range *r, int64_t flat)
+{
+    const struct kg_shape shape = op_shape_of(d->p, d->tensor);
+    const int kind = pattern_integer(~d->seed, flat / shape.size[shape.rank - 1], 0, 3);
+    const bool zero = kind == 1 && pattern_uniform(d->seed, flat) < 0.5;
+    const double size = kind > 1 ? fabs(value_of_code(d, flat)) : zero ? 0 : INFINITY;
+    return d->seed % 2 ? fmin(size, r->most) : fmax(-size, r->least);
+}
+
+/* Near the middle of their range on a scale of powers, so that none hides the others. */
+static double value_scale(const struct drawing *d, const struct own_range *r, int64_t flat)
+{
+    const double share = pattern_uniform(d->seed, flat);
+    return fmin(fmax(sqrt(r->least) * sqrt(r->most) * exp2(2 * share - 1), r->least), r->most);
+}
+
 static double value_usual(const struct drawing *d, int64_t flat)
 {
     const struct own_range r = range_of(d->p, d->tensor);
@@ -243,6 +278,10 @@ static double value_usual(const struct drawing *d, int64_t flat)
         return exp2(8 * share - 4);
     case FILL_CONSTANT:
         return r.least;
+    case FILL_QUANTISED:
+        return value_of_code(d, flat);
+    case FILL_SCALES:
+        return value_scale(d, &r, flat);
     case FILL_NORMAL:
     case FILL_ANY:
         return pattern_normal(d->seed, flat);
@@ -266,7 +305,11 @@ static double value_wide(const struct drawing *d, int64_t flat)
                                             most > 0x1p40 ? 40 : ilogb(most)));
     if (r.fill == FILL_POSITIVE)
         return exp2(24 * share - 12);
+    if (r.fill == FILL_QUANTISED)
+        return value_quantised(d, &r, flat);
     const int end = pattern_integer(~d->seed, flat, 0, 3);
+    if (end > 1 && r.fill == FILL_SCALES)
+        return fmin(fmax(r.least * pow(r.most / r.least, share), r.least), r.most);
     return end == 0 ? r.least : end == 1 ? r.most : value_usual(d, flat);
 }
 
@@ -316,6 +359,32 @@ static void bound(enum probe probe, const struct kg_problem *p, const struct kg_
             pattern_put(&in[i], at, allowed(p, i, pattern_get(&in[i], at)));
     }
     arrange(probe, p, in, n_in, seed);
+}
+
+static bool may_be_nan(const struct kg_problem *p, unsigned tensor)
+{
+    return op_of(p)->own->file.tensors[tensor].nan == YES;
+}
+
+static bool has_nan(const struct kg_problem *p)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < p->n_in; i++)
+        n += may_be_nan(p, i);
+    return n > 0;
+}
+
+/* In one input that may have them: at an end, and anywhere. */
+static void put_nan(enum probe probe, const struct kg_problem *p, const struct kg_tensor *in,
+                    unsigned n_in, uint64_t seed)
+{
+    unsigned tensor = (unsigned)(seed % n_in);
+    arrange(probe, p, in, n_in, seed);
+    while (!may_be_nan(p, tensor))
+        tensor = (tensor + 1) % n_in;
+    const int64_t n = pattern_elements(&in[tensor]);
+    pattern_put(&in[tensor], seed / n_in % 2 ? 0 : n - 1, NAN);
+    pattern_put(&in[tensor], (int64_t)(seed_at(seed, n_in) % (uint64_t)n), -NAN);
 }
 
 /* A sum of few terms may nearly cancel. */
@@ -370,12 +439,23 @@ static const struct op_pattern patterns[] = {
     {PROBE_ZERO_THIRD, plain_has_third, .value = own_zero_third, .finish = bound,
      .slack = loss_of_alike},
     {PROBE_ZERO_PARTS, .value = own_zero_parts, .finish = bound, .slack = loss_of_alike},
+    {PROBE_NAN, has_nan, .value = value_usual, .finish = put_nan, .slack = loss_of_ends},
     {PROBE_ONE_VALUE, .value = plain_one_value},
     {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
 };
 
 #define PATTERNS (sizeof patterns / sizeof patterns[0])
 #define PATTERNS_OF_PRODUCTS 2
+
+/* A scale stays near the others, which it would hide. */
+static double other_side(const struct kg_problem *p, unsigned tensor, const struct own_range *r,
+                         double value)
+{
+    const double other = r->fill != FILL_SCALES ? r->least + r->most - value
+                         : 2 * value <= r->most ? 2 * value
+                                                : value / 2;
+    return allowed(p, tensor, other);
+}
 
 /* To its negative or the other side of its range. */
 static void change(unsigned probe, const struct kg_problem *p, const struct kg_tensor *in,
@@ -392,8 +472,7 @@ static void change(unsigned probe, const struct kg_problem *p, const struct kg_t
         }
         const int64_t at = pattern_large_element(&in[tensor], seed);
         const double value = pattern_get(&in[tensor], at);
-        const double other =
-            !is_bounded(r) ? -value : allowed(p, tensor, r->least + r->most - value);
+        const double other = !is_bounded(r) ? -value : other_side(p, tensor, r, value);
         pattern_put(&in[tensor], at, other != value ? other : is_bounded(r) ? r->least : 1);
         if (pattern_get(&in[tensor], at) != value)
             return;

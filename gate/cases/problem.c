@@ -6,16 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/ops/storage.h"
+
 unsigned problem_dtype_index(const struct kg_problem *p)
 {
-    return (unsigned)(dtype_of(p) - dtypes);
+    unsigned n;
+    return (unsigned)(dtype_of(p) - op_rows(op_of(p), &n));
+}
+
+unsigned problem_dtypes(const struct kg_problem *p)
+{
+    unsigned n;
+    op_rows(op_of(p), &n);
+    return n;
 }
 
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i)
 {
     struct kg_problem other = *p;
-    op_set_dtype(&other, dtypes[i].code);
-    other.flags = (p->flags & ~dtype_of(p)->flags) | dtypes[i].flags;
+    unsigned n;
+    op_set_row(&other, &op_rows(op_of(p), &n)[i]);
     return other;
 }
 
@@ -105,7 +115,7 @@ int64_t problem_tensor_elements(const struct problem_tensor *t)
 
 size_t problem_tensor_bytes(const struct problem_tensor *t)
 {
-    return (size_t)problem_tensor_elements(t) * kg_dtype_bytes(t->dtype);
+    return storage_bytes(t->dtype, problem_tensor_elements(t));
 }
 
 struct kg_tensor problem_dense(const struct problem_tensor *t, void *data)

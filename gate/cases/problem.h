@@ -19,7 +19,9 @@
 /* As it stands in suites, ids and run documents: "fp16", "tf32". */
 const char *problem_dtype_name(const struct kg_problem *p);
 
-/* The problem in the i-th of all DTYPES: the storage type, and whether products may be TF32. */
+/* The problem in the i-th of what its op has as dtypes, at most DTYPES: storage types, and whether
+ * products may be TF32. */
+unsigned problem_dtypes(const struct kg_problem *p);
 struct kg_problem problem_in_dtype(const struct kg_problem *p, unsigned i);
 unsigned problem_dtype_index(const struct kg_problem *p);
 

@@ -185,19 +185,22 @@ static enum gate_status read_problem(const struct case_file *c, struct kg_proble
                                      const char **key, struct gate_error *err)
 {
     const struct op *op = op_by_name(c->op);
-    const struct dtype *dtype = dtype_by_name(c->dtype);
+    const struct dtype *dtype = op ? op_row_by_name(op, c->dtype) : NULL;
+    unsigned n = 0;
+    const struct dtype *rows = op ? op_rows(op, &n) : NULL;
     char names[300] = ""; /* of what there is instead */
     *key = op ? "dtype" : "op";
-    for (size_t i = 0; op ? i < DTYPES : op_at(i) != NULL; i++) {
+    for (size_t i = 0; op ? i < n : op_at(i) != NULL; i++) {
         size_t used = strlen(names);
-        if (!op || op_has_dtype(op, &dtypes[i]))
+        if (!op || op_has_dtype(op, &rows[i]))
             snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                     op ? dtypes[i].name : op_at(i)->name);
+                     op ? rows[i].name : op_at(i)->name);
     }
-    if (!op || !op_has_dtype(op, dtype))
+    if (!dtype)
         return gate_fail(err, GATE_USAGE, "unknown %s '%.100s'; there are %s", *key,
                          op ? c->dtype : c->op, names);
     *out = op_problem(op, dtype->code, dtype->flags);
+    op_set_row(out, dtype);
     TRY(check_keys(op, c, key, err));
     TRY(read_settings(op, c, out, key, err));
     return check_sizes(out, key, err);

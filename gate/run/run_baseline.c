@@ -238,8 +238,8 @@ static void find_missing(struct run *run)
         if (!of_suite || is_there || sscanf(id, "%64[^/]/%64[^/]", op_name, dtype_name) != 2)
             continue;
         const struct op *op = op_by_name(op_name);
-        const struct dtype *dtype = dtype_by_name(dtype_name);
-        if (!op || !dtype)
+        const struct dtype *dtype = op ? op_row_by_name(op, dtype_name) : NULL;
+        if (!dtype)
             continue;
         run->missing = xrealloc(run->missing, run->n_missing + 1, sizeof *run->missing);
         struct run_missing *to = &run->missing[run->n_missing++];

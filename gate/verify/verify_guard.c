@@ -2,6 +2,8 @@
 /* verify_guard.c: operands beside unmapped memory, or with rows far apart; see verify_layout.h. */
 #include "gate/verify/verify_layout.h"
 
+#include "kernels/ops/storage.h"
+
 #define TENSOR_ALIGNMENT 16 /* kernel.h promises these */
 #define WORKSPACE_ALIGNMENT 256
 
@@ -75,7 +77,6 @@ enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side s
 {
     for (unsigned i = 0; i < image->n_in + image->n_out; i++) {
         const struct problem_tensor *t = &image->about[i];
-        const size_t each = kg_dtype_bytes(t->dtype);
         size_t n = 1;
         if (side != GUARD_FAR) {
             TRY(grow(d, &g->tensor[i], image->span[i], t->name, err));
@@ -85,8 +86,8 @@ enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side s
             continue; /* there is but one problem of this kind for each that is verified */
         for (unsigned r = 0; r < outer_rank(g, t); r++)
             n *= (size_t)t->shape[r];
-        g->pieces[i] = (struct device_pieces){n, (size_t)problem_tensor_elements(t) * each / n,
-                                              (size_t)FAR_ELEMENTS * each};
+        g->pieces[i] = (struct device_pieces){n, problem_tensor_bytes(t) / n,
+                                              storage_bytes(t->dtype, FAR_ELEMENTS)};
         TRY(device_spread_alloc(d, &g->pieces[i], &g->far[i], err));
     }
     return side == GUARD_FAR ? GATE_OK

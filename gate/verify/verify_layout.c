@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/ops/draw.h"
+#include "kernels/ops/storage.h"
 
 #define ALIGNMENT 256
 #define OFFSET_BYTES 16
@@ -144,11 +145,11 @@ void image_layout_count(const struct kg_problem *p, const struct image_layout *l
         coverage->layouts[kind] += seen >> kind & 1;
 }
 
-/* Elements from one row to the next. */
+/* Elements from one row to the next; no row begins within a byte. */
 static int64_t row_stride(const struct problem_tensor *t, enum tensor_layout kind)
 {
-    int64_t each = (int64_t)kg_dtype_bytes(t->dtype), columns = t->shape[t->rank - 1];
-    int64_t sixteen = OFFSET_BYTES / each, wide = WIDE_BYTES / each;
+    int64_t bits = kg_dtype_bits(t->dtype), columns = t->shape[t->rank - 1];
+    int64_t sixteen = 8 * OFFSET_BYTES / bits, wide = 8 * WIDE_BYTES / bits;
     switch (kind) {
     case TENSOR_PADDED:
     case TENSOR_HEADS:
@@ -157,7 +158,7 @@ static int64_t row_stride(const struct problem_tensor *t, enum tensor_layout kin
     case TENSOR_WIDE:
         return columns / wide * wide + wide;
     case TENSOR_ODD:
-        return columns + (columns % 2 ? 2 : 1);
+        return columns + (columns % 2 || bits < 8 ? 2 : 1);
     default:
         return columns;
     }
@@ -193,7 +194,7 @@ static size_t span_bytes(const struct kg_tensor *view)
     int64_t last = 0;
     for (unsigned r = 0; r < view->rank; r++)
         last += (view->shape[r] - 1) * view->stride[r];
-    return (size_t)(last + 1) * kg_dtype_bytes(view->dtype);
+    return storage_bytes(view->dtype, last + 1);
 }
 
 static size_t align(size_t bytes)
@@ -273,10 +274,11 @@ static void copy_rows(const struct image *image, unsigned i, const unsigned char
 {
     const struct kg_tensor *view = &image->view[i];
     const int64_t columns = view->shape[view->rank - 1], n = pattern_elements(view);
-    const size_t each = kg_dtype_bytes(view->dtype);
+    const uint32_t dtype = view->dtype;
     for (int64_t first = 0; first < n; first += columns) {
-        const size_t at = image->offset[i] + (size_t)pattern_offset(view, first) * each;
-        memcpy(to + (dense ? (size_t)first * each : at), from + at, (size_t)columns * each);
+        const size_t at = image->offset[i] + storage_bytes(dtype, pattern_offset(view, first));
+        memcpy(to + (dense ? storage_bytes(dtype, first) : at), from + at,
+               storage_bytes(dtype, columns));
     }
 }
 

@@ -294,7 +294,7 @@ static unsigned add_others(struct meetings *met, uint64_t *state, const struct k
 {
     unsigned n = 0;
     for (unsigned turn = 0; turn < each; turn++)
-        for (unsigned i = 0; i < DTYPES && n < most; i++) {
+        for (unsigned i = 0; i < problem_dtypes(p) && n < most; i++) {
             const struct kg_problem other = problem_in_dtype(p, i);
             if (others >> i & 1)
                 out[n++] = choose(met, state, &other);

@@ -249,7 +249,7 @@ static void find_shapes(struct round *r, const struct kg_problem *p)
     struct verification *v = &r->arm->verification;
     struct kg_problem all[SHAPES_MAX];
     unsigned others = 0;
-    for (unsigned i = 0; i < DTYPES; i++) {
+    for (unsigned i = 0; i < problem_dtypes(p); i++) {
         const struct kg_problem other = problem_in_dtype(p, i);
         if (i != problem_dtype_index(p) && bench_kernel(&r->bench, &other))
             others |= 1u << i;
@@ -419,9 +419,10 @@ static enum gate_status check_alike(struct round *r, const struct kg_problem *p,
         }
     alike[1].flags ^= op_of(p)->flag ? op_of(p)->flag->bit : 0;
     change_param(&alike[2]);
-    for (unsigned i = 0; i < DTYPES; i++)
+    const unsigned n_alike = 3 + problem_dtypes(p);
+    for (unsigned i = 0; i < problem_dtypes(p); i++)
         alike[3 + i] = problem_in_dtype(p, i);
-    for (unsigned i = 0; i < 3 + DTYPES; i++) {
+    for (unsigned i = 0; i < n_alike; i++) {
         const struct kg_problem *other = &alike[i];
         const enum probe probe = probe_applies(PROBE_NORMAL, other) ? PROBE_NORMAL : PROBE_UNIFORM;
         if (!r->arm->verification.ok || !memcmp(p, other, sizeof *p) ||

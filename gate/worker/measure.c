@@ -30,7 +30,8 @@ const char *measure_contract(const struct device *d)
     return device_info(d)->kg.kind == KG_DEVICE_CUDA ? "paired-graph-v3" : "paired-loop-v3";
 }
 
-/* Three TF32 products are as exact as one of fp32 and may be the faster way to it. */
+/* Three TF32 products are as exact as one of fp32 and may be the faster way to it. An op of a
+ * user's may multiply inputs of 8 or 4 bits whatever the dtype of its case. */
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
 {
     const double peak[RATES] = {
@@ -40,7 +41,10 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
         [RATE_FP8] = 2 * peaks->fp16_flops,
         [RATE_FP32] = fmax(peaks->fp32_flops, peaks->tf32_flops / 3),
     };
-    return peak[dtype_of(p)->rate];
+    unsigned bits = 16;
+    for (unsigned i = 0; i < p->n_in; i++)
+        bits = kg_dtype_bits(p->dtype[i]) < bits ? kg_dtype_bits(p->dtype[i]) : bits;
+    return fmax(peak[dtype_of(p)->rate], bits < 16 ? 16 / bits * peaks->fp16_flops : 0);
 }
 
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)

@@ -59,7 +59,7 @@ static void record_values(const unsigned *n, struct document_covered_values *out
         .exact_cancellation = count_or_none(n[PROBE_CANCELLATION]),
         .exact_powers_of_two = count_or_none(n[PROBE_EXPONENTS]),
         .exact_largest = count_or_none(n[PROBE_LARGEST]),
-        .nan_and_infinity = count_or_none(n[PROBE_SPECIAL]),
+        .nan_and_infinity = count_or_none(n[PROBE_SPECIAL] + n[PROBE_NAN]),
         .nan_and_infinity_in_second = count_or_none(n[PROBE_SPECIAL_SECOND]),
         .nan_in_second = count_or_none(n[PROBE_NAN_SECOND]),
         .constant = count_or_none(n[PROBE_CONSTANT]),
@@ -75,7 +75,7 @@ static void record_values(const unsigned *n, struct document_covered_values *out
         .low_scores = count_or_none(n[PROBE_LOW]),
     };
 }
-static_assert(PROBES == 22 && PROBES <= COVERAGE_VALUES, "each kind has a name in the document");
+static_assert(PROBES == 23 && PROBES <= COVERAGE_VALUES, "each kind has a name in the document");
 
 static void record_layouts(const struct coverage *c, struct document_covered_layouts *out)
 {

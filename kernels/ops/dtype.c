@@ -18,7 +18,14 @@ const struct dtype dtypes[DTYPES] = {
 
 const struct dtype *dtype_of(const struct kg_problem *p)
 {
+    const struct op *op = op_of(p);
     const uint32_t code = op_dtype(p);
+    for (unsigned i = 0; op && i < op->n_rows; i++)
+        if (!(p->flags & KG_FLAG_TF32) &&
+            !memcmp(p->dtype, op->row_dtypes[i], op->n_tensors * sizeof *p->dtype))
+            return &op->rows[i];
+    if (op && op->rows)
+        return NULL;
     for (unsigned i = 0; i < DTYPES; i++)
         if (dtypes[i].code == code && dtypes[i].flags == (p->flags & KG_FLAG_TF32))
             return &dtypes[i];

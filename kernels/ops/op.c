@@ -74,6 +74,32 @@ void op_set_dtype(struct kg_problem *p, uint32_t dtype)
         p->dtype[i] = op->fixed[i] ? op->fixed[i] : dtype;
 }
 
+const struct dtype *op_rows(const struct op *op, unsigned *n)
+{
+    *n = op->rows ? op->n_rows : DTYPES;
+    return op->rows ? op->rows : dtypes;
+}
+
+const struct dtype *op_row_by_name(const struct op *op, const char *name)
+{
+    unsigned n;
+    const struct dtype *rows = op_rows(op, &n);
+    for (unsigned i = 0; i < n; i++)
+        if (op_has_dtype(op, &rows[i]) && !strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+void op_set_row(struct kg_problem *p, const struct dtype *row)
+{
+    const struct op *op = op_of(p);
+    if (op->rows)
+        memcpy(p->dtype, op->row_dtypes[row - op->rows], op->n_tensors * sizeof *p->dtype);
+    else
+        op_set_dtype(p, row->code);
+    p->flags = (p->flags & ~(uint32_t)KG_FLAG_TF32) | row->flags;
+}
+
 /* A problem may be anybody's: of an op that is not known all tensors count. */
 uint32_t op_dtype(const struct kg_problem *p)
 {
@@ -167,7 +193,7 @@ int64_t op_longest_sum(const struct kg_problem *p)
 
 bool op_has_dtype(const struct op *op, const struct dtype *dtype)
 {
-    return dtype && (op->only ? dtype->code == op->only : dtype->bytes > 1);
+    return dtype && (op->rows || (op->only ? dtype->code == op->only : dtype->bytes > 1));
 }
 
 bool op_allows(const struct kg_problem *p)

@@ -178,6 +178,9 @@ struct op {
                  int64_t count, const char *id, uint64_t seed);
     int64_t (*length)(const struct kg_problem *p, char axis); /* of a capital letter, which is no
                                           blocks then; NULL: it has none */
+    const struct dtype *rows; /* its variants, in place of the dtypes of dtype.h; NULL: none */
+    unsigned n_rows;
+    const uint32_t (*row_dtypes)[OP_TENSORS_MAX]; /* of all tensors in each variant */
 };
 
 /* From now on these are ops too, which live as long as they are in use; none may have the name of
@@ -194,6 +197,12 @@ const struct op *op_at(size_t i);
  */
 struct kg_problem op_problem(const struct op *op, uint32_t dtype, uint32_t flags);
 void op_set_dtype(struct kg_problem *p, uint32_t dtype);
+
+/* What a case of the op may name as its dtype: variants, or all of dtype.h; and the one of that
+ * name, NULL: there is none. */
+const struct dtype *op_rows(const struct op *op, unsigned *n);
+const struct dtype *op_row_by_name(const struct op *op, const char *name);
+void op_set_row(struct kg_problem *p, const struct dtype *row);
 
 /* The dtype of the tensors that are of no fixed one; 0: they differ. */
 uint32_t op_dtype(const struct kg_problem *p);

@@ -32,6 +32,7 @@ static const struct {
     [PROBE_FAINT] = {"faint keys", false},
     [PROBE_LOW] = {"low scores", false},
     [PROBE_LARGEST] = {"exact largest and smallest", true},
+    [PROBE_NAN] = {"NaN", false},
 };
 
 const char *probe_name(enum probe probe)

@@ -39,6 +39,7 @@ enum probe {
     PROBE_LOW,       /* attention: all scores are from -125 to -94 */
     PROBE_LARGEST,   /* exact; fp8: lines of the largest numbers, of the smallest, and of zeros with
                         a sign */
+    PROBE_NAN,       /* an op of a user's: a few of an input that may have them */
     PROBES
 };
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import unittest
 
+import block_mutants
 import index_mutants
 from harness import GATE, ROOT, Gate, read_file, write_file
 
@@ -337,6 +338,33 @@ class Groups(Example):
 
     def test_faults_are_found_and_right_kernels_are_right(self):
         self.look_at_changed(index_mutants.GROUPED_WRONG, index_mutants.GROUPED_RIGHT)
+
+
+class Blocks(Example):
+    op = "block_scales"
+
+    def test_the_example_is_right_and_its_fault_is_wrong(self):
+        said = self.look()
+        self.assertIn("2 right, 0 wrong, 0 not served", said)
+        self.assertRegex(said, r"mxfp4/m20-n64-k256 +right +block_scales +\S+ +0.004 ")
+        self.assertRegex(said, r"int4/m33-n48-k96 +right +block_scales +\S+ +2e-05 ")
+        self.make("build/libfaulty.so")
+        self.assertIn("0 right, 2 wrong", self.look(library="libfaulty.so", expect=2))
+
+    def test_faults_are_found_and_right_kernels_are_right(self):
+        self.look_at_changed(block_mutants.WRONG, block_mutants.RIGHT)
+
+    def test_rows_of_four_bits_have_no_half_bytes(self):
+        self.replace("block_scales.op.json", '"k % 32 == 0"', '"k % 33 == 0"')
+        self.replace("block_scales.op.json", '"k / 32"', '"k / 33"')
+        self.replace("block_scales.json", '"k": 256', '"k": 264')
+        self.replace("block_scales.json", '"k": 96', '"k": 99')
+        self.assertIn("the sizes break 'q' of 'block_scales': a row of numbers of 4 bits has an "
+                      "even number of them", self.look(expect=64))
+
+    def test_what_is_no_variant_is_no_dtype(self):
+        self.replace("block_scales.json", '"mxfp4"', '"bf16"')
+        self.assertIn("unknown dtype 'bf16'; there are mxfp4, int4", self.look(expect=64))
 
 
 class Pages(Example):

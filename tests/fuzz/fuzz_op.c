@@ -25,10 +25,16 @@ static const char good_text[] =
     "\"end\":\"d + 64\"},"
     "{\"name\":\"p\",\"role\":\"in\",\"axes\":[\"n\"],\"dtype\":\"int8\",\"fill\":\"permutation\"},"
     "{\"name\":\"m\",\"role\":\"in\",\"axes\":[\"b\",\"n\"],\"dtype\":\"bool\",\"fill\":\"mask\"},"
+    "{\"name\":\"q\",\"role\":\"in\",\"axes\":[\"n\",\"d\"],\"fill\":\"quantised\"},"
+    "{\"name\":\"z\",\"role\":\"in\",\"axes\":[\"n\",\"d / "
+    "32\"],\"dtype\":\"e8m0\",\"fill\":\"scales\","
+    "\"least\":0.5,\"most\":1024,\"nan\":true},"
     "{\"name\":\"s\",\"role\":\"inout\",\"axes\":[\"b\",\"d\"]},"
     "{\"name\":\"y\",\"role\":\"out\",\"axes\":[\"b\",\"d\"],\"whole\":[\"n\"]}],"
     "\"flops\":\"8 * b * n + d\",\"id\":[\"b\",\"h\",\"n\",\"d\"],"
-    "\"error_limits\":{\"fp16\":0.001}}";
+    "\"variants\":{\"w4\":{\"x\":\"fp16\",\"q\":\"int4\",\"s\":\"fp32\",\"y\":\"bf16\"},"
+    "\"fp8\":{\"x\":\"bf16\",\"q\":\"e4m3\",\"s\":\"bf16\",\"y\":\"e5m2\"}},"
+    "\"error_limits\":{\"w4\":0.001}}";
 
 #define DRAWN_MAX 4096
 
@@ -59,9 +65,12 @@ static void use(struct own_op *own)
 {
     const struct op *const ops[] = {&own->op};
     op_use(ops, 1);
+    unsigned n_rows, turn = 0;
+    const struct dtype *rows = op_rows(&own->op, &n_rows);
     for (int64_t size = 1; size <= OP_SIZE_MAX; size *= 33) {
         struct kg_problem p = op_problem(&own->op, KG_F16, 0);
         char id[PROBLEM_ID_MAX];
+        op_set_row(&p, own->op.rows ? &rows[turn++ % n_rows] : &rows[0]);
         for (unsigned i = 0; i < own->op.n_sizes; i++)
             op_set_size(&p, &own->op.sizes[i], size);
         if (!op_fit(&own->op, &p))

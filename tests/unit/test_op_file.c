@@ -23,6 +23,10 @@
 
 #define INTEGERS "\"fill\": \"integers\", \"least\": -3, \"most\": 8"
 
+#define FLOPS "\"flops\""
+#define VARIANTS(these) "\"variants\": {" these "}, \"flops\""
+#define ALL(dtype) "\"x\": \"" dtype "\", \"u\": \"fp32\", \"y\": \"fp32\""
+
 static const char good[] =
     "{\"schema\": \"gate-op/1\", \"name\": \"pick\", \"reference\": \"r.so\",\n"
     " \"sizes\": [{\"name\": \"kv\", \"kind\": \"count\"}, {\"name\": \"h\", \"kind\": "
@@ -90,7 +94,14 @@ TEST(files_that_cannot_be_have_a_place)
         {"[\"h\", \"n\", \"d\"]", "[\"h\", \"n - n\"]", "/tensors: the gate finds no sizes"},
         {"[\"h\", \"n\", \"d\"]", "[]", "/tensors/0/axes: must be one or more"},
         {"\"name\": \"at\"", "\"name\": \"x\"", "/tensors/1/name: 'x' is there already"},
-        {"\"int32\"", "\"int4\"", "/tensors/1/dtype"},
+        {"\"int32\"", "\"int3\"", "/tensors/1/dtype: no dtype has this name"},
+        {"\"int32\"", "\"e8m0\"", "'integers' is not for e8m0"},
+        {"\"int32\"", "\"int32\", \"nan\": true", "/tensors/1/nan: int32 has none"},
+        {INTEGERS, "\"fill\": \"quantised\"", "/tensors/1/dtype: 'quantised' is for e4m3"},
+        {"\"int32\",\n   \"fill\": \"integers\"", "\"int4\", \"fill\": \"permutation\"",
+         "needs no other key"},
+        {"\"fill\": \"uniform\",\n   \"least\": 2", "\"fill\": \"scales\",\n   \"least\": 0",
+         "/tensors/2/least: must be above 0"},
         {"\"fill\": \"integers\",", "\"fill\": \"uniform\",",
          "/tensors/1/dtype: 'uniform' is for floating point"},
         {"\"least\": -3", "\"least\": -3.5", "/tensors/1/least: must be integers"},
@@ -127,6 +138,20 @@ TEST(files_that_cannot_be_have_a_place)
         {"\"flops\"", "\"multilinear\": true, \"flops\"", "/multilinear: is for two inputs"},
         {"\"flops\"", "\"id\": [\"n\"], \"flops\"", "/id: must name each size once"},
         {"\"bf16\": 0.01", "\"bf16\": 1.5", "/error_limits/bf16"},
+        {"\"bf16\": 0.01", "\"fp8\": 0.01", ":14:52: /error_limits/fp8: no case has this dtype"},
+        {FLOPS, VARIANTS("\"A\": {}"), "/variants: must be at most 6, with names"},
+        {FLOPS, VARIANTS("\"v\": {\"z\": \"fp16\"}"), "/variants/v/z: no tensor without"},
+        {FLOPS, VARIANTS("\"v\": {\"at\": \"int8\"}"), "/variants/v/at: no tensor without"},
+        {FLOPS, VARIANTS("\"v\": {\"x\": \"fp9\"}"), "/variants/v/x: no dtype has this name"},
+        {FLOPS, VARIANTS("\"v\": {\"y\": \"int4\"}"), "/variants/v/y: must be fp16"},
+        {FLOPS, VARIANTS("\"v\": {\"x\": \"fp16\", \"u\": \"fp16\"}"),
+         "/variants/v: 'y' has no dtype"},
+        {FLOPS, VARIANTS("\"v\": {" ALL("fp16") "}, \"w\": {" ALL("fp16") "}"),
+         "/variants/w: has the dtypes of 'v'"},
+        {FLOPS, VARIANTS("\"v\": {" ALL("fp16") "}, \"w\": {" ALL("int8") "}"),
+         "/tensors/0: the fill 'integers' needs"},
+        {FLOPS, "\"multilinear\": true, " VARIANTS("\"v\": {" ALL("fp32") "}"),
+         "/multilinear: is for two inputs"},
     };
     unsigned faults = 0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -217,7 +242,7 @@ TEST(the_limit_allows_for_the_rounding_of_each_output)
         char output[40];
         snprintf(output, sizeof output, "\"out\", \"dtype\": \"%s\"", cases[i].output);
         assert_int_equal(parse("\"out\"", output, &own, NULL), GATE_OK);
-        own->file.has_error_limits = false;
+        own->file.n_error_limits = 0;
         used = &own->op;
         op_use(&used, 1);
         struct kg_problem p = problem(own, 2, 4, 48, 64);
