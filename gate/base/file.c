@@ -277,8 +277,9 @@ enum gate_status file_make_folders(const char *path, mode_t mode, struct gate_er
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, mode) && (stat(part, &st) || !S_ISDIR(st.st_mode)))
-            return gate_fail(err, GATE_IO, "cannot make folder '%s': %s", part, strerror(errno));
+        const int why = mkdir(part, mode) ? errno : 0;
+        if (why && (stat(part, &st) || !S_ISDIR(st.st_mode)))
+            return gate_fail(err, GATE_IO, "cannot make folder '%s': %s", part, strerror(why));
     }
     return GATE_OK;
 }

@@ -47,6 +47,15 @@ TEST(link_stays)
     assert_int_equal(unlink("link"), 0);
 }
 
+TEST(why_a_folder_cannot_be_made)
+{
+    struct gate_error err = {0};
+    assert_int_equal(symlink("nowhere", "link"), 0);
+    assert_int_equal(file_make_folders("link/below", 0777, &err), GATE_IO);
+    assert_string_equal(err.message, "cannot make folder 'link': File exists");
+    assert_int_equal(unlink("link"), 0);
+}
+
 TEST(refused_targets)
 {
     struct gate_error err = {0};
