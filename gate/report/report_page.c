@@ -427,13 +427,15 @@ static bool accept_command(const struct page *p, char out[ACCEPT_MAX])
     return p->run->counts[VERDICT_REGRESSION] && stored && !p->d->has_shard;
 }
 
-/* What to do where the machine was not quiet: on a CPU it is mostly other programs. */
+/* What to do where the machine was not quiet: on a CPU it is mostly other programs. Where there was
+ * no library to be paired with no time helps. */
 static void put_hints(const struct page *p, bool markdown)
 {
     const char *stop = markdown ? ".\n" : "\n";
     bool undecided = false;
     for (size_t i = 0; i < p->d->n_cases; i++)
-        undecided |= p->d->cases[i].verdict == VERDICT_NO_VERDICT && p->d->cases[i].has_ratio;
+        undecided |= p->d->cases[i].verdict == VERDICT_NO_VERDICT &&
+                     p->d->cases[i].mode == MODE_PAIRED && p->d->cases[i].has_ratio;
     if (p->d->device.kind == DEVICE_HOST && p->run->counts[VERDICT_ENVIRONMENT] > 0)
         buf_printf(p->out,
                    "%s other programs disturbed it: `chrt -f 1 gate run` (as root) comes before "

@@ -101,6 +101,19 @@ TEST(the_unit_of_a_rate_goes_by_the_device)
     cJSON_Delete(document);
 }
 
+/* Without the library of the baseline no time helps. */
+TEST(longer_is_advised_where_pairs_were_measured)
+{
+    cJSON *document = report_sample();
+    for (int paired = 1; paired >= 0; paired--) {
+        set_member(sample_case(document, 6), "mode", paired ? "paired" : "number");
+        char *text = report_made(document, REPORT_TEXT, &report_plain);
+        assert_int_equal(strstr(text, "measure when nothing else runs, or longer") != NULL, paired);
+        free(text);
+    }
+    cJSON_Delete(document);
+}
+
 TEST(evidence)
 {
     struct buf text;
