@@ -63,6 +63,8 @@ class Repository(Gate):
 
 
 class Init(Repository):
+    ALWAYS_IGNORED = "gate.md\ngate.xml\ngate-run.json\n.gate-*.tmp\n"
+
     def test_it_writes_what_a_run_needs(self):
         os.mkdir(self.file(".github"))
         said = self.gate("init", "--library", "out/l.so", "--build", "ninja -C out l.so").stdout
@@ -196,8 +198,7 @@ class Init(Repository):
         self.assertNotIn("guessed", said)
         self.assertEqual(json.loads(self.read("gpu/ours.json"))["schema"], "gate-suite/1")
         self.assertFalse(os.path.exists(self.file("kernels.json")))
-        self.assertEqual(self.read(".gitignore"),
-                         "/out/l.so\nruns/h.db*\ngate.md\ngate.xml\ngate-run.json\n")
+        self.assertEqual(self.read(".gitignore"), "/out/l.so\nruns/h.db*\n" + self.ALWAYS_IGNORED)
 
     def test_options_that_a_kept_gate_json_contradicts_are_refused(self):
         self.write("gate.json", '{"schema": "gate-config/1", "library": "out/l.so"}')
@@ -225,7 +226,7 @@ class Init(Repository):
         for _ in range(2):
             self.gate("init", "--force")
             self.assertEqual(self.read(".gitignore"),
-                             "*.o\nbuild/\ngate.db*\ngate.md\ngate.xml\ngate-run.json\n")
+                             "*.o\nbuild/\ngate.db*\n" + self.ALWAYS_IGNORED)
 
     def test_a_build_that_is_guessed_is_said_to_be(self):
         guess = "guessed   that 'make build/libmykernels.so' builds the library"
