@@ -214,9 +214,8 @@ static enum gate_status compare(struct work *w, struct gate_error *err)
         const bool here = !w->t->on_device;
         struct look look;
         char text[500];
-        compare_start(&look, p, about, probe_is_exact(w->t->probe),
-                      here ? w->rms[i] : COMPARE_LEAST_SHARE * compare_usual_rms(p, about));
-        look.limit += probe_slack(w->t->probe, p);
+        compare_start(&look, p, about, w->t->probe,
+                      fmax(compare_least_rms(w->t->probe, p, about), here ? w->rms[i] : 0));
         look.unbiased = w->t->probe == PROBE_NORMAL && !w->t->given && !op_of(p)->rounds_inside;
         TRY(here ? compare_on_host(&look, &got, w->wanted[i], err)
                  : compare_on_device(w->b->device, &look, &args.out[i], w->reference[i], err));

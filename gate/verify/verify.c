@@ -22,7 +22,7 @@
 struct verification verification_start(const struct kg_problem *p)
 {
     return (struct verification){.ok = true,
-                                 .limit = problem_error_limit(p),
+                                 .limit = compare_limit(p, PROBE_NORMAL),
                                  .allclose_1e2 = 1,
                                  .allclose_1e3 = 1,
                                  .left_out.not_declared = op_of(p)->not_declared};
@@ -64,8 +64,8 @@ enum gate_status verify_outputs(struct device *d, const struct suite_case *c,
         const bool own_inputs = c->file && c->file->n_inputs;
         struct look look;
         char text[500];
-        compare_start(&look, &c->problem, about, false,
-                      own_inputs ? 0 : COMPARE_LEAST_SHARE * compare_usual_rms(&c->problem, about));
+        compare_start(&look, &c->problem, about, PROBE_NORMAL,
+                      own_inputs ? 0 : compare_least_rms(PROBE_NORMAL, &c->problem, about));
         look.whole = !closely;
         look.unbiased = !own_inputs && !op_of(&c->problem)->rounds_inside;
         TRY(compare_on_device(d, &look, &o->args.out[i], r->out[i].data, err));

@@ -59,6 +59,12 @@ double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor
     return 0;
 }
 
+double compare_least_rms(enum probe probe, const struct kg_problem *p,
+                         const struct problem_tensor *about)
+{
+    return probe == PROBE_NORMAL ? 0.5 * compare_usual_rms(p, about) : 0;
+}
+
 static void set_rule(struct look *look, bool exact, double rms)
 {
     look->rms = rms;
@@ -69,11 +75,16 @@ static void set_rule(struct look *look, bool exact, double rms)
         .bad_rms = rms};
 }
 
-void compare_start(struct look *look, const struct kg_problem *p,
-                   const struct problem_tensor *about, bool exact, double rms)
+double compare_limit(const struct kg_problem *p, enum probe probe)
 {
-    *look = (struct look){.problem = p, .about = about, .limit = problem_error_limit(p)};
-    set_rule(look, exact, rms);
+    return problem_error_limit(p) + probe_slack(probe, p);
+}
+
+void compare_start(struct look *look, const struct kg_problem *p,
+                   const struct problem_tensor *about, enum probe probe, double rms)
+{
+    *look = (struct look){.problem = p, .about = about, .limit = compare_limit(p, probe)};
+    set_rule(look, probe_is_exact(probe), rms);
 }
 
 enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,

@@ -21,6 +21,7 @@
 
 #include "gate/cases/problem.h"
 #include "gate/device/device.h"
+#include "kernels/ops/pattern.h"
 
 struct look {
     const struct kg_problem *problem;
@@ -38,13 +39,16 @@ struct look {
  * products. 0: not known, or the rows of an attention, which are averages. */
 double compare_usual_rms(const struct kg_problem *p, const struct problem_tensor *about);
 
-/* What of that the elements of an output come to at least. A single sum may nearly cancel, and the
- * rounding of its terms is no small share of it then: in 8 of 120 verifications of one element, all
- * right. */
-#define COMPARE_LEAST_SHARE 0.5
+/* Half of that, for inputs of PROBE_NORMAL; 0 for others. All elements of an output may be less by
+ * chance: where they are few sums that nearly cancel, or a bias that they share leaves few of them
+ * above zero. What their terms lost to rounding is no small share of them then. */
+double compare_least_rms(enum probe probe, const struct kg_problem *p,
+                         const struct problem_tensor *about);
 
+/* Of inputs like those of `probe`: with what right arithmetic may lose of them. */
 void compare_start(struct look *look, const struct kg_problem *p,
-                   const struct problem_tensor *about, bool exact, double rms);
+                   const struct problem_tensor *about, enum probe probe, double rms);
+double compare_limit(const struct kg_problem *p, enum probe probe);
 
 /* Looks at all of `got`, which is dense: memory of the host. GATE_INTERNAL when memory is short. */
 enum gate_status compare_on_host(struct look *look, const struct kg_tensor *got,

@@ -120,6 +120,11 @@ static enum gate_status hash_slots(struct soak *x, unsigned n, uint64_t *hashes,
     return GATE_OK;
 }
 
+static enum probe probe_of(const struct kg_problem *p)
+{
+    return probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
+}
+
 /* Are the outputs in a slot right? */
 static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_error *err)
 {
@@ -132,7 +137,7 @@ static enum gate_status compare_slot(struct soak *x, unsigned slot, struct gate_
         struct look look;
         char text[500];
         const struct problem_tensor *about = &image->about[image->n_in + i];
-        compare_start(&look, &image->problem, about, false,
+        compare_start(&look, &image->problem, about, probe_of(&image->problem),
                       compare_usual_rms(&image->problem, about));
         TRY(compare_on_device(b->device, &look, &args.out[i], out[i], err));
         if (!compare_is_right(&look, text, sizeof text))
@@ -166,7 +171,7 @@ static enum gate_status make_variants(struct soak *x, const struct kg_problem *p
 {
     struct bench *b = x->b;
     const struct image_layout dense = image_layout_of(TENSOR_DENSE);
-    const enum probe probe = probe_applies(PROBE_NORMAL, p) ? PROBE_NORMAL : PROBE_UNIFORM;
+    const enum probe probe = probe_of(p);
     for (unsigned v = 0; v < VARIANTS; v++) {
         struct image *image = &x->image[v];
         TRY(v ? image_with_poison(&x->image[v - 1], POISON_NAN, image, err)

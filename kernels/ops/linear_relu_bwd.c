@@ -101,12 +101,12 @@ static double value_exponents(const struct drawing *d, int64_t flat)
 }
 
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal},
-    {PROBE_UNIFORM, .value = plain_uniform},
+    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal, .slack = product_slack},
+    {PROBE_UNIFORM, .value = plain_uniform, .slack = product_slack},
     {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
     {PROBE_EXPONENTS, .value = value_exponents},
     {PROBE_CONSTANT, .value = product_constant},
-    PLAIN_PATTERN_ROWS(NULL),
+    PLAIN_PATTERN_ROWS(product_slack),
 };
 
 const struct op op_linear_relu_bwd = {

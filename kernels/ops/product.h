@@ -32,6 +32,7 @@ void product_change(unsigned probe, const struct kg_problem *p, const struct kg_
 
 /* For the patterns of ops that are related. */
 bool product_cannot_cancel(const struct kg_problem *p);
+double product_slack(const struct kg_problem *p);
 pattern_fn product_integer, product_constant;
 void product_finish_integers(enum probe probe, const struct kg_problem *p,
                              const struct kg_tensor *in, unsigned n_in, uint64_t seed);

@@ -27,6 +27,24 @@ bool product_cannot_cancel(const struct kg_problem *p)
     return !few || dtype_of(p)->bytes == 2;
 }
 
+/*
+ * TF32 may truncate, which takes up to 2^-10 of a factor, and so 2^-9 of a product, always towards
+ * zero. The limit allows what that comes to on average over many terms, two thirds of 2^-10. Where
+ * a sum has few terms that count it may be all of it, and as they get more, it nears the average
+ * with the root of their number. Of K terms a quarter counts: half of either factor may be zero.
+ */
+double product_slack(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    const struct dtype *d = dtype_of(p);
+    double fewest = INFINITY;
+    if (d->mantissa == d->factor)
+        return 0;
+    for (unsigned i = op_inputs(op); i < op->n_tensors; i++)
+        fewest = fmin(fewest, (double)op_terms(p, i) / 4);
+    return (0x1p-9 - d->error_limit) / sqrt(fmax(fewest, 1));
+}
+
 /* Step of the sum that an element of a factor belongs to. */
 static int64_t depth_of(const struct drawing *d, int64_t flat)
 {
@@ -257,13 +275,13 @@ void product_finish_special(enum probe probe, const struct kg_problem *p,
 /* ---- the table ---- */
 
 const struct op_pattern product_patterns[PRODUCT_PATTERNS_VECTOR] = {
-    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal},
-    {PROBE_UNIFORM, .value = plain_uniform},
+    {PROBE_NORMAL, product_cannot_cancel, .value = plain_normal, .slack = product_slack},
+    {PROBE_UNIFORM, .value = plain_uniform, .slack = product_slack},
     {PROBE_INTEGERS, .value = product_integer, .finish = product_finish_integers},
     {PROBE_CANCELLATION, .value = value_cancelling},
     {PROBE_EXPONENTS, .value = value_exponents},
     {PROBE_CONSTANT, .value = product_constant},
-    PLAIN_PATTERN_ROWS(NULL),
+    PLAIN_PATTERN_ROWS(product_slack),
     {PROBE_SPECIAL, .value = product_integer, .finish = product_finish_special},
     {PROBE_SPECIAL_SECOND, .value = product_integer, .finish = product_finish_special},
     {PROBE_NAN_SECOND, .value = product_integer, .finish = product_finish_special},

@@ -37,7 +37,7 @@ static const char *said(struct matrix *m, bool exact)
 {
     static char text[600];
     struct look look;
-    compare_start(&look, &m->problem, &m->about, exact, 1);
+    compare_start(&look, &m->problem, &m->about, exact ? PROBE_INTEGERS : PROBE_NORMAL, 1);
     const struct kg_tensor got = problem_dense(&m->about, m->got);
     assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
     assert_int_equal(look.found.elements, ROWS * COLUMNS);
@@ -77,7 +77,7 @@ TEST(a_sum_that_cancelled)
     for (int known = 0; known < 2; known++) {
         struct look look;
         char text[600];
-        compare_start(&look, &p, &about, false, known ? 32 : 0);
+        compare_start(&look, &p, &about, PROBE_NORMAL, known ? 32 : 0);
         assert_int_equal(compare_on_host(&look, &got, &reference, NULL), GATE_OK);
         assert_int_equal(compare_is_right(&look, text, sizeof text), known);
     }
@@ -103,7 +103,7 @@ TEST(a_row_of_subnormal_numbers)
         bits[40] = 0x2000;
         reference[40] = 0x1p-7;
         const struct kg_tensor got = problem_dense(&about, bits);
-        compare_start(&look, &p, &about, false, 1e-3);
+        compare_start(&look, &p, &about, PROBE_NORMAL, 1e-3);
         assert_int_equal(compare_on_host(&look, &got, reference, NULL), GATE_OK);
         assert_int_equal(compare_is_right(&look, text, sizeof text), !off);
         assert_true(!off || strstr(text, "of row 1 is over the limit"));
@@ -177,7 +177,7 @@ TEST(threads_find_the_same)
         m->got[100 * COLUMNS + 3] = NAN;
         sched_setaffinity(0, sizeof one, single ? &one : &all);
         struct look look;
-        compare_start(&look, &m->problem, &m->about, false, 1);
+        compare_start(&look, &m->problem, &m->about, PROBE_NORMAL, 1);
         const struct kg_tensor got = problem_dense(&m->about, m->got);
         assert_int_equal(compare_on_host(&look, &got, m->reference, NULL), GATE_OK);
         found[single] = look.found;
@@ -271,7 +271,7 @@ TEST(what_is_cut_off_has_a_bias)
             reference[i] = (double)value;
             got[i] = cut ? (uint16_t)(kg_float_bits(value) >> 16) : kg_float_to_bf16(value);
         }
-        compare_start(&look, &p, &about[2], false, 0);
+        compare_start(&look, &p, &about[2], PROBE_NORMAL, 0);
         look.unbiased = cut != 2;
         assert_int_equal(compare_on_host(&look, &view, reference, NULL), GATE_OK);
         assert_int_equal(compare_is_right(&look, text, sizeof text), cut != 1);
@@ -297,7 +297,7 @@ TEST(products_with_one_factor_are_right_whichever_way_they_round)
             reference[i] = (double)value;
             got[i] = kg_float_to_bf16(value);
         }
-        compare_start(&look, &p, &about[2], false, 0);
+        compare_start(&look, &p, &about[2], PROBE_NORMAL, 0);
         look.unbiased = true;
         assert_int_equal(compare_on_host(&look, &view, reference, NULL), GATE_OK);
         assert_true(compare_is_right(&look, text, sizeof text));

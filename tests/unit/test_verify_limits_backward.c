@@ -205,8 +205,7 @@ static double share_of(const struct kg_problem *p, enum probe probe, const struc
             kg_store_float(sums[i], p->dtype[0], at, sums[i][at]);
         }
         const struct kg_tensor got = problem_dense(&about[i], sums[i]);
-        compare_start(&look, p, &about[i], false, sqrt(norm / (double)n));
-        look.limit += probe_slack(probe, p);
+        compare_start(&look, p, &about[i], probe, sqrt(norm / (double)n));
         assert_int_equal(compare_on_host(&look, &got, reference[i], NULL), GATE_OK);
         const double parts = fmax(look.found.worst_row, look.found.worst_tile) / PART_FACTOR;
         share = fmax(share, fmax(compare_whole_error(&look), parts) / look.limit);
