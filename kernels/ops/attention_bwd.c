@@ -322,12 +322,10 @@ static double value_no_values(const struct drawing *d, int64_t flat)
     return d->tensor == IN_V ? 0 : value_normal(d, flat);
 }
 
-/* The sought score is L: scale, log2(e), their products and L cost a rounding each. */
-#define SCORE_LOSS (4 * 0x1p-24)
-
+/* The sought score is L, so that what is lost of it is lost of the weight. */
 static double slack_retrieval(const struct kg_problem *p)
 {
-    return SCORE_LOSS * fabs(attention_retrieval_score(p) * p->param[0].value);
+    return attention_score_loss(fabs(attention_retrieval_score(p) * p->param[0].value), p);
 }
 
 static const struct op_pattern patterns[] = {

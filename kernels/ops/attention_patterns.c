@@ -8,8 +8,8 @@
 #include "kernels/ops/half.h"
 #include "kernels/ops/rows.h"
 
-/* Nats by which a query's own key leads on the others on average, times head_dim over 64. */
-#define RETRIEVAL_SCORE 2.0
+#define RETRIEVAL_SCORE 2.0 /* nats of a dimension, about: by so much a query's own key leads */
+#define QUERY_PARTS 8
 #define MASKED_SCORE (MASKED_SCORE_MAX / 5)
 #define FAINT_VALUE 32.0  /* of keys that have a 50th of the weight of the dominant one, or less */
 #define FAINT_LEAD_FP16 8 /* fp16 has weights down to 2^-14 exactly */
@@ -82,9 +82,49 @@ static double value_found(const struct drawing *drawing, int64_t flat)
     return pattern_integer(drawing->all, flat, -8, 8);
 }
 
+/* Steps in the largest element that varied() is asked for, such that the sum of hundreds of
+ * products with one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
+static double steps_of(const struct kg_problem *p)
+{
+    const struct dtype *d = dtype_of(p);
+    return dtype_is_full(d) ? 0x1p15 : ldexp(1, (int)d->factor);
+}
+
+/*
+ * Element d of a line of Q or K that is `size` on average, and at most `most` for any line.
+ * Neighbours differ by a random amount, up to one of `parts` of the size, up or down: were all
+ * terms of a score equal, so would be what each sum of them loses to rounding, and a right kernel
+ * that scales Q first could be off by D/2 roundings. With lines of one size on the other side a
+ * score is exact in fp32 in any order, if the scale comes last.
+ */
+static double varied(const struct kg_problem *p, double size, double most, int parts, uint64_t seed,
+                     int64_t line, int64_t d)
+{
+    const double step = exp2(ceil(log2(most))) / steps_of(p);
+    const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
+    const bool alone = d == p->size[D].value - 1 && d % 2 == 0;
+    const int most_more = (int)(steps / parts);
+    int64_t more =
+        alone ? 0 : pattern_integer(seed, line * p->size[D].value + pair, -most_more, most_more);
+    return copysign((double)(d % 2 ? steps - more : steps + more) * step, size);
+}
+
+static double key_element(const struct kg_problem *p, double size, double most, uint64_t seed,
+                          int64_t key, int64_t d)
+{
+    return varied(p, size, most, 2, seed, key, d);
+}
+
+/* A power of two, which all dtypes have steps of. */
+static double query_size(const struct kg_problem *p)
+{
+    const double scale = attention_safe_scale(p);
+    return copysign(exp2(round(log2(RETRIEVAL_SCORE / fabs(scale)))), scale);
+}
+
 double attention_retrieval_score(const struct kg_problem *p)
 {
-    return round(RETRIEVAL_SCORE / attention_safe_scale(p)) * (double)p->size[D].value;
+    return query_size(p) * (double)p->size[D].value;
 }
 
 struct codes {
@@ -94,7 +134,8 @@ struct codes {
     uint64_t seed;
 };
 
-/* A key of a KV head is signs, and so is the query that looks for it: each line of Q or K. */
+/* A key of a KV head is signs, and so is the query that looks for it, whose elements are not all of
+ * one size: each line of Q or K. */
 static void fill_lines(void *context, int share, int64_t first, int64_t end)
 {
     const struct codes *c = context;
@@ -103,15 +144,18 @@ static void fill_lines(void *context, int share, int64_t first, int64_t end)
     const bool queries = c->queries;
     const uint64_t seed = c->seed;
     const int64_t rows = queries ? p->size[Q].value : p->size[S].value;
-    const double size = queries ? round(RETRIEVAL_SCORE / attention_safe_scale(p)) : 1;
+    const double size = query_size(p);
     (void)share;
     for (int64_t line = first; line < end; line++) {
         int64_t head = line / rows, at = pattern_offset(t, line * p->size[D].value);
         int64_t key = queries ? sought_key(p, seed, head, line % rows) : line % rows;
         uint64_t code = seed_at(seed, (uint64_t)(queries ? kv_head_of(p, head) : head));
         for (int64_t d = 0; d < p->size[D].value; d++)
-            kg_store_float(t->data, t->dtype, at + d,
-                           (float)(pattern_sign(code, key * 1024 + d) * size));
+            kg_store_float(
+                t->data, t->dtype, at + d,
+                (float)(pattern_sign(code, key * 1024 + d) *
+                        (queries ? varied(p, size, 2 * fabs(size), QUERY_PARTS, ~seed, line, d)
+                                 : 1)));
     }
 }
 
@@ -129,32 +173,6 @@ void attention_finish_codes(enum probe probe, const struct kg_problem *p,
     (void)probe, (void)n_in;
     fill_codes(p, &in[0], true, seed);
     fill_codes(p, &in[1], false, seed);
-}
-
-/* Steps in the largest element that key_element() is asked for, such that the sum of hundreds of
- * products with one size is exact: twice as many fit the mantissa of the dtype, or of TF32. */
-static double key_steps(const struct kg_problem *p)
-{
-    const struct dtype *d = dtype_of(p);
-    return dtype_is_full(d) ? 0x1p15 : ldexp(1, (int)d->factor);
-}
-
-/*
- * Element d of a key, which is `size` on average and at most `most` for any key. Neighbours differ
- * by a random amount up or down: were all terms of a score equal, so would be what each sum of them
- * loses to rounding, and a right kernel that scales Q first could be off by D/2 roundings. With
- * queries of one size a score is exact in fp32 in any order, if the scale comes last.
- */
-static double key_element(const struct kg_problem *p, double size, double most, uint64_t seed,
-                          int64_t key, int64_t d)
-{
-    const double step = exp2(ceil(log2(most))) / key_steps(p);
-    const int64_t steps = (int64_t)lround(fabs(size) / step), pair = d / 2;
-    const bool alone = d == p->size[D].value - 1 && d % 2 == 0;
-    int64_t more = alone ? 0
-                         : pattern_integer(seed, key * p->size[D].value + pair, -(int)(steps / 2),
-                                           (int)(steps / 2));
-    return copysign((double)(d % 2 ? steps - more : steps + more) * step, size);
 }
 
 /* Score of key j: a straight line through the keys, falling in every other head. */
@@ -370,7 +388,7 @@ static double few_weights(const struct kg_problem *p)
 #define SUM_LOSS 0.75
 #define LAST_STEPS_LOSS 4
 
-static double score_loss(double score, const struct kg_problem *p)
+double attention_score_loss(double score, const struct kg_problem *p)
 {
     return score * 0x1p-24 * (SUM_LOSS * sqrt((double)p->size[D].value) + LAST_STEPS_LOSS);
 }
@@ -401,7 +419,7 @@ static double truncation(const struct kg_problem *p, bool inexact)
 static double random_loss(const struct kg_problem *p, double deviation)
 {
     const double size = deviation * fabs(p->param[0].value) * sqrt((double)p->size[D].value);
-    return size > FEW_NATS ? score_loss(4 * size, p) : 0;
+    return size > FEW_NATS ? attention_score_loss(4 * size, p) : 0;
 }
 
 /*
@@ -416,14 +434,14 @@ static double random_loss(const struct kg_problem *p, double deviation)
     }
 SLACK(slack_constant, random_loss(p, 2.6), true)
 SLACK(slack_retrieval, 0, false)
-SLACK(slack_ramp, score_loss(RAMP_SCORE, p), false)
-SLACK(slack_low, score_loss(LOW_SCORE, p), false)
-SLACK(slack_plain, score_loss(PLAIN_SCORE, p), true)
-SLACK(slack_masked, score_loss(MASKED_SCORE_MAX, p), false)
+SLACK(slack_ramp, attention_score_loss(RAMP_SCORE, p), false)
+SLACK(slack_low, attention_score_loss(LOW_SCORE, p), false)
+SLACK(slack_plain, attention_score_loss(PLAIN_SCORE, p), true)
+SLACK(slack_masked, attention_score_loss(MASKED_SCORE_MAX, p), false)
 SLACK(slack_shifted, exact_score_loss(SCORE_MAX), false)
 SLACK(slack_stretched,
       exact_score_loss(4 * (dtype_is_full(dtype_of(p)) ? STRETCHED_FP32 : STRETCHED)), false)
-SLACK(slack_faint, score_loss(FAINT_LEAD, p), false)
+SLACK(slack_faint, attention_score_loss(FAINT_LEAD, p), false)
 
 static double slack_normal(const struct kg_problem *p)
 {

@@ -40,4 +40,7 @@ void attention_finish_codes(enum probe probe, const struct kg_problem *p,
                             const struct kg_tensor *in, unsigned n_in, uint64_t seed);
 double attention_retrieval_score(const struct kg_problem *p);
 
+/* What the sum that is a score of so many nats may lose. */
+double attention_score_loss(double score, const struct kg_problem *p);
+
 #endif

@@ -28,7 +28,7 @@
 #define PART_FACTOR 3 /* of verify_compare.c: of rows and tiles */
 #define LEAST_SHARE 0.02
 #define LINES_MAX 256 /* queries of a KV head, keys */
-#define HEAD_DIM_MAX 128
+#define HEAD_DIM_MAX 256
 
 static const struct way right[] = {
     {.order = IN_ORDER}, /* naive */
@@ -101,8 +101,12 @@ static void weigh(struct head *h, const float *lse)
     cut_factors(h, IN_V, h->keys, 1);
     for (int i = 0; i < h->queries; i++) {
         const int seen = visible_keys(h, i) - w->loses_key;
+        float q[HEAD_DIM_MAX];
+        for (int l = 0; l < h->d; l++)
+            q[l] = h->in[IN_Q][i][l] * scale;
         for (int j = 0; j < h->keys; j++) {
-            float score = dot(w, h->in[IN_Q][i], h->in[IN_K][j], h->d) * scale;
+            float score = w->scale_first ? dot(w, q, h->in[IN_K][j], h->d)
+                                         : dot(w, h->in[IN_Q][i], h->in[IN_K][j], h->d) * scale;
             float weight = weight_of(w, score, lse[i]);
             float used = rounded_factor(h->p, w, w->rounds_weights, weight);
             float dp = dot(w, h->in[IN_DO][i], h->in[IN_V][j], h->d);
@@ -162,7 +166,7 @@ static void run_kernel(const struct kg_problem *p, const struct way *w, const st
  * verification draws them (attention_fwd.c). */
 static struct kg_problem draw_problem(const struct dtype *dtype, uint64_t *state)
 {
-    static const int head_dims[] = {8, 16, 40, 64, 64, 128}, keys[] = {1, 2, 3, 7, 16, 33, 64},
+    static const int head_dims[] = {8, 16, 40, 64, 128, 256}, keys[] = {1, 2, 3, 7, 16, 33, 64},
                      queries[] = {1, 2, 3, 5, 9, 17};
     const int d = head_dims[seed_next(state) % 6], kv_heads = 1 + (int)(seed_next(state) % 2);
     const int group = 1 + (int)(seed_next(state) % 3), all = keys[seed_next(state) % 7];
