@@ -384,6 +384,19 @@ class Pages(Example):
                       "has 10 different numbers below 9", self.look(expect=64))
 
 
+class ForGpus(Gate):
+    def test_the_faulty_kernels_in_cuda_are_others(self):
+        """What makes them from the right ones replaces a piece of text, which has to be there."""
+        for op in ("delta_rule", "grouped_gemm", "paged_decode"):
+            with self.subTest(op):
+                example = self.path(op)
+                shutil.copytree(os.path.join(ROOT, "examples", op), example)
+                subprocess.run(["make", "-s", "-C", example, "-f", op + ".mk", "-B",
+                                "build/faulty.cu"], check=True)
+                right = read_file(os.path.join(example, op + ".cu"))
+                self.assertNotEqual(read_file(os.path.join(example, "build/faulty.cu")), right)
+
+
 class OwnOps(Example):
     op = "layernorm"
 
