@@ -18,7 +18,7 @@
 #include "gate/store/baseline_chain.h"
 #include "gate/store/store_private.h"
 
-#define MAX_POINTS 40000 /* of all series of an answer */
+#define MAX_POINTS 5000 /* of all series of an answer */
 
 #define FIRST_ROWS 128
 

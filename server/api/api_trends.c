@@ -8,7 +8,7 @@
 #include "server/api/rows.h"
 
 #define POINTS_DEFAULT 1000
-#define POINTS_MAX 10000
+#define POINTS_MAX 5000
 
 /* One answer in the making. */
 struct trend {

@@ -15,6 +15,15 @@ const note = (page) => page.locator(".chart-note").innerText();
 const parameter = (page, name) =>
     new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get(name);
 
+/** The fields of the lines of the file. */
+async function savedRows(page) {
+    const [saved] = await Promise.all([page.waitForEvent("download"),
+        page.click("text=CSV of what is drawn")]);
+    assert.equal(saved.suggestedFilename(), "trend.csv");
+    return readFileSync(await saved.path(), "utf8").trim().split("\r\n")
+        .map((line) => line.split(","));
+}
+
 /** What the canvas of the times shows, as bytes. */
 const picture = (page) => page.evaluate(() => document.querySelector(".plot canvas").toDataURL());
 
@@ -42,13 +51,10 @@ describe("case", { skip }, () => {
             assert.equal(await page.locator("details.data tbody tr").count(), 40);
             assert.match(await page.locator("details.data thead").innerText(),
                 /ours p50\s+cudnn p50/);
-            const [saved] = await Promise.all([page.waitForEvent("download"),
-                page.click("text=CSV of what is drawn")]);
-            assert.equal(saved.suggestedFilename(), "trend.csv");
-            const rows = readFileSync(await saved.path(), "utf8").trim().split(/\r?\n/);
+            const rows = await savedRows(page);
             assert.equal(rows.length, 1 + 3 * 40); // of three providers
             for (const name of ["ratio", "chain", "main"]) // as the chart has them
-                assert.ok(rows[0].split(",").includes(name), rows[0]);
+                assert.ok(rows[0].includes(name), rows[0]);
             await page.goBack();
             await until(page, (m) => location.hash === `#/?device=${m}`, GPU);
             await page.goForward();
@@ -141,12 +147,24 @@ describe("case", { skip }, () => {
         });
         // A bucket has one verdict, so that the runs are asked for one by one.
         await it.withLong({}, async (page, history, url) => {
-            const asked = [];
-            page.on("request", (r) => asked.push(r.url()));
             await it.open(page, `${caseAddress(REGRESSED)}&counters=open`, url);
             await page.waitForSelector("details:has-text('0 of the last 6 regressions has')");
-            const whole = asked.find((one) => one.includes("points=10000"));
-            assert.equal((await (await fetch(whole)).json()).bucketed, false);
+            // The file has each of them too, from both pages of the answer.
+            const pages = [];
+            await page.route(/trends.*raw=1/, async (route) => {
+                const json = await (await route.fetch()).json();
+                pages.push(json);
+                for (const { columns } of json.series)
+                    columns.author = columns.author.map(() => '=1, "a";@b');
+                await route.fulfill({ json });
+            });
+            const [names, ...rows] = await savedRows(page);
+            assert.equal(pages.length, 2);
+            assert.equal(rows.length, 3 * 1700);
+            const keys = ["provider", "run"].map((name) => names.indexOf(name));
+            assert.equal(new Set(rows.map((row) => keys.map((k) => row[k]).join())).size,
+                rows.length);
+            assert.ok(rows.every((row) => row.join().includes(`,"'=1, ""a"";'@b",`)), rows[0]);
         });
     });
 
@@ -330,8 +348,9 @@ describe("case", { skip }, () => {
             await page.check("input[value=control]");
             assert.equal(parameter(page, "branch"), "tune-tiles");
             await page.click("summary:has-text('Numbers')");
-            assert.match(await page.locator("a:text('CSV of what')").getAttribute("href"),
-                /branch=tune-tiles/);
+            const [names, ...rows] = await savedRows(page);
+            assert.deepEqual(new Set(rows.map((row) => row[names.indexOf("branch")])),
+                new Set(["tune-tiles"]));
             await page.goBack(); // undoes the choice
             await page.goBack();
             await until(page, () => !location.hash.includes("branch="));

@@ -54,8 +54,8 @@ describe("explore", { skip }, () => {
         const { columns } = series.find((s) => s.role === "candidate");
         await it.withPage({}, async (page) => {
             await it.open(page, `${lines(`${REGRESSED}|${GPU}`)}&y=raw`);
-            const rowsOf = async () => (await fileOf(page, "CSV")).toString().split("\n").slice(1)
-                .map((row) => row.split(","));
+            const rowsOf = async () => (await fileOf(page, "CSV")).toString().trim()
+                .split("\r\n").slice(1).map((row) => row.split(","));
             const all = await rowsOf();
             assert.deepEqual(all.map((row) => [Date.parse(row[0]), Number(row.at(-3)), row.at(-2)]),
                 columns.time_ms.map((t, i) => [t, columns.p50_ns[i], columns.run[i]]));

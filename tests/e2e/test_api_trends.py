@@ -6,12 +6,17 @@ import os
 import re
 import sqlite3
 import statistics
+import sys
+import tempfile
 import unittest
 import uuid
 from urllib.parse import quote
 
-from harness import GEMV, GPU, ROOT, Server, read_file, seed
+from harness import BUILD, GEMV, GPU, ROOT, Server, read_file, seed
 from api_history import ACCEPTED, History
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+from fill_history import fill  # pylint: disable=wrong-import-position
 
 ATTENTION = "attention_fwd/fp16/b8-h16-s512-d64/causal"  # a step that stays
 IMPROVED = "attention_fwd/fp16/b4-h16-s4096-d128/causal"  # whose baseline was lowered
@@ -312,7 +317,8 @@ class Trends(History):
         trend = f"trends?case={GEMV}&device={GPU}"
         self.assertEqual(self.get(trend + "&branch=" + quote("\u6838" * 400))["series"], [])
         for path in ("trends", f"trends?case={GEMV}", f"trends?device={GPU}",
-                     trend + "&points=0", trend + "&points=10001", trend + "&order=uuid",
+                     trend + "&points=0", trend + "&points=5001",
+                     trend + "&raw=1&limit=5001", trend + "&order=uuid",
                      trend + "&raw=2", trend + "&raw=1&points=5", trend + "&raw=1&order=commit",
                      trend + "&limit=5", trend + "&after=1.2.3.4", trend + "&raw=1&after=x",
                      trend + "&raw=1&after=1.2.3", trend + "&raw=1&after=99999.1.1.1",
@@ -427,6 +433,50 @@ class Chain(History):
         rows = self.rows(f"trends?case={GEMV}&device={GPU}&columns={self.NAMES}&provider=ours")
         self.assertEqual([r["chain"] for r in rows], columns["chain"])
         self.assertEqual([r["main"] for r in rows], columns["main"])
+
+
+class Long(unittest.TestCase):
+    """2,000 runs of a case, each with three results."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.db = os.path.join(cls.folder.name, "gate.db")
+        cls.results = fill(BUILD, cls.db, 2000, 1)
+        with contextlib.closing(sqlite3.connect(cls.db)) as db:
+            case, device = db.execute("SELECT case_id, device FROM track").fetchone()
+        cls.path = f"/api/v1/trends?case={case}&device={device}"
+        cls.server = Server(cls.db)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.folder.cleanup()
+
+    def points(self, answer):
+        return [(s["provider"], run) for s in answer["series"] for run in s["columns"]["run"]]
+
+    def test_an_answer_has_at_most_5000_points(self):
+        for more in ("", "&columns=run,chain,main", "&order=commit",
+                     "&columns=run,main&order=commit"):
+            answer = self.server.json(f"{self.path}&points=5000{more}")
+            n = len(self.points(answer))
+            self.assertTrue(answer["bucketed"])
+            self.assertEqual(answer["total"], self.results)
+            self.assertTrue(0 < n <= 5000, n)
+        # What is not more comes point by point.
+        answer = self.server.json(self.path + "&points=5000&branch=main")
+        self.assertFalse(answer["bucketed"])
+        self.assertEqual(len(self.points(answer)), answer["total"])
+
+    def test_the_pages_of_a_trend_have_each_point_once(self):
+        for more in ("", "&columns=run,chain,main"):
+            first = self.server.json(f"{self.path}&raw=1&limit=5000{more}")
+            second = self.server.json(f"{self.path}&raw=1&limit=5000{more}&after={first['next']}")
+            points = self.points(first) + self.points(second)
+            self.assertEqual(len(self.points(first)), 5000)
+            self.assertIsNone(second["next"])
+            self.assertEqual((len(points), len(set(points))), (self.results, self.results))
 
 
 def add_runs(db, device, epochs):

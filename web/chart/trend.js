@@ -141,7 +141,7 @@ function listen(t) {
  * `state`: { order, y, fit ("ours", or "all" for providers that are far off too), hide (Set),
  * span ([from, to] in ms, or null), point ({ run, time, provider } that was picked, or null) },
  * changed in place; `chosen()` is called when a choice has, `save()` when the rest has.
- * `load(order, span, signal)` fetches, `csv(order, span)` is the address of the same as CSV.
+ * `load(order, span, signal)` fetches, `csv(span)` makes a CSV of its points.
  * `choices`: what else there is to choose, among the tools.
  */
 export function trendChart({ whole, state, save, chosen, load, csv, signal, choices }) {

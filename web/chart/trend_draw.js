@@ -10,8 +10,9 @@ import {
 } from "./specs.js";
 import { isKnown, placeOf } from "./trend_point.js";
 import { covers, toRange } from "./trend_range.js";
+import { h } from "../frame/dom.js";
 import { dateText, percent, plural, shortCommit } from "../frame/format.js";
-import { copyButton, download } from "../frame/parts.js";
+import { copyButton, saveFile } from "../frame/parts.js";
 import { here, note } from "../frame/places.js";
 
 export const shown = (t) => t.model.lanes.filter((l) => !t.state.hide.has(l.provider));
@@ -126,8 +127,9 @@ export function sayRange(t) {
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
-    t.out.replaceChildren(download("CSV of what is drawn", t.csv(state.order, state.span),
-        "trend.csv"), copyButton("Copy the link", () => location.href));
+    t.out.replaceChildren(h("button", { type: "button", click: async () => saveFile(
+        new Blob([await t.csv(state.span)], { type: "text/csv" }), "trend.csv") },
+    "CSV of what is drawn"), copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
         `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed

@@ -24,6 +24,28 @@ export async function allRows(path, name, device, signal, scope) {
     return all;
 }
 
+const POINTS = 5000; // of an answer
+
+/** The series of a trend with each of its points: all pages of the answer as one. */
+export async function allPoints(asked, signal) {
+    const all = new Map();
+    let after = null;
+    do {
+        const { series, next } = await get("trends",
+            { ...asked, order: null, raw: 1, limit: POINTS, after }, signal);
+        for (const s of series) {
+            const key = `${s.provider} ${s.contract}`;
+            const known = all.get(key);
+            if (!known) all.set(key, s);
+            else
+                for (const [name, values] of Object.entries(s.columns))
+                    known.columns[name] = known.columns[name].concat(values);
+        }
+        after = next;
+    } while (after !== null);
+    return [...all.values()];
+}
+
 /* `columns`: members of a row with commas between; the others are not asked for. */
 export const allCases = (device, signal, scope, columns) =>
     allRows("cases", "cases", device, signal, { ...scope, spark: 0, columns });

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // view_case.js: one case on one device: its trend, and the numbers behind it.
 
-import { ApiError, apiUrl, get } from "../frame/api.js";
+import { ApiError, get } from "../frame/api.js";
 import { counterHistory } from "./case_counters.js";
 import { eventList, eventsOf } from "../chart/events.js";
 import { YARDSTICKS } from "../chart/specs.js";
 import { trendChart } from "../chart/trend.js";
+import { csvText } from "../frame/csv.js";
 import { address, h } from "../frame/dom.js";
 import {
     change, duration, interval, number, percent, plural, share, time, versus,
 } from "../frame/format.js";
 import { term } from "../frame/glossary.js";
+import { allPoints } from "../frame/lists.js";
 import { controlsOf, machineLines } from "../frame/machine.js";
 import {
     badgeAndFeed, caseName, commitName, crumbs, figure, overVendor, peerSpan, runLink,
@@ -23,7 +25,6 @@ const POINTS = 1500; // of a series; above it, the server makes buckets
 const COLUMNS = "time_ms,n,p50_ns,min_ns,max_ns,p50_lo_ns,p50_hi_ns,p10_ns,p90_ns,control_ns," +
     "baseline_p50_ns,ratio,chain,chain_part,main,rel_err,vendor_ratio,sm_clock_mhz,registers," +
     "shared_bytes,spill_bytes,tflops,gbps,run,commit,subject,author,branch,verdict,kernel";
-const CSV_POINTS = 10000; // the most that the server gives of a series at once
 const PAGE = 1000; // cases of one answer
 
 /** One figure with its term; none when its number is not known. */
@@ -120,6 +121,13 @@ async function findCase(id, device, branch, signal) {
     return found;
 }
 
+function trendCsv(series) {
+    const names = ["provider", "role", "contract"];
+    return csvText([[...names, ...Object.keys(series[0]?.columns ?? {})],
+        ...series.flatMap((s) => Object.values(s.columns)[0].map((_, i) =>
+            [...names.map((name) => s[name]), ...Object.values(s.columns).map((v) => v[i])]))]);
+}
+
 export async function caseView({ query, signal }) {
     const id = query.get("id") ?? "";
     const device = query.get("device") ?? "";
@@ -135,9 +143,8 @@ export async function caseView({ query, signal }) {
     });
     const load = (order, span, stop) =>
         get("trends", { ...asked(order, span), points: POINTS, columns: COLUMNS }, stop);
-    const csv = (order, span) =>
-        apiUrl("trends", { ...asked(order, span), points: CSV_POINTS, columns: COLUMNS,
-            format: "csv" });
+    const points = (span, columns) => allPoints({ ...asked(null, span), columns }, signal);
+    const csv = async (span) => trendCsv(await points(span, COLUMNS));
     const [found, whole] = await Promise.all([
         findCase(id, device, state.branch, signal), load(state.order, null, signal),
     ]);
@@ -163,8 +170,7 @@ export async function caseView({ query, signal }) {
         choices: branchChoice(state.branch, signal, (name) => { location.hash = ofBranch(name); }),
     });
     const counters = timed && !device.startsWith("host") && found.verdict !== "foreign" &&
-        counterHistory({ id, signal, load: () => get("trends", { ...asked("time", null),
-            points: CSV_POINTS, columns: "time_ms,n,run,commit,verdict" }, signal) });
+        counterHistory({ id, signal, load: () => points(null, "time_ms,run,commit,verdict") });
     if (timed) verified.then((verify) => trend.limit(verify?.limit), () => {});
     return {
         title: `${word(found.verdict)}: ${id} on ${device}`, attached: trend.attached,

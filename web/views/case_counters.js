@@ -11,17 +11,14 @@ import { knownCounters, movedIn } from "./run_counters.js";
 const RUNS_MAX = 6; // each is a document to read
 const ROWS_MAX = 12;
 
-const rowsOf = (trend) => trend.series.filter((s) => s.role === "candidate").flatMap(
+const rowsOf = (series) => series.filter((s) => s.role === "candidate").flatMap(
     ({ columns: c }) => c.time_ms.map((time, i) => ({
-        time, n: c.n[i], run: c.run[i], commit: c.commit[i], verdict: c.verdict[i],
+        time, run: c.run[i], commit: c.commit[i], verdict: c.verdict[i],
     }))).sort((a, b) => a.time - b.time);
 
-/** The newest regressions, oldest first, and whether all runs were looked at. */
-async function regressions(load) {
-    const rows = rowsOf(await load());
-    return { red: rows.filter((row) => row.verdict === "regression").slice(-RUNS_MAX),
-        all: rows.every((row) => row.n === 1) };
-}
+/** The newest regressions, oldest first. */
+const regressions = (series) =>
+    rowsOf(series).filter((row) => row.verdict === "regression").slice(-RUNS_MAX);
 
 /** Those of these runs that came, each with its counters, and those that did not, with why. One
  *  after the other: of one reader the server makes few long answers at once, and refuses more. */
@@ -78,10 +75,10 @@ function table(id, runs, rows, known) {
 const quiet = (...words) => h("p", { class: "quiet" }, words);
 
 async function content(id, load, signal) {
-    const { red, all } = await regressions(load);
+    const red = regressions(await load());
     if (red.length === 0)
-        return quiet(`${all ? "No run" : "None of the newest runs"} was a regression of this `,
-            "case. Only regressions have hardware counters.");
+        return quiet("No run was a regression of this case. Only regressions have hardware ",
+            "counters.");
     const { came, failed } = await documents(id, red, signal);
     const lost = failed.length > 0 && quiet("Of ", failed.map((row, i) =>
         [i > 0 && ", ", "run ", runLink(row.run)]),
@@ -100,7 +97,7 @@ async function content(id, load, signal) {
         "that the run did not read this counter."), table(id, runs, rows, known)];
 }
 
-/** Nothing is asked for before it is opened. `load()`: the trend, run by run. */
+/** Nothing is asked for before it is opened. `load()`: the series of the trend, run by run. */
 export function counterHistory({ id, load, signal }) {
     const place = h("div", { role: "status" });
     let asked = false;

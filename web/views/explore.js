@@ -9,6 +9,7 @@ import { arrange, values } from "../chart/data.js";
 import { drawPlot, readColours } from "../chart/plot.js";
 import { amountOn, plot } from "../chart/specs.js";
 import { DAYS, choice } from "../chart/tools.js";
+import { csvText } from "../frame/csv.js";
 import { address, h } from "../frame/dom.js";
 import { plural, providerName } from "../frame/format.js";
 import { allCases, chosenDevice, distinct } from "../frame/lists.js";
@@ -83,16 +84,14 @@ function specsOf(model, y, colours) {
     return { times, control: control.data.length > 1 ? control : null };
 }
 
-const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-
 /** Exactly what is drawn. */
 function csvOf(model, times, y) {
     const rows = [["time", "line", y === "raw" ? "p50_ns" : "ratio", "run", "commit"]];
     times.lanes.forEach((lane, si) => lane && times.data[si].forEach((v, i) => {
         if (v > 0) rows.push([new Date(model.x[i]).toISOString(), lane.provider, v,
-            lane.columns.run[lane.at[i]], lane.columns.commit[lane.at[i]] ?? ""]);
+            lane.columns.run[lane.at[i]], lane.columns.commit[lane.at[i]]]);
     }));
-    return rows.map((row) => row.map((v) => quoted(String(v))).join(",")).join("\n");
+    return csvText(rows);
 }
 
 /** What adds a line; its names are those that the newest results have. */
