@@ -31,7 +31,7 @@ const char *measure_contract(const struct device *d)
 }
 
 /* Three TF32 products are as exact as one of fp32 and may be the faster way to it. An op of a
- * user's may multiply inputs of 8 or 4 bits whatever the dtype of its case. */
+ * user's may multiply two inputs of fewer bits whatever the dtype of its case. */
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
 {
     const double peak[RATES] = {
@@ -41,10 +41,15 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
         [RATE_FP8] = 2 * peaks->fp16_flops,
         [RATE_FP32] = fmax(peaks->fp32_flops, peaks->tf32_flops / 3),
     };
-    unsigned bits = 16;
-    for (unsigned i = 0; i < p->n_in; i++)
-        bits = kg_dtype_bits(p->dtype[i]) < bits ? kg_dtype_bits(p->dtype[i]) : bits;
-    return fmax(peak[dtype_of(p)->rate], bits < 16 ? 16 / bits * peaks->fp16_flops : 0);
+    unsigned least = 32, second = 32;
+    for (unsigned i = 0; i < p->n_in; i++) {
+        const unsigned bits = kg_dtype_bits(p->dtype[i]);
+        if (p->dtype[i] == KG_BOOL || p->dtype[i] == KG_E8M0) /* no factors */
+            continue;
+        second = bits < least ? least : bits < second ? bits : second;
+        least = bits < least ? bits : least;
+    }
+    return fmax(peak[dtype_of(p)->rate], second < 32 ? 16.0 / second * peaks->fp16_flops : 0);
 }
 
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)

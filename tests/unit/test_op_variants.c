@@ -15,20 +15,20 @@ static const char blocks[] =
     "{\"schema\": \"gate-op/1\", \"name\": \"blocks\", \"reference\": \"r.so\",\n"
     " \"sizes\": [{\"name\": \"n\", \"kind\": \"length\"}, {\"name\": \"k\", \"kind\": "
     "\"length\"}],\n"
-    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"k\"], \"dtype\": "
-    "\"bf16\"},\n"
+    " \"tensors\": [{\"name\": \"x\", \"role\": \"in\", \"axes\": [\"k\"]},\n"
     "  {\"name\": \"q\", \"role\": \"in\", \"axes\": [\"n\", \"k\"], \"fill\": "
     "\"quantised\"},\n"
     "  {\"name\": \"s\", \"role\": \"in\", \"axes\": [\"n\", \"(k + 7) / 8\"], \"fill\": "
     "\"scales\",\n"
     "   \"least\": 0.0009765625, \"most\": 1024, \"nan\": true},\n"
     "  {\"name\": \"y\", \"role\": \"out\", \"axes\": [\"n\"], \"whole\": [\"k\"]}],\n"
-    " \"variants\": {\"int4\": {\"q\": \"int4\", \"s\": \"e8m0\", \"y\": \"fp32\"},\n"
-    "  \"fp4\": {\"q\": \"e2m1\", \"s\": \"e8m0\", \"y\": \"bf16\"},\n"
-    "  \"fp8\": {\"q\": \"e4m3\", \"s\": \"fp32\", \"y\": \"fp32\"}},\n"
+    " \"variants\": {\"int4\": {\"x\": \"bf16\", \"q\": \"int4\", \"s\": \"e8m0\", \"y\": "
+    "\"fp32\"},\n"
+    "  \"fp4\": {\"x\": \"e2m1\", \"q\": \"e2m1\", \"s\": \"e8m0\", \"y\": \"bf16\"},\n"
+    "  \"fp8\": {\"x\": \"e4m3\", \"q\": \"e4m3\", \"s\": \"fp32\", \"y\": \"fp32\"}},\n"
     " \"error_limits\": {\"int4\": 0.003}, \"flops\": \"2 * n * k\"}";
 
-enum { ROWS = 24, COLUMNS = 64, BLOCKS = COLUMNS / 8 };
+enum { ROWS = 24, COLUMNS = 64, PAIRS = COLUMNS / 2, BLOCKS = COLUMNS / 8 };
 
 static const struct op *used;
 
@@ -57,13 +57,15 @@ TEST(variants_are_the_dtypes_of_cases)
 {
     static const struct {
         const char *name;
-        uint32_t q, s, y;
-        double limit, bytes; /* bytes: of q, s and y */
-        int rate;            /* over that of fp16 */
+        uint32_t x, q, s, y;
+        double limit, bytes;
+        int rate; /* over that of fp16 */
     } cases[] = {
-        {"int4", KG_I4, KG_E8M0, KG_F32, 0.003, ROWS * (COLUMNS / 2 + BLOCKS + 4), 4},
-        {"fp4", KG_E2M1, KG_E8M0, KG_BF16, 4e-3, ROWS * (COLUMNS / 2 + BLOCKS + 2), 4},
-        {"fp8", KG_E4M3, KG_F32, KG_F32, 1e-5, ROWS * (COLUMNS + 4 * BLOCKS + 4), 2},
+        {"int4", KG_BF16, KG_I4, KG_E8M0, KG_F32, 0.003, 2 * COLUMNS + ROWS * (PAIRS + BLOCKS + 4),
+         1},
+        {"fp4", KG_E2M1, KG_E2M1, KG_E8M0, KG_BF16, 4e-3, PAIRS + ROWS * (PAIRS + BLOCKS + 2), 4},
+        {"fp8", KG_E4M3, KG_E4M3, KG_F32, KG_F32, 1e-5, COLUMNS + ROWS * (COLUMNS + 4 * BLOCKS + 4),
+         2},
     };
     const struct device_peaks peaks = {.fp16_flops = 1, .bytes_per_s = 1e30};
     for (unsigned i = 0; i < 3; i++) {
@@ -74,12 +76,12 @@ TEST(variants_are_the_dtypes_of_cases)
         problem_id(&p, id);
         assert_string_equal(id, wanted);
         assert_true(op_allows(&p));
-        assert_int_equal(p.dtype[0], KG_BF16);
+        assert_int_equal(p.dtype[0], cases[i].x);
         assert_int_equal(p.dtype[1], cases[i].q);
         assert_int_equal(p.dtype[2], cases[i].s);
         assert_int_equal(p.dtype[3], cases[i].y);
         assert_true(problem_error_limit(&p) == cases[i].limit);
-        assert_true(problem_bytes(&p) == 2 * COLUMNS + cases[i].bytes);
+        assert_true(problem_bytes(&p) == cases[i].bytes);
         assert_true(measure_floor_ns(&p, &peaks) == problem_flops(&p) / cases[i].rate * 1e9);
         assert_int_equal(problem_dtypes(&p), 3);
         assert_int_equal(problem_dtype_index(&p), i);
