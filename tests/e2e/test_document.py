@@ -2,6 +2,7 @@
 """The published schemas, by an independent validator: run documents as `gate` writes them fit, and
 the gate's readers take what the schemas allow and nothing else."""
 import copy
+import itertools
 import json
 import os
 import subprocess
@@ -153,7 +154,7 @@ def mutants(document, step):
             members = dict(parent)
             del parent[key]
             yield document
-            parent["Mis spelt"] = own
+            parent["Misspelt"] = own
             yield document
             parent.clear()
             parent.update(members)
@@ -165,7 +166,7 @@ class Read(unittest.TestCase):
         check = validator(name)
         self.assertEqual([str(e) for e in check.iter_errors(document)], [])
         texts, faults = [], []
-        for mutant in [document, *mutants(document, step)]:
+        for mutant in itertools.chain([document], mutants(document, step)):
             texts.append(json.dumps(mutant))
             faults.append([list(map(str, e.absolute_path)) for e in check.iter_errors(mutant)])
         said = subprocess.run([os.path.join(BUILD, "tests", "tools", "check_file"), name],
