@@ -30,7 +30,7 @@ static enum gate_status read_answer(const struct buf *line, struct run_ceilings 
         status = gate_fail(err, GATE_WRONG, "the worker does not measure it");
     else {
         out->document = message.ceilings;
-        out->document.message = NULL; /* which is taken.texts' */
+        out->document.message = out->document.measured_in = NULL; /* which are taken.texts' */
         fields_release(&message_ceilings_shape, &message);
     }
     free(taken.texts);
