@@ -120,7 +120,7 @@ OP = {"schema": "gate-op/1", "name": "a", "description": "d", "reference": "r.so
       "tensors": [{"name": "x", "role": "in", "axes": ["n"], "dtype": "fp32", "fill": "uniform",
                    "least": 0, "most": 1, "value": 3},
                   {"name": "y", "role": "out", "axes": ["n"], "whole": ["n"]}],
-      "flops": "n", "id": ["n", "d"], "multilinear": False,
+      "flops": "n", "id": ["n", "d"], "multilinear": False, "variants": {"v": {"y": "bf16"}},
       "error_limits": {"fp16": 0.1, "bf16": 0.1, "fp32": 0.1, "tf32": 0.1}}
 
 
