@@ -36,7 +36,7 @@ static const char good_text[] =
     "\"fp8\":{\"x\":\"bf16\",\"q\":\"e4m3\",\"s\":\"bf16\",\"y\":\"e5m2\"}},"
     "\"error_limits\":{\"w4\":0.001}}";
 
-#define DRAWN_MAX 4096
+#define DRAWN_MAX 1024
 
 /* Inputs that are small enough. */
 static void draw(const struct kg_problem *p)
