@@ -393,6 +393,12 @@ static bool says_something(const struct kg_problem *p)
     return !op_of(p)->multilinear || product_cannot_cancel(p);
 }
 
+/* Sums of products are as those of the built-in ops, unless the file has a limit for them. */
+static double loss_of_few(const struct kg_problem *p)
+{
+    return op_of(p)->multilinear && limit(p) == 0 ? product_slack(p) : 0;
+}
+
 /*
  * Terms that are alike round alike: a sum of n of them in order is off by up to u times the sum of
  * its partial sums, which is n u / 2 of it (Higham, Accuracy and Stability of Numerical Algorithms,
@@ -402,7 +408,9 @@ static double loss_of_alike(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
     double most = 0;
-    for (unsigned i = op_inputs(op); i < op->n_tensors && !op->multilinear; i++) {
+    if (op->multilinear)
+        return loss_of_few(p);
+    for (unsigned i = op_inputs(op); i < op->n_tensors; i++) {
         double terms = 1;
         for (const char *axis = op->tensors[i].whole; axis && *axis; axis++)
             terms *= (double)op_length(p, *axis);
@@ -415,6 +423,8 @@ static double loss_of_alike(const struct kg_problem *p)
 static double loss_of_ends(const struct kg_problem *p)
 {
     const struct own_op *own = op_of(p)->own;
+    if (own->op.multilinear)
+        return loss_of_few(p);
     for (unsigned i = 0; i < p->n_in; i++)
         if (is_bounded(&own->range[i]) && !is_work(own, i))
             return loss_of_alike(p);
@@ -429,7 +439,7 @@ static bool has_second(const struct kg_problem *p)
 /* The last two are for sums of products: what one value makes of any other op may be a difference
  * that rounding alone decides, as of a row and its mean. */
 static const struct op_pattern patterns[] = {
-    {PROBE_NORMAL, says_something, .value = value_usual, .finish = arrange},
+    {PROBE_NORMAL, says_something, .value = value_usual, .finish = arrange, .slack = loss_of_few},
     {PROBE_UNIFORM, .value = value_wide, .finish = arrange, .slack = loss_of_ends,
      .name = "random, over all that the op's file allows"},
     {PROBE_CONSTANT, .value = product_constant, .finish = bound, .slack = loss_of_alike},

@@ -31,18 +31,22 @@ bool product_cannot_cancel(const struct kg_problem *p)
  * TF32 may truncate, which takes up to 2^-10 of a factor, and so 2^-9 of a product, always towards
  * zero. The limit allows what that comes to on average over many terms, two thirds of 2^-10. Where
  * a sum has few terms that count it may be all of it, and as they get more, it nears the average
- * with the root of their number. Of K terms a quarter counts: half of either factor may be zero.
+ * with the root of their number. Of K terms a quarter counts: half of either factor may be zero. An
+ * addend may take back a part of a short sum, and what is left has lost twice as large a share.
  */
 double product_slack(const struct kg_problem *p)
 {
     const struct op *op = op_of(p);
     const struct dtype *d = dtype_of(p);
-    double fewest = INFINITY;
+    double fewest = INFINITY, addends = 0;
     if (d->mantissa == d->factor)
         return 0;
     for (unsigned i = op_inputs(op); i < op->n_tensors; i++)
         fewest = fmin(fewest, (double)op_terms(p, i) / 4);
-    return (0x1p-9 - d->error_limit) / sqrt(fmax(fewest, 1));
+    for (unsigned i = 0; i < op_inputs(op); i++)
+        addends += op->tensors[i].role == OP_ADDEND;
+    fewest = fmax(fewest, 1);
+    return (0x1p-9 - d->error_limit) / sqrt(fewest) + addends * 0x1p-9 / fewest;
 }
 
 /* Step of the sum that an element of a factor belongs to. */

@@ -211,6 +211,37 @@ static struct kg_problem problem(const struct own_op *own, int64_t kv, int64_t h
     return p;
 }
 
+/* TF32 may truncate (product_patterns.c). */
+TEST(short_sums_of_products_may_lose_what_those_of_a_built_in_op_may)
+{
+    static const char dot[] =
+        "{\"schema\": \"gate-op/1\", \"name\": \"dots\", \"reference\": \"r.so\",\n"
+        " \"sizes\": [{\"name\": \"m\", \"kind\": \"length\"},"
+        "  {\"name\": \"k\", \"kind\": \"length\"}], \"multilinear\": true,\n"
+        " \"tensors\": [{\"name\": \"a\", \"role\": \"in\", \"axes\": [\"m\", \"k\"]},\n"
+        "  {\"name\": \"b\", \"role\": \"in\", \"axes\": [\"m\", \"k\"]},\n"
+        "  {\"name\": \"c\", \"role\": \"out\", \"axes\": [\"m\"], \"whole\": [\"k\"]}],\n"
+        " \"flops\": \"2 * m * k\"%s}\n";
+    static const enum probe random[] = {PROBE_NORMAL, PROBE_UNIFORM, PROBE_ZERO_PARTS};
+    for (unsigned limited = 0; limited < 2; limited++) {
+        struct own_op *own;
+        char text[1024];
+        const int n = snprintf(text, sizeof text, dot,
+                               limited ? ", \"error_limits\": {\"tf32\": 0.001}" : "");
+        assert_int_equal(own_op_parse("dots.op.json", text, (size_t)n, &own, NULL), GATE_OK);
+        used = &own->op;
+        op_use(&used, 1);
+        struct kg_problem p = op_problem(&own->op, KG_F32, KG_FLAG_TF32);
+        op_set_size(&p, &own->op.sizes[0], 40);
+        op_set_size(&p, &own->op.sizes[1], 1);
+        for (unsigned i = 0; i < 3; i++) {
+            const double slack = probe_slack(random[i], &p);
+            assert_true(limited ? slack == 0 : problem_error_limit(&p) + slack >= 0x1p-9);
+        }
+        end(own);
+    }
+}
+
 TEST(an_op_says_what_a_built_in_one_says)
 {
     struct own_op *own = use();
