@@ -11,11 +11,17 @@ from harness import HOST, Gate, write_file
 
 PRODUCT = {"m": 24, "n": 20, "k": 40}
 SIZES = {"gemm": PRODUCT, "gemv": {"m": 33, "k": 70}, "linear_relu": PRODUCT,
-         "linear_relu_bwd": PRODUCT,
-         "attention_fwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 16, "s": 32, "d": 64}}
+         "linear_relu_bwd": PRODUCT, "batched_gemm": {"b": 2, "m": 9, "n": 12, "k": 17},
+         "rmsnorm": {"m": 9, "n": 40}, "gemm_fp8": PRODUCT,
+         "gemm_fp8_block": {"m": 20, "n": 24, "k": 144},
+         "attention_fwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 16, "s": 32, "d": 64},
+         "attention_bwd": {"b": 1, "h": 2, "kv_heads": 1, "sq": 8, "s": 16, "d": 32}}
 # In which a right kernel was once called wrong.
 LARGER = {("attention_fwd", "fp32"): {"b": 1, "h": 4, "kv_heads": 2, "sq": 64, "s": 256, "d": 128}}
 DTYPES = ("fp16", "bf16", "fp32", "tf32")
+# Others are drawn beside it: a case of attention_bwd takes half a minute of processor time.
+OWN_DTYPES = {"gemm_fp8": ("e4m3",), "gemm_fp8_block": ("e4m3",), "attention_bwd": ("fp32",),
+              "rmsnorm": ("fp16", "fp32"), "batched_gemm": ("bf16", "tf32")}
 
 
 class Nightly(Gate):
@@ -31,15 +37,15 @@ class Nightly(Gate):
     def verify(self, op):
         suite = os.path.join(self.folder, "nightly.json")
         cases = [{"op": op, "dtype": dtype, **LARGER.get((op, dtype), SIZES[op])}
-                 for dtype in DTYPES]
+                 for dtype in OWN_DTYPES.get(op, DTYPES)]
         write_file(suite, json.dumps({"schema": "gate-suite/1", "name": "nightly",
                                       "cases": cases}))
         nightly, commit = (self.looked(suite, tier) for tier in ("nightly", "commit"))
-        self.assertEqual([case["outcome"] for case in nightly], ["right"] * len(DTYPES))
+        self.assertEqual([case["outcome"] for case in nightly], ["right"] * len(cases))
         checks = [[case["arms"][0]["verify"]["checks"] for case in cases]
                   for cases in (nightly, commit)]
         for more, fewer in zip(*checks):
-            self.assertGreater(more, 20 * fewer)
+            self.assertGreater(more, 10 * fewer)
 
 
 for _op in SIZES:
