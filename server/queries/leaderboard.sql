@@ -53,13 +53,11 @@ SELECT l.case_id AS "case", -- text key1: the case
     WHERE w.run_id = l.newest AND w.track_id = l.track_id AND w.arm = 0), 0)
     AS wrong -- boolean: it is, in the newest run of the case; its times are of before
 FROM lowest l
-CROSS JOIN result e ON e.track_id = l.track_id AND e.contract = l.contract
- AND e.provider = l.provider AND e.p50_ns = l.p50_ns AND (:branch IS NULL OR e.branch = :branch)
- AND e.time_ms = (SELECT min(b.time_ms) FROM result b INDEXED BY result_lowest WHERE b.track_id =
-   l.track_id
-  AND b.contract = l.contract AND b.provider = l.provider AND b.p50_ns = l.p50_ns AND b.p50_ns IS
-    NOT NULL
-  AND (:branch IS NULL OR b.branch = :branch))
+CROSS JOIN result e INDEXED BY result_by_run ON e.track_id = l.track_id
+ AND (e.run_id, e.arm) = (SELECT b.run_id, b.arm FROM result b INDEXED BY result_lowest
+  WHERE b.track_id = l.track_id AND b.contract = l.contract AND b.provider = l.provider
+   AND b.p50_ns = l.p50_ns AND b.p50_ns IS NOT NULL AND (:branch IS NULL OR b.branch = :branch)
+  ORDER BY b.time_ms, b.run_id, b.arm LIMIT 1)
 CROSS JOIN run r ON r.id = e.run_id LEFT JOIN revision v ON v.id = r.revision_id
 LEFT JOIN result n ON n.run_id = l.newest AND n.track_id = l.track_id AND n.arm =
  (SELECT o.arm FROM result o INDEXED BY result_by_run WHERE o.run_id = l.newest AND o.track_id =
