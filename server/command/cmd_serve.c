@@ -14,7 +14,6 @@
 #include "server/http/http.h"
 #include "server/http/listen.h"
 #include "server/ops/log.h"
-#include "server/watch/notify.h"
 #include "server/command/serve_options.h"
 #include "version.h"
 
