@@ -272,7 +272,6 @@ class Steps(Case):
             self.assertIn(response.status, (400, 404), path)
             self.assertIn(self.server.get(f"/api/v1/alerts/{path}").status, (400, 404), path)
 
-
     def test_an_assignee(self):
         number = self.alerts("?state=new")["alerts"][0]["id"]
         path = f"/api/v1/alerts/{number}"
@@ -286,6 +285,12 @@ class Steps(Case):
                               for e in answer["log"][-1:]], [("new", "new", "ada-admin", logged)])
         self.assertEqual(len(json.loads(self.send(path, {"assignee": None}).bytes)["log"]),
                          len(answer["log"]))
+        why = "it's \"noise\"; DROP TABLE alert"
+        answer = json.loads(
+            self.send(path, {"state": "ignored", "assignee": "Ada", "reason": why}).bytes)
+        self.assertEqual([(e["from"], e["to"], e["reason"]) for e in answer["log"][-2:]],
+                         [("new", "ignored", why), ("ignored", "ignored", "assigned to Ada")])
+        self.send(path, {"state": "new", "assignee": None})
         for bad in (1, [], "", " x", "x" * 65):
             self.problem(self.send(path, {"assignee": bad}), 400)
 
@@ -308,12 +313,12 @@ class Steps(Case):
         self.problem(self.send(path, {"ids": [*ids, 99999], "state": "new"}), 404)
         self.problem(self.send(path, {"ids": ids, "state": "acknowledged"}), 409)
         self.assertEqual(self.alerts()["alerts"], before)
-        answer = self.send(path, {"ids": ids, "state": "new", "reason": "look again",
+        answer = self.send(path, {"ids": [*ids, ids[0]], "state": "new", "reason": "look again",
                                   "assignee": "ada"})
         self.assertEqual(answer.status, 200, answer.bytes)
         alerts = json.loads(answer.bytes)["alerts"]
         self.assertEqual([(a["id"], a["state"], a["reason"], a["assignee"]) for a in alerts],
-                         [(i, "new", "look again", "ada") for i in ids])
+                         [(i, "new", "look again", "ada") for i in [*ids, ids[0]]])
 
     def test_the_commit_has_subject_and_author(self):
         runs = {run["uuid"]: run for run in self.server.json("/api/v1/runs?limit=500")["runs"]}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alerts.c: the steps of an alert's life, their log, lists and counts; marks of webhooks. */
+/* test_alerts.c: which steps of an alert's life there are, groups and causes of alerts, marks of
+ * webhooks. What a step logs, lists and badges are tested over HTTP. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +9,6 @@
 #include "server/api/rows.h"
 #include "tests/unit/store_fixture.h"
 #include "tests/unit/unit.h"
-
-#define DEVICE "nvidia-h200"
-#define MAX_LOG 2000
 
 /* A history of a few runs, and alerts that are put there by hand. */
 static struct store *begin(void **state)
@@ -46,32 +44,24 @@ static void raise_alert(struct store_fixture *f, struct store *s, int64_t track,
     raise_between(f, s, track, kind, 1, 2);
 }
 
-static enum alert_step act(struct store_fixture *f, struct store *s, const int64_t *ids, size_t n,
-                           struct alert_action action, int64_t *refused)
-{
-    enum alert_step outcome;
-    int64_t which;
-    if (store_act_on_alerts(s, ids, n, &action, &outcome, &which, &f->err) != GATE_OK)
-        fail_msg("%s", f->err.message);
-    if (refused)
-        *refused = which;
-    return outcome;
-}
-
 static enum alert_step step(struct store_fixture *f, struct store *s, int64_t id,
                             enum alert_state to, const char *reason)
 {
     const struct alert_action action = {
         .has_state = true, .to = to, .who = "ada", .reason = reason, .now_ms = 6000};
-    return act(f, s, &id, 1, action, NULL);
+    enum alert_step outcome;
+    int64_t refused;
+    if (store_act_on_alerts(s, &id, 1, &action, &outcome, &refused, &f->err) != GATE_OK)
+        fail_msg("%s", f->err.message);
+    return outcome;
 }
 
 struct seen {
     size_t n;
     int64_t ids[40];
     enum alert_state state; /* of the last one, and what follows */
-    int64_t closed_ms, updated_ms;
-    char reason[200], who[64], assignee[64], next[24];
+    int64_t closed_ms;
+    char next[24];
 };
 
 static bool see(void *context, const struct store_row *row)
@@ -81,10 +71,6 @@ static bool see(void *context, const struct store_row *row)
     seen->ids[seen->n++] = store_integer_of(row, "id");
     assert_true(alert_state_of(store_text_of(row, "state"), &seen->state));
     seen->closed_ms = store_integer_of(row, "closed_ms");
-    seen->updated_ms = store_integer_of(row, "updated_ms");
-    snprintf(seen->reason, sizeof(seen->reason), "%s", store_text_of(row, "reason"));
-    snprintf(seen->who, sizeof(seen->who), "%s", store_text_of(row, "who"));
-    snprintf(seen->assignee, sizeof(seen->assignee), "%s", store_text_of(row, "assignee"));
     snprintf(seen->next, sizeof seen->next, "%lld",
              store_integer_of(row, "more") ? (long long)store_integer_of(row, "leader") : 0);
     return true;
@@ -135,101 +121,6 @@ TEST_WITHIN(only_steps_that_there_are_are_taken, store_set_up, store_tear_down)
         }
     }
     assert_int_equal(step(f, s, id + 1, ALERT_FIXED, ""), STEP_NO_ALERT);
-    store_close(s);
-    assert_sound(f->path);
-}
-
-static bool log_row(void *context, const struct store_row *row)
-{
-    snprintf(context, MAX_LOG, "%s", store_text_of(row, "log"));
-    return false;
-}
-
-static void assert_log(struct store *s, const char *expected)
-{
-    static const struct rows_value first[] = {{"ids", "[1]"}, {NULL, NULL}};
-    char log[MAX_LOG];
-    ask(s, "alert_log.sql", first, log_row, log);
-    assert_string_equal(log, expected);
-}
-
-#define STEP(ms, who, from, to, reason)                                                            \
-    "{\"time_ms\":" #ms ",\"who\":\"" who "\",\"from\":" from ",\"to\":\"" to                      \
-    "\",\"reason\":\"" reason "\"}"
-
-TEST_WITHIN(each_step_is_logged, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    step(f, s, 1, ALERT_ACKNOWLEDGED, "");
-    step(f, s, 1, ALERT_ACKNOWLEDGED, "refused, so not logged");
-    step(f, s, 1, ALERT_IGNORED, "it's \"noise\"; DROP TABLE alert");
-    assert_log(s, "[" STEP(5000, "gate-server", "null", "new",
-                           "") "," STEP(6000, "ada", "\"new\"", "acknowledged",
-                                        "") "," STEP(6000, "ada", "\"acknowledged\"", "ignored",
-                                                     "it's \\\"noise\\\"; DROP TABLE alert") "]");
-    struct seen seen = find(s, 1);
-    assert_string_equal(seen.reason, "it's \"noise\"; DROP TABLE alert");
-    assert_string_equal(seen.who, "ada");
-    store_close(s);
-}
-
-TEST_WITHIN(an_assignee_is_set_cleared_and_logged, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    struct alert_action action = {.assignee = "grace", .who = "ada", .reason = "", .now_ms = 7000};
-    int64_t id = 1;
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
-    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE); /* as it is: no event */
-    assert_string_equal(find(s, 1).assignee, "grace");
-    assert_int_equal(find(s, 1).state, ALERT_NEW);
-    action = (struct alert_action){.has_state = true,
-                                   .to = ALERT_IGNORED,
-                                   .assignee = "",
-                                   .who = "ada",
-                                   .reason = "why",
-                                   .now_ms = 8000};
-    assert_int_equal(act(f, s, &id, 1, action, NULL), STEP_DONE);
-    assert_string_equal(find(s, 1).assignee, "");
-    assert_int_equal(find(s, 1).updated_ms, 8000);
-    assert_log(s, "[" STEP(5000, "gate-server", "null", "new", "") "," STEP(
-                      7000, "ada", "\"new\"", "new",
-                      "assigned to grace") "," STEP(8000, "ada", "\"new\"", "ignored",
-                                                    "why") "," STEP(8000, "ada", "\"ignored\"",
-                                                                    "ignored",
-                                                                    "assigned to nobody") "]");
-    store_close(s);
-    assert_sound(f->path);
-}
-
-TEST_WITHIN(a_selection_takes_its_step_whole_or_not, store_set_up, store_tear_down)
-{
-    static const int64_t ids[] = {3, 1, 3}, more[] = {1, 2, 9};
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    struct alert_action action = {.has_state = true,
-                                  .to = ALERT_ACKNOWLEDGED,
-                                  .assignee = "grace",
-                                  .who = "ada",
-                                  .reason = "one cause",
-                                  .now_ms = 7000};
-    int64_t refused;
-    for (int i = 0; i < 3; i++)
-        raise_alert(f, s, i + 1, ALERT_REGRESSION);
-    assert_int_equal(act(f, s, more, 3, action, &refused), STEP_NO_ALERT);
-    assert_int_equal(refused, 9);
-    assert_int_equal(find(s, 1).state, ALERT_NEW);
-    assert_int_equal(act(f, s, ids, 3, action, NULL), STEP_DONE);
-    assert_int_equal(find(s, 3).state, ALERT_ACKNOWLEDGED);
-    assert_string_equal(find(s, 1).reason, "one cause");
-    assert_string_equal(find(s, 1).assignee, "grace");
-    /* The second one can take it, the first cannot. */
-    assert_int_equal(act(f, s, more, 2, action, &refused), STEP_REFUSED);
-    assert_int_equal(refused, 1);
-    assert_int_equal(find(s, 2).state, ALERT_NEW);
     store_close(s);
     assert_sound(f->path);
 }
@@ -312,41 +203,6 @@ TEST_WITHIN(causes_that_are_open, store_set_up, store_tear_down)
     store_close(s);
 }
 
-TEST_WITHIN(lists_are_filtered_and_paged, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    for (int i = 0; i < 9; i++)
-        raise_alert(f, s, i % 3 + 1, (enum alert_kind)(i % 2));
-    step(f, s, 4, ALERT_FIXED, "");
-    step(f, s, 5, ALERT_FIXED, "");
-    assert_page(s, "state", NULL, "0", "5", NULL, IDS(9, 8, 7, 6), "6");
-    assert_page(s, "state", NULL, "0", "101", "6", IDS(5, 4, 3, 2, 1), "0");
-    assert_page(s, "state", "fixed", "0", "101", NULL, IDS(5, 4), "0");
-    assert_page(s, "kind", "improvement", "0", "101", NULL, IDS(8, 6, 4, 2), "0");
-    assert_page(s, "device", "no-such", "0", "101", NULL, NULL, 0, "");
-    store_close(s);
-}
-
-/* Whoever keeps an answer by its tag has to see that a step was taken. */
-TEST_WITHIN(a_step_is_another_state_of_the_store, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    struct store_state before, raised, stepped, refused;
-    store_state(s, &before, &f->err);
-    raise_alert(f, s, 1, ALERT_REGRESSION);
-    store_state(s, &raised, &f->err);
-    step(f, s, 1, ALERT_FIXED, "");
-    store_state(s, &stepped, &f->err);
-    step(f, s, 1, ALERT_FIXED, "");
-    store_state(s, &refused, &f->err);
-    assert_string_not_equal(before.text, raised.text);
-    assert_string_not_equal(raised.text, stepped.text);
-    assert_string_equal(stepped.text, refused.text);
-    store_close(s);
-}
-
 static bool mark_row(void *context, const struct store_row *row)
 {
     int64_t *mark = context;
@@ -381,67 +237,5 @@ TEST_WITHIN(marks_of_webhooks_are_kept_by_target, store_set_up, store_tear_down)
                          GATE_OK);
     assert_mark(s, "a", 8, 1);
     assert_mark(s, "b", 1, 1);
-    store_close(s);
-}
-
-struct badge_facts {
-    char verdict[16];
-    double p50_ns;
-};
-
-static bool badge_row(void *context, const struct store_row *row)
-{
-    struct badge_facts *facts = context;
-    snprintf(facts->verdict, sizeof facts->verdict, "%s", store_text_of(row, "verdict"));
-    facts->p50_ns = store_cell_of(row, "p50_ns")->real;
-    return false;
-}
-
-static struct badge_facts badge(struct store *s, const char *branch, const char *case_id)
-{
-    struct badge_facts facts = {.p50_ns = 0};
-    const struct rows_value values[] = {
-        {"main_branch", branch}, {"device", DEVICE}, {"case", case_id}, {NULL, NULL}};
-    ask(s, "badge.sql", values, badge_row, &facts);
-    return facts;
-}
-
-/* A newer run of another branch, of which the machine spoiled all; its first case takes a second.
- */
-static void put_spoilt(struct store_fixture *f, struct store *s, const char *branch)
-{
-    const struct sample_plan longer = {plan.seed, plan.n_runs + 2, plan.n_cases, plan.n_devices};
-    cJSON *run = sample_run(&longer, plan.n_runs), *item;
-    set_string(cJSON_GetObjectItem(run, "git"), "branch", branch);
-    set_string(run, "verdict", "environment");
-    cJSON_ArrayForEach (item, cJSON_GetObjectItem(run, "cases")) {
-        set_string(item, "verdict", "environment");
-    }
-    set_number(timing_of(run, 0, CANDIDATE), "p50_ns", 1e9);
-    assert_int_equal(put(f, s, run, NULL), GATE_OK);
-}
-
-TEST_WITHIN(badges_are_of_one_branch, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = begin(state);
-    cJSON *run = sample_run(&plan, 0);
-    char id[200];
-    snprintf(id, sizeof(id), "%s", cJSON_GetObjectItem(item_of(run, 0), "id")->valuestring);
-    cJSON_Delete(run);
-    struct badge_facts device = badge(s, "main", NULL), one = badge(s, "main", id);
-    assert_string_not_equal(device.verdict, "environment");
-    assert_string_not_equal(one.verdict, "environment");
-    assert_true(one.p50_ns > 0 && one.p50_ns < 1e8);
-
-    put_spoilt(f, s, "mr/1");
-    assert_string_equal(badge(s, "main", NULL).verdict, device.verdict);
-    assert_string_equal(badge(s, "main", id).verdict, one.verdict);
-    assert_true(badge(s, "main", id).p50_ns == one.p50_ns);
-    assert_string_equal(badge(s, "mr/1", NULL).verdict, "environment");
-    assert_string_equal(badge(s, "mr/1", id).verdict, "environment");
-    assert_true(badge(s, "mr/1", id).p50_ns == 1e9);
-    assert_string_equal(badge(s, "no-such", NULL).verdict, "");
-    assert_string_equal(badge(s, "no-such", id).verdict, "");
     store_close(s);
 }

@@ -60,31 +60,6 @@ TEST_WITHIN(round_trip, store_set_up, store_tear_down)
     free(seen);
 }
 
-TEST_WITHIN(same_run_twice, store_set_up, store_tear_down)
-{
-    struct store_fixture *f = *state;
-    struct store *s = open_store(f, STORE_READ_WRITE);
-    struct store_state before, after;
-    bool existed = true;
-    assert_int_equal(put(f, s, sample_run(&plan, 0), &existed), GATE_OK);
-    assert_false(existed);
-    assert_int_equal(store_state(s, &before, &f->err), GATE_OK);
-
-    /* The same uuid with other numbers changes nothing either. */
-    cJSON *again = sample_run(&plan, 0);
-    set_number(again, "time_ms", 5);
-    assert_int_equal(put(f, s, again, &existed), GATE_OK);
-    assert_true(existed);
-    assert_int_equal(store_state(s, &after, &f->err), GATE_OK);
-    assert_string_equal(before.text, after.text);
-    assert_int_equal(scalar(f->path, "SELECT count(*) FROM run WHERE time_ms <> 5"), 1);
-
-    assert_int_equal(put(f, s, sample_run(&plan, 1), &existed), GATE_OK);
-    assert_int_equal(store_state(s, &after, &f->err), GATE_OK);
-    assert_string_not_equal(before.text, after.text);
-    store_close(s);
-}
-
 TEST_WITHIN(run_prefix, store_set_up, store_tear_down)
 {
     struct store_fixture *f = *state;
