@@ -113,14 +113,15 @@ static float gradient_at(const struct work *w, unsigned out, int64_t i, int64_t 
     return sum;
 }
 
+/* Elements come row by row. */
 static float norm_at(const struct work *w, int64_t i, int64_t j)
 {
-    static float x[TERMS_MAX];
+    static float x[TERMS_MAX], root;
     const int64_t n = kg_size(w->p, "n");
-    for (int64_t l = 0; l < n; l++)
+    for (int64_t l = 0; l < n && j == 0; l++)
         x[l] = at(&w->in[0], i, l);
-    const float mean = dot(w->way, x, x, (int)n) / (float)n;
-    const float root = 1 / sqrtf(mean + (float)kg_param(w->p, "eps"));
+    if (j == 0)
+        root = 1 / sqrtf(dot(w->way, x, x, (int)n) / (float)n + (float)kg_param(w->p, "eps"));
     return w->way->fused ? x[j] * (root * at(&w->in[1], 0, j)) : x[j] * root * at(&w->in[1], 0, j);
 }
 
