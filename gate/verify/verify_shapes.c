@@ -19,31 +19,51 @@
 #define IMAGE_BYTES_MAX 0x1p23
 #define LARGE_BYTES_MAX 0x1p26
 
-static const struct op_size *longest_of(const struct kg_problem *p)
+/* Halves the longest size that can be shorter; false: none can. */
+static bool shorten(struct kg_problem *p)
 {
     const struct op *op = op_of(p);
-    const struct op_size *longest = op->sizes;
-    for (unsigned i = 1; i < op->n_sizes; i++)
-        if (op_size(p, &op->sizes[i]) > op_size(p, longest))
-            longest = &op->sizes[i];
-    return longest;
+    struct kg_problem shorter = *p;
+    int64_t longest = 0;
+    for (unsigned i = 0; i < op->n_sizes; i++) {
+        const int64_t size = op_size(p, &op->sizes[i]);
+        struct kg_problem other = *p;
+        op_set_size(&other, &op->sizes[i], size / 2);
+        if (size <= longest || op->sizes[i].kind == OP_GIVEN || !op_fit(op, &other) ||
+            problem_bytes(&other) >= problem_bytes(p))
+            continue;
+        longest = size;
+        shorter = other;
+    }
+    *p = shorter;
+    return longest > 0;
+}
+
+/* With all lengths as short as they can be: the size that is given may be large. */
+static double least_bytes(const struct kg_problem *p)
+{
+    const struct op *op = op_of(p);
+    struct kg_problem least = *p;
+    for (unsigned i = 0; i < op->n_sizes; i++)
+        if (op->sizes[i].kind != OP_GIVEN)
+            op_set_size(&least, &op->sizes[i], 1);
+    return op_fit(op, &least) ? problem_bytes(&least) : 0;
 }
 
 /* Takes the nearest sizes that the op allows, and of a user's op shorter ones while it has more
- * than `most` bytes; false: there are none. */
+ * than `most` bytes, and than twice its least; false: there are none. */
 static bool fit(const struct kg_problem *own, struct kg_problem *p, double most)
 {
     const struct op *op = op_of(p);
-    bool fits = op_fit(op, p);
-    while (fits && op->own && problem_bytes(p) > most) {
-        const struct op_size *longest = longest_of(p);
-        const int64_t before = op_size(p, longest);
-        op_set_size(p, longest, before / 2);
-        fits = op_fit(op, p);
-        if (op_size(p, longest) >= before)
-            return fits && problem_bytes(p) <= problem_bytes(own);
-    }
-    return fits;
+    if (!op_fit(op, p))
+        return false;
+    if (!op->own)
+        return true;
+    most = fmax(most, 2 * least_bytes(p));
+    while (problem_bytes(p) > most)
+        if (!shorten(p))
+            return problem_bytes(p) <= problem_bytes(own);
+    return true;
 }
 
 static bool fit_large(const struct kg_problem *own, struct kg_problem *p)

@@ -365,6 +365,34 @@ TEST(shapes_are_not_large_where_one_size_has_several_axes)
     end(own);
 }
 
+/* It is what makes them large, and it has no other value. */
+TEST(shapes_have_other_lengths_where_the_given_size_is_large)
+{
+    static const struct {
+        const char *old, *new;
+        int64_t d;
+    } cases[] = {
+        {"[64, 128]", "[4096]", 4096},
+        {"[\"n\"], \"fill\"", "[\"64 * d\", \"32 * d\"], \"fill\"", 64},
+    };
+    static struct kg_problem shapes[SHAPES_MAX];
+    const struct shapes_plan plan = {14, 10, 1, 1};
+    for (unsigned i = 0; i < 2; i++) {
+        struct own_op *own;
+        assert_int_equal(parse(cases[i].old, cases[i].new, &own, NULL), GATE_OK);
+        used = &own->op;
+        op_use(&used, 1);
+        const struct kg_problem p = problem(own, 1, 1, 48, cases[i].d);
+        const unsigned n = shapes_designed(&p, 0, 1, plan, shapes);
+        assert_true(n > 20);
+        for (unsigned j = 0; j < n; j++) {
+            assert_true(memcmp(shapes[j].size, p.size, sizeof p.size) != 0);
+            assert_true(problem_bytes(&shapes[j]) <= 0x1p26);
+        }
+        end(own);
+    }
+}
+
 /* The inputs of problem(own, 1, 2, 48, 64). */
 static uint16_t given_x[2 * 48 * 64], given_u[48];
 static int32_t given_at[48];
