@@ -31,7 +31,8 @@ const char *measure_contract(const struct device *d)
 }
 
 /* Three TF32 products are as exact as one of fp32 and may be the faster way to it. An op of a
- * user's may multiply two inputs of fewer bits whatever the dtype of its case. */
+ * user's may multiply an input of few bits by itself, or by another one that it rounds to as few,
+ * whatever the dtype of its case. */
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
 {
     const double peak[RATES] = {
@@ -41,15 +42,13 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
         [RATE_FP8] = 2 * peaks->fp16_flops,
         [RATE_FP32] = fmax(peaks->fp32_flops, peaks->tf32_flops / 3),
     };
-    unsigned least = 32, second = 32;
+    unsigned fewest = 32;
     for (unsigned i = 0; i < p->n_in; i++) {
         const unsigned bits = kg_dtype_bits(p->dtype[i]);
-        if (p->dtype[i] == KG_BOOL || p->dtype[i] == KG_E8M0) /* no factors */
-            continue;
-        second = bits < least ? least : bits < second ? bits : second;
-        least = bits < least ? bits : least;
+        const bool is_factor = p->dtype[i] != KG_BOOL && p->dtype[i] != KG_E8M0;
+        fewest = is_factor && bits < fewest ? bits : fewest;
     }
-    return fmax(peak[dtype_of(p)->rate], second < 32 ? 16.0 / second * peaks->fp16_flops : 0);
+    return fmax(peak[dtype_of(p)->rate], fewest < 32 ? 16.0 / fewest * peaks->fp16_flops : 0);
 }
 
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)

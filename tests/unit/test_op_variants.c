@@ -62,7 +62,7 @@ TEST(variants_are_the_dtypes_of_cases)
         int rate; /* over that of fp16 */
     } cases[] = {
         {"int4", KG_BF16, KG_I4, KG_E8M0, KG_F32, 0.003, 2 * COLUMNS + ROWS * (PAIRS + BLOCKS + 4),
-         1},
+         4},
         {"fp4", KG_E2M1, KG_E2M1, KG_E8M0, KG_BF16, 4e-3, PAIRS + ROWS * (PAIRS + BLOCKS + 2), 4},
         {"fp8", KG_E4M3, KG_E4M3, KG_F32, KG_F32, 1e-5, COLUMNS + ROWS * (COLUMNS + 4 * BLOCKS + 4),
          2},
