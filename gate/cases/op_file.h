@@ -163,6 +163,9 @@ void own_op_complete(struct own_op *own);
 /* Takes the nearest sizes that are allowed; false: none are found. */
 bool own_op_fit_sizes(const struct own_op *own, struct kg_problem *p);
 
+/* Has it an input that says how much work there is, or where? */
+bool own_op_has_indices(const struct own_op *own);
+
 struct own_broken {
     const char *what; /* a constraint, another expression, or an input */
     char pointer[40]; /* to it in the file */

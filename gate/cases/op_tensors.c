@@ -99,6 +99,12 @@ static bool read_keys(struct reading *r, size_t at, int fill, const struct stora
     return !f->end || op_read_expression(r, pointer, f->end, &r->own->end[at]);
 }
 
+static bool is_power(double value)
+{
+    int exponent;
+    return frexp(value, &exponent) == 0.5;
+}
+
 /* Of an input that is stored like that. */
 static bool read_fill(struct reading *r, size_t at, const struct storage *s)
 {
@@ -125,6 +131,10 @@ static bool read_fill(struct reading *r, size_t at, const struct storage *s)
         !(s->least <= range->least && range->least <= range->most && range->most <= s->most))
         return op_refuse_in(r, "tensors", at, one ? "value" : "least",
                             "must be numbers of %s, the least one first", s->name);
+    if (s->code == KG_E8M0 && rules[fill].keys &&
+        !(is_power(range->least) && is_power(range->most)))
+        return op_refuse_in(r, "tensors", at, one ? "value" : "least",
+                            "must be powers of two in e8m0");
     const bool whole = fill == FILL_INTEGERS || !s->is_float;
     if (whole && (range->least != floor(range->least) || range->most != floor(range->most)))
         return op_refuse_in(r, "tensors", at, one ? "value" : "least", "must be integers");

@@ -212,6 +212,14 @@ static bool is_work(const struct own_op *own, unsigned tensor)
     return own_fill_is_arranged(own->range[tensor].fill) || own->file.tensors[tensor].end;
 }
 
+bool own_op_has_indices(const struct own_op *own)
+{
+    for (unsigned i = 0; i < op_inputs(&own->op); i++)
+        if (is_work(own, i))
+            return true;
+    return false;
+}
+
 static struct own_range range_of(const struct kg_problem *p, unsigned tensor)
 {
     const struct own_op *own = op_of(p)->own;

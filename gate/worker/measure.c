@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate/base/alloc.h"
+#include "gate/cases/op_file.h"
 #include "gate/worker/message.h"
 #include "gate/launch/pairs.h"
 #include "gate/base/clock.h"
@@ -51,12 +52,30 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
     return fmax(peak[dtype_of(p)->rate], fewest < 32 ? 16.0 / fewest * peaks->fp16_flops : 0);
 }
 
+/* What a problem takes at least; 0: not known. */
+struct least_times {
+    double flops_ns, bytes_ns;
+};
+
+/* Of how much of a user's op is done, and of what of its tensors is read, indices may be all that
+ * says so. */
+static struct least_times least_times(const struct kg_problem *p, const struct device_peaks *peaks)
+{
+    const struct own_op *own = op_of(p)->own;
+    const double flops = peak_flops(p, peaks);
+    if (own && own_op_has_indices(own))
+        return (struct least_times){0, 0};
+    return (struct least_times){flops > 0 ? problem_flops(p) / flops * 1e9 : 0,
+                                peaks->bytes_per_s > 0 ? problem_bytes(p) / peaks->bytes_per_s * 1e9
+                                                       : 0};
+}
+
 double measure_floor_ns(const struct kg_problem *p, const struct device_peaks *peaks)
 {
-    double flops = peak_flops(p, peaks);
-    if (flops <= 0 || peaks->bytes_per_s <= 0)
+    if (peak_flops(p, peaks) <= 0 || peaks->bytes_per_s <= 0)
         return 0;
-    return fmax(problem_flops(p) / flops, problem_bytes(p) / peaks->bytes_per_s) * 1e9;
+    const struct least_times least = least_times(p, peaks);
+    return fmax(least.flops_ns, least.bytes_ns);
 }
 
 /* Is every interval as narrow as `times` what its arm asks for? */
@@ -122,14 +141,11 @@ static enum gate_status take_singles(struct session *s, double budget_ns, struct
 static enum gate_status check_plausible(const struct session *s, unsigned i, struct gate_error *err)
 {
     const struct kg_problem *p = &s->c->problem;
-    const struct device_peaks *peaks = &device_info(s->device)->peaks;
+    const struct least_times least = least_times(p, &device_info(s->device)->peaks);
     const struct series *x = &s->series[i];
     const char *name = s->arms[i].kernel->name;
-    double p50 = s->arms[i].timing.p50_ns;
-    double flops_ns = peak_flops(p, peaks) > 0 ? problem_flops(p) / peak_flops(p, peaks) * 1e9 : 0;
-    double bytes_ns = peaks->bytes_per_s > 0 && session_is_cold(s, i)
-                          ? problem_bytes(p) / peaks->bytes_per_s * 1e9
-                          : 0;
+    const double p50 = s->arms[i].timing.p50_ns, flops_ns = least.flops_ns,
+                 bytes_ns = session_is_cold(s, i) ? least.bytes_ns : 0;
     if (p50 < FLOOR_FLOPS_SLACK * flops_ns || p50 < FLOOR_BYTES_SLACK * bytes_ns)
         return gate_fail(err, GATE_WRONG,
                          "kernel '%s' seems to take %.3g us, less than this chip can: %.3g us of "

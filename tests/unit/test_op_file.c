@@ -12,6 +12,7 @@
 #include "gate/cases/problem.h"
 #include "gate/launch/operands.h"
 #include "gate/verify/verify_shapes.h"
+#include "gate/worker/measure.h"
 #include "kernels/ops/pattern.h"
 #include "kernels/ops/storage.h"
 #include "tests/unit/unit.h"
@@ -102,6 +103,8 @@ TEST(files_that_cannot_be_have_a_place)
          "needs no other key"},
         {"\"fill\": \"uniform\",\n   \"least\": 2", "\"fill\": \"scales\",\n   \"least\": 0",
          "/tensors/2/least: must be above 0"},
+        {"\"fill\": \"uniform\"", "\"dtype\": \"e8m0\", \"fill\": \"uniform\"",
+         "/tensors/2/least: must be powers of two in e8m0"},
         {"\"fill\": \"integers\",", "\"fill\": \"uniform\",",
          "/tensors/1/dtype: 'uniform' is for floating point"},
         {"\"least\": -3", "\"least\": -3.5", "/tensors/1/least: must be integers"},
@@ -365,6 +368,22 @@ TEST(shapes_are_not_large_where_one_size_has_several_axes)
     end(own);
 }
 
+/* As of a cache of pages, or of experts without rows. */
+TEST(what_reads_by_indices_has_no_least_time)
+{
+    const struct device_peaks peaks = {.fp16_flops = 1, .bytes_per_s = 1};
+    for (unsigned indices = 0; indices < 2; indices++) {
+        struct own_op *own;
+        assert_int_equal(
+            parse("\"most\": 8", indices ? "\"end\": \"8\"" : "\"most\": 8", &own, NULL), GATE_OK);
+        used = &own->op;
+        op_use(&used, 1);
+        const struct kg_problem p = problem(own, 1, 2, 48, 64);
+        assert_int_equal(measure_floor_ns(&p, &peaks) > 0, !indices);
+        end(own);
+    }
+}
+
 /* It is what makes them large, and it has no other value. */
 TEST(shapes_have_other_lengths_where_the_given_size_is_large)
 {
@@ -373,11 +392,12 @@ TEST(shapes_have_other_lengths_where_the_given_size_is_large)
         int64_t d;
     } cases[] = {
         {"[64, 128]", "[4096]", 4096},
+        {"[64, 128]", "[64, 4096]", 4096},
         {"[\"n\"], \"fill\"", "[\"64 * d\", \"32 * d\"], \"fill\"", 64},
     };
     static struct kg_problem shapes[SHAPES_MAX];
     const struct shapes_plan plan = {14, 10, 1, 1};
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct own_op *own;
         assert_int_equal(parse(cases[i].old, cases[i].new, &own, NULL), GATE_OK);
         used = &own->op;
@@ -387,6 +407,7 @@ TEST(shapes_have_other_lengths_where_the_given_size_is_large)
         assert_true(n > 20);
         for (unsigned j = 0; j < n; j++) {
             assert_true(memcmp(shapes[j].size, p.size, sizeof p.size) != 0);
+            assert_int_equal(kg_size(&shapes[j], "d"), cases[i].d);
             assert_true(problem_bytes(&shapes[j]) <= 0x1p26);
         }
         end(own);
