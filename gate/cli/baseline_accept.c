@@ -131,7 +131,7 @@ static bool is_usable(const struct document_case *c)
 struct accepted {
     struct baseline_entry entry;
     double from_ns; /* of the baseline before; NAN: none */
-    double ratio;   /* in the run, to the baseline of then; 0: it compared with none */
+    double ratio;   /* in the run, to the baseline beside it; 0: none was beside it */
     char code[65];
     bool is_at_hand; /* its library, on this machine */
 };
@@ -180,8 +180,9 @@ static enum gate_status read_measurement(const struct document *d, const struct 
                          "run %.8s took it from run %.8s that '%s' is right, and a baseline is "
                          "verified by the run that measures it: measure again with --full",
                          d->uuid, arm->verify.verified_in, c->id);
-    *out = (struct accepted){.from_ns = NAN,
-                             .ratio = c->has_baseline && c->has_ratio ? c->ratio.value : 0};
+    *out = (struct accepted){
+        .from_ns = NAN,
+        .ratio = c->has_baseline && c->mode == MODE_PAIRED && c->has_ratio ? c->ratio.value : 0};
     struct baseline_entry *e = &out->entry;
     baseline_clear(e);
     e->case_id = c->id;

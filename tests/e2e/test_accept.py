@@ -47,6 +47,12 @@ class Baseline(Records):
         self.assertEqual([(x["from_ns"], x["to_ns"]) for x in log], [(None, FAST), (FAST, SLOW)])
         self.assertIn("+9.30 %", self.gate("baseline", "log"))
 
+    def test_what_no_baseline_was_beside_has_no_change(self):
+        run = document(1, FAST)
+        next(c for c in run["cases"] if c["id"] == CASE)["mode"] = "number"
+        self.import_runs(run)
+        self.assertIn(": 23.98 us, run 5a3b1e00, in ", self.accept("--reason", "first look"))
+
     def test_p90_is_of_the_processes_of_p50(self):
         """A median of all processes may be below the p50 of those that confirmed."""
         run = document(1)
