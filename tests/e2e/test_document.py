@@ -143,7 +143,7 @@ def places(value):
 
 def mutants(document, step):
     """With another value in each place (every step-th of them, by turns); and with each member
-    away, or under another key."""
+    away, or under another key, or under many."""
     for i, (parent, key) in enumerate(list(places(document))):
         own = parent[key]
         for other in OTHERS[i % step::step]:
@@ -154,8 +154,11 @@ def mutants(document, step):
             members = dict(parent)
             del parent[key]
             yield document
-            parent["Misspelt"] = own
-            yield document
+            for keys in (["Misspelt"], ["m" * 65], [f"m{i}" for i in range(13)]):
+                parent.update(dict.fromkeys(keys, own))
+                yield document
+                for other in keys:
+                    del parent[other]
             parent.clear()
             parent.update(members)
 

@@ -61,6 +61,9 @@ class Memory(Gate):
         self.assertEqual(self.remembered(document, "baseline"), [uuid] * (N - ANEW))
         for c in document["cases"]:
             candidate = c["arms"][0]
+            for verify in (arm["verify"] for arm in c["arms"]):
+                self.assertEqual(list(verify["outputs"]), ["dx", "dw", "db"])
+                self.assertEqual(max(verify["outputs"].values()), verify["rel_fro"])
             self.assertGreater(candidate["verify"]["checks"], 0)
             self.assertGreater(candidate["timing"]["single_samples"], 0)
         text = read_file(self.path("report"))

@@ -229,6 +229,27 @@ TEST(an_output_of_any_op_is_held_against_itself)
     assert_non_null(strstr(s.c.reason, "the relative error of output 'dv' is 1e-05, 4."));
 }
 
+/* What rounding to fp16 comes to is no error of dw, and one of dx, which is of fp32. */
+TEST(rounding_of_an_output_goes_by_its_own_dtype)
+{
+    static const char *const arms[] = {
+        "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 8e-5, "
+        "\"outputs\": {\"dx\": 1e-7, \"dw\": 8e-5, \"db\": 1e-7}}},"
+        " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 1e-5, "
+        "\"outputs\": {\"dx\": 1e-7, \"dw\": 1e-5, \"db\": 1e-7}}}]",
+        "[{\"role\": \"candidate\", \"verify\": {\"seeds\": 3, \"rel_fro\": 8e-5, "
+        "\"outputs\": {\"dx\": 1e-6, \"dw\": 8e-5, \"db\": 1e-7}}},"
+        " {\"role\": \"baseline\", \"verify\": {\"seeds\": 3, \"rel_fro\": 8e-5, "
+        "\"outputs\": {\"dx\": 1e-7, \"dw\": 8e-5, \"db\": 1e-7}}}]"};
+    struct kg_problem p = gemm_like("linear_relu_bwd", KG_F32, 4096, 4096, 64);
+    p.dtype[p.n_in + 1] = KG_F16;
+    for (int i = 0; i < 2; i++) {
+        struct scene s;
+        begin_with(&s, MODE_PAIRED, p, arms[i]);
+        assert_int_equal(run_error_jumped(&s.run, &s.c), i);
+    }
+}
+
 TEST(the_worst_of_all_counts_where_one_side_has_no_outputs)
 {
     struct scene s;
