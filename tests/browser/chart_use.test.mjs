@@ -417,7 +417,7 @@ describe("the chart of a case", { skip }, () => {
         });
     });
 
-    test("a range that cannot be fetched says so, and can be tried again", async () => {
+    test("what cannot be fetched says so, and a range can be tried again", async () => {
         await it.withLong({ allowFailures: true }, async (page, history, url) => {
             await it.open(page, caseAddress(REGRESSED), url);
             await drawn(page);
@@ -433,6 +433,11 @@ describe("the chart of a case", { skip }, () => {
             await page.evaluate(() => document.querySelector(".chart-note button").click());
             await until(page, () =>
                 !/fetched|median/.test(document.querySelector(".chart-note").textContent));
+            await page.route(/trends.*raw=1/, (route) => route.fulfill(
+                { status: 429, json: { detail: "Too many answers at once." } }));
+            await page.click("button:text-is('CSV of what is drawn')");
+            await until(page, () => document.querySelector(".chart-note").textContent ===
+                "The CSV could not be fetched: Too many answers at once.");
         });
     });
 });

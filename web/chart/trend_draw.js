@@ -122,14 +122,23 @@ export function showNumbers(t, count = t.numbers) {
     fillTable(t);
 }
 
+async function saveCsv(t) {
+    try {
+        saveFile(new Blob([await t.csv(t.state.span)], { type: "text/csv" }), "trend.csv");
+    } catch (failure) {
+        if (failure.name !== "AbortError")
+            t.note.textContent = `The CSV could not be fetched: ${failure.message}`;
+    }
+}
+
 export function sayRange(t) {
     const { model, state, answers: { whole } } = t;
     const total = whole.series.filter((s) => s.role === "candidate")
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
-    t.out.replaceChildren(h("button", { type: "button", click: async () => saveFile(
-        new Blob([await t.csv(state.span)], { type: "text/csv" }), "trend.csv") },
-    "CSV of what is drawn"), copyButton("Copy the link", () => location.href));
+    t.out.replaceChildren(
+        h("button", { type: "button", click: () => saveCsv(t) }, "CSV of what is drawn"),
+        copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
         `${state.branch ? ` of ${state.branch}` : ""}.${model.bucketed
