@@ -33,7 +33,7 @@ const char *measure_contract(const struct device *d)
 
 /* Three TF32 products are as exact as one of fp32 and may be the faster way to it. An op of a
  * user's may multiply an input of few bits by itself, or by another one that it rounds to as few,
- * whatever the dtype of its case. */
+ * whatever the dtype of its case; and all in a dtype whose errors are within its limit. */
 static double peak_flops(const struct kg_problem *p, const struct device_peaks *peaks)
 {
     const double peak[RATES] = {
@@ -49,7 +49,12 @@ static double peak_flops(const struct kg_problem *p, const struct device_peaks *
         const bool is_factor = p->dtype[i] != KG_BOOL && p->dtype[i] != KG_E8M0;
         fewest = is_factor && bits < fewest ? bits : fewest;
     }
-    return fmax(peak[dtype_of(p)->rate], fewest < 32 ? 16.0 / fewest * peaks->fp16_flops : 0);
+    double most =
+        fmax(peak[dtype_of(p)->rate], fewest < 32 ? 16.0 / fewest * peaks->fp16_flops : 0);
+    for (unsigned i = 0; i < DTYPES && op_of(p)->own; i++)
+        if (dtypes[i].error_limit <= problem_error_limit(p))
+            most = fmax(most, peak[dtypes[i].rate]);
+    return most;
 }
 
 /* What a problem takes at least; 0: not known. */

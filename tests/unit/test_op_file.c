@@ -269,8 +269,10 @@ TEST(the_limit_allows_for_the_rounding_of_each_output)
     static const struct {
         uint32_t dtype;
         const char *output;
-        double limit;
-    } cases[] = {{KG_F32, "fp32", 1e-5}, {KG_F32, "bf16", 4e-3}, {KG_BF16, "fp32", 4e-3}};
+        double limit, rate;
+    } cases[] = {{KG_F32, "fp32", 1e-5, 2}, {KG_F32, "bf16", 4e-3, 8}, {KG_BF16, "fp32", 4e-3, 8}};
+    const struct device_peaks peaks = {
+        .fp32_flops = 2, .tf32_flops = 4, .fp16_flops = 8, .bytes_per_s = 1e30};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct own_op *own;
         char output[40];
@@ -282,6 +284,7 @@ TEST(the_limit_allows_for_the_rounding_of_each_output)
         struct kg_problem p = problem(own, 2, 4, 48, 64);
         op_set_dtype(&p, cases[i].dtype);
         assert_true(problem_error_limit(&p) == cases[i].limit);
+        assert_true(measure_floor_ns(&p, &peaks) == problem_flops(&p) / cases[i].rate * 1e9);
         end(own);
     }
 }
