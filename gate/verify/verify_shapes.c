@@ -411,6 +411,15 @@ static void keep_ones(const struct kg_problem *p, struct kg_problem *other)
             op_set_size(other, &op->sizes[i], 1);
 }
 
+/* As it is or not at all: a shorter one is no giant. */
+static bool fit_giant(const struct kg_problem *own, struct kg_problem *p)
+{
+    if (!op_fit(op_of(p), p))
+        return false;
+    const struct kg_problem whole = *p;
+    return fit_large(own, p) && !memcmp(&whole, p, sizeof whole);
+}
+
 unsigned shapes_giant(const struct kg_problem *p, bool huge,
                       struct kg_problem out[SHAPES_GIANT_MAX])
 {
@@ -423,7 +432,7 @@ unsigned shapes_giant(const struct kg_problem *p, bool huge,
         set_shape(&out[n], &shape);
         if (!huge || i + 1 < rows)
             keep_ones(p, &out[n]);
-        n += fit_large(p, &out[n]);
+        n += fit_giant(p, &out[n]);
     }
     return n;
 }

@@ -455,6 +455,16 @@ class OwnOps(Example):
         self.assertIn("libsecond.so': No such file or directory; build it first",
                       self.look(expect=74))
 
+    def test_nan_of_which_both_references_are_sure_is_meant(self):
+        self.replace("layernorm.op.json", '"sizes"',
+                     '"second_reference": "build/libsecond.so",\n  "sizes"')
+        old, new, _ = REFERENCES["makes_no_number"]
+        self.replace("layernorm_reference.c", old, new)
+        shutil.copy(self.file("layernorm_reference.c"), self.file("second.c"))
+        self.make("-W", "layernorm_reference.c", "all", "build/libsecond.so")
+        said = self.look("--filter", "*m256*", expect=2)
+        self.assertIn("elements must be NaN or infinity and are not", said)
+
     def test_a_reference_that_does_not_end_is_named(self):
         self.replace("layernorm_reference.c", "return KG_OK;", "for (;;)\n        ;")
         self.make("-W", "layernorm_reference.c")

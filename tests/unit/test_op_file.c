@@ -417,6 +417,26 @@ TEST(shapes_have_other_lengths_where_the_given_size_is_large)
     }
 }
 
+/* What counts as a giant is one. */
+TEST(giants_are_not_shortened)
+{
+    static const char *const values[] = {"[64]", "[65536]"};
+    static struct kg_problem shapes[SHAPES_GIANT_MAX];
+    for (unsigned large = 0; large < 2; large++) {
+        struct own_op *own;
+        unsigned giants = 0;
+        assert_int_equal(parse("[64, 128]", values[large], &own, NULL), GATE_OK);
+        used = &own->op;
+        op_use(&used, 1);
+        const struct kg_problem p = problem(own, 1, 1, 48, large ? 65536 : 64);
+        const unsigned n = shapes_giant(&p, false, shapes);
+        for (unsigned i = 0; i < n; i++)
+            giants += kg_size(&shapes[i], "n") > 48;
+        assert_int_equal(giants, !large);
+        end(own);
+    }
+}
+
 /* The inputs of problem(own, 1, 2, 48, 64). */
 static uint16_t given_x[2 * 48 * 64], given_u[48];
 static int32_t given_at[48];
