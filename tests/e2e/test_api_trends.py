@@ -436,15 +436,19 @@ class Chain(History):
 
 
 class Long(unittest.TestCase):
-    """2,000 runs of a case, each with three results."""
+    """2,000 runs of a case, each with three results, and four of a moment."""
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.db = os.path.join(cls.folder.name, "gate.db")
         cls.results = fill(BUILD, cls.db, 2000, 1)
-        with contextlib.closing(sqlite3.connect(cls.db)) as db:
+        with contextlib.closing(sqlite3.connect(cls.db)) as db, db:
             case, device = db.execute("SELECT case_id, device FROM track").fetchone()
+            times = dict(db.execute("SELECT id, time_ms FROM run"))
+            for table, key in (("run", "id"), ("result", "run_id")):
+                db.executemany(f"UPDATE {table} SET time_ms = ? WHERE {key} = ?",
+                               [(times[max(1, run // 4 * 4)], run) for run in times])
         cls.path = f"/api/v1/trends?case={case}&device={device}"
         cls.server = Server(cls.db)
 

@@ -91,6 +91,7 @@ class Config(Gate):
         library = write_file(self.path("build/l.so"), "no library: nothing is measured")
         other = write_file(self.path("build/other.so"), "neither")
         source = write_file(self.path("src/\u00e4.cu"), "")
+        older = write_file(self.path("src/\u00fc.cu"), "")
         write_file(self.path("src/note.txt"), "")
         said = ("gate: src/\u00e4.cu is newer than build/l.so: if the library is built from it, "
                 "build ")
@@ -104,7 +105,8 @@ class Config(Gate):
             self.config(library="build/l.so", **({"build": build} if build else {}))
             if tracked:
                 subprocess.run(["git", "-C", self.folder, "add", "src"], check=True)
-            for file, time in ((library, 10), (other, 10), (source, changed)):
+            for file, time in ((library, 10), (other, 10), (source, changed),
+                               (older, changed - 5)):
                 os.utime(file, (time, time))
             for command in ("run", "verify"):
                 done = self.gate(command, "--device", "host", *options, **env)

@@ -25,6 +25,7 @@
 
 static struct baseline_entry entry(const char *sha256, double p50_ns)
 {
+    static struct document_output outputs[] = {{"dx", 1e-4}};
     return (struct baseline_entry){.p50_ns = p50_ns,
                                    .p50_lo_ns = p50_ns * 0.999,
                                    .p50_hi_ns = p50_ns * 1.001,
@@ -38,6 +39,8 @@ static struct baseline_entry entry(const char *sha256, double p50_ns)
                                    .library_sha256 = sha256,
                                    .epoch = "580/13.0/700000",
                                    .rel_fro = p50_ns / 1e7,
+                                   .outputs = outputs,
+                                   .n_outputs = 1,
                                    .vendor_ratio = NAN};
 }
 
@@ -171,6 +174,7 @@ TEST(a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch)
     struct ratchet_run run = run_of(0);
     run.again = entry(OLD, 1030);
     run.again.control_ns = 1.002e6;
+    run.again.n_outputs = 0;
     struct ratchet_end end;
     for (size_t i = 1; i < RATCHET_TREND_RUNS; i++) {
         end = move(b, &run);
@@ -185,7 +189,7 @@ TEST(a_baseline_that_measures_otherwise_in_five_runs_begins_an_epoch)
     assert_near(e.p50_ns, 1031);
     assert_near(e.control_ns, 1.002e6);
     assert_string_equal(e.library_sha256, OLD);
-    assert_true(e.rel_fro == 1e-4); /* its speed was measured anew */
+    assert_true(e.rel_fro == 1e-4 && e.n_outputs == 1); /* its speed was measured anew */
     /* Once it is written down, it is not off any more. */
     assert_false(ratchet_is_off(&e, &run.again, why, sizeof why));
     assert_false(move(b, &run).changed);
