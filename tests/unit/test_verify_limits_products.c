@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "gate/base/seed.h"
+#include "gate/verify/verify.h"
 #include "gate/verify/verify_compare.h"
 #include "gate/verify/verify_layout.h"
 #include "kernels/ops/dtype.h"
@@ -265,4 +266,17 @@ TEST(products_of_fp8)
 {
     check("gemm_fp8");
     check("gemm_fp8_block");
+}
+
+/* Of a short sum it is more than the dtype's. */
+TEST(the_limit_that_is_told_is_that_of_the_comparison)
+{
+    struct kg_problem tf32 = gemm_like("gemm", KG_F32, 4, 4, 1);
+    struct problem_tensor about[PROBLEM_MAX_TENSORS];
+    struct look look;
+    tf32.flags |= KG_FLAG_TF32;
+    problem_tensors(&tf32, about);
+    compare_start(&look, &tf32, &about[2], PROBE_NORMAL, 0);
+    assert_true(look.limit > problem_error_limit(&tf32));
+    assert_true(verification_start(&tf32).limit == look.limit);
 }
