@@ -106,7 +106,8 @@ struct quantised_inputs {
 /* What was seen of all patterns. */
 struct seen_quantised {
     bool least, most, zeros_of_both_signs, rows_of_largest, nan;
-    double scales; /* the largest ratio of two of one pattern */
+    bool small, large; /* scales between the middle and an end of their range */
+    double scales;     /* the largest ratio of two of one pattern */
 };
 
 static void look_at_quantised(const struct quantised_inputs *x, struct seen_quantised *seen)
@@ -136,6 +137,8 @@ static bool look_at_scales(const struct kg_tensor *t, struct seen_quantised *see
         const double scale = pattern_get(t, i);
         nan |= isnan(scale);
         assert_true(isnan(scale) || (scale >= 0x1p-10 && scale <= 1024));
+        seen->small |= scale > 0x1p-9 && scale < 0x1p-2;
+        seen->large |= scale > 4 && scale < 512;
         least = fmin(least, scale);
         most = fmax(most, scale);
     }
@@ -170,6 +173,7 @@ TEST(quantised_values_and_scales_are_all_that_there_are)
                 look_at_scales(&x.in[2], &seen);
             }
         assert_true(seen.least && seen.most && seen.rows_of_largest && seen.nan);
+        assert_true(seen.small && seen.large);
         assert_true(seen.zeros_of_both_signs || v == 0);
         assert_true(seen.scales == 0x1p20);
         end(own);
