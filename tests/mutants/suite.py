@@ -334,6 +334,8 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.write and options.names and options.device == "host":
+        parser.error("--write makes the table of all rows: without names")
     build = os.path.abspath(options.build)
     right = options.passes > 0
     for _ in range(options.passes):
