@@ -73,11 +73,11 @@ void image_layout_pair(const struct kg_problem *p, struct image_layout *layout)
         }
 }
 
-/* As it lies: where there are no heads they are rows. */
+/* As it lies: a matrix has no heads, but rows alone. */
 static enum tensor_layout layout_here(const struct problem_tensor *t, unsigned char of)
 {
     bool heads = of == TENSOR_HEADS || of == TENSOR_APART;
-    return t->rank < 2 ? TENSOR_DENSE : heads && t->rank < 4 ? TENSOR_PADDED : of;
+    return t->rank < 2 ? TENSOR_DENSE : heads && t->rank < 3 ? TENSOR_PADDED : of;
 }
 
 #define CANDIDATES 64
@@ -176,12 +176,13 @@ static struct kg_tensor lay_out(const struct problem_tensor *t, enum tensor_layo
     int64_t stride = row;
     for (unsigned r = t->rank - 1; r-- > 0;) {
         view.stride[r] = stride;
-        stride *= t->shape[r] + (kind == TENSOR_APART && t->rank == 4);
+        stride *= t->shape[r] + (kind == TENSOR_APART && t->rank > 2);
     }
-    if (kind == TENSOR_HEADS && t->rank == 4) {
-        view.stride[1] = row;
-        view.stride[2] = row * t->shape[1];
-        if (shift % 2) {
+    if (kind == TENSOR_HEADS && t->rank > 2) {
+        const unsigned head = t->rank - 3;
+        view.stride[head] = row;
+        view.stride[head + 1] = row * t->shape[head];
+        if (shift % 2 && t->rank == 4) {
             view.stride[0] = row * t->shape[1];
             view.stride[2] *= t->shape[0];
         }

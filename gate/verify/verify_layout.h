@@ -24,8 +24,8 @@ enum tensor_layout {
     TENSOR_DENSE,
     TENSOR_PADDED, /* rows 16 bytes further apart than they are long, rounded up to 16 bytes */
     TENSOR_WIDE,   /* rows a multiple of 128 bytes apart, and more than they are long */
-    TENSOR_HEADS,  /* rank 4: the heads of a position side by side; else like TENSOR_PADDED */
-    TENSOR_APART,  /* rank 4: heads and batches further apart than they are long; else as above */
+    TENSOR_HEADS,  /* the heads, or batches, of a position side by side; a matrix is PADDED */
+    TENSOR_APART,  /* heads and batches further apart than they are long; a matrix likewise */
     TENSOR_ODD,    /* rows an odd number of elements apart */
     TENSOR_LAYOUTS
 };

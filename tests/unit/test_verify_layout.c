@@ -66,6 +66,23 @@ TEST(layouts_are_what_kernels_may_be_given)
     }
 }
 
+TEST(batches_lie_as_heads_do)
+{
+    struct kg_problem p = op_problem(op_by_name("batched_gemm"), KG_F16, 0);
+    for (uint32_t i = 0; i < p.n_sizes; i++)
+        p.size[i].value = 3 + i;
+    for (int kind = 0; kind < TENSOR_LAYOUTS; kind++) {
+        const struct image_layout layout = image_layout_of((enum tensor_layout)kind);
+        struct image image;
+        image_plan(&p, &layout, &image);
+        for (unsigned i = 0; i < 3; i++) {
+            const struct kg_tensor *t = &image.view[i];
+            assert_int_equal(t->stride[0] < t->stride[1], kind == TENSOR_HEADS);
+            assert_int_equal(t->stride[0] > t->stride[1] * t->shape[1], kind == TENSOR_APART);
+        }
+    }
+}
+
 /* By an odd shift. */
 TEST(two_kinds_have_a_second_layout)
 {
