@@ -18,7 +18,7 @@ const parameter = (page, name) =>
 /** The fields of the lines of the file. */
 async function savedRows(page) {
     const [saved] = await Promise.all([page.waitForEvent("download"),
-        page.click("text=CSV of what is drawn")]);
+        page.click("text=CSV of these runs")]);
     assert.equal(saved.suggestedFilename(), "trend.csv");
     return readFileSync(await saved.path(), "utf8").trim().split("\r\n")
         .map((line) => line.split(","));

@@ -435,7 +435,7 @@ describe("the chart of a case", { skip }, () => {
                 !/fetched|median/.test(document.querySelector(".chart-note").textContent));
             await page.route(/trends.*raw=1/, (route) => route.fulfill(
                 { status: 429, json: { detail: "Too many answers at once." } }));
-            await page.click("button:text-is('CSV of what is drawn')");
+            await page.click("button:text-is('CSV of these runs')");
             await until(page, () => document.querySelector(".chart-note").textContent ===
                 "The CSV could not be fetched: Too many answers at once.");
         });

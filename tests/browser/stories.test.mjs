@@ -92,7 +92,7 @@ describe("stories", { skip }, () => {
 
     story("the chart as a file, its link, its badge", 3, async (page, walk) => {
         await walk(red(page).locator("a.case"));
-        await page.locator("button:text-is('CSV of what is drawn')").waitFor();
+        await page.locator("button:text-is('CSV of these runs')").waitFor();
         await page.locator("button:text-is('Copy the link')").waitFor();
         await walk("summary:text-is('Badge and feed')");
         await says(page, "details[open] .command code", /\/badge\/nvidia-h200\/attention_fwd\//);

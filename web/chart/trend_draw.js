@@ -137,7 +137,7 @@ export function sayRange(t) {
         .reduce((n, s) => n + s.total, 0);
     const [from, to] = state.span ?? [model.toTime(model.x[0]), model.toTime(model.x.at(-1))];
     t.out.replaceChildren(
-        h("button", { type: "button", click: () => saveCsv(t) }, "CSV of what is drawn"),
+        h("button", { type: "button", click: () => saveCsv(t) }, "CSV of these runs"),
         copyButton("Copy the link", () => location.href));
     t.note.textContent = `${dateText(from)} to ${dateText(to)}` +
         `${state.span ? "" : `, ${plural(total, "run")}`}` +
