@@ -119,12 +119,15 @@ static enum gate_status serve(struct serve_options *a, struct gate_error *err)
                 "listening on %s with the history '%s': version " GATE_VERSION
                 ", reading takes %s token, alerts are of branch '%s'",
                 url, a->http.db, a->http.private_reads ? "a" : "no", a->http.main_branch);
-    notify_send("READY=1");
-    wait_and_tick(http, &stop);
-    notify_send("STOPPING=1");
+    status = http_watch(http, err);
+    if (!status) {
+        notify_send("READY=1");
+        wait_and_tick(http, &stop);
+        notify_send("STOPPING=1");
+    }
     http_stop(http);
     log_message(LOG_LEVEL_INFO, "stopped");
-    return GATE_OK;
+    return status;
 }
 
 enum gate_status server_serve(int argc, char **argv, struct gate_error *err)

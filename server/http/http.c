@@ -191,6 +191,11 @@ enum gate_status http_start(const struct http_options *options, struct http **ou
     return GATE_OK;
 }
 
+enum gate_status http_watch(struct http *h, struct gate_error *err)
+{
+    return background_start(h->background, err);
+}
+
 /* ---- deadlines ---- */
 
 /*

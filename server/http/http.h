@@ -42,6 +42,9 @@ struct http_options {
 enum gate_status http_start(const struct http_options *options, struct http **out,
                             struct gate_error *err);
 
+/* Starts to look at new runs. Alerts are logged from here on, so it comes after the first line. */
+enum gate_status http_watch(struct http *h, struct gate_error *err);
+
 /* To be called about once a second: closes the connections that are past their deadline. */
 void http_tick(struct http *h);
 

@@ -213,14 +213,17 @@ enum gate_status background_open(const struct background_options *options, struc
     enum gate_status status = store_open(options->db, STORE_READ_ONLY, &b->reader, err);
     if (!status)
         status = open_webhook(b, err);
-    if (!status && pthread_create(&b->thread, NULL, run, b) != 0)
-        status = gate_fail(err, GATE_INTERNAL, "cannot start a thread");
-    b->started = !status;
     if (status)
         background_close(b);
     else
         *out = b;
     return status;
+}
+
+enum gate_status background_start(struct background *b, struct gate_error *err)
+{
+    b->started = pthread_create(&b->thread, NULL, run, b) == 0;
+    return b->started ? GATE_OK : gate_fail(err, GATE_INTERNAL, "cannot start a thread");
 }
 
 void background_close(struct background *b)

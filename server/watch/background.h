@@ -23,6 +23,8 @@ struct background_options {
 
 enum gate_status background_open(const struct background_options *options, struct background **out,
                                  struct gate_error *err);
+/* Nothing is done, and no alert logged, before. */
+enum gate_status background_start(struct background *b, struct gate_error *err);
 /* Takes as long as the slice or the delivery that is under way. NULL is fine. */
 void background_close(struct background *b);
 
