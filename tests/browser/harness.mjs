@@ -169,10 +169,13 @@ export function makeToken(database, scope) {
 }
 
 export async function postRun(url, token, run) {
-    const answer = await fetch(`${url}api/v1/runs`, {
-        method: "POST", body: JSON.stringify(run),
-        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-    });
+    let answer;
+    do { // others may be writing
+        answer = await fetch(`${url}api/v1/runs`, {
+            method: "POST", body: JSON.stringify(run),
+            headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+        });
+    } while (answer.status === 503);
     assert.equal(answer.status, 201, await answer.text());
 }
 

@@ -173,7 +173,16 @@ class Server:
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
-    def get(self, path, method="GET", headers=None, body=None):
+    def get(self, path, method="GET", headers=None, body=None, patient=True):
+        """What is turned away since others are writing is sent again, as a client does."""
+        turned_away = b"Others are writing: send this again."
+        end = time.monotonic() + PATIENCE
+        response = self.get_once(path, method, headers, body)
+        while patient and turned_away in response.bytes and time.monotonic() < end:
+            response = self.get_once(path, method, headers, body)
+        return response
+
+    def get_once(self, path, method, headers, body):
         connection = self.connect()
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
@@ -186,12 +195,13 @@ class Server:
         finally:
             connection.close()
 
-    def send(self, path, body, secret=None, method="POST", kind="application/json"):
+    def send(self, path, body, secret=None, method="POST", kind="application/json",
+             patient=True):
         """Sends a body with a token, if there is one."""
         headers = {"Content-Type": kind, "Content-Length": str(len(body))}
         if secret:
             headers["Authorization"] = f"Bearer {secret}"
-        return self.get(path, method, headers, body)
+        return self.get(path, method, headers, body, patient)
 
     def changed(self, path, tag):
         """The answer that is no longer the one of this tag. What another process wrote may be

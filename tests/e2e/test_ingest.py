@@ -360,7 +360,8 @@ class Full(unittest.TestCase):
             self.assertEqual(lock.stdout.readline(), b"held\n")
 
             def send(_):
-                response = server.send("/api/v1/runs", renamed(template)[1], secret)
+                response = server.send("/api/v1/runs", renamed(template)[1], secret,
+                                       patient=False)
                 return response.status, int(response.getheader("Retry-After")) > 0
 
             with concurrent.futures.ThreadPoolExecutor(40) as pool:

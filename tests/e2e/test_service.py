@@ -266,7 +266,7 @@ class Stop(unittest.TestCase):
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.assertEqual(lock.stdout.readline(), b"held\n")
             for _ in range(2):
-                response = server.send("/api/v1/runs", body, secret)
+                response = server.send("/api/v1/runs", body, secret, patient=False)
                 self.assertEqual(response.status, 503)
                 self.assertGreater(int(response.getheader("Retry-After")), 0)
                 self.assertEqual(server.get("/api/v1/runs").status, 200)
