@@ -2,7 +2,7 @@
 """gate run: which node of a launch carries a regression."""
 import unittest
 
-from harness import FIRST, SECOND, FakeRuns, read_file
+from harness import FIRST, SECOND, FakeRuns, read_file, skip_if_starved
 
 
 def kernel(name, **figures):
@@ -33,6 +33,7 @@ class Blame(FakeRuns):
         reports = {name: self.path("report." + name) for name in ("text", "markdown")}
         code, document, errors = self.run_gate(
             *args, *(f"--report={n}={p}" for n, p in reports.items()), **dict(RED, **fake))
+        skip_if_starved(self, document["cases"])
         self.assertEqual(code, 1, errors)
         self.assertNotIn("blame", self.cases(document)[FIRST])
         said = []
@@ -94,6 +95,7 @@ class Blame(FakeRuns):
         code, document, errors = self.run_gate(
             "--timeout", "1", act="silence", act_when="transplant", marker=self.path("hung"),
             **dict(both, p50={FIRST: 1100.0, SECOND: 1100.0}, blame=FOUND))
+        skip_if_starved(self, document["cases"])
         self.assertEqual(code, 1, errors)
         first, second = (self.cases(document)[name]["blame"] for name in (FIRST, SECOND))
         self.assertIn("hung: no sign of life for 1 s", first["message"])
