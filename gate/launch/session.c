@@ -331,13 +331,14 @@ static enum gate_status plan_launches(struct session *s, double *launch_ns, stru
 
 static enum gate_status warm_up(struct session *s, struct gate_error *err)
 {
-    struct device_time unused;
-    double start = clock_ns();
-    for (int round = 0; !round || (clock_ns() - start < WARM_NS && round < 50); round++)
+    double worked_ns = 0;
+    for (int round = 0; !round || (worked_ns < WARM_NS && round < 50); round++)
         for (unsigned i = 0; i < ARM_COPIES * s->n_arms; i++) {
+            struct device_time t = {0};
             s->at = i / ARM_COPIES;
             if (i % ARM_COPIES < s->series[s->at].n_copies)
-                TRY(session_replay(s, s->series[s->at].replay[i % ARM_COPIES], &unused, err));
+                TRY(session_replay(s, s->series[s->at].replay[i % ARM_COPIES], &t, err));
+            worked_ns += t.device_ns;
         }
     return GATE_OK;
 }

@@ -389,7 +389,7 @@ TEST_WITHIN(a_clock_that_stops_or_jumps_is_told, open_scripted, close_scripted)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pair p;
         script.replays[1] = 0;
-        script.bad_from = 56; /* after the warm-up, in the midst of the rounds */
+        script.bad_from = 14; /* after the warm-up, in the midst of the rounds */
         script.bad_ns = bad[i];
         assert_int_equal(measure(*state, &policy, &p), GATE_ENVIRONMENT);
         assert_non_null(strstr(p.err.message, "the clock stopped or jumped: sample "));
@@ -481,7 +481,7 @@ TEST_WITHIN(a_calibration_tells_it_too, open_scripted, close_scripted)
     assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err), GATE_OK);
     assert_true(fabs(d) < 1e-9);
     script.replays[1] = 0;
-    script.bad_from = 56;
+    script.bad_from = 14;
     assert_int_equal(measure_injected(*state, &c, 1, &policy, arms, shares, 1, &d, &err),
                      GATE_ENVIRONMENT);
     assert_non_null(strstr(err.message, "the clock stopped or jumped"));
