@@ -36,6 +36,7 @@ struct call {
     const char *rest;  /* of the path, behind the route's */
     struct reply *reply;
     struct emit emit;
+    const char *columns; /* those of a row that are asked for, with commas; NULL: all */
     struct gate_error err;
     enum gate_status status; /* of what a row's callback read */
     struct buf rows;         /* of a list in CSV */

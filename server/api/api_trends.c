@@ -15,7 +15,6 @@ struct trend {
     struct call *call;
     const struct rows_query *columns; /* of trend_row.sql */
     bool is_shown[ROWS_MAX_COLUMNS];
-    struct buf members; /* the names of those that are shown, behind those of the series */
     struct store_trend_query query;
     struct store_trend_result result;
     const struct store_trend_series *series; /* of the rows that are written */
@@ -123,6 +122,8 @@ static bool put_row(void *context, const struct store_row *row)
     emit_row_begin(e);
     put_series_names(e, t->series);
     for (int i = 0; i < row->n; i++) {
+        if (!t->is_shown[i])
+            continue;
         emit_key(e, t->columns->columns[i].name);
         rows_put_cell(e, &t->columns->columns[i], &row->cells[i]);
     }
@@ -136,7 +137,6 @@ static enum gate_status put_rows(struct trend *t)
     static const struct store_trend_series no_series;
     struct call *c = t->call;
     enum gate_status status = GATE_OK;
-    c->emit.members = t->members.data;
     rows_begin(c, "points");
     for (size_t i = 0; i < t->result.n_series && !status; i++) {
         t->series = &t->result.series[i];
@@ -196,20 +196,14 @@ static bool read_columns(struct trend *t)
     struct call *c = t->call;
     if (!rows_read_columns(c, t->columns))
         return false;
-    buf_puts(&t->members, "provider,role,contract");
     for (size_t i = 0; i < t->columns->n_columns; i++) {
         const struct rows_column *column = &t->columns->columns[i];
-        t->is_shown[i] =
-            c->emit.members ? emit_names(c->emit.members, column->name) : !column->is_extra;
-        if (!t->is_shown[i])
-            continue;
-        buf_printf(&t->members, ",%s", column->name);
+        t->is_shown[i] = c->columns ? rows_is_one_of(column->name, c->columns) : !column->is_extra;
         /* A level of the chain needs the whole of it. */
-        if (column->is_extra && strcmp(column->name, "subject") != 0 &&
+        if (t->is_shown[i] && column->is_extra && strcmp(column->name, "subject") != 0 &&
             strcmp(column->name, "author") != 0)
             t->query.main_branch = c->main_branch;
     }
-    c->emit.members = NULL;
     return true;
 }
 
@@ -286,7 +280,6 @@ enum gate_status get_trends(struct call *c)
         return gate_fail(&c->err, GATE_INTERNAL, "the columns of a trend cannot be read");
     }
     t->call = c;
-    buf_init(&t->members, 2048);
     if (rows_read_format(c) && read_query(t) && read_commits(c, &t->query, &status)) {
         status = store_trend_read(c->store, &t->query, &t->result, &c->err);
         if (status == GATE_USAGE) {
@@ -297,8 +290,6 @@ enum gate_status get_trends(struct call *c)
         }
         store_trend_release(&t->result);
     }
-    buf_release(&t->members);
-    c->emit.members = NULL;
     free(t);
     return status;
 }

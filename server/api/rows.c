@@ -27,11 +27,11 @@ struct rows {
     bool has_more; /* another page follows */
 };
 
-static bool is_one_of(const char *text, const char *words)
+bool rows_is_one_of(const char *text, const char *words)
 {
     size_t n = strlen(text);
-    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-        if (strcspn(at, " ") == n && !strncmp(at, text, n))
+    for (const char *at = words; *at; at += strcspn(at, " ,"), at += strspn(at, " ,")) {
+        if (strcspn(at, " ,") == n && !strncmp(at, text, n))
             return true;
     }
     return false;
@@ -44,7 +44,7 @@ static bool read_value(struct call *c, const struct rows_parameter *p, const cha
     if (!p->words)
         return read_name(c, p->name, p->more, p->max, false, out);
     *out = request_parameter(c->request, p->name);
-    if (*out && !is_one_of(*out, p->words)) {
+    if (*out && !rows_is_one_of(*out, p->words)) {
         reply_problem(c->reply, 400, "The parameter '%s' must be one of: %s.", p->name, p->words);
         return false;
     }
@@ -227,12 +227,20 @@ static void go_into(struct emit *e, const char *open[ROWS_MAX_NEST],
     }
 }
 
+static const char *member_of(const struct rows_column *column)
+{
+    return column->group[0][0] ? column->group[0] : column->name;
+}
+
+/* `asked`: the members that are wanted; NULL: all. */
 static void put_cells(struct emit *e, const struct rows_column *columns, size_t n_columns,
-                      const struct store_cell *cells)
+                      const struct store_cell *cells, const char *asked)
 {
     const char *open[ROWS_MAX_NEST] = {NULL};
     for (size_t i = 0; i < n_columns; i++) {
         const struct rows_column *column = &columns[i];
+        if (asked && !rows_is_one_of(member_of(column), asked))
+            continue;
         if (column->is_whole && cells[i].kind == STORE_NULL && e->form != EMIT_CSV) {
             go_into(e, open, NULL);
             emit_key(e, column->group[0]);
@@ -284,7 +292,7 @@ static bool put_row(void *context, const struct store_row *row)
     r->n++;
     write_next(r, row->cells);
     emit_row_begin(e);
-    put_cells(e, r->query->columns, r->query->n_columns, row->cells);
+    put_cells(e, r->query->columns, r->query->n_columns, row->cells, r->call->columns);
     emit_row_end(e);
     return true;
 }
@@ -292,19 +300,19 @@ static bool put_row(void *context, const struct store_row *row)
 static bool put_members(void *context, const struct store_row *row)
 {
     struct rows *r = context;
-    put_cells(&r->call->emit, r->query->members, r->query->n_members, row->cells);
+    put_cells(&r->call->emit, r->query->members, r->query->n_members, row->cells, NULL);
     return false;
 }
 
 bool rows_read_columns(struct call *c, const struct rows_query *query)
 {
-    c->emit.members = request_parameter(c->request, "columns");
-    for (const char *at = c->emit.members; at;) {
+    c->columns = request_parameter(c->request, "columns");
+    for (const char *at = c->columns; at;) {
         size_t len = strcspn(at, ","), i = 0;
         const struct rows_column *columns = query->columns;
         const char *name = "";
         for (; i < query->n_columns; i++) {
-            name = columns[i].group[0][0] ? columns[i].group[0] : columns[i].name;
+            name = member_of(&columns[i]);
             bool has_place = columns[i].type != ROWS_JSON || c->emit.form != EMIT_CSV;
             if (!columns[i].is_hidden && has_place && strlen(name) == len &&
                 !strncmp(name, at, len))
@@ -418,7 +426,7 @@ static bool put_object(void *context, const struct store_row *row)
     p->n++;
     if (!p->are_members)
         emit_row_begin(e);
-    put_cells(e, p->rows->query->columns, p->rows->query->n_columns, row->cells);
+    put_cells(e, p->rows->query->columns, p->rows->query->n_columns, row->cells, NULL);
     if (!p->are_members)
         emit_row_end(e);
     return !p->are_members;

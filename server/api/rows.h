@@ -114,7 +114,9 @@ enum gate_status rows_put(struct call *c, const char *file, const struct rows_va
 bool rows_put_json(void *emit, const struct store_row *row);
 
 void rows_put_cell(struct emit *e, const struct rows_column *column, const struct store_cell *cell);
-/* The parameter `columns`: are its names members of a row, each there once? Else a problem was
+/* Is it one of the words, with spaces or commas between? */
+bool rows_is_one_of(const char *text, const char *words);
+/* The parameter `columns`, for call->columns: are its names members of a row, each there once? Else a problem was
  * written. */
 bool rows_read_columns(struct call *c, const struct rows_query *query);
 

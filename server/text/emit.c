@@ -73,44 +73,8 @@ static bool is_flattened(const struct emit *e)
     return e->in_row && e->form == EMIT_CSV;
 }
 
-static void cut(struct buf *b, size_t len)
-{
-    if (!b->failed && b->len > len)
-        b->data[b->len = len] = '\0';
-}
-
-/* Ends a member that is left out: what was written of it goes. */
-static void end_member(struct emit *e)
-{
-    if (!e->drops)
-        return;
-    cut(e->out, e->kept);
-    cut(&e->header, e->kept_header);
-    e->comma = e->kept_comma;
-    e->drops = false;
-}
-
-bool emit_names(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = words; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (!strncmp(at, word, n) && (at[n] == ',' || at[n] == '\0'))
-            return true;
-    return false;
-}
-
-static void begin_member(struct emit *e)
-{
-    end_member(e);
-    e->drops = e->members && !emit_names(e->members, e->key);
-    e->kept = e->out->len;
-    e->kept_header = e->header.len;
-    e->kept_comma = e->comma;
-}
-
 void emit_open(struct emit *e, char bracket)
 {
-    e->depth += e->in_row;
     if (is_flattened(e)) {
         e->prefix[e->n_prefixes++] = e->key;
         return;
@@ -122,7 +86,6 @@ void emit_open(struct emit *e, char bracket)
 
 void emit_close(struct emit *e, char bracket)
 {
-    e->depth -= e->in_row;
     if (is_flattened(e)) {
         e->n_prefixes--;
         return;
@@ -142,7 +105,6 @@ void emit_row_begin(struct emit *e)
 
 void emit_row_end(struct emit *e)
 {
-    end_member(e);
     e->in_row = false;
     if (e->form != EMIT_CSV) {
         emit_close(e, '}');
@@ -155,8 +117,6 @@ void emit_row_end(struct emit *e)
 void emit_key(struct emit *e, const char *key)
 {
     e->key = key;
-    if (e->in_row && e->depth == 0)
-        begin_member(e);
 }
 
 void emit_string(struct emit *e, const char *value)

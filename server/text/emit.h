@@ -8,7 +8,7 @@
  * What is written between emit_row_begin() and emit_row_end() is an object in JSON. In CSV (RFC
  * 4180) the names of the first row become the header line, null is an empty field, an object within
  * a row is none of its own: the names of its members are put behind its key ("verdicts_pass"), and
- * arrays have no place. Of the members of a row those alone are kept that `members` names.
+ * arrays have no place.
  */
 #ifndef SERVER_TEXT_EMIT_H
 #define SERVER_TEXT_EMIT_H
@@ -36,11 +36,6 @@ struct emit {
     int n_prefixes;
     struct buf header; /* of CSV, until it is written; emit_init() and emit_release() */
     bool has_header;
-    const char *members; /* of rows, with commas between: those that are kept; NULL: all */
-    int depth;           /* of objects and arrays in the row */
-    bool drops;          /* what is written from here on is of a member that is left out */
-    size_t kept, kept_header;
-    bool kept_comma;
 };
 
 void emit_init(struct emit *e, struct buf *out); /* as JSON */
@@ -57,9 +52,6 @@ void emit_real(struct emit *e, double value); /* nine digits */
 void emit_bool(struct emit *e, bool value);
 void emit_null(struct emit *e);
 void emit_json(struct emit *e, const char *text); /* as it is */
-
-/* Is the word among those, with commas between? */
-bool emit_names(const char *words, const char *word);
 
 /* A member of an object. 0 and "" mean not known in emit_known_*: null. */
 void emit_string_member(struct emit *e, const char *key, const char *value);
