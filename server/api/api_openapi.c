@@ -4,9 +4,12 @@
  *
  * Lists are described by their statements (rows.h). The other addresses are in openapi_parts.json,
  * in a short form: `tags` is one; `parameters` are names of components; `codes` are statuses that
- * have a response of their own among the components; a content type has the name of a schema, or ""
- * for text; `columns` of a schema is a file of queries. The token that an address takes is known to
- * the table of routes.
+ * have a response of their own among the components; `answer` is the content of status 200. A
+ * parameter may be "IN NAME SCHEMA: what it is", with `required` before the colon. A schema may be
+ * "NAME: what it is", of a type of JSON, of a count, or of a schema of the document; "NAME null"
+ * may be null, "[NAME]" is an array of them. {"object": {...}} has these members and no others, all
+ * of them but those with a '?' behind their name; `columns` of a schema is a file of queries, whose
+ * columns are members too. The token that an address takes is known to the table of routes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +59,117 @@ static cJSON *typed(const char *type)
     return object;
 }
 
+/* ---- the short form ---- */
+
+static cJSON *schema_named(const char *name)
+{
+    if (rows_is_one_of(name, "string integer number boolean object null"))
+        return typed(name);
+    if (strcmp(name, "count") != 0)
+        return reference("schemas", name);
+    cJSON *count = typed("integer");
+    cJSON_AddNumberToObject(count, "minimum", 0);
+    cJSON_AddNumberToObject(count, "maximum", JSON_MAX_SAFE_INTEGER);
+    return count;
+}
+
+static cJSON *or_null(cJSON *schema)
+{
+    cJSON *both = cJSON_CreateArray(), *type = cJSON_DetachItemFromObject(schema, "type");
+    cJSON *out = type ? schema : cJSON_CreateObject();
+    cJSON_AddItemToArray(both, type ? type : schema);
+    cJSON_AddItemToArray(both, type ? cJSON_CreateString("null") : typed("null"));
+    cJSON_AddItemToObject(out, type ? "type" : "oneOf", both);
+    return out;
+}
+
+static cJSON *short_schema(const char *text)
+{
+    char name[40];
+    bool is_array = text[0] == '[';
+    const char *at = text + is_array, *doc = strstr(text, ": ");
+    size_t n = strcspn(at, " ]:");
+    snprintf(name, sizeof name, "%.*s", (int)n, at);
+    cJSON *schema = schema_named(name);
+    if (!strncmp(at + n, " null", 5))
+        schema = or_null(schema);
+    if (is_array) {
+        cJSON *array = typed("array");
+        cJSON_AddItemToObject(array, "items", schema);
+        schema = array;
+    }
+    if (doc)
+        text_of(schema, "description", doc + 2);
+    return schema;
+}
+
+static cJSON *short_parameter(const char *text)
+{
+    char in[8], name[24], schema[40];
+    const char *doc = strstr(text, ": ");
+    cJSON *parameter = cJSON_CreateObject();
+    if (!doc || sscanf(text, "%7s %23s %39[^ :]", in, name, schema) != 3)
+        return parameter;
+    text_of(parameter, "name", name);
+    text_of(parameter, "in", in);
+    text_of(parameter, "description", doc + 2);
+    cJSON_AddItemToObject(parameter, "schema", schema_named(schema));
+    if (!strcmp(in, "path") || !strncmp(doc - 9, " required", 9))
+        cJSON_AddTrueToObject(parameter, "required");
+    return parameter;
+}
+
+/* What a text in a value of the short form says. */
+enum place { PLAIN, SCHEMA, SCHEMAS };
+
+static enum place place_of(const char *key)
+{
+    if (key && rows_is_one_of(key, "items schema"))
+        return SCHEMA;
+    return key && rows_is_one_of(key, "schemas properties oneOf anyOf object") ? SCHEMAS : PLAIN;
+}
+
+/* From {"object": ...}: the names of the members lose their '?'. */
+static void add_object(cJSON *schema, cJSON *members)
+{
+    cJSON *member, *required = cJSON_CreateArray();
+    text_of(schema, "type", "object");
+    cJSON_ArrayForEach (member, members) {
+        char *mark = strchr(member->string, '?');
+        if (mark)
+            *mark = '\0';
+        else
+            cJSON_AddItemToArray(required, cJSON_CreateString(member->string));
+    }
+    if (required->child)
+        cJSON_AddItemToObject(schema, "required", required);
+    else
+        cJSON_Delete(required);
+    cJSON_AddFalseToObject(schema, "additionalProperties");
+    cJSON_AddItemToObject(schema, "properties", members);
+}
+
+/* The same in full. */
+static cJSON *spell(const cJSON *in, enum place place)
+{
+    const cJSON *child;
+    if (cJSON_IsString(in) && place == SCHEMA)
+        return short_schema(in->valuestring);
+    if (!cJSON_IsObject(in) && !cJSON_IsArray(in))
+        return cJSON_Duplicate(in, true);
+    cJSON *out = cJSON_IsArray(in) ? cJSON_CreateArray() : cJSON_CreateObject();
+    cJSON_ArrayForEach (child, in) {
+        cJSON *item = spell(child, place == SCHEMAS ? SCHEMA : place_of(child->string));
+        if (cJSON_IsArray(in))
+            cJSON_AddItemToArray(out, item);
+        else if (place != SCHEMAS && !strcmp(child->string, "object"))
+            add_object(out, item);
+        else
+            cJSON_AddItemToObject(out, child->string, item);
+    }
+    return out;
+}
+
 /* ---- what is common ---- */
 
 static void add_codes(cJSON *operation, const char *method, const char *codes)
@@ -93,21 +207,13 @@ static void add_security(cJSON *operation, unsigned scope)
 
 static cJSON *schema_of(const struct rows_column *column)
 {
-    cJSON *schema = column->type == ROWS_JSON      ? reference("schemas", column->schema)
-                    : column->type == ROWS_VERDICT ? reference("schemas", "verdict")
-                    : column->type == ROWS_ROLE    ? reference("schemas", "role")
-                    : column->type == ROWS_TEXT    ? typed("string")
-                                                   : typed(rows_type_names[column->type]);
-    char doc[200];
-    if (column->is_nullable && column->type < ROWS_VERDICT) {
-        cJSON *types = cJSON_CreateArray();
-        cJSON_AddItemToArray(types, cJSON_Duplicate(cJSON_GetObjectItem(schema, "type"), true));
-        cJSON_AddItemToArray(types, cJSON_CreateString("null"));
-        cJSON_ReplaceItemInObject(schema, "type", types);
-    }
-    snprintf(doc, sizeof doc, "%.*s", column->doc_len, column->doc);
-    text_of(schema, "description", doc);
-    return schema;
+    char text[280];
+    snprintf(text, sizeof text, "%s%s: %.*s",
+             column->type == ROWS_JSON   ? column->schema
+             : column->type == ROWS_TEXT ? "string"
+                                         : rows_type_names[column->type],
+             column->is_nullable ? " null" : "", column->doc_len, column->doc);
+    return short_schema(text);
 }
 
 static cJSON *object_schema(void)
@@ -299,42 +405,29 @@ static void add_trend(cJSON *document)
 
 /* ---- the others ---- */
 
-static void spell_content(cJSON *operation)
-{
-    cJSON *response, *content;
-    cJSON_ArrayForEach (response, cJSON_GetObjectItem(operation, "responses")) {
-        cJSON *types = cJSON_GetObjectItem(response, "content");
-        for (content = types ? types->child : NULL; content;) {
-            cJSON *next = content->next, *spelt;
-            if (cJSON_IsString(content)) {
-                spelt = cJSON_CreateObject();
-                cJSON_AddItemToObject(spelt, "schema",
-                                      content->valuestring[0]
-                                          ? reference("schemas", content->valuestring)
-                                          : typed("string"));
-                cJSON_ReplaceItemInObjectCaseSensitive(types, content->string, spelt);
-            }
-            content = next;
-        }
-    }
-}
-
-static void spell(cJSON *operation, const char *path)
+/* What of an operation the table of routes says, and those above. */
+static void complete(cJSON *operation, const char *path)
 {
     const char *method = operation->string, *rest;
-    char upper[8] = "", codes[100], tag[20];
-    cJSON *parameter, *names = cJSON_DetachItemFromObject(operation, "parameters");
+    char upper[8] = "";
+    cJSON *name, *names = cJSON_DetachItemFromObject(operation, "parameters");
     cJSON *parameters = names ? cJSON_AddArrayToObject(operation, "parameters") : NULL;
-    cJSON_ArrayForEach (parameter, names)
-        cJSON_AddItemToArray(parameters, reference("parameters", parameter->valuestring));
+    cJSON_ArrayForEach (name, names)
+        cJSON_AddItemToArray(parameters, reference("parameters", name->valuestring));
     cJSON_Delete(names);
-    snprintf(codes, sizeof codes, "%s", json_string(operation, "codes", ""));
-    snprintf(tag, sizeof tag, "%s", json_string(operation, "tags", ""));
-    cJSON_DeleteItemFromObject(operation, "codes");
-    cJSON_DeleteItemFromObject(operation, "tags");
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(operation, "tags"), cJSON_CreateString(tag));
-    spell_content(operation);
-    add_codes(operation, method, codes);
+    cJSON *answer = cJSON_DetachItemFromObject(operation, "answer"), *tags = cJSON_CreateArray();
+    cJSON *codes = cJSON_DetachItemFromObject(operation, "codes");
+    if (!cJSON_HasObjectItem(operation, "responses"))
+        cJSON_AddObjectToObject(operation, "responses");
+    if (answer) {
+        cJSON *good = cJSON_AddObjectToObject(cJSON_GetObjectItem(operation, "responses"), "200");
+        text_of(good, "description", "as asked");
+        cJSON_AddItemToObject(good, "content", answer);
+    }
+    add_codes(operation, method, cJSON_GetStringValue(codes));
+    cJSON_Delete(codes);
+    cJSON_AddItemToArray(tags, cJSON_DetachItemFromObject(operation, "tags"));
+    cJSON_AddItemToObject(operation, "tags", tags);
     for (size_t i = 0; method[i] && i < sizeof upper - 1; i++)
         upper[i] = (char)(method[i] - 'a' + 'A');
     const struct route *route = route_find(upper, path, &rest);
@@ -343,16 +436,24 @@ static void spell(cJSON *operation, const char *path)
 
 enum gate_status get_openapi(struct call *c)
 {
-    cJSON *document = NULL, *path, *operation;
+    cJSON *parts = NULL, *path, *operation, *next;
     enum gate_status status = json_parse("openapi_parts.json", (const char *)embedded_api[0].data,
-                                         embedded_api[0].size, GATE_INTERNAL, &document, &c->err);
+                                         embedded_api[0].size, GATE_INTERNAL, &parts, &c->err);
     if (status)
         return status;
+    cJSON *document = spell(parts, PLAIN);
+    cJSON_Delete(parts);
     cJSON_ArrayForEach (path, cJSON_GetObjectItem(document, "paths")) {
         cJSON_ArrayForEach (operation, path)
-            spell(operation, path->string);
+            complete(operation, path->string);
     }
-    spell_content(cJSON_GetObjectItem(document, "components"));
+    cJSON *named = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "components"), "parameters");
+    for (cJSON *parameter = named ? named->child : NULL; parameter; parameter = next) {
+        next = parameter->next;
+        if (cJSON_IsString(parameter))
+            cJSON_ReplaceItemInObjectCaseSensitive(named, parameter->string,
+                                                   short_parameter(parameter->valuestring));
+    }
     for (size_t i = 0; route_at(i); i++) {
         if (route_at(i)->query)
             add_list(document, route_at(i));

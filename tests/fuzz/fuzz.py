@@ -65,8 +65,9 @@ def request_seeds():
     api = read_json("server", "api", "openapi_parts.json")
     lists = os.listdir(os.path.join(ROOT, "server", "queries"))
     for path, methods in api["paths"].items():
-        names = [api["components"]["parameters"][name]["name"]
+        named = [api["components"]["parameters"][name]
                  for name in methods.get("get", {}).get("parameters", ())]
+        names = [p["name"] if isinstance(p, dict) else p.split()[1] for p in named]
         yield from requests_of(re.sub(r"\{[^}]*\}", "5a3b1e00", path), names, values)
     for file in lists:
         with open(os.path.join(ROOT, "server", "queries", file), encoding="utf-8") as sql:
