@@ -72,9 +72,9 @@ enum gate_status cuda_single_run(struct device *device, device_launch_fn launch,
     struct cuda_device *d = cuda_of(device);
     float ms;
     TRY(prepare_sweep(d, err));
-    TRY(cuda_hold(d, err));
+    TRY(cuda_hold(device, err));
     const enum gate_status enqueued = enqueue_single(d, launch, context, index, err);
-    cuda_release(d);
+    cuda_release(device);
     TRY(enqueued);
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     TRY(cuda_hold_check(d, err));

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <type_traits>
 
 extern "C" {
 #include "gate/base/alloc.h"
@@ -39,9 +40,8 @@ struct cuda_device {
     struct device base;
     cudaStream_t stream;
     cudaEvent_t start, stop;
-    struct nvml *nvml; /* NULL: no NVML here */
-    pid_t listed_as;   /* this process's number in NVML's list; 0: not known */
-    struct device_throttle throttle_at_open;
+    struct nvml *nvml;          /* NULL: no NVML here */
+    pid_t listed_as;            /* this process's number in NVML's list; 0: not known */
     struct cuda_shared *shared; /* page-locked, the same address on the device */
     uint64_t sequence;          /* of the last hold or measurement */
     void *compare_scratch;      /* of cuda_compare.cu and cuda_hash.cu */
@@ -89,12 +89,11 @@ enum gate_status cuda_call_launch(struct cuda_device *d, device_launch_fn launch
                                   unsigned index, struct gate_error *err);
 
 /*
- * cuda_time.cu: between hold and release the stream stands still, so that what the host enqueues
- * in between runs without gaps, however slow the host is. cuda_hold_check() is called once all of
- * it has run; GATE_ENVIRONMENT: the hold ran out first, and times taken in it mean nothing.
+ * cuda_time.cu: between cuda_hold() and cuda_release() the stream stands still, so that what the
+ * host enqueues in between runs without gaps, however slow the host is. cuda_hold_check() is called
+ * once all of it has run; GATE_ENVIRONMENT: the hold ran out first, and times taken in it mean
+ * nothing.
  */
-enum gate_status cuda_hold(struct cuda_device *d, struct gate_error *err);
-void cuda_release(struct cuda_device *d);
 enum gate_status cuda_hold_check(const struct cuda_device *d, struct gate_error *err);
 
 /* Enqueues a stamp of all multiprocessors; `which` is 0 before and 1 after. */
@@ -178,52 +177,35 @@ enum gate_status cuda_nodes_of(cudaGraph_t graph, unsigned launches, struct devi
 enum gate_status cuda_transplant(const struct device_transplant *t, cudaGraph_t into,
                                  cudaGraph_t from, cudaGraph_t *graph, struct gate_error *err);
 
-/* Members of the backend's table, each the function of device.h. */
-enum gate_status cuda_fill_normal(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
-                                  struct op_spread spread, uint64_t seed, struct gate_error *err);
-enum gate_status cuda_poison_shared(struct device *d, struct gate_error *err);
-enum gate_status cuda_fill_integers(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
-                                    int largest, uint64_t seed, struct gate_error *err);
-enum gate_status cuda_compare(struct device *d, const struct kg_tensor *out,
-                              const double *reference, const struct device_part_rule *rule,
-                              struct device_comparison *result, struct gate_error *err);
 size_t cuda_compare_scratch_bytes(void);
 /* Also how many elements it has. */
 bool cuda_is_dense(const struct kg_tensor *t, int64_t *count);
-enum gate_status cuda_guard_alloc(struct device *d, size_t bytes, const char *name,
-                                  struct device_memory *out, struct gate_error *err);
-void cuda_guard_free(struct device *d, struct device_memory *m);
-enum gate_status cuda_spread_alloc(struct device *d, const struct device_pieces *pieces,
-                                   struct device_memory *out, struct gate_error *err);
-void cuda_spread_free(struct device *d, const struct device_pieces *pieces,
-                      struct device_memory *m);
-enum gate_status cuda_hash(struct device *d, const struct device_span *spans, size_t n,
-                           uint64_t *hashes, struct gate_error *err);
-enum gate_status cuda_launch_checked(struct device *d, device_launch_fn launch, void *context,
-                                     unsigned index, struct gate_error *err);
-enum gate_status cuda_replay_record(struct device *d, device_launch_fn launch, void *context,
-                                    unsigned n, bool delayed, struct device_replay **out,
-                                    struct gate_error *err);
-enum gate_status cuda_replay_delay(struct device *d, struct device_replay *r, double ns,
-                                   struct gate_error *err);
-enum gate_status cuda_replay_run(struct device *d, struct device_replay *r, struct device_time *out,
-                                 struct gate_error *err);
-struct device_kernels cuda_replay_kernels(struct device_replay *r);
-enum gate_status cuda_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
-                                   struct device_nodes *out, struct gate_error *err);
-enum gate_status cuda_replay_transplant(struct device *d, const struct device_transplant *t,
-                                        struct device_replay **out, struct gate_error *err);
-unsigned cuda_replay_room(const struct device_replay *r);
-void cuda_replay_free(struct device *d, struct device_replay *r);
-enum gate_status cuda_single_run(struct device *d, device_launch_fn launch, void *context,
-                                 unsigned index, double *device_ns, struct gate_error *err);
-enum gate_status cuda_calls_run(struct device *d, device_launch_fn launch, void *context,
-                                struct device_calls calls, double *host_ns, struct gate_error *err);
-enum gate_status cuda_control_run(struct device *d, struct device_time *out,
-                                  struct gate_error *err);
-enum gate_status cuda_ceiling_run(struct device *d, enum device_ceiling which, unsigned rounds,
-                                  struct device_ceiling_run *out, struct gate_error *err);
 void cuda_ceiling_free(struct cuda_device *d);
-enum gate_status cuda_rest(struct device *d, double ns, struct gate_error *err);
+
+/* Members of the backend's table. */
+#define CUDA_MEMBER(name) std::remove_pointer_t<decltype(device_backend::name)> cuda_##name
+CUDA_MEMBER(alloc_apart);
+CUDA_MEMBER(free_apart);
+CUDA_MEMBER(fill_normal);
+CUDA_MEMBER(fill_integers);
+CUDA_MEMBER(compare);
+CUDA_MEMBER(hash);
+CUDA_MEMBER(launch_checked);
+CUDA_MEMBER(replay_record);
+CUDA_MEMBER(replay_delay);
+CUDA_MEMBER(replay_run);
+CUDA_MEMBER(replay_free);
+CUDA_MEMBER(single_run);
+CUDA_MEMBER(calls_run);
+CUDA_MEMBER(control_run);
+CUDA_MEMBER(poison_shared);
+CUDA_MEMBER(hold);
+CUDA_MEMBER(release);
+CUDA_MEMBER(ceiling_run);
+CUDA_MEMBER(replay_kernels);
+CUDA_MEMBER(replay_nodes);
+CUDA_MEMBER(replay_transplant);
+CUDA_MEMBER(replay_room);
+CUDA_MEMBER(rest);
 
 #endif

@@ -83,7 +83,7 @@ static enum gate_status driver_fail(struct gate_error *err, const struct guard_d
             return driver_fail((err), (v), driver_try_error_, (what));                             \
     } while (0)
 
-/* The driver, and the unit of mapped memory, of which one stays unmapped on either side. */
+/* The driver, and the unit of mapped memory. */
 static enum gate_status offer(const struct cuda_device *d, const struct guard_driver **out,
                               size_t *unit, struct gate_error *err)
 {
@@ -114,9 +114,9 @@ static size_t unit_of(const struct guard_driver *v, const struct cuda_device *d)
     return v->granularity(&bytes, &p, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS ? bytes : 0;
 }
 
-/* Memory for the middle of the addresses. The mapping keeps it, so its handle is let go. */
-static enum gate_status map_middle(const struct guard_driver *v, const struct cuda_device *d,
-                                   CUdeviceptr middle, size_t bytes, struct gate_error *err)
+/* Memory for some of the addresses. The mapping keeps it, so its handle is let go. */
+static enum gate_status map_some(const struct guard_driver *v, const struct cuda_device *d,
+                                 CUdeviceptr at, size_t bytes, struct gate_error *err)
 {
     const CUmemAllocationProp p = properties(d);
     CUmemAccessDesc access;
@@ -125,51 +125,16 @@ static enum gate_status map_middle(const struct guard_driver *v, const struct cu
     access.location = p.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     DRIVER_TRY(v, v->create(&handle, bytes, &p, 0), "cuMemCreate", err);
-    const CUresult mapped = v->map(middle, bytes, 0, handle, 0);
+    const CUresult mapped = v->map(at, bytes, 0, handle, 0);
     (void)v->release(handle);
     if (mapped != CUDA_SUCCESS)
         return driver_fail(err, v, mapped, "cuMemMap");
-    const CUresult open = v->set_access(middle, bytes, &access, 1);
+    const CUresult open = v->set_access(at, bytes, &access, 1);
     if (open == CUDA_SUCCESS)
         return GATE_OK;
-    (void)v->unmap(middle, bytes);
+    (void)v->unmap(at, bytes);
     return driver_fail(err, v, open, "cuMemSetAccess");
 }
-
-enum gate_status cuda_guard_alloc(struct device *device, size_t bytes, const char *name,
-                                  struct device_memory *out, struct gate_error *err)
-{
-    struct cuda_device *d = cuda_of(device);
-    const struct guard_driver *v;
-    CUdeviceptr all = 0;
-    size_t fence;
-    (void)name;
-    TRY(offer(d, &v, &fence, err));
-    const size_t mapped = (bytes + fence - 1) / fence * fence;
-    DRIVER_TRY(v, v->reserve(&all, mapped + 2 * fence, fence, 0, 0), "cuMemAddressReserve", err);
-    const enum gate_status status = map_middle(v, d, all + fence, mapped, err);
-    if (status != GATE_OK) {
-        (void)v->unreserve(all, mapped + 2 * fence);
-        return status;
-    }
-    out->data = (void *)(all + fence);
-    out->bytes = mapped;
-    return GATE_OK;
-}
-
-/* After an error of the device this fails as well, and the worker is about to end. */
-void cuda_guard_free(struct device *device, struct device_memory *m)
-{
-    const struct guard_driver *v = driver();
-    const size_t fence = unit_of(v, cuda_of(device));
-    const CUdeviceptr middle = (CUdeviceptr)m->data;
-    if (cudaDeviceSynchronize() != cudaSuccess)
-        (void)cudaGetLastError();
-    (void)v->unmap(middle, m->bytes);
-    (void)v->unreserve(middle - fence, m->bytes + 2 * fence);
-}
-
-/* ---- pieces far apart ---- */
 
 struct chunk {
     size_t begin, bytes; /* of the addresses, in whole units */
@@ -189,53 +154,56 @@ static size_t span_of(const struct device_pieces *pieces, size_t whole)
     return last.begin + last.bytes;
 }
 
+/* The first `n`, and the addresses of all. */
 static void unmap_pieces(const struct guard_driver *v, const struct device_pieces *pieces, size_t n,
-                         CUdeviceptr all, size_t whole)
+                         CUdeviceptr first, size_t whole)
 {
     for (size_t i = 0; i < n; i++) {
         const struct chunk c = chunk_of(pieces, i, whole);
-        (void)v->unmap(all + c.begin, c.bytes);
+        (void)v->unmap(first + c.begin, c.bytes);
     }
-    (void)v->unreserve(all, span_of(pieces, whole));
+    (void)v->unreserve(first - whole, span_of(pieces, whole) + 2 * whole);
 }
 
-enum gate_status cuda_spread_alloc(struct device *device, const struct device_pieces *pieces,
-                                   struct device_memory *out, struct gate_error *err)
+/* A unit stays unmapped on either side. */
+enum gate_status cuda_alloc_apart(struct device *device, const struct device_pieces *pieces,
+                                  const char *name, struct device_memory *out,
+                                  struct gate_error *err)
 {
     struct cuda_device *d = cuda_of(device);
-    const struct guard_driver *v;
+    const struct guard_driver *v = NULL;
     enum gate_status status = GATE_OK;
     CUdeviceptr all = 0;
     size_t whole, n = 0;
+    (void)name;
     TRY(offer(d, &v, &whole, err));
-    if (pieces->stride < pieces->bytes + 2 * whole)
+    if (pieces->n > 1 && pieces->stride < pieces->bytes + 2 * whole)
         return gate_fail(err, GATE_ENVIRONMENT,
                          "this GPU maps %zu bytes at a time, too many to leave some unmapped",
                          whole);
-    DRIVER_TRY(v, v->reserve(&all, span_of(pieces, whole), whole, 0, 0), "cuMemAddressReserve",
-               err);
+    const size_t span = span_of(pieces, whole);
+    DRIVER_TRY(v, v->reserve(&all, span + 2 * whole, whole, 0, 0), "cuMemAddressReserve", err);
+    const CUdeviceptr first = all + whole;
     while (n < pieces->n && status == GATE_OK) {
         const struct chunk c = chunk_of(pieces, n, whole);
-        status = map_middle(v, d, all + c.begin, c.bytes, err);
+        status = map_some(v, d, first + c.begin, c.bytes, err);
         n += status == GATE_OK;
     }
     if (status != GATE_OK) {
-        unmap_pieces(v, pieces, n, all, whole);
+        unmap_pieces(v, pieces, n, first, whole);
         return status;
     }
-    out->data = (void *)all;
-    out->bytes = span_of(pieces, whole);
+    *out = {(void *)first, span, *pieces};
     return GATE_OK;
 }
 
-/* As cuda_guard_free(). */
-void cuda_spread_free(struct device *device, const struct device_pieces *pieces,
-                      struct device_memory *m)
+/* After an error of the device this fails as well, and the worker is about to end. */
+void cuda_free_apart(struct device *device, const struct device_memory *m)
 {
     const struct guard_driver *v = driver();
     const size_t whole = unit_of(v, cuda_of(device));
     if (cudaDeviceSynchronize() != cudaSuccess)
         (void)cudaGetLastError();
     if (whole)
-        unmap_pieces(v, pieces, pieces->n, (CUdeviceptr)m->data, whole);
+        unmap_pieces(v, &m->apart, m->apart.n, (CUdeviceptr)m->data, whole);
 }

@@ -28,16 +28,18 @@ static __global__ void hold(volatile struct cuda_shared *shared, uint64_t sequen
     }
 }
 
-enum gate_status cuda_hold(struct cuda_device *d, struct gate_error *err)
+enum gate_status cuda_hold(struct device *device, struct gate_error *err)
 {
+    struct cuda_device *d = cuda_of(device);
     d->sequence++;
     hold<<<1, 1, 0, d->stream>>>(d->shared, d->sequence);
     CUDA_TRY(cudaGetLastError(), err);
     return GATE_OK;
 }
 
-void cuda_release(struct cuda_device *d)
+void cuda_release(struct device *device)
 {
+    struct cuda_device *d = cuda_of(device);
     __atomic_store_n(&d->shared->released, d->sequence, __ATOMIC_RELEASE);
 }
 
@@ -117,10 +119,10 @@ static enum gate_status enqueue_timed(struct cuda_device *d, cuda_enqueue_fn enq
 enum gate_status cuda_time(struct cuda_device *d, cuda_enqueue_fn enqueue, const void *work,
                            struct device_time *out, struct gate_error *err)
 {
-    TRY(cuda_hold(d, err));
+    TRY(cuda_hold(&d->base, err));
     const enum gate_status enqueued = enqueue_timed(d, enqueue, work, err);
     const double begin = clock_ns();
-    cuda_release(d);
+    cuda_release(&d->base);
     TRY(enqueued);
     CUDA_TRY(cudaDeviceSynchronize(), err);
     const double end = clock_ns();

@@ -51,36 +51,7 @@ void device_close(struct device *d)
 void device_free(struct device *d, struct device_memory *m)
 {
     if (m->data)
-        d->backend->free(d, m);
-    *m = (struct device_memory){0};
-}
-
-enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
-                                    struct device_memory *out, struct gate_error *err)
-{
-    *out = (struct device_memory){0};
-    return d->backend->guard_alloc(d, bytes, name, out, err);
-}
-
-void device_guard_free(struct device *d, struct device_memory *m)
-{
-    if (m->data)
-        d->backend->guard_free(d, m);
-    *m = (struct device_memory){0};
-}
-
-enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
-                                     struct device_memory *out, struct gate_error *err)
-{
-    *out = (struct device_memory){0};
-    return d->backend->spread_alloc(d, pieces, out, err);
-}
-
-void device_spread_free(struct device *d, const struct device_pieces *pieces,
-                        struct device_memory *m)
-{
-    if (m->data)
-        d->backend->spread_free(d, pieces, m);
+        (m->apart.n ? d->backend->free_apart : d->backend->free)(d, m);
     *m = (struct device_memory){0};
 }
 
@@ -88,6 +59,14 @@ void device_replay_free(struct device *d, struct device_replay *r)
 {
     if (r)
         d->backend->replay_free(d, r);
+}
+
+enum gate_status device_ceiling_run(struct device *d, enum device_ceiling which, unsigned rounds,
+                                    struct device_ceiling_run *out, struct gate_error *err)
+{
+    if (!d->backend->ceiling_run)
+        return gate_fail(err, GATE_ENVIRONMENT, "the ceiling of a host is not measured");
+    return d->backend->ceiling_run(d, which, rounds, out, err);
 }
 
 enum gate_status device_state_read(struct device *d, struct device_state *out,
@@ -104,10 +83,4 @@ enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, 
     if (!d->backend->replay_nodes)
         return gate_fail(err, GATE_USAGE, "a launch on the host is one call, of no nodes");
     return d->backend->replay_nodes(d, r, launches, out, err);
-}
-
-enum gate_status device_replay_transplant(struct device *d, const struct device_transplant *t,
-                                          struct device_replay **out, struct gate_error *err)
-{
-    return d->backend->replay_transplant(d, t, out, err);
 }

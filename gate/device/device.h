@@ -50,10 +50,16 @@ struct device_info {
     bool launch_order_checked; /* a recording shows whether its launches overlap (serial.h) */
 };
 
+/* So many pieces of memory, each `stride` bytes behind the one before. */
+struct device_pieces {
+    size_t n, bytes, stride;
+};
+
 /* Device memory with nothing but the allocation itself behind it. */
 struct device_memory {
     void *data; /* aligned to 256 bytes */
     size_t bytes;
+    struct device_pieces apart; /* n is 0: of device_alloc() */
 };
 
 #define DEVICE_TILE 128
@@ -160,7 +166,7 @@ struct device_ceiling_run {
     double work; /* bytes read and written, or FLOP */
 };
 
-/* Compute throttling since device_open(), where the driver reports it; all 0 on the host. */
+/* Compute throttling since some moment, where the driver reports it; all 0 on the host. */
 struct device_throttle {
     int64_t power_ns, thermal_ns;
 };
@@ -182,11 +188,6 @@ struct device_state {
     int cache_preference;  /* of L1 and shared memory */
 };
 
-/* So many pieces of memory, each `stride` bytes behind the one before. */
-struct device_pieces {
-    size_t n, bytes, stride;
-};
-
 /* Device memory, aligned or not. */
 struct device_span {
     const void *data;
@@ -201,87 +202,131 @@ struct device_calls {
     unsigned first, n;
 };
 
-/* What a kind of device implements: each member is the function of the same name below. Those that
- * are NULL have no meaning on it: nothing is done, and what is read is empty. */
+/* What a kind of device implements. The functions and macros below call it. */
 struct device_backend {
     void (*close)(struct device *d);
-    void *(*stream)(const struct device *d);
+    /* GATE_ENVIRONMENT when memory is short; the device is usable afterwards. */
     enum gate_status (*alloc)(struct device *d, size_t bytes, struct device_memory *out,
                               struct gate_error *err);
-    void (*free)(struct device *d, struct device_memory *m);
-    enum gate_status (*guard_alloc)(struct device *d, size_t bytes, const char *name,
-                                    struct device_memory *out, struct gate_error *err);
-    void (*guard_free)(struct device *d, struct device_memory *m);
-    enum gate_status (*spread_alloc)(struct device *d, const struct device_pieces *pieces,
-                                     struct device_memory *out, struct gate_error *err);
-    void (*spread_free)(struct device *d, const struct device_pieces *pieces,
-                        struct device_memory *m);
+    /* Pieces with nothing mapped before, between and behind them: what touches that ends the
+     * process or spoils the device, and on the host `name` is reported first. out->data is where
+     * the first begins; of one piece alone out->bytes are whole pages, at least as many as asked
+     * for. GATE_ENVIRONMENT where the device does not offer that, or memory or addresses are short,
+     * as `err` says; the device is usable afterwards. */
+    enum gate_status (*alloc_apart)(struct device *d, const struct device_pieces *pieces,
+                                    const char *name, struct device_memory *out,
+                                    struct gate_error *err);
+    void (*free)(struct device *d, const struct device_memory *m);
+    void (*free_apart)(struct device *d, const struct device_memory *m);
     enum gate_status (*upload)(struct device *d, void *to, const void *from, size_t bytes,
                                struct gate_error *err);
     enum gate_status (*download)(struct device *d, void *to, const void *from, size_t bytes,
                                  struct gate_error *err);
+    /* The first `row_bytes` of each of `rows` rows that begin `stride_bytes` apart, without gaps.
+     */
     enum gate_status (*download_rows)(struct device *d, void *to, const void *from,
                                       size_t row_bytes, size_t stride_bytes, size_t rows,
                                       struct gate_error *err);
+    /* From device memory to device memory, which does not overlap. */
     enum gate_status (*copy)(struct device *d, void *to, const void *from, size_t bytes,
                              struct gate_error *err);
     enum gate_status (*fill_bytes)(struct device *d, void *to, unsigned char byte, size_t bytes,
                                    struct gate_error *err);
+    /* Fills `count` elements with normal numbers, rounded to dtype: element i depends on (seed, i)
+     * alone. */
     enum gate_status (*fill_normal)(struct device *d, void *to, enum kg_dtype dtype, int64_t count,
                                     struct op_spread spread, uint64_t seed, struct gate_error *err);
+    /* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same
+     * on every device. */
     enum gate_status (*fill_integers)(struct device *d, void *to, enum kg_dtype dtype,
                                       int64_t count, int largest, uint64_t seed,
                                       struct gate_error *err);
+    /* fp64 reference of the problem; out[i] is dense row-major fp64 device memory of output i. */
     enum gate_status (*reference)(struct device *d, const struct kg_problem *p,
                                   const struct kg_tensor *in, double *const *out,
                                   struct gate_error *err);
+    /* Compares a dense output with its reference by elements, rows and tiles. */
     enum gate_status (*compare)(struct device *d, const struct kg_tensor *out,
                                 const double *reference, const struct device_part_rule *rule,
                                 struct device_comparison *result, struct gate_error *err);
+    /* A hash of each of n spans, with one wait for all of them: bytes that differ, or lie
+     * elsewhere, give another hash. It means nothing on another device. */
     enum gate_status (*hash)(struct device *d, const struct device_span *spans, size_t n,
                              uint64_t *hashes, struct gate_error *err);
-    enum gate_status (*poison_shared)(struct device *d, struct gate_error *err); /* NULL: none */
-    enum gate_status (*hold)(struct device *d, struct gate_error *err); /* NULL: nothing waits */
-    void (*release)(struct device *d);
-    enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
+    /* One launch outside of any measurement: errors of the launch itself and of its execution are
+     * reported apart in the message. */
     enum gate_status (*launch_checked)(struct device *d, device_launch_fn launch, void *context,
                                        unsigned index, struct gate_error *err);
-    enum gate_status (*profiler_switch)(struct device *d, bool on, struct gate_error *err);
+    /* Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or
+     * uses another stream) is GATE_WRONG. `delayed`: a delay node follows the launches inside of
+     * the timed span, zero long until replay_delay() says otherwise; for calibration only. */
     enum gate_status (*replay_record)(struct device *d, device_launch_fn launch, void *context,
                                       unsigned n, bool delayed, struct device_replay **out,
                                       struct gate_error *err);
+    /* From now on each replay is `ns` longer than its launches take: time of a known length. */
     enum gate_status (*replay_delay)(struct device *d, struct device_replay *r, double ns,
                                      struct gate_error *err);
-    enum gate_status (*control_run)(struct device *d, struct device_time *out,
-                                    struct gate_error *err);
-    enum gate_status (*ceiling_run)(struct device *d, enum device_ceiling which, unsigned rounds,
-                                    struct device_ceiling_run *out, struct gate_error *err);
     enum gate_status (*replay_run)(struct device *d, struct device_replay *r,
                                    struct device_time *out, struct gate_error *err);
-    struct device_kernels (*replay_kernels)(struct device_replay *r);
-    /* NULL: its launches have no nodes */
-    enum gate_status (*replay_nodes)(struct device *d, struct device_replay *r, unsigned launches,
-                                     struct device_nodes *out, struct gate_error *err);
-    enum gate_status (*replay_transplant)(struct device *d, const struct device_transplant *t,
-                                          struct device_replay **out, struct gate_error *err);
-    unsigned (*replay_room)(const struct device_replay *r);
     void (*replay_free)(struct device *d, struct device_replay *r);
+    /* One cold launch: caches are swept first, then a single launch is timed between two events. */
     enum gate_status (*single_run)(struct device *d, device_launch_fn launch, void *context,
                                    unsigned index, double *device_ns, struct gate_error *err);
+    /* Wall clock of the calls alone, which a caller waits for; the device's work is waited for
+     * after them. On the host a call does the work. */
     enum gate_status (*calls_run)(struct device *d, device_launch_fn launch, void *context,
                                   struct device_calls calls, double *host_ns,
                                   struct gate_error *err);
+    /* The control: a fixed piece of work of about 1 ms on a GPU, half of it dependent arithmetic
+     * and half memory traffic past the caches, which never changes and needs no kernel library.
+     * When its time moves, the machine has changed and not the code under test. */
+    enum gate_status (*control_run)(struct device *d, struct device_time *out,
+                                    struct gate_error *err);
+
+    /* Those from here on are NULL where they have no meaning. */
+
+    /* Makes a NaN of all shared memory, so that a kernel shows which uses what it has not written.
+     */
+    enum gate_status (*poison_shared)(struct device *d, struct gate_error *err);
+    /* What is enqueued from now on does not begin before release(), or a second has passed. */
+    enum gate_status (*hold)(struct device *d, struct gate_error *err);
+    void (*release)(struct device *d);
+    /* Waits for all work and reads the device's error state. */
+    enum gate_status (*synchronize)(struct device *d, struct gate_error *err);
+    /* Tells a profiler that watches this process, if there is one, to begin or to stop. On CUDA a
+     * kernel named kernel_gate_case_begins is the first that it sees. */
+    enum gate_status (*profiler_switch)(struct device *d, bool on, struct gate_error *err);
+    /* Runs one of the gate's own kernels for `rounds` rounds (at least 1) and checks its result;
+     * how long a round takes is the backend's. GATE_ENVIRONMENT: the result is wrong, memory is
+     * short, or this kind of device has no such kernels. */
+    enum gate_status (*ceiling_run)(struct device *d, enum device_ceiling which, unsigned rounds,
+                                    struct device_ceiling_run *out, struct gate_error *err);
+    /* What the replay launches; the list is the replay's. */
+    struct device_kernels (*replay_kernels)(struct device_replay *r);
+    /* The nodes of a launch; `launches` are in the replay. GATE_USAGE: they cannot be told apart
+     * there, as `err` says. */
+    enum gate_status (*replay_nodes)(struct device *d, struct device_replay *r, unsigned launches,
+                                     struct device_nodes *out, struct gate_error *err);
+    /* A replay of its own, of nodes of two others, which must outlive it. GATE_USAGE: the nodes do
+     * not fit, as `err` says: arguments of other sizes, or memory that is one library's own and
+     * that other nodes use, too. Where there are no nodes nobody asks for it. */
+    enum gate_status (*replay_transplant)(struct device *d, const struct device_transplant *t,
+                                          struct device_replay **out, struct gate_error *err);
+    /* Of launches such as the one that `r` records, how many a replay can hold and still be
+     * enqueued as a whole before the device begins with it; at least 1. */
+    unsigned (*replay_room)(const struct device_replay *r);
+    /* Keeps the device busy with low-power work (memory fills) for about `ns`. */
     enum gate_status (*rest)(struct device *d, double ns, struct gate_error *err);
     enum gate_status (*state_read)(struct device *d, struct device_state *out,
                                    struct gate_error *err);
-    enum gate_status (*throttle_read)(struct device *d, struct device_throttle *out,
-                                      struct gate_error *err);
+    struct device_throttle (*throttle_read)(struct device *d);
     struct device_sensors (*sensors_read)(struct device *d);
 };
 
 /* First member of each backend's own struct. */
 struct device {
     const struct device_backend *backend;
+    void *stream; /* for kg_args.stream */
     struct device_info info;
 };
 
@@ -293,290 +338,60 @@ void device_model_key(const char *prefix, const char *name, char *key, size_t si
 
 /* `spec` is "host" or "cuda:N". */
 enum gate_status device_open(const char *spec, struct device **out, struct gate_error *err);
-void device_close(struct device *d); /* NULL is fine */
 static inline const struct device_info *device_info(const struct device *d)
 {
     return &d->info;
 }
 
-/* for kg_args.stream */
-static inline void *device_stream(const struct device *d)
-{
-    return d->backend->stream ? d->backend->stream(d) : NULL;
-}
-
-/* GATE_ENVIRONMENT when memory is short; the device is usable afterwards. */
-static inline enum gate_status device_alloc(struct device *d, size_t bytes,
-                                            struct device_memory *out, struct gate_error *err)
-{
-    return d->backend->alloc(d, bytes, out, err);
-}
-
-void device_free(struct device *d, struct device_memory *m); /* zeroes *m */
-
-/*
- * Whole pages of memory, at least `bytes`, with nothing mapped before and behind them: what touches
- * that ends the process or spoils the device, and on the host `name` is reported first.
- * GATE_ENVIRONMENT where the device does not offer that or memory is short, as `err` says; the
- * device is usable afterwards.
- */
-enum gate_status device_guard_alloc(struct device *d, size_t bytes, const char *name,
-                                    struct device_memory *out, struct gate_error *err);
-void device_guard_free(struct device *d, struct device_memory *m); /* zeroes *m */
-
-/* Pieces far apart, with nothing mapped between them; out->data is the first one's begin.
- * GATE_ENVIRONMENT as above, or where there are not so many addresses. */
-enum gate_status device_spread_alloc(struct device *d, const struct device_pieces *pieces,
-                                     struct device_memory *out, struct gate_error *err);
-/* Zeroes *m. */
-void device_spread_free(struct device *d, const struct device_pieces *pieces,
-                        struct device_memory *m);
-
-static inline enum gate_status device_upload(struct device *d, void *to, const void *from,
-                                             size_t bytes, struct gate_error *err)
-{
-    return d->backend->upload(d, to, from, bytes, err);
-}
-
-static inline enum gate_status device_download(struct device *d, void *to, const void *from,
-                                               size_t bytes, struct gate_error *err)
-{
-    return d->backend->download(d, to, from, bytes, err);
-}
-
-/* The first `row_bytes` of each of `rows` rows that begin `stride_bytes` apart, without gaps. */
-static inline enum gate_status device_download_rows(struct device *d, void *to, const void *from,
-                                                    size_t row_bytes, size_t stride_bytes,
-                                                    size_t rows, struct gate_error *err)
-{
-    return d->backend->download_rows(d, to, from, row_bytes, stride_bytes, rows, err);
-}
-
-/* From device memory to device memory, which does not overlap. */
-static inline enum gate_status device_copy(struct device *d, void *to, const void *from,
-                                           size_t bytes, struct gate_error *err)
-{
-    return d->backend->copy(d, to, from, bytes, err);
-}
-
-static inline enum gate_status device_fill_bytes(struct device *d, void *to, unsigned char byte,
-                                                 size_t bytes, struct gate_error *err)
-{
-    return d->backend->fill_bytes(d, to, byte, bytes, err);
-}
-
-/* Fills `count` elements with normal numbers, rounded to dtype, from a counter-based generator:
- * element i depends on (seed, i) alone. */
-static inline enum gate_status device_fill_spread(struct device *d, void *to, enum kg_dtype dtype,
-                                                  int64_t count, struct op_spread spread,
-                                                  uint64_t seed, struct gate_error *err)
-{
-    return d->backend->fill_normal(d, to, dtype, count, spread, seed, err);
-}
-
-/* With N(0,1). */
-static inline enum gate_status device_fill_normal(struct device *d, void *to, enum kg_dtype dtype,
-                                                  int64_t count, uint64_t seed,
-                                                  struct gate_error *err)
-{
-    const struct op_spread usual = {0, 1};
-    return device_fill_spread(d, to, dtype, count, usual, seed, err);
-}
-
-/* Fills `count` elements with integers in [-largest, largest] by a hash of (seed, i): the same on
- * every device. */
-static inline enum gate_status device_fill_integers(struct device *d, void *to, enum kg_dtype dtype,
-                                                    int64_t count, int largest, uint64_t seed,
-                                                    struct gate_error *err)
-{
-    return d->backend->fill_integers(d, to, dtype, count, largest, seed, err);
-}
-
-/* fp64 reference of the problem; out[i] is dense row-major fp64 device memory of output i. */
-static inline enum gate_status device_reference(struct device *d, const struct kg_problem *p,
-                                                const struct kg_tensor *in, double *const *out,
-                                                struct gate_error *err)
-{
-    return d->backend->reference(d, p, in, out, err);
-}
-
-/* Compares a dense output with its reference by elements, rows and tiles. */
-static inline enum gate_status device_compare(struct device *d, const struct kg_tensor *out,
-                                              const double *reference,
-                                              const struct device_part_rule *rule,
-                                              struct device_comparison *result,
-                                              struct gate_error *err)
-{
-    return d->backend->compare(d, out, reference, rule, result, err);
-}
-
-/* A hash of each of n spans, with one wait for all of them: bytes that differ, or lie elsewhere,
- * give another hash. It means nothing on another device. */
-static inline enum gate_status device_hash(struct device *d, const struct device_span *spans,
-                                           size_t n, uint64_t *hashes, struct gate_error *err)
-{
-    return d->backend->hash(d, spans, n, hashes, err);
-}
-
-/* Makes a NaN of all shared memory, so that a kernel shows which uses what it has not written. */
-static inline enum gate_status device_poison_shared(struct device *d, struct gate_error *err)
-{
-    return d->backend->poison_shared ? d->backend->poison_shared(d, err) : GATE_OK;
-}
-
-/* What is enqueued from now on does not begin before device_release(), or a second has passed. */
-static inline enum gate_status device_hold(struct device *d, struct gate_error *err)
-{
-    return d->backend->hold ? d->backend->hold(d, err) : GATE_OK;
-}
-
-static inline void device_release(struct device *d)
-{
-    if (d->backend->release)
-        d->backend->release(d);
-}
-
-/* Waits for all work and reads the device's error state. */
-static inline enum gate_status device_synchronize(struct device *d, struct gate_error *err)
-{
-    return d->backend->synchronize ? d->backend->synchronize(d, err) : GATE_OK;
-}
-
-/*
- * One launch outside of any measurement: errors of the launch itself and of its execution are
- * reported apart in the message.
- */
-static inline enum gate_status device_launch_checked(struct device *d, device_launch_fn launch,
-                                                     void *context, unsigned index,
-                                                     struct gate_error *err)
-{
-    return d->backend->launch_checked(d, launch, context, index, err);
-}
-
-/* Tells a profiler that watches this process, if there is one, to begin or to stop. On CUDA a
- * kernel named kernel_gate_case_begins is the first that it sees. */
-static inline enum gate_status device_profiler_switch(struct device *d, bool on,
-                                                      struct gate_error *err)
-{
-    return d->backend->profiler_switch ? d->backend->profiler_switch(d, on, err) : GATE_OK;
-}
-
-/*
- * Records launches 0 .. n-1. A launch that cannot be captured (it synchronises, allocates or uses
- * another stream) is GATE_WRONG. `delayed`: a delay node follows the launches inside of the timed
- * span, zero long until device_replay_delay() says otherwise; for calibration only.
- */
-static inline enum gate_status device_replay_record(struct device *d, device_launch_fn launch,
-                                                    void *context, unsigned n, bool delayed,
-                                                    struct device_replay **out,
-                                                    struct gate_error *err)
-{
-    return d->backend->replay_record(d, launch, context, n, delayed, out, err);
-}
-
-/* From now on each replay is `ns` longer than its launches take: time of a known length. */
-static inline enum gate_status device_replay_delay(struct device *d, struct device_replay *r,
-                                                   double ns, struct gate_error *err)
-{
-    return d->backend->replay_delay(d, r, ns, err);
-}
-
-static inline enum gate_status device_replay_run(struct device *d, struct device_replay *r,
-                                                 struct device_time *out, struct gate_error *err)
-{
-    return d->backend->replay_run(d, r, out, err);
-}
-
-/* What the replay launches; the list is the replay's. */
-static inline struct device_kernels device_replay_kernels(const struct device *d,
-                                                          struct device_replay *r)
-{
-    return d->backend->replay_kernels ? d->backend->replay_kernels(r) : (struct device_kernels){0};
-}
-
-/* The nodes of a launch; `launches` are in the replay. GATE_USAGE: they cannot be told apart there,
- * as `err` says. */
-enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
-                                     struct device_nodes *out, struct gate_error *err);
-
-/* A replay of its own, of nodes of two others, which must outlive it. GATE_USAGE: the nodes do not
- * fit, as `err` says: arguments of other sizes, or memory that is one library's own and that other
- * nodes use, too. */
-enum gate_status device_replay_transplant(struct device *d, const struct device_transplant *t,
-                                          struct device_replay **out, struct gate_error *err);
-
-/* Of launches such as the one that `r` records, how many a replay can hold and still be enqueued as
- * a whole before the device begins with it; at least 1. */
-static inline unsigned device_replay_room(const struct device *d, const struct device_replay *r)
-{
-    return d->backend->replay_room ? d->backend->replay_room(r) : UINT_MAX;
-}
-
+void device_close(struct device *d);                                /* NULL is fine */
+void device_free(struct device *d, struct device_memory *m);        /* zeroes *m */
 void device_replay_free(struct device *d, struct device_replay *r); /* NULL is fine */
 
-/* One cold launch: caches are swept first, then a single launch is timed between two events. */
-static inline enum gate_status device_single_run(struct device *d, device_launch_fn launch,
-                                                 void *context, unsigned index, double *device_ns,
-                                                 struct gate_error *err)
-{
-    return d->backend->single_run(d, launch, context, index, device_ns, err);
-}
+#define DEVICE_CALL(d, member, ...) (d)->backend->member(d, __VA_ARGS__)
+#define device_alloc(d, ...) DEVICE_CALL(d, alloc, __VA_ARGS__)
+#define device_alloc_apart(d, ...) DEVICE_CALL(d, alloc_apart, __VA_ARGS__)
+#define device_upload(d, ...) DEVICE_CALL(d, upload, __VA_ARGS__)
+#define device_download(d, ...) DEVICE_CALL(d, download, __VA_ARGS__)
+#define device_download_rows(d, ...) DEVICE_CALL(d, download_rows, __VA_ARGS__)
+#define device_copy(d, ...) DEVICE_CALL(d, copy, __VA_ARGS__)
+#define device_fill_bytes(d, ...) DEVICE_CALL(d, fill_bytes, __VA_ARGS__)
+#define device_fill_normal(d, ...) DEVICE_CALL(d, fill_normal, __VA_ARGS__)
+#define device_fill_integers(d, ...) DEVICE_CALL(d, fill_integers, __VA_ARGS__)
+#define device_reference(d, ...) DEVICE_CALL(d, reference, __VA_ARGS__)
+#define device_compare(d, ...) DEVICE_CALL(d, compare, __VA_ARGS__)
+#define device_hash(d, ...) DEVICE_CALL(d, hash, __VA_ARGS__)
+#define device_launch_checked(d, ...) DEVICE_CALL(d, launch_checked, __VA_ARGS__)
+#define device_replay_record(d, ...) DEVICE_CALL(d, replay_record, __VA_ARGS__)
+#define device_replay_delay(d, ...) DEVICE_CALL(d, replay_delay, __VA_ARGS__)
+#define device_replay_run(d, ...) DEVICE_CALL(d, replay_run, __VA_ARGS__)
+#define device_replay_transplant(d, ...) DEVICE_CALL(d, replay_transplant, __VA_ARGS__)
+#define device_single_run(d, ...) DEVICE_CALL(d, single_run, __VA_ARGS__)
+#define device_calls_run(d, ...) DEVICE_CALL(d, calls_run, __VA_ARGS__)
+#define device_control_run(d, ...) DEVICE_CALL(d, control_run, __VA_ARGS__)
 
-/* Wall clock of the calls alone, which a caller waits for; the device's work is waited for after
- * them. On the host a call does the work. */
-static inline enum gate_status device_calls_run(struct device *d, device_launch_fn launch,
-                                                void *context, struct device_calls calls,
-                                                double *host_ns, struct gate_error *err)
-{
-    return d->backend->calls_run(d, launch, context, calls, host_ns, err);
-}
+#define DEVICE_OPTIONAL(d, member, arguments, otherwise)                                           \
+    ((d)->backend->member ? (d)->backend->member arguments : (otherwise))
+#define device_poison_shared(d, err) DEVICE_OPTIONAL(d, poison_shared, (d, err), GATE_OK)
+#define device_hold(d, err) DEVICE_OPTIONAL(d, hold, (d, err), GATE_OK)
+#define device_release(d) DEVICE_OPTIONAL(d, release, (d), (void)0)
+#define device_synchronize(d, err) DEVICE_OPTIONAL(d, synchronize, (d, err), GATE_OK)
+#define device_profiler_switch(d, on, err)                                                         \
+    DEVICE_OPTIONAL(d, profiler_switch, (d, on, err), GATE_OK)
+#define device_rest(d, ns, err) DEVICE_OPTIONAL(d, rest, (d, ns, err), GATE_OK)
+#define device_replay_room(d, r) DEVICE_OPTIONAL(d, replay_room, (r), UINT_MAX)
+#define device_replay_kernels(d, r)                                                                \
+    DEVICE_OPTIONAL(d, replay_kernels, (r), ((struct device_kernels){0}))
+#define device_throttle_read(d)                                                                    \
+    DEVICE_OPTIONAL(d, throttle_read, (d), ((struct device_throttle){0}))
+#define device_sensors_read(d)                                                                     \
+    DEVICE_OPTIONAL(d, sensors_read, (d), ((struct device_sensors){NAN, NAN}))
 
-/*
- * The control: a fixed piece of work of about 1 ms on a GPU, half of it dependent arithmetic and
- * half memory traffic past the caches, which never changes and needs no kernel library. When its
- * time moves, the machine has changed and not the code under test.
- */
-static inline enum gate_status device_control_run(struct device *d, struct device_time *out,
-                                                  struct gate_error *err)
-{
-    return d->backend->control_run(d, out, err);
-}
-
-/*
- * Runs one of the gate's own kernels for `rounds` rounds (at least 1) and checks its result; how
- * long a round takes is the backend's. GATE_ENVIRONMENT: the result is wrong, memory is short, or
- * this kind of device has no such kernels.
- */
-static inline enum gate_status device_ceiling_run(struct device *d, enum device_ceiling which,
-                                                  unsigned rounds, struct device_ceiling_run *out,
-                                                  struct gate_error *err)
-{
-    return d->backend->ceiling_run
-               ? d->backend->ceiling_run(d, which, rounds, out, err)
-               : gate_fail(err, GATE_ENVIRONMENT, "the ceiling of a %s is not measured",
-                           d->info.kg.kind == KG_DEVICE_HOST ? "host" : "device");
-}
-
-/* Keeps the device busy with low-power work (memory fills) for about `ns`. */
-static inline enum gate_status device_rest(struct device *d, double ns, struct gate_error *err)
-{
-    return d->backend->rest ? d->backend->rest(d, ns, err) : GATE_OK;
-}
-
+/* The same where more is to be done: the result is zero, or the message says which device. */
+enum gate_status device_ceiling_run(struct device *d, enum device_ceiling which, unsigned rounds,
+                                    struct device_ceiling_run *out, struct gate_error *err);
+enum gate_status device_replay_nodes(struct device *d, struct device_replay *r, unsigned launches,
+                                     struct device_nodes *out, struct gate_error *err);
 enum gate_status device_state_read(struct device *d, struct device_state *out,
                                    struct gate_error *err);
-
-static inline enum gate_status device_throttle_read(struct device *d, struct device_throttle *out,
-                                                    struct gate_error *err)
-{
-    *out = (struct device_throttle){0};
-    return d->backend->throttle_read ? d->backend->throttle_read(d, out, err) : GATE_OK;
-}
-
-static inline struct device_sensors device_sensors_read(struct device *d)
-{
-    return d->backend->sensors_read ? d->backend->sensors_read(d)
-                                    : (struct device_sensors){NAN, NAN};
-}
 
 #endif

@@ -36,11 +36,6 @@ static void cuda_close(struct device *device)
     free(d);
 }
 
-static void *cuda_stream(const struct device *device)
-{
-    return ((const struct cuda_device *)device)->stream;
-}
-
 static enum gate_status cuda_alloc(struct device *device, size_t bytes, struct device_memory *out,
                                    struct gate_error *err)
 {
@@ -56,19 +51,16 @@ static enum gate_status cuda_alloc(struct device *device, size_t bytes, struct d
                          free_bytes, total_bytes);
     }
     CUDA_TRY(error, err);
-    out->data = data;
-    out->bytes = bytes;
+    *out = {data, bytes};
     return GATE_OK;
 }
 
 /* After an error of the device freeing fails as well, and the worker is about to end. */
-static void cuda_free(struct device *device, struct device_memory *m)
+static void cuda_free(struct device *device, const struct device_memory *m)
 {
     (void)device;
-    if (m->data && cudaFree(m->data) != cudaSuccess)
+    if (cudaFree(m->data) != cudaSuccess)
         (void)cudaGetLastError();
-    m->data = NULL;
-    m->bytes = 0;
 }
 
 static enum gate_status copy(struct cuda_device *d, void *to, const void *from, size_t bytes,
@@ -144,17 +136,12 @@ static enum gate_status cuda_synchronize(struct device *device, struct gate_erro
     return GATE_OK;
 }
 
-static enum gate_status cuda_throttle_read(struct device *device, struct device_throttle *out,
-                                           struct gate_error *err)
+/* Since the driver was loaded: what is told is how much more it is at the end of a span. */
+static struct device_throttle cuda_throttle_read(struct device *device)
 {
-    (void)err;
     const struct cuda_device *d = cuda_of(device);
-    if (d->nvml) {
-        const struct device_throttle now = nvml_read_throttle(d->nvml);
-        out->power_ns = now.power_ns - d->throttle_at_open.power_ns;
-        out->thermal_ns = now.thermal_ns - d->throttle_at_open.thermal_ns;
-    }
-    return GATE_OK;
+    const struct device_throttle unknown = {};
+    return d->nvml ? nvml_read_throttle(d->nvml) : unknown;
 }
 
 /* In a profiler's table what follows it is of the next case (gate/counters/counters.h). */
@@ -206,25 +193,12 @@ static enum gate_status cuda_state_read(struct device *device, struct device_sta
     return GATE_OK;
 }
 
-static enum gate_status hold(struct device *device, struct gate_error *err)
-{
-    return cuda_hold(cuda_of(device), err);
-}
-
-static void release(struct device *device)
-{
-    cuda_release(cuda_of(device));
-}
-
 static const struct device_backend cuda_backend = {
     .close = cuda_close,
-    .stream = cuda_stream,
     .alloc = cuda_alloc,
+    .alloc_apart = cuda_alloc_apart,
     .free = cuda_free,
-    .guard_alloc = cuda_guard_alloc,
-    .guard_free = cuda_guard_free,
-    .spread_alloc = cuda_spread_alloc,
-    .spread_free = cuda_spread_free,
+    .free_apart = cuda_free_apart,
     .upload = cuda_upload,
     .download = cuda_download,
     .download_rows = cuda_download_rows,
@@ -235,24 +209,24 @@ static const struct device_backend cuda_backend = {
     .reference = cuda_reference,
     .compare = cuda_compare,
     .hash = cuda_hash,
-    .poison_shared = cuda_poison_shared,
-    .hold = hold,
-    .release = release,
-    .synchronize = cuda_synchronize,
     .launch_checked = cuda_launch_checked,
-    .profiler_switch = cuda_profiler_switch,
     .replay_record = cuda_replay_record,
     .replay_delay = cuda_replay_delay,
-    .control_run = cuda_control_run,
-    .ceiling_run = cuda_ceiling_run,
     .replay_run = cuda_replay_run,
+    .replay_free = cuda_replay_free,
+    .single_run = cuda_single_run,
+    .calls_run = cuda_calls_run,
+    .control_run = cuda_control_run,
+    .poison_shared = cuda_poison_shared,
+    .hold = cuda_hold,
+    .release = cuda_release,
+    .synchronize = cuda_synchronize,
+    .profiler_switch = cuda_profiler_switch,
+    .ceiling_run = cuda_ceiling_run,
     .replay_kernels = cuda_replay_kernels,
     .replay_nodes = cuda_replay_nodes,
     .replay_transplant = cuda_replay_transplant,
     .replay_room = cuda_replay_room,
-    .replay_free = cuda_replay_free,
-    .single_run = cuda_single_run,
-    .calls_run = cuda_calls_run,
     .rest = cuda_rest,
     .state_read = cuda_state_read,
     .throttle_read = cuda_throttle_read,
@@ -349,6 +323,7 @@ static enum gate_status make_context(struct cuda_device *d, int ordinal, struct 
     CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);
     d->base.info.memory_free_bytes = (int64_t)free_bytes;
     CUDA_TRY(cudaStreamCreate(&d->stream), err);
+    d->base.stream = d->stream;
     CUDA_TRY(cudaEventCreate(&d->start), err);
     CUDA_TRY(cudaEventCreate(&d->stop), err);
     CUDA_TRY(cudaHostAlloc((void **)&d->shared, sizeof(*d->shared), cudaHostAllocMapped), err);
@@ -378,14 +353,12 @@ static enum gate_status open_device(struct cuda_device *d, int ordinal, struct g
     TRY(make_context(d, ordinal, err));
     /* Loads the code of the kernels that run while the stream is held: a kernel whose code is
      * loaded lazily, on its first launch, may have to wait for the device. */
-    TRY(cuda_hold(d, err));
-    cuda_release(d);
+    TRY(cuda_hold(&d->base, err));
+    cuda_release(&d->base);
     TRY(cuda_clock_stamp(d, 0, err));
     CUDA_TRY(cudaStreamSynchronize(d->stream), err);
     list_users(d, &now);
     d->listed_as = cuda_users_self(before.pids, before.n, now.pids, now.n, getpid());
-    if (d->nvml)
-        d->throttle_at_open = nvml_read_throttle(d->nvml);
     return GATE_OK;
 }
 

@@ -69,11 +69,11 @@ static enum gate_status host_alloc(struct device *d, size_t bytes, struct device
     void *data = rounded < bytes ? NULL : aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
     if (!data)
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", bytes);
-    *out = (struct device_memory){data, bytes};
+    *out = (struct device_memory){.data = data, .bytes = bytes};
     return GATE_OK;
 }
 
-static void host_free(struct device *d, struct device_memory *m)
+static void host_free(struct device *d, const struct device_memory *m)
 {
     (void)d;
     free(m->data);
@@ -332,10 +332,8 @@ static const struct device_backend host_backend = {
     .close = host_close,
     .alloc = host_alloc,
     .free = host_free,
-    .guard_alloc = host_guard_alloc,
-    .guard_free = host_guard_free,
-    .spread_alloc = host_spread_alloc,
-    .spread_free = host_spread_free,
+    .alloc_apart = host_alloc_apart,
+    .free_apart = host_free_apart,
     .upload = host_copy,
     .download = host_copy,
     .download_rows = host_download_rows,

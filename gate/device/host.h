@@ -7,19 +7,14 @@
 
 #include "gate/device/device.h"
 
-/* Memory between pages that may not be touched: device_guard_alloc() and device_guard_free(). */
-enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
-                                  struct device_memory *out, struct gate_error *err);
-void host_guard_free(struct device *d, struct device_memory *m);
+/* Memory between pages that may not be touched. */
+enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *pieces,
+                                  const char *name, struct device_memory *out,
+                                  struct gate_error *err);
+void host_free_apart(struct device *d, const struct device_memory *m);
 
-/* device_spread_alloc() and device_spread_free(). */
-enum gate_status host_spread_alloc(struct device *d, const struct device_pieces *pieces,
-                                   struct device_memory *out, struct gate_error *err);
-void host_spread_free(struct device *d, const struct device_pieces *pieces,
-                      struct device_memory *m);
-
-/* While it watches, a fault beside guarded memory is reported on standard error, with the name of
- * the memory, before the process dies of it. */
+/* While it watches, a fault before or behind such memory is reported on standard error, with its
+ * name, before the process dies of it. */
 void host_guard_watch(void);
 void host_guard_rest(void);
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define REGIONS_MAX 16
+#define REGIONS_MAX 32
 #define FENCE ((size_t)1 << 20) /* of address space on either side */
 
 static struct region {
@@ -83,42 +83,6 @@ static struct region *find(const void *begin)
     return NULL;
 }
 
-enum gate_status host_guard_alloc(struct device *d, size_t bytes, const char *name,
-                                  struct device_memory *out, struct gate_error *err)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) / page * page;
-    struct region *r = find(NULL);
-    (void)d;
-    if (!r)
-        return gate_fail(err, GATE_INTERNAL, "no more than %d pieces of memory can be guarded",
-                         REGIONS_MAX);
-    char *all =
-        mmap(NULL, size + 2 * FENCE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED)
-        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", size);
-    if (mprotect(all + FENCE, size, PROT_READ | PROT_WRITE)) {
-        munmap(all, size + 2 * FENCE);
-        return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left", size);
-    }
-    r->begin = all + FENCE;
-    r->end = r->begin + size;
-    snprintf(r->name, sizeof r->name, "%s", name);
-    *out = (struct device_memory){r->begin, size};
-    return GATE_OK;
-}
-
-void host_guard_free(struct device *d, struct device_memory *m)
-{
-    struct region *r = find(m->data);
-    (void)d;
-    if (!r)
-        return;
-    munmap((char *)m->data - FENCE, m->bytes + 2 * FENCE);
-    *r = (struct region){0};
-}
-
-/* ---- pieces far apart ---- */
-
 /* The pages that a piece lies in. */
 static bool open_piece(char *piece, size_t bytes)
 {
@@ -128,30 +92,41 @@ static bool open_piece(char *piece, size_t bytes)
     return !mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE);
 }
 
-enum gate_status host_spread_alloc(struct device *d, const struct device_pieces *pieces,
-                                   struct device_memory *out, struct gate_error *err)
+enum gate_status host_alloc_apart(struct device *d, const struct device_pieces *pieces,
+                                  const char *name, struct device_memory *out,
+                                  struct gate_error *err)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t span = (pieces->n - 1) * pieces->stride + pieces->bytes;
+    size_t size = (span + page - 1) / page * page;
+    struct region *r = find(NULL);
     (void)d;
-    char *all = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!r)
+        return gate_fail(err, GATE_INTERNAL, "no more than %d pieces of memory can be guarded",
+                         REGIONS_MAX);
+    char *all =
+        mmap(NULL, size + 2 * FENCE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED)
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu GiB of addresses in one piece",
-                         span >> 30);
+                         size >> 30);
     bool open = true;
     for (size_t i = 0; i < pieces->n && open; i++)
-        open = open_piece(all + i * pieces->stride, pieces->bytes);
+        open = open_piece(all + FENCE + i * pieces->stride, pieces->bytes);
     if (!open) {
-        munmap(all, span);
+        munmap(all, size + 2 * FENCE);
         return gate_fail(err, GATE_ENVIRONMENT, "the host has no %zu bytes of memory left",
                          pieces->n * pieces->bytes);
     }
-    *out = (struct device_memory){all, span};
+    r->begin = all + FENCE;
+    r->end = r->begin + size;
+    snprintf(r->name, sizeof r->name, "%s", name);
+    *out = (struct device_memory){r->begin, size, *pieces};
     return GATE_OK;
 }
 
-void host_spread_free(struct device *d, const struct device_pieces *pieces, struct device_memory *m)
+void host_free_apart(struct device *d, const struct device_memory *m)
 {
     (void)d;
-    (void)pieces;
-    munmap(m->data, m->bytes);
+    munmap((char *)m->data - FENCE, m->bytes + 2 * FENCE);
+    *find(m->data) = (struct region){0};
 }

@@ -30,7 +30,7 @@ static struct operands place(struct device *d, const struct kg_problem *p, void 
 {
     struct problem_tensor tensors[PROBLEM_MAX_TENSORS];
     unsigned n = problem_tensors(p, tensors);
-    struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = device_stream(d)},
+    struct operands o = {.args = {.struct_bytes = sizeof o.args, .stream = d->stream},
                          .zone_before = before,
                          .zone_behind = behind};
     char *at = (char *)memory + before;
@@ -256,7 +256,7 @@ static enum gate_status fill_input(struct device *d, const struct kg_problem *p,
     if (exact && !scales)
         return device_fill_integers(d, t->data, t->dtype, count, probe_integers(p), own_seed, err);
     if (!scales && !(op->fill && op->fill(p, i, NULL, 0, id, own_seed)))
-        return device_fill_spread(d, t->data, t->dtype, count,
+        return device_fill_normal(d, t->data, t->dtype, count,
                                   op->spread ? op->spread(p, i) : (struct op_spread){0, 1},
                                   own_seed, err);
     unsigned char *values = calloc(bytes, 1); /* as large as the tensor */

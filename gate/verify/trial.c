@@ -55,7 +55,7 @@ enum gate_status bench_reserve(struct bench *b, struct device_memory *m, size_t 
 struct kg_args bench_args(const struct bench *b, const struct image *image, void *memory)
 {
     struct kg_args args = image_args(image, memory);
-    args.stream = device_stream(b->device);
+    args.stream = b->device->stream;
     args.plan = plan_of(b->kernel, &image->problem);
     args.workspace_bytes = b->workspace_bytes;
     args.workspace = b->workspace_bytes ? (char *)b->workspace.data + IMAGE_RED_ZONE : NULL;

@@ -32,14 +32,14 @@ struct kg_problem guard_far_problem(const struct kg_problem *p)
 static void release_far(struct device *d, struct guard *g)
 {
     for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
-        device_spread_free(d, &g->pieces[i], &g->far[i]);
+        device_free(d, &g->far[i]);
 }
 
 void guard_release(struct device *d, struct guard *g)
 {
     for (unsigned i = 0; i < PROBLEM_MAX_TENSORS; i++)
-        device_guard_free(d, &g->tensor[i]);
-    device_guard_free(d, &g->workspace);
+        device_free(d, &g->tensor[i]);
+    device_free(d, &g->workspace);
     release_far(d, g);
 }
 
@@ -67,8 +67,9 @@ static enum gate_status grow(struct device *d, struct device_memory *m, size_t b
 {
     if (m->bytes >= bytes)
         return GATE_OK;
-    device_guard_free(d, m);
-    return device_guard_alloc(d, bytes, name, m, err);
+    device_free(d, m);
+    const struct device_pieces whole = {1, bytes, bytes};
+    return device_alloc_apart(d, &whole, name, m, err);
 }
 
 enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side side,
@@ -86,9 +87,9 @@ enum gate_status guard_make(struct device *d, struct guard *g, enum guard_side s
             continue; /* there is but one problem of this kind for each that is verified */
         for (unsigned r = 0; r < outer_rank(g, t); r++)
             n *= (size_t)t->shape[r];
-        g->pieces[i] = (struct device_pieces){n, problem_tensor_bytes(t) / n,
-                                              storage_bytes(t->dtype, FAR_ELEMENTS)};
-        TRY(device_spread_alloc(d, &g->pieces[i], &g->far[i], err));
+        const struct device_pieces rows = {n, problem_tensor_bytes(t) / n,
+                                           storage_bytes(t->dtype, FAR_ELEMENTS)};
+        TRY(device_alloc_apart(d, &rows, t->name, &g->far[i], err));
     }
     return side == GUARD_FAR ? GATE_OK
                              : grow(d, &g->workspace, (size_t)workspace_bytes, "workspace", err);
@@ -107,7 +108,7 @@ static char *pieces_of(const struct guard *g, enum guard_side side, const struct
                        unsigned i, struct device_pieces *pieces)
 {
     if (side == GUARD_FAR) {
-        *pieces = g->pieces[i];
+        *pieces = g->far[i].apart;
         return is_far(g, i) ? g->far[i].data : NULL;
     }
     *pieces = (struct device_pieces){1, image->span[i], image->span[i]};

@@ -148,7 +148,6 @@ struct guard {
     struct device_memory tensor[PROBLEM_MAX_TENSORS], workspace; /* only grows */
     struct far_choice choice;
     struct device_memory far[PROBLEM_MAX_TENSORS];
-    struct device_pieces pieces[PROBLEM_MAX_TENSORS]; /* of far */
 };
 
 /* A small problem like `p`, but of the same op, dtype, flags and head size. */

@@ -253,17 +253,14 @@ static void blame(struct session *s, const struct gate_error *err)
 
 /* How long the device was throttled since `before`, for every arm: the counters do not tell whose
  * samples it hit. */
-static enum gate_status note_throttle(struct session *s, const struct device_throttle *before,
-                                      struct gate_error *err)
+static void note_throttle(struct session *s, const struct device_throttle *before)
 {
-    struct device_throttle after;
-    TRY(device_throttle_read(s->device, &after, err));
+    const struct device_throttle after = device_throttle_read(s->device);
     for (unsigned i = 0; i < s->n_arms; i++) {
         struct document_timing *m = &s->arms[i].timing;
         m->throttled_power_ns = fmax(0, (double)(after.power_ns - before->power_ns));
         m->throttled_thermal_ns = fmax(0, (double)(after.thermal_ns - before->thermal_ns));
     }
-    return GATE_OK;
 }
 
 /* The sensors around the rounds, for the candidate: they are the device's, and tell it once. */
@@ -359,17 +356,16 @@ static enum gate_status measure_session(struct session *s, uint64_t seed,
                                         const struct measure_policy *policy,
                                         const struct audit *audit, struct gate_error *err)
 {
-    struct device_throttle before;
     struct device_sensors sensors = {0};
     TRY(session_start(s, seed, err));
-    TRY(device_throttle_read(s->device, &before, err));
+    const struct device_throttle before = device_throttle_read(s->device);
     note_code(s);
     if (policy->sensors)
         sensors = device_sensors_read(s->device);
     TRY(measure_groups(s, policy->budget_ns, err));
     if (policy->sensors)
         note_sensors(s, sensors);
-    TRY(note_throttle(s, &before, err));
+    note_throttle(s, &before);
     TRY(measure_calls(s, policy->swap, err));
     if (policy->single_budget_ns > 0)
         TRY(take_singles(s, policy->single_budget_ns, err));

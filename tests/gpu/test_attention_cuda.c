@@ -42,7 +42,8 @@ static void set_up(struct operands *o, const struct kg_problem *p)
     for (uint32_t i = 0; i < 3; i++) {
         o->args.in[i] = new_tensor(&o->signature.in[i], kg_dtype(p), &o->memory[i]);
         CHECK(is_ok(device_fill_normal(device, o->args.in[i].data, (enum kg_dtype)kg_dtype(p),
-                                       tensor_span(&o->args.in[i]), i + 1, &err),
+                                       tensor_span(&o->args.in[i]), (struct op_spread){0, 1}, i + 1,
+                                       &err),
                     &err));
     }
     o->args.out[0] = new_tensor(&o->signature.out[0], kg_dtype(p), &o->memory[3]);

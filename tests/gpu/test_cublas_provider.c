@@ -57,9 +57,9 @@ static void set_up(struct call *call, enum layout layout)
     for (uint32_t i = 0; i < s->n_in; i++) {
         struct kg_tensor *t = &call->args.in[i];
         *t = new_tensor(&s->in[i], dtype, layout, &call->in[i]);
-        CHECK(is_ok(
-            device_fill_normal(device, t->data, (enum kg_dtype)dtype, tensor_span(t), i + 1, &err),
-            &err));
+        CHECK(is_ok(device_fill_normal(device, t->data, (enum kg_dtype)dtype, tensor_span(t),
+                                       (struct op_spread){0, 1}, i + 1, &err),
+                    &err));
     }
     for (uint32_t i = 0; i < s->n_out; i++) {
         struct kg_tensor *t = &call->args.out[i];

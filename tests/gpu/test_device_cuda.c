@@ -78,6 +78,8 @@ static int child_break(device_launch_fn launch)
     return status == later ? (int)status : (int)GATE_INTERNAL;
 }
 
+static const struct device_pieces one_piece = {1, 5000, 0};
+
 /* The first and the last byte of guarded memory may be read, and the one beside it is nobody's. */
 static int child_read(bool behind)
 {
@@ -85,7 +87,7 @@ static int child_read(bool behind)
     struct device_memory m;
     enum gate_status status = device_open("cuda:0", &device, &err);
     if (status == GATE_OK)
-        status = device_guard_alloc(device, 5000, "a", &m, &err);
+        status = device_alloc_apart(device, &one_piece, "a", &m, &err);
     if (status == GATE_OK)
         status = device_launch_checked(device, launch_read, m.data, 0, &err);
     if (status == GATE_OK)
@@ -97,7 +99,7 @@ static int child_read(bool behind)
     char *beside = behind ? (char *)m.data + m.bytes : (char *)m.data - 1;
     status = device_launch_checked(device, launch_read, beside, 2, &err);
     printf("%s\n", err.message);
-    device_guard_free(device, &m);
+    device_free(device, &m);
     device_close(device);
     return (int)status;
 }
@@ -227,7 +229,9 @@ static float *filled(enum kg_dtype dtype, int64_t count, uint64_t seed)
     float *values = malloc((size_t)count * sizeof(*values));
     if (!raw || !values)
         abort();
-    CHECK(is_ok(device_fill_normal(device, m.data, dtype, count, seed, &err), &err));
+    CHECK(is_ok(
+        device_fill_normal(device, m.data, dtype, count, (struct op_spread){0, 1}, seed, &err),
+        &err));
     CHECK(is_ok(device_download(device, raw, m.data, bytes, &err), &err));
     for (int64_t i = 0; i < count; i++)
         values[i] = kg_load_float(raw, dtype, i);
@@ -387,13 +391,13 @@ static void test_guarded_memory_is_offered(void)
     struct device_memory m;
     struct gate_error err;
     unsigned char last = 0;
-    if (!CHECK(is_ok(device_guard_alloc(device, 5000, "a", &m, &err), &err)))
+    if (!CHECK(is_ok(device_alloc_apart(device, &one_piece, "a", &m, &err), &err)))
         return;
     CHECK(m.data != NULL && m.bytes >= 5000);
     CHECK(is_ok(device_fill_bytes(device, m.data, 0x5a, m.bytes, &err), &err));
     CHECK(is_ok(device_download(device, &last, (char *)m.data + m.bytes - 1, 1, &err), &err));
     CHECK(last == 0x5a);
-    device_guard_free(device, &m);
+    device_free(device, &m);
     CHECK(m.data == NULL);
 }
 
@@ -404,7 +408,7 @@ static void test_memory_far_apart_is_offered(void)
     struct device_memory m;
     struct gate_error err;
     unsigned char sent[3000], got[3000];
-    if (!CHECK(is_ok(device_spread_alloc(device, &pieces, &m, &err), &err)))
+    if (!CHECK(is_ok(device_alloc_apart(device, &pieces, "a", &m, &err), &err)))
         return;
     for (size_t i = 0; i < pieces.n; i++) {
         char *piece = (char *)m.data + i * pieces.stride;
@@ -413,17 +417,17 @@ static void test_memory_far_apart_is_offered(void)
         CHECK(is_ok(device_download(device, got, piece, sizeof(got), &err), &err));
         CHECK(memcmp(sent, got, sizeof(sent)) == 0);
     }
-    device_spread_free(device, &pieces, &m);
+    device_free(device, &m);
     CHECK(m.data == NULL);
 }
 
 /* More than there is: told in the driver's words, and no harm is done. */
 static void test_short_guarded_memory_is_told(void)
 {
-    const size_t too_much = (size_t)device_info(device)->memory_bytes * 2;
-    struct device_memory m;
+    const struct device_pieces too_much = {1, (size_t)device_info(device)->memory_bytes * 2, 0};
+    struct device_memory m = {0};
     struct gate_error err = {0};
-    CHECK(device_guard_alloc(device, too_much, "a", &m, &err) == GATE_ENVIRONMENT);
+    CHECK(device_alloc_apart(device, &too_much, "a", &m, &err) == GATE_ENVIRONMENT);
     CHECK(m.data == NULL && strstr(err.message, "CUDA_ERROR_") != NULL);
     printf("# %s\n", err.message);
     CHECK(is_ok(device_synchronize(device, &err), &err));

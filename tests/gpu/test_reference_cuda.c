@@ -181,7 +181,7 @@ static void time_reference(const char *name, const struct kg_problem *p)
         in_memory[i] = new_memory(tensor_bytes(&in[i]));
         in[i].data = in_memory[i].data;
         is_ok(device_fill_normal(device, in[i].data, (enum kg_dtype)kg_dtype(p),
-                                 tensor_elements(&in[i]), i, &err),
+                                 tensor_elements(&in[i]), (struct op_spread){0, 1}, i, &err),
               &err);
     }
     out_memory = new_memory((size_t)kg_shape_elements(&s.out[0]) * sizeof(double));

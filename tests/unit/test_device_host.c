@@ -209,13 +209,15 @@ TEST(memory_shortage_is_the_environment)
 
 /* ---- random numbers ---- */
 
+static const struct op_spread usual = {0, 1};
+
 static float *filled(struct device *d, enum kg_dtype dtype, int64_t count, uint64_t seed)
 {
     struct gate_error err;
     char *raw = malloc((size_t)count * kg_dtype_bytes(dtype));
     float *values = malloc((size_t)count * sizeof *values);
     assert_true(raw && values);
-    assert_int_equal(device_fill_normal(d, raw, dtype, count, seed, &err), GATE_OK);
+    assert_int_equal(device_fill_normal(d, raw, dtype, count, usual, seed, &err), GATE_OK);
     for (int64_t i = 0; i < count; i++)
         values[i] = kg_load_float(raw, dtype, i);
     free(raw);
@@ -226,12 +228,13 @@ TEST(fill_has_the_spread_that_is_asked_for)
 {
     enum { N = 100 };
     const struct op_spread spread = {2, 0.25};
+    struct device *d = *state;
     struct gate_error err;
-    float spread_out[N], *usual = filled(*state, KG_F32, N, 7);
-    assert_int_equal(device_fill_spread(*state, spread_out, KG_F32, N, spread, 7, &err), GATE_OK);
+    float spread_out[N], *plain = filled(d, KG_F32, N, 7);
+    assert_int_equal(device_fill_normal(d, spread_out, KG_F32, N, spread, 7, &err), GATE_OK);
     for (int i = 0; i < N; i++)
-        assert_true(fabsf(spread_out[i] - (2 + usual[i] / 4)) < 1e-6f);
-    free(usual);
+        assert_true(fabsf(spread_out[i] - (2 + plain[i] / 4)) < 1e-6f);
+    free(plain);
 }
 
 /* The seed is fixed, so this either always holds or never; the bounds are six standard errors. */
@@ -313,12 +316,13 @@ TEST(fill_rounds_to_the_dtype)
 
 TEST(copy)
 {
+    struct device *d = *state;
     unsigned char from[300], to[302];
     struct gate_error err;
     for (size_t i = 0; i < sizeof from; i++)
         from[i] = (unsigned char)(i * 7);
     memset(to, 0xee, sizeof to);
-    assert_int_equal(device_copy(*state, to + 1, from, sizeof from, &err), GATE_OK);
+    assert_int_equal(device_copy(d, to + 1, from, sizeof from, &err), GATE_OK);
     assert_memory_equal(to + 1, from, sizeof from);
     assert_true(to[0] == 0xee && to[sizeof to - 1] == 0xee);
 }
@@ -354,26 +358,34 @@ static void last_words(struct device *d, char *at, char *text, size_t size)
 
 TEST(guarded_memory)
 {
-    struct device_memory a, b;
+    static const struct device_pieces pieces[] = {{1, 5000, 0}, {1, 1, 0}, {3, 100, 1 << 20}};
+    struct device *d = *state;
+    struct device_memory a, b, c;
     struct sigaction before, after;
     struct gate_error err;
     char said[200], *begin;
     sigaction(SIGSEGV, NULL, &before);
-    assert_int_equal(device_guard_alloc(*state, 5000, "a", &a, &err), GATE_OK);
-    assert_int_equal(device_guard_alloc(*state, 1, "b", &b, &err), GATE_OK);
+    assert_int_equal(device_alloc_apart(d, &pieces[0], "a", &a, &err), GATE_OK);
+    assert_int_equal(device_alloc_apart(d, &pieces[1], "b", &b, &err), GATE_OK);
+    assert_int_equal(device_alloc_apart(d, &pieces[2], "c", &c, &err), GATE_OK);
     assert_true(a.bytes >= 5000 && b.bytes >= 1);
     memset(a.data, 1, a.bytes);
     begin = a.data;
-    last_words(*state, begin, said, sizeof said);
+    last_words(d, begin, said, sizeof said);
     assert_string_equal(said, "");
-    last_words(*state, begin + a.bytes - 1, said, sizeof said);
+    last_words(d, begin + a.bytes - 1, said, sizeof said);
     assert_string_equal(said, "");
-    last_words(*state, begin + a.bytes + 2, said, sizeof said);
+    last_words(d, begin + a.bytes + 2, said, sizeof said);
     assert_non_null(strstr(said, "3 bytes past the end of 'a'"));
-    last_words(*state, (char *)b.data - 7, said, sizeof said);
+    last_words(d, (char *)b.data - 7, said, sizeof said);
     assert_non_null(strstr(said, "7 bytes before the begin of 'b'"));
-    device_guard_free(*state, &a);
-    device_guard_free(*state, &b);
+    last_words(d, (char *)c.data + (2 << 20) + 99, said, sizeof said);
+    assert_string_equal(said, "");
+    last_words(d, (char *)c.data + c.bytes, said, sizeof said);
+    assert_non_null(strstr(said, "1 bytes past the end of 'c'"));
+    device_free(d, &a);
+    device_free(d, &b);
+    device_free(d, &c);
     assert_null(a.data);
     sigaction(SIGSEGV, NULL, &after);
     assert_true(before.sa_handler == after.sa_handler);
@@ -436,7 +448,7 @@ TEST(open)
     assert_int_equal(info->kg.kind, KG_DEVICE_HOST);
     assert_true(info->kg.sm_count > 0 && info->kg.l2_bytes > 0);
     assert_int_equal(strncmp(info->model, "host-", 5), 0);
-    assert_null(device_stream(d));
+    assert_null(d->stream);
     device_close(d);
     device_close(NULL);
 
@@ -451,11 +463,10 @@ TEST(open)
 TEST(rest_and_throttle)
 {
     struct device *d = *state;
-    struct device_throttle throttle = {-1, -1};
     struct gate_error err;
     assert_int_equal(device_rest(d, 1e6, &err), GATE_OK);
     assert_int_equal(device_synchronize(d, &err), GATE_OK);
-    assert_int_equal(device_throttle_read(d, &throttle, &err), GATE_OK);
+    const struct device_throttle throttle = device_throttle_read(d);
     assert_int_equal(throttle.power_ns, 0);
     assert_int_equal(throttle.thermal_ns, 0);
     const struct device_sensors sensors = device_sensors_read(d);

@@ -109,8 +109,8 @@ TEST(what_goes_there_comes_back)
     const struct kg_tensor *v = &s.args.in[2];
     const size_t last = (size_t)(v->stride[0] + v->stride[1]) * 2;
     assert_memory_equal((char *)v->data + last,
-                        s.image.bytes + s.image.offset[2] + 3 * s.guard.pieces[2].bytes,
-                        s.guard.pieces[2].bytes);
+                        s.image.bytes + s.image.offset[2] + 3 * s.guard.far[2].apart.bytes,
+                        s.guard.far[2].apart.bytes);
     for (unsigned i = 0; i < 4; i++)
         memset(s.image.bytes + s.image.offset[i], 0, s.image.span[i]);
     assert_int_equal(guard_leave(s.d, &s.guard, GUARD_FAR, &s.image, s.image.bytes, NULL), GATE_OK);
