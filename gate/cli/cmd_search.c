@@ -22,9 +22,6 @@ static const struct option_def options[] = {
            "shell command that prints the next candidate as a line of JSON, {\"library\": "
            "\"FILE\"} or {\"parameters\": {\"NAME\": VALUE}}, or nothing to end; $" SEARCH_SEEN
            " is a file with what was seen"),
-    OPTION(TEXT, "strategy", "halving|random", strategy,
-           "halving: measure the faster half again until one is left; random: measure each once",
-           .fallback = "halving"),
     OPTION(PERCENT, "gain", "PERCENT", gain, "the least gain of a winner", .fallback = "1%"),
     OPTION(PERCENT, "risk", "PERCENT", risk,
            "chance that a search of unchanged candidates finds a winner", .fallback = "1%"),

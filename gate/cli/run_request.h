@@ -68,7 +68,7 @@ struct rebuild_recipe run_request_recipe(const struct run_request *r, bool host)
 
 struct search_request {
     struct run_request run;
-    const char *case_id, *against, *from, *propose, *strategy;
+    const char *case_id, *against, *from, *propose;
     struct option_list parameters;
     double gain, risk, max_time_s, patience_s;
     int64_t max_runs;

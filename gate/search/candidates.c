@@ -1,82 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidates.c: which candidates there are, and their race. */
+/*
+ * candidates.c: which candidates there are; builds them, measures each against the library to beat,
+ * and lets them race.
+ */
 #include "gate/search/hunt.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "gate/base/alloc.h"
+#include "gate/base/clock.h"
 #include "gate/base/file.h"
 #include "gate/base/process.h"
 #include "gate/base/seed.h"
+#include "gate/base/utf8.h"
+#include "gate/baseline/artifact.h"
 #include "gate/cli/commands.h"
+#include "gate/cli/config.h"
+#include "gate/library/machine_code.h"
 
+#define TRIES_MAX 3 /* of a run that the machine spoiled */
+#define COMPARE_PATIENCE_S 86400.0
+#define SHELL_OUTPUT_MAX ((size_t)64 << 20)
+#define SHELL_GRACE_S 10.0
 #define FAULTS_MAX 5 /* proposals in a row that bring nothing: then the race is over */
 #define SEEN_MAX ((size_t)16 << 20)
 
+const char *const hunt_states[RACER_FAILED + 1] = {[RACER_IN] = "in",
+                                                   [RACER_BEATEN] = "beaten",
+                                                   [RACER_WRONG] = "wrong",
+                                                   [RACER_FAILED] = "failed"};
+
 /* ---- parameters ---- */
-
-#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-#define VALUE CAPITALS DIGITS "abcdefghijklmnopqrstuvwxyz.+-_"
-
-static bool add_value(struct parameter *p, const char *text, size_t n)
-{
-    if (!n || n > PARAMETER_CHARACTERS_MAX || strspn(text, VALUE) < n ||
-        p->n == PARAMETER_VALUES_MAX)
-        return false;
-    snprintf(p->value[p->n++], sizeof p->value[0], "%.*s", (int)n, text);
-    return true;
-}
-
-/* "2..6" or "32,64,128" */
-static bool add_values(struct parameter *p, const char *text)
-{
-    long from, to;
-    int used = 0;
-    char value[24];
-    if (strstr(text, "..")) {
-        if (sscanf(text, "%6ld..%6ld%n", &from, &to, &used) != 2 || text[used] || from > to)
-            return false;
-        for (; from <= to; from++)
-            if (!add_value(p, value, (size_t)snprintf(value, sizeof value, "%ld", from)))
-                return false;
-        return true;
-    }
-    for (;; text++) {
-        size_t n = strcspn(text, ",");
-        if (!add_value(p, text, n))
-            return false;
-        text += n;
-        if (!*text)
-            return true;
-    }
-}
-
-enum gate_status hunt_add_parameter(struct hunt *h, const char *text, struct gate_error *err)
-{
-    struct parameter *p = &h->parameters[h->n_parameters];
-    const char *why = NULL;
-    size_t n = strspn(text, CAPITALS DIGITS "_");
-    *p = (struct parameter){.n = 0};
-    if (!n || !strchr(CAPITALS, text[0]) || text[n] != '=' || n > PARAMETER_CHARACTERS_MAX)
-        why = "its name is not of capitals, digits and '_'";
-    else
-        snprintf(p->name, sizeof p->name, "%.*s", (int)n, text);
-    for (size_t i = 0; i < h->n_parameters && !why; i++)
-        if (!strcmp(h->parameters[i].name, p->name))
-            why = "it comes twice";
-    if (!why && !add_values(p, text + n + 1))
-        why = "it has 1 to 64 values of letters, digits, '.', '+', '-' and '_'";
-    if (why)
-        return gate_fail(err, GATE_USAGE,
-                         "'%.100s' is not a parameter: %s. Write TILE=32,64,128 or STAGES=2..6",
-                         text, why);
-    h->n_parameters++;
-    return GATE_OK;
-}
 
 /* A candidate that is built by the parameters is known by their values. */
 static void name_choice(const struct hunt *h, struct candidate *c)
@@ -108,6 +69,299 @@ static bool read_choice(const struct hunt *h, const cJSON *object, size_t choice
     return true;
 }
 
+/* ---- a candidate's library ---- */
+
+/*
+ * Runs a command of the user by sh in `folder`, with nothing on its standard input, and puts the
+ * first line that it prints into `first`, which stays empty where it prints none. It is killed with
+ * all its children when it takes too long (--patience). GATE_USAGE, with why: it failed, hung or
+ * flooded. GATE_ENVIRONMENT: it cannot be started, or this program is to end.
+ */
+static enum gate_status ask_shell(const struct hunt *h, const char *command, const char *folder,
+                                  struct buf *first, struct gate_error *err)
+{
+    char *argv[] = {(char *)"sh",
+                    (char *)"-c",
+                    (char *)"cd -- \"$0\" && eval \"$1\"",
+                    (char *)(folder[0] ? folder : "."),
+                    (char *)command,
+                    NULL};
+    double deadline = clock_s() + h->request->patience_s;
+    struct process p = {0};
+    struct buf line;
+    size_t total = 0;
+    char how[96] = "";
+    enum process_event event;
+    buf_clear(first);
+    process_adopt_orphans();
+    TRY(process_start_scrubbed(&p, argv, err));
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while ((event = process_read_line(&p, deadline - clock_s(), &line)) == PROCESS_LINE) {
+        if (!total)
+            buf_append(first, line.data, line.len);
+        if ((total += line.len + 1) > SHELL_OUTPUT_MAX) {
+            event = PROCESS_FLOOD;
+            break;
+        }
+        buf_clear(&line);
+    }
+    buf_release(&line);
+    if (event == PROCESS_END) {
+        int code = process_finish(&p, SHELL_GRACE_S);
+        return code ? gate_fail(err, GATE_USAGE, "'%.200s' ended with %d: %.400s", command, code,
+                                process_last_words(&p))
+                    : GATE_OK;
+    }
+    process_kill(&p, how, sizeof how);
+    process_end_orphans();
+    if (event == PROCESS_INTERRUPTED)
+        return gate_fail(err, GATE_ENVIRONMENT, "interrupted");
+    return gate_fail(err, GATE_USAGE, "'%.200s' %s and was killed", command,
+                     event == PROCESS_FLOOD ? "printed too much"
+                                            : "did not end in its time (--patience)");
+}
+
+/* Is the library there that an earlier call made? */
+static bool find_kept(const struct hunt *h, struct candidate *c)
+{
+    const cJSON *line = NULL, *next;
+    if (c->is_file && !access(c->name, F_OK))
+        return false;
+    for (size_t k = 0; (next = hunt_find_line(h, "library", c->name, k)); k++)
+        line = next;
+    if (!line || artifact_get(json_string(line, "library", ""), c->path, NULL))
+        return false;
+    snprintf(c->sha256, sizeof c->sha256, "%s", json_string(line, "library", ""));
+    return true;
+}
+
+/* Builds it where it is no file, and copies it into the cache, so that the next build cannot change
+ * it. */
+static enum gate_status make(struct hunt *h, struct candidate *c, struct gate_error *err)
+{
+    const struct run_request *r = &h->request->run;
+    char library[PATHS_MAX];
+    if (c->is_file)
+        return artifact_put(c->name, c->sha256, err);
+    if (snprintf(library, sizeof library, "%s%s", r->built ? config_folder() : "",
+                 r->built ? r->built : r->target.library) >= PATHS_MAX)
+        return gate_fail(err, GATE_USAGE, "the path of the library is too long");
+    for (size_t k = 0; k < h->n_parameters; k++)
+        setenv(h->parameters[k].name, h->parameters[k].value[c->choice[k]], 1);
+    unlink(library); /* one of another candidate must not be taken for this one's */
+    struct buf line;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    enum gate_status status = ask_shell(h, r->build, config_folder(), &line, err);
+    buf_release(&line);
+    return status ? status : artifact_put(library, c->sha256, err);
+}
+
+/* A candidate that has no library, or another's machine code, has its reason then. */
+static enum gate_status prepare(struct hunt *h, struct candidate *c, struct gate_error *err)
+{
+    struct gate_error why = {0};
+    c->is_prepared = true;
+    if (!find_kept(h, c)) {
+        enum gate_status status = make(h, c, &why);
+        if (status && status != GATE_USAGE && status != GATE_IO)
+            return gate_fail(err, status, "%s", why.message);
+        if (status) {
+            utf8_print(c->reason, sizeof c->reason, "%.299s", why.message);
+            return GATE_OK;
+        }
+        TRY(hunt_keep_line(h, hunt_new_line("library", c->sha256, c->name), err));
+    }
+    TRY(artifact_get(c->sha256, c->path, err));
+    if (machine_code_of_file(c->path, c->code, NULL))
+        snprintf(c->code, sizeof c->code, "%s", c->sha256);
+    const char *twin = strcmp(c->code, h->against_code) ? NULL : "the library to beat";
+    for (size_t i = 0; i < h->race.n && !twin; i++)
+        if (&h->candidates[i] != c && !strcmp(h->candidates[i].code, c->code))
+            twin = h->candidates[i].name;
+    if (twin)
+        utf8_print(c->reason, sizeof c->reason, "its machine code is that of %.200s", twin);
+    return GATE_OK;
+}
+
+/* ---- a run ---- */
+
+/* By a `gate compare` of its own. GATE_ENVIRONMENT and others: no run came about, as on a busy
+ * device. */
+static enum gate_status compare(const struct hunt *h, const char *library, struct document *out,
+                                struct gate_error *err)
+{
+    const struct run_request *r = &h->request->run;
+    char gate[PATHS_MAX];
+    struct process p = {0};
+    struct buf line;
+    TRY(paths_beside("gate", gate, err));
+    if (unlink(h->report) && errno != ENOENT)
+        return gate_fail(err, GATE_IO, "cannot remove '%s': %s", h->report, strerror(errno));
+    char *const options[] = {
+        xasprintf("--filter=%s", h->request->case_id),
+        xasprintf("--report=json=%s", h->report),
+        xasprintf("--threshold=%.6g%%", 100 * r->policy.threshold),
+        xasprintf("--timeout=%.6g", r->target.timeout_s),
+        xasprintf("--budget=%.6g", r->policy.budget_ms),
+        xasprintf("--pause=%.6g", r->policy.pause_s),
+        xasprintf("--wait=%.6g", r->wait_s),
+        xasprintf("--device=%s", r->target.device),
+        /* What is not given is left to `gate compare`. */
+        r->suite ? xasprintf("--suite=%s", r->suite) : NULL,
+        r->target.worker ? xasprintf("--worker=%s", r->target.worker) : NULL,
+    };
+    const size_t n_options = sizeof options / sizeof *options;
+    const char *argv[32] = {gate,          "compare", library, h->against.path, "--no-ceilings",
+                            "--no-vendors"};
+    for (size_t i = 0, n = 6; i < n_options; i++)
+        if (options[i])
+            argv[n++] = options[i];
+    enum gate_status status = process_start(&p, (char *const *)argv, err);
+    for (size_t i = 0; i < n_options; i++)
+        free(options[i]);
+    if (status)
+        return status;
+    buf_init(&line, PROCESS_LINE_MAX + 1);
+    while (process_read_line(&p, COMPARE_PATIENCE_S, &line) == PROCESS_LINE)
+        buf_clear(&line);
+    buf_release(&line);
+    int code = process_finish(&p, COMPARE_PATIENCE_S);
+    /* One that measured nothing leaves a report that is no run. */
+    if (!document_load(h->report, out, NULL)) {
+        if (out->n_cases == 1)
+            return GATE_OK;
+        document_release(out);
+    }
+    return gate_fail(err, code > 0 ? (enum gate_status)code : GATE_INTERNAL,
+                     "the measurement of %.200s ended with %d: %.500s", library, code,
+                     process_last_words(&p));
+}
+
+/* A library that no worker can load is wrong as well; what spoils a run is tried again. */
+static enum gate_status run_once(const struct hunt *h, struct candidate *c, struct race_run *out,
+                                 struct gate_error *err)
+{
+    *out = (struct race_run){.state = RACER_FAILED};
+    for (int try = 0; try < TRIES_MAX && out->state == RACER_FAILED; try++) {
+        struct document d;
+        enum gate_status status = compare(h, c->path, &d, err);
+        if (status == GATE_WRONG) {
+            utf8_print(c->reason, sizeof c->reason, "%.299s", err->message);
+            out->state = RACER_WRONG;
+            return GATE_OK;
+        }
+        if (status)
+            return status;
+        const struct document_case *found = &d.cases[0];
+        for (size_t i = out->n = 0; i < found->n_processes && out->n < RACE_RUN_VALUES; i++)
+            if (found->mode == MODE_PAIRED && !isnan(found->processes[i].log_ratio)) {
+                out->fresh[out->n] = found->processes[i].log_ratio_fresh;
+                out->d[out->n++] = found->processes[i].log_ratio;
+            }
+        if (found->verdict == VERDICT_WRONG)
+            out->state = RACER_WRONG;
+        else if (found->verdict != VERDICT_ENVIRONMENT && out->n)
+            out->state = found->verdict == VERDICT_REGRESSION ? RACER_BEATEN : RACER_IN;
+        utf8_print(c->reason, sizeof c->reason, "%.299s", found->reason);
+        document_release(&d);
+    }
+    return GATE_OK;
+}
+
+/* JSON has no NaN. */
+static cJSON *new_numbers(const double *x, size_t n)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(list, isnan(x[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(x[i]));
+    return list;
+}
+
+static void read_run(const cJSON *line, const char *kind, struct candidate *c, struct race_run *out)
+{
+    const cJSON *d, *fresh = json_member(line, "log_ratio_fresh");
+    *out = (struct race_run){.state = RACER_FAILED};
+    for (int k = RACER_IN; k <= RACER_FAILED; k++)
+        if (!strcmp(json_string(line, kind, ""), hunt_states[k]))
+            out->state = (enum racer_state)k;
+    cJSON_ArrayForEach (d, json_member(line, "log_ratio")) {
+        const cJSON *f = cJSON_GetArrayItem(fresh, (int)out->n);
+        if (cJSON_IsNumber(d) && out->n < RACE_RUN_VALUES) {
+            out->fresh[out->n] = cJSON_IsNumber(f) ? f->valuedouble : NAN;
+            out->d[out->n++] = d->valuedouble;
+        }
+    }
+    snprintf(c->reason, sizeof c->reason, "%s", json_string(line, "reason", ""));
+}
+
+static void print_run(const struct candidate *c, const struct race_run *run)
+{
+    double d[RACE_RUN_VALUES];
+    memcpy(d, run->d, sizeof d);
+    if (run->n)
+        command_note(&command_search, "%s: %+.2f %% in %zu processes%s%s", c->name,
+                     100 * expm1(stats_middle(d, run->n)), run->n,
+                     run->state == RACER_IN ? "" : ", ",
+                     run->state == RACER_IN ? "" : hunt_states[run->state]);
+    else
+        command_note(&command_search, "%s: %s: %s", c->name, hunt_states[run->state], c->reason);
+}
+
+/* The runs of a candidate are kept by this: a file that has changed is another candidate. */
+static const char *key_of(const struct candidate *c)
+{
+    return c->is_file ? c->sha256 : c->name;
+}
+
+/* For struct race: measures the i-th candidate once, or takes the run from the journal. */
+static enum gate_status measure(void *context, size_t i, size_t confirmation, struct race_run *out,
+                                struct gate_error *err)
+{
+    struct hunt *h = context;
+    struct candidate *c = &h->candidates[i];
+    if (!c->is_prepared)
+        TRY(prepare(h, c, err));
+    if (!c->n_runs && c->reason[0]) {
+        *out = (struct race_run){.state = c->code[0] ? RACER_BEATEN : RACER_FAILED};
+        print_run(c, out);
+        return GATE_OK;
+    }
+    h->n_runs++;
+    const char *kind = confirmation ? "confirmed" : "state";
+    size_t *n_runs = confirmation ? &c->n_confirming : &c->n_runs;
+    const cJSON *known = hunt_find_line(h, kind, key_of(c), (*n_runs)++);
+    if (known) {
+        h->n_earlier++;
+        read_run(known, kind, c, out);
+        return GATE_OK;
+    }
+    TRY(run_once(h, c, out, err));
+    print_run(c, out);
+    cJSON *line = hunt_new_line(kind, hunt_states[out->state], key_of(c));
+    if (confirmation)
+        cJSON_AddNumberToObject(line, "confirmation", (double)confirmation);
+    cJSON_AddItemToObject(line, "log_ratio", new_numbers(out->d, out->n));
+    cJSON_AddItemToObject(line, "log_ratio_fresh", new_numbers(out->fresh, out->n));
+    cJSON_AddStringToObject(line, "reason", c->reason);
+    return hunt_keep_line(h, line, err);
+}
+
+/* For struct race: is there time, and are there runs left? */
+static bool goes_on(void *context)
+{
+    const struct hunt *h = context;
+    const struct search_request *r = h->request;
+    if (r->max_runs && h->n_runs >= (size_t)r->max_runs) {
+        command_note(&command_search, "the race has had its %" PRId64 " runs", r->max_runs);
+        return false;
+    }
+    if (clock_s() > h->deadline) {
+        command_note(&command_search, "the race has had its %g s", r->max_time_s);
+        return false;
+    }
+    return true;
+}
+
 /* ---- candidates that a command proposes ---- */
 
 /* The next line, of the command or of an earlier call that had it. */
@@ -131,7 +385,7 @@ static enum gate_status next_line(struct hunt *h, struct buf *line, struct gate_
     if (status)
         return status;
     setenv(SEARCH_SEEN, h->seen, 1);
-    TRY(hunt_ask_shell(h, h->request->propose, "", line, err));
+    TRY(ask_shell(h, h->request->propose, "", line, err));
     if (line->len)
         TRY(hunt_keep_line(h, hunt_new_line("proposal", line->data, ""), err));
     h->n_proposals++;
@@ -168,13 +422,13 @@ static bool read_proposal(struct hunt *h, const struct buf *line, struct gate_er
     return known;
 }
 
-enum gate_status hunt_race_proposals(struct hunt *h, struct gate_error *err)
+static enum gate_status race_proposals(struct hunt *h, struct gate_error *err)
 {
     struct buf line;
     enum gate_status status = GATE_OK;
     int faults = 0;
     buf_init(&line, PROCESS_LINE_MAX + 1);
-    while (!status && faults < FAULTS_MAX && h->race.n < CANDIDATES_MAX && hunt_goes_on(h)) {
+    while (!status && faults < FAULTS_MAX && h->race.n < CANDIDATES_MAX && goes_on(h)) {
         struct gate_error why = {0};
         buf_clear(&line);
         status = next_line(h, &line, &why);
@@ -255,12 +509,10 @@ static enum gate_status list_folder(struct hunt *h, struct gate_error *err)
     return status;
 }
 
-enum gate_status hunt_race_known(struct hunt *h, uint64_t seed, struct gate_error *err)
+static enum gate_status race_known(struct hunt *h, uint64_t seed, struct gate_error *err)
 {
     size_t order[CANDIDATES_MAX];
-    enum gate_status status = h->request->from ? list_folder(h, err) : list_combinations(h, err);
-    if (status)
-        return status;
+    TRY(h->request->from ? list_folder(h, err) : list_combinations(h, err));
     /* The order is drawn, and the same when the search goes on. */
     for (size_t i = 0; i < h->race.n; i++)
         order[i] = i;
@@ -269,9 +521,40 @@ enum gate_status hunt_race_known(struct hunt *h, uint64_t seed, struct gate_erro
         order[k] = order[i - 1];
         order[i - 1] = was;
     }
-    if (strcmp(h->request->strategy, "random") != 0)
-        return race_halve(&h->race, order, err);
-    for (size_t i = 0; i < h->race.n && !status && hunt_goes_on(h); i++)
-        status = race_look(&h->race, order[i], err);
-    return status;
+    return race_halve(&h->race, order, err);
+}
+
+/* ---- the search ---- */
+
+/* Tells the race, which is over, what earlier calls confirmed. */
+static void recall_confirmations(struct hunt *h)
+{
+    struct race *r = &h->race;
+    const cJSON *line;
+    cJSON_ArrayForEach (line, h->found) {
+        const char *name = json_string(line, "name", "");
+        size_t number = (size_t)fmax(0, (double)json_integer(line, "confirmation", 0));
+        if (json_member(line, "state"))
+            r->n_since = 0;
+        r->n_since += number > r->confirmed;
+        r->confirmed = number > r->confirmed ? number : r->confirmed;
+        for (size_t i = 0; number && i < r->n; i++)
+            if (!strcmp(key_of(&h->candidates[i]), name))
+                r->racers[i].confirmation = number;
+    }
+    if (h->n_runs > h->n_earlier)
+        r->n_since = 0;
+}
+
+enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
+                           struct gate_error *err)
+{
+    h->race = (struct race){.rules = {h->request->gain, h->request->risk},
+                            .racers = xcalloc(CANDIDATES_MAX, sizeof *h->race.racers),
+                            .measure = measure,
+                            .goes_on = goes_on,
+                            .context = h};
+    TRY(h->request->propose ? race_proposals(h, err) : race_known(h, seed, err));
+    recall_confirmations(h);
+    return race_confirm(&h->race, out, err);
 }

@@ -2,8 +2,8 @@
 /*
  * hunt.h: the state of one search, which the parts of gate-search share.
  *
- * candidates.c makes the candidates and lets them race, candidate.c builds and measures one, main.c
- * keeps the journal and reports what was seen.
+ * candidates.c makes the candidates, measures them and lets them race, main.c keeps the journal and
+ * reports what was seen.
  */
 #ifndef GATE_SEARCH_HUNT_H
 #define GATE_SEARCH_HUNT_H
@@ -64,34 +64,10 @@ cJSON *hunt_new_line(const char *kind, const char *value, const char *name);
 /* Writes a line into the journal, and deletes it. */
 enum gate_status hunt_keep_line(struct hunt *h, cJSON *line, struct gate_error *err);
 
-/*
- * Runs a command of the user by sh in `folder` ("": the current one), with nothing on its standard
- * input, and puts the first line that it prints into `line`, which stays empty where it prints
- * none. It is killed with all its children when it takes too long (--patience). GATE_USAGE, with
- * why: it failed, hung or flooded. GATE_ENVIRONMENT: it cannot be started, or this program is to
- * end.
- */
-enum gate_status hunt_ask_shell(const struct hunt *h, const char *command, const char *folder,
-                                struct buf *line, struct gate_error *err);
-
-/* For struct race: measures the i-th candidate once, or takes the run from the journal. */
-enum gate_status hunt_measure(void *context, size_t i, size_t confirmation, struct race_run *out,
-                              struct gate_error *err);
-
-/* For struct race: is there time, and are there runs left? */
-bool hunt_goes_on(void *context);
-
-/* Tells the race, which is over, what earlier calls confirmed. */
-void hunt_recall_confirmations(struct hunt *h);
-
-/* A name is a capital letter with capitals, digits and '_' behind it; a value has letters, digits,
- * '.', '+', '-' and '_'. Takes "TILE=32,64,128" or "STAGES=2..6". GATE_USAGE: anything else, or a
- * name that comes twice. */
-enum gate_status hunt_add_parameter(struct hunt *h, const char *text, struct gate_error *err);
-
-/* Lets the candidates race: those that are known before, or those that a command proposes. */
-enum gate_status hunt_race_known(struct hunt *h, uint64_t seed, struct gate_error *err);
-enum gate_status hunt_race_proposals(struct hunt *h, struct gate_error *err);
+/* Lets the candidates race, those that are known before or those that a command proposes, and
+ * confirms the fastest. */
+enum gate_status hunt_race(struct hunt *h, uint64_t seed, struct race_end *out,
+                           struct gate_error *err);
 
 /* What was seen so far; the caller deletes it. */
 cJSON *hunt_describe(const struct hunt *h);

@@ -3,8 +3,8 @@
  * main.c: the program gate-search, which `gate search` starts. It measures by `gate compare` alone.
  *
  * All measurements are kept in a journal, so that the same command continues an interrupted search:
- * a file with one JSON object per line, first the aim of the search, then its results. A line that
- * was cut off by a crash is dropped.
+ * a file with one JSON object per line, whose name is the hash of the aim of the search. A line
+ * that was cut off by a crash is dropped.
  */
 #include "gate/search/hunt.h"
 
@@ -64,38 +64,12 @@ enum gate_status hunt_keep_line(struct hunt *h, cJSON *o, struct gate_error *err
     return status;
 }
 
-/* *whole: so many bytes of the file are whole lines. */
-static enum gate_status read_journal(struct hunt *h, const char *about, const struct buf *text,
-                                     size_t *whole, struct gate_error *err)
-{
-    while (*whole < text->len) {
-        const char *line = text->data + *whole, *end = memchr(line, '\n', text->len - *whole);
-        cJSON *o = NULL;
-        if (!end)
-            break;
-        TRY(json_parse(h->journal_path, line, (size_t)(end - line), GATE_IO, &o, err));
-        if (*whole) {
-            cJSON_AddItemToArray(h->found, o);
-        } else {
-            bool same = !strcmp(json_string(o, "about", ""), about);
-            cJSON_Delete(o);
-            if (!same)
-                return gate_fail(
-                    err, GATE_USAGE,
-                    "'%s' is of a search with other options: give the same, or --restart",
-                    h->journal_path);
-        }
-        *whole = (size_t)(end - text->data) + 1;
-    }
-    return GATE_OK;
-}
-
-/* Opens it and takes the lines of an earlier search. GATE_USAGE: the file belongs to another
- * search, or to other conditions of measurement (`about`). */
-static enum gate_status open_journal(struct hunt *h, const char *about, struct gate_error *err)
+/* Opens it and takes the lines of an earlier search. */
+static enum gate_status open_journal(struct hunt *h, struct gate_error *err)
 {
     struct buf text;
-    size_t whole = 0;
+    size_t whole = 0; /* so many bytes of the file are whole lines */
+    const char *end;
     h->journal = open(h->journal_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (h->journal < 0)
         return gate_fail(err, GATE_IO, "cannot open '%s': %s", h->journal_path, strerror(errno));
@@ -106,17 +80,19 @@ static enum gate_status open_journal(struct hunt *h, const char *about, struct g
         return gate_fail(err, GATE_IO, "cannot empty '%s': %s", h->journal_path, strerror(errno));
     buf_init(&text, JOURNAL_MAX);
     enum gate_status status = file_read_fd(h->journal, h->journal_path, &text, err);
-    if (!status)
-        status = read_journal(h, about, &text, &whole, err);
+    while (!status && whole < text.len &&
+           (end = memchr(text.data + whole, '\n', text.len - whole))) {
+        cJSON *o = NULL;
+        status = json_parse(h->journal_path, text.data + whole, (size_t)(end - text.data) - whole,
+                            GATE_IO, &o, err);
+        cJSON_AddItemToArray(h->found, o);
+        whole = (size_t)(end - text.data) + 1;
+    }
     if (!status && ftruncate(h->journal, (off_t)whole))
         status =
             gate_fail(err, GATE_IO, "cannot shorten '%s': %s", h->journal_path, strerror(errno));
     buf_release(&text);
-    if (status || whole)
-        return status;
-    cJSON *head = cJSON_CreateObject();
-    cJSON_AddStringToObject(head, "about", about);
-    return hunt_keep_line(h, head, err);
+    return status;
 }
 
 /* ---- what was seen ---- */
@@ -224,6 +200,68 @@ static void print_text(const struct hunt *h, const struct race_end *end)
 
 /* ---- the command ---- */
 
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+#define VALUE CAPITALS DIGITS "abcdefghijklmnopqrstuvwxyz.+-_"
+
+static bool add_value(struct parameter *p, const char *text, size_t n)
+{
+    if (!n || n > PARAMETER_CHARACTERS_MAX || strspn(text, VALUE) < n ||
+        p->n == PARAMETER_VALUES_MAX)
+        return false;
+    snprintf(p->value[p->n++], sizeof p->value[0], "%.*s", (int)n, text);
+    return true;
+}
+
+/* "2..6" or "32,64,128" */
+static bool add_values(struct parameter *p, const char *text)
+{
+    long from, to;
+    int used = 0;
+    char value[24];
+    if (strstr(text, "..")) {
+        if (sscanf(text, "%6ld..%6ld%n", &from, &to, &used) != 2 || text[used] || from > to)
+            return false;
+        for (; from <= to; from++)
+            if (!add_value(p, value, (size_t)snprintf(value, sizeof value, "%ld", from)))
+                return false;
+        return true;
+    }
+    for (;; text++) {
+        size_t n = strcspn(text, ",");
+        if (!add_value(p, text, n))
+            return false;
+        text += n;
+        if (!*text)
+            return true;
+    }
+}
+
+/* A name is a capital letter with capitals, digits and '_' behind it; a value has letters, digits,
+ * '.', '+', '-' and '_'. GATE_USAGE: anything else, or a name that comes twice. */
+static enum gate_status add_parameter(struct hunt *h, const char *text, struct gate_error *err)
+{
+    struct parameter *p = &h->parameters[h->n_parameters];
+    const char *why = NULL;
+    size_t n = strspn(text, CAPITALS DIGITS "_");
+    *p = (struct parameter){.n = 0};
+    if (!n || !strchr(CAPITALS, text[0]) || text[n] != '=' || n > PARAMETER_CHARACTERS_MAX)
+        why = "its name is not of capitals, digits and '_'";
+    else
+        snprintf(p->name, sizeof p->name, "%.*s", (int)n, text);
+    for (size_t i = 0; i < h->n_parameters && !why; i++)
+        if (!strcmp(h->parameters[i].name, p->name))
+            why = "it comes twice";
+    if (!why && !add_values(p, text + n + 1))
+        why = "it has 1 to 64 values of letters, digits, '.', '+', '-' and '_'";
+    if (why)
+        return gate_fail(err, GATE_USAGE,
+                         "'%.100s' is not a parameter: %s. Write TILE=32,64,128 or STAGES=2..6",
+                         text, why);
+    h->n_parameters++;
+    return GATE_OK;
+}
+
 /* What a journal's lines hold for. */
 static char *describe_aim(const struct hunt *h)
 {
@@ -231,11 +269,11 @@ static char *describe_aim(const struct hunt *h)
     const struct run_request *run = &r->run;
     char *aim = xasprintf(
         "%s, device %s, suite %s, threshold %g, worker %s, against %s, from %s, propose %s, build "
-        "%s, built %s, strategy %s, gain %g, fresh",
+        "%s, built %s, gain %g",
         r->case_id, run->target.device, run->suite ? run->suite : "-", run->policy.threshold,
         run->target.worker ? run->target.worker : "-", h->against.sha256, r->from ? r->from : "-",
         r->propose ? r->propose : "-", run->build ? run->build : "-", run->built ? run->built : "-",
-        r->strategy, r->gain);
+        r->gain);
     for (size_t i = 0; i < r->parameters.n; i++) {
         char *longer = xasprintf("%s, %s", aim, r->parameters.text[i]);
         free(aim);
@@ -266,32 +304,8 @@ static enum gate_status open_hunt(struct hunt *h, uint64_t *seed, struct gate_er
              *seed);
     snprintf(h->seen, sizeof h->seen, "%.4000s/%016" PRIx64 ".seen", folder, *seed);
     snprintf(h->report, sizeof h->report, "%.4000s/%016" PRIx64 ".json", folder, *seed);
-    enum gate_status status = open_journal(h, aim, err);
     free(aim);
-    return status;
-}
-
-static int hunt(struct hunt *h, struct gate_error *err)
-{
-    struct race_end end = {0};
-    uint64_t seed = 0;
-    enum gate_status status = open_hunt(h, &seed, err);
-    if (!status)
-        status = h->request->propose ? hunt_race_proposals(h, err) : hunt_race_known(h, seed, err);
-    if (!status) {
-        hunt_recall_confirmations(h);
-        status = race_confirm(&h->race, &end, err);
-    }
-    if (status)
-        return command_failed(&command_search, err);
-    if (h->n_earlier)
-        command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
-                     h->n_earlier);
-    if (h->request->run.json)
-        print_json(h, &end);
-    else
-        print_text(h, &end);
-    return end.won ? GATE_OK : GATE_NO_VERDICT;
+    return open_journal(h, err);
 }
 
 static int check(const struct search_request *r, const struct options_seen *seen)
@@ -307,8 +321,6 @@ static int check(const struct search_request *r, const struct options_seen *seen
     if (r->parameters.n && (!r->run.build || !(r->run.built || r->run.target.library)))
         return command_usage(&command_search, "--parameter needs --build COMMAND and --built FILE, "
                                               "or both in gate.json");
-    if (strcmp(r->strategy, "halving") != 0 && strcmp(r->strategy, "random") != 0)
-        return command_usage(&command_search, "--strategy must be halving or random");
     if (r->gain <= 0 || r->gain > 1 || r->risk <= 0 || r->risk > 0.5)
         return command_usage(&command_search,
                              "--gain must be at most 100 %%, --risk at most 50 %%, and both above "
@@ -318,34 +330,36 @@ static int check(const struct search_request *r, const struct options_seen *seen
 
 int main(int argc, char **argv)
 {
-    struct search_request r = {
-        .gain = 0.01, .risk = 0.01, .patience_s = 900, .strategy = "halving"};
-    struct hunt h = {.request = &r, .journal = -1};
+    struct search_request r = {.gain = 0.01, .risk = 0.01, .patience_s = 900};
+    struct hunt h = {.request = &r, .journal = -1, .found = cJSON_CreateArray()};
+    struct race_end end = {0};
     struct target target = {0};
     struct gate_error err = {0};
     struct options_seen seen;
+    uint64_t seed = 0;
     int code;
     run_request_init(&r.run);
-    if (!options_read(&command_search, &r, 0, argc, argv, &seen, &code))
-        return code;
-    if ((code = check(&r, &seen)))
+    if (!options_read(&command_search, &r, 0, argc, argv, &seen, &code) ||
+        (code = check(&r, &seen)))
         return code;
     enum gate_status status = target_resolve(&r.run.target, &target, &err);
     for (size_t i = 0; i < r.parameters.n && !status; i++)
-        status = hunt_add_parameter(&h, r.parameters.text[i], &err);
+        status = add_parameter(&h, r.parameters.text[i], &err);
     if (status)
         return command_failed(&command_search, &err);
     r.run.target.device = target.device;
     r.against = r.against ? r.against : target.library;
-    h.found = cJSON_CreateArray();
     h.candidates = xcalloc(CANDIDATES_MAX, sizeof *h.candidates);
-    h.race = (struct race){.rules = {r.gain, r.risk},
-                           .racers = xcalloc(CANDIDATES_MAX, sizeof *h.race.racers),
-                           .measure = hunt_measure,
-                           .goes_on = hunt_goes_on,
-                           .context = &h};
     h.deadline = r.max_time_s > 0 ? clock_s() + r.max_time_s : INFINITY;
-    code = hunt(&h, &err);
+    status = open_hunt(&h, &seed, &err);
+    if (!status)
+        status = hunt_race(&h, seed, &end, &err);
+    code = status ? command_failed(&command_search, &err) : end.won ? GATE_OK : GATE_NO_VERDICT;
+    if (!status && h.n_earlier)
+        command_note(&command_search, "%zu runs are from an earlier call; --restart forgets them",
+                     h.n_earlier);
+    if (!status)
+        (r.run.json ? print_json : print_text)(&h, &end);
     if (h.journal >= 0)
         close(h.journal);
     cJSON_Delete(h.found);

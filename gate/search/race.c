@@ -80,9 +80,7 @@ enum gate_status race_look(struct race *r, size_t i, struct gate_error *err)
 {
     struct racer *racer = &r->racers[i];
     struct race_run run = {.state = RACER_FAILED};
-    enum gate_status status = r->measure(r->context, i, 0, &run, err);
-    if (status)
-        return status;
+    TRY(r->measure(r->context, i, 0, &run, err));
     racer->runs++;
     racer->state = run.state == RACER_IN && !run.n ? RACER_FAILED : run.state;
     for (size_t k = 0; k < run.n && racer->n < RACE_VALUES; k++)
@@ -179,9 +177,7 @@ static enum gate_status confirm(struct race *r, size_t i, struct race_end *out,
     size_t n = 0;
     for (int k = 0; k < RACE_CONFIRMATION_RUNS && !out->won; k++) {
         struct race_run run = {.state = RACER_FAILED};
-        enum gate_status status = r->measure(r->context, i, r->racers[i].confirmation, &run, err);
-        if (status)
-            return status;
+        TRY(r->measure(r->context, i, r->racers[i].confirmation, &run, err));
         if (run.state != RACER_IN) {
             r->racers[i].state = run.state;
             return GATE_OK;

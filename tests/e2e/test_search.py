@@ -103,9 +103,9 @@ class Search(FakeRuns):
         same, = [c for c in answer["candidates"] if c["library"].endswith("same.so")]
         self.assertIn("machine code is that of the library to beat", same["reason"])
 
-    def test_random_takes_each_once(self):
+    def test_runs_are_limited(self):
         folder = self.libraries([100000, 95000, 90000])
-        answer = self.answer("--from", folder, "--strategy", "random", "--max-runs", "2", status=0)
+        answer = self.answer("--from", folder, "--max-runs", "2", status=0)
         self.assertEqual(sum(c["processes"] > 0 for c in answer["candidates"]), 2)
 
     def test_it_goes_on_where_it_was_stopped(self):
@@ -125,7 +125,7 @@ class Search(FakeRuns):
         folder = self.libraries([100000] * 3)
 
         def call(n, *d, status):
-            done = self.answer("--from", folder, "--strategy", "random", "--max-runs", str(n),
+            done = self.answer("--from", folder, "--max-runs", str(n),
                                count=self.path(f"call-{n}"), status=status, log_ratio={FIRST: d})
             self.assertEqual(done["confirmations"], n)
             return done["winner"]
@@ -139,7 +139,7 @@ class Search(FakeRuns):
         self.assertEqual(call(3, *[d * 1.1 for d in lucky], status=0), winner)
         for n in (3, 1):
             known = self.path("known")
-            self.search("--from", folder, "--strategy", "random", "--max-runs", str(n),
+            self.search("--from", folder, "--max-runs", str(n),
                         count=known, log_ratio={FIRST: [-0.5]}, status=0 if n == 3 else 3)
             self.assertFalse(os.path.exists(known), "what was found was measured again")
 
@@ -248,7 +248,7 @@ class Search(FakeRuns):
         folder = self.libraries([1])
         for args in ((), ("--from", folder, "--propose", "x"), ("--from", folder, "--gain", "no"),
                      ("--parameter", "TILE=1"), ("--from", folder, "--gain", "0%"),
-                     ("--from", folder, "--strategy", "best"), ("--from", folder, "--seed", "1"),
+                     ("--from", folder, "--seed", "1"),
                      ("--build", "x", "--built", "y", "--parameter", "tile=1"),
                      ("--build", "x", "--built", "y", "--parameter", "TILE=1,$(x)"),
                      ("--build", "x", "--built", "y", "--parameter", "TILE=3..1"),
@@ -278,7 +278,7 @@ class Search(FakeRuns):
         done = self.gate("search", "--json", "--case", "gemm/fp32/m24-n24-k24", "--suite", suite,
                          "--device", "host", "--against", old, "--parameter", "REPEAT=1,12",
                          "--build", build, "--built", "built.so", "--pause", "0", "--budget", "5",
-                         "--strategy", "random", "--risk", "20%", "--wait", "600")
+                         "--risk", "20%", "--wait", "600")
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         answer = json.loads(done.stdout)
         self.assertEqual(answer["winner"]["name"], "REPEAT=1")
